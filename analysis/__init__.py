@@ -1,0 +1,1 @@
+"""JUDGE: a pure core, values in and values out; only `commands` touches files or a terminal."""

@@ -1,0 +1,248 @@
+"""Intent: what to measure, where and how hard, as values read from configs/ by `config`.
+
+Everything that can move a number is here, and its content hash travels with each trial.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Literal, TypeAlias
+
+from annotated_types import Ge, Gt, Le, MinLen
+from pydantic import ConfigDict, Field, JsonValue, StringConstraints
+
+STRICT = ConfigDict(strict=True, extra="forbid")
+
+Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+Version: TypeAlias = Annotated[
+    str, StringConstraints(pattern=r"^[0-9]+(\.[0-9A-Za-z]+)*(-[0-9A-Za-z]+)*$")
+]
+Text: TypeAlias = Annotated[str, MinLen(1)]
+Positive: TypeAlias = Annotated[int, Gt(0)]
+PositiveFloat: TypeAlias = Annotated[float, Gt(0)]
+Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """The fixed shape of a cluster: how many nodes and copies. Addresses come from a testbed."""
+
+    __pydantic_config__ = STRICT
+    name: Name
+    description: Text
+    servers: Positive
+    clients: Positive = 1
+    replication_factor: Positive = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """One machine of a testbed. `work_dir` is where nodes keep their files on it."""
+
+    __pydantic_config__ = STRICT
+    name: Name
+    address: Text
+    role: Literal["server", "client"]
+    cores: tuple[int, ...] = ()
+    """Cores that processes on this host are pinned to; empty leaves them to the kernel."""
+    user: str | None = None
+    port: Positive = 22
+    work_dir: str | None = None
+    python: Text = "python3"
+    """Command of a Python with Knickpoint's `measure` extra, for load engines on this host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeLimits:
+    """How long each step of a trial may take before it counts as failed, in seconds."""
+
+    __pydantic_config__ = STRICT
+    install_s: PositiveFloat = 600.0
+    start_s: PositiveFloat = 180.0
+    stop_s: PositiveFloat = 60.0
+    load_s: PositiveFloat = 900.0
+    connect_s: PositiveFloat = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validity:
+    """Limits past which a trial is invalid. Each belongs to the testbed it was chosen for."""
+
+    __pydantic_config__ = STRICT
+    max_error_share: Share
+    max_miss_share: Share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What must be free on the testbed before a trial starts, over all its nodes."""
+
+    __pydantic_config__ = STRICT
+    memory_mb: Positive
+    disk_mb: Positive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Testbed:
+    """A named set of hosts. Trials compare only within one `testbed_class`."""
+
+    __pydantic_config__ = STRICT
+    __test__ = False
+    name: Name
+    description: Text
+    testbed_class: Name
+    transport: Literal["local", "ssh"]
+    hosts: Annotated[tuple[Host, ...], MinLen(1)]
+    client_cores: Positive
+    """Engine processes per client host, one per core."""
+    needs: Needs
+    limits: TimeLimits
+    validity: Validity
+    jvm_options: tuple[str, ...] = ()
+    """Added to each JVM database on this testbed; part of the testbed's content hash."""
+    caveat: str = ""
+    """Shown on every page with numbers from this testbed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemConfig:
+    """A named settings variant of a system; `settings` is a section of its own config file."""
+
+    __pydantic_config__ = STRICT
+    system: Name
+    name: Name
+    description: Text
+    settings: Mapping[str, JsonValue] = field(default_factory=dict)
+    heap_mb: Positive | None = None
+    jvm_options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedLoop:
+    """`in_flight` operations at any time per engine process; the next starts when one ends."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["closed"]
+    in_flight: Positive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenLoop:
+    """Operations start on a schedule, whether or not earlier ones have ended.
+
+    `offered_load_ops_per_s` is the total over all engine processes. `in_flight` bounds the
+    operations outstanding per process; an operation that must wait for a free slot counts that wait
+    in its response time.
+    """
+
+    __pydantic_config__ = STRICT
+    kind: Literal["open"]
+    offered_load_ops_per_s: PositiveFloat
+    in_flight: Positive
+    arrivals: Literal["uniform"] = "uniform"
+
+
+Load: TypeAlias = Annotated[ClosedLoop | OpenLoop, Field(discriminator="kind")]
+
+
+class Operation(StrEnum):
+    """What a client can ask of a system under the sensor workload."""
+
+    WRITE = "write"
+    READ_LATEST = "read-latest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensor:
+    """The records of the sensor workload.
+
+    `payload_bytes` is the size of one reading with its padding; `latest_count` the number of newest
+    readings that a read asks for.
+    """
+
+    __pydantic_config__ = STRICT
+    kind: Literal["sensor"]
+    devices: Positive
+    payload_bytes: Annotated[int, Ge(128)]
+    latest_count: Positive = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One measured phase: its load, a warm-up that is thrown away, then equal iterations."""
+
+    __pydantic_config__ = STRICT
+    name: Name
+    load: Load
+    warmup_s: PositiveFloat
+    iteration_s: PositiveFloat
+    iterations: Positive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What clients do: records, operation, consistency, preload, measured phases, seed."""
+
+    __pydantic_config__ = STRICT
+    name: Name
+    description: Text
+    owner: Text
+    source: Text
+    records: Sensor
+    operation: Operation
+    consistency: Literal["one", "quorum", "all"]
+    preload_rows_per_device: Annotated[int, Ge(0)]
+    preload_in_flight: Positive
+    operation_timeout_s: PositiveFloat
+    measurements: Annotated[tuple[Measurement, ...], MinLen(1)]
+    seed: Annotated[int, Ge(0)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """system × topology × workload × config, at a list of releases."""
+
+    __pydantic_config__ = STRICT
+    name: Name
+    system: Name
+    config: Name
+    topology: Name
+    workload: Name
+    releases: Annotated[tuple[Version, ...], MinLen(1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """The experiments of one night on one testbed."""
+
+    __pydantic_config__ = STRICT
+    name: Name
+    description: Text
+    testbed: Name
+    experiments: Annotated[tuple[Experiment, ...], MinLen(1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """One experiment with every name resolved: all that decides what a trial measures."""
+
+    experiment: Experiment
+    topology: Topology
+    testbed: Testbed
+    workload: Workload
+    config: SystemConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detection:
+    """How change points are judged: configs/detection.yaml, each number with its reason there.
+
+    `relevant_change` maps metric name to the smallest relative change worth acting on.
+    """
+
+    __pydantic_config__ = STRICT
+    max_p_value: Annotated[float, Gt(0), Le(0.05)]
+    window_points: Annotated[int, Ge(10)]
+    minimum_points: Annotated[int, Ge(4)]
+    confirming_points: Positive
+    relevant_change: Mapping[str, Share]

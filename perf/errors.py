@@ -1,0 +1,82 @@
+"""Every error that Knickpoint raises on purpose, as one tree.
+
+KnickpointError                      a sentence for a person: what, where, what next
+├── ConfigError                      files under configs/ are wrong; carries all problems at once
+├── UsageError                       the command line asks for something that does not exist
+├── HistoryError                     the history file is locked, corrupt or from another version
+├── BundleError                      a trial bundle is truncated or foreign
+├── ReleaseError                     a release could not be found, fetched or verified
+└── MeasureError                     a trial, or the whole night, cannot be measured
+    ├── HostUnfit                    this host lacks memory, disk, a free port or a program
+    └── StepFailed                   a step of a trial failed on a node; carries node, step, log tail
+        ├── NotReady                 `check`: the cluster does not serve (yet); the harness polls
+        └── TimedOut                 a step passed its time limit
+
+The command line prints the sentence and exits with `exit_code` (0 fine, 1 regression found, 2 wrong
+usage or configuration, 3 could not measure). Anything else that escapes is a defect of ours.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+
+class KnickpointError(Exception):
+    """A fault that a person can act on; its text says what, where and what next."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class ConfigError(KnickpointError):
+    """Configuration files are wrong; `problems` holds one sentence each, all found at once."""
+
+    exit_code = 2
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        """Join the problems into one readable message."""
+        self.problems = tuple(problems)
+        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        super().__init__(f"{count} in the configuration:\n" + "\n".join(f"  {p}" for p in problems))
+
+
+class UsageError(KnickpointError):
+    """The command line names something that does not exist or does not fit together."""
+
+    exit_code = 2
+
+
+class HistoryError(KnickpointError):
+    """The history file cannot be used; the bundles can always rebuild it."""
+
+
+class BundleError(KnickpointError):
+    """A trial bundle is truncated, foreign or of an unknown schema version."""
+
+
+class ReleaseError(KnickpointError):
+    """A release is unknown, cannot be fetched, or does not match its checksum."""
+
+
+class MeasureError(KnickpointError):
+    """A trial, or everything, could not be measured."""
+
+
+class HostUnfit(MeasureError):  # noqa: N818  a claim about the host, not "HostUnfitError"
+    """The host cannot carry the trial: memory, disk, ports or programs are missing."""
+
+
+class StepFailed(MeasureError):  # noqa: N818  reads as what happened
+    """One step of a trial failed; the log tail, if any, is part of the message."""
+
+    def __init__(self, step: str, node: str, why: str, log_tail: str = "") -> None:
+        """Say which step failed on which node and why; append the node's last log lines."""
+        self.step, self.node, self.why, self.log_tail = step, node, why, log_tail
+        tail = f"\n--- last lines of its log ---\n{log_tail.rstrip()}" if log_tail.strip() else ""
+        super().__init__(f"{step} failed on {node}: {why}{tail}")
+
+
+class NotReady(StepFailed):
+    """The cluster does not serve yet; the harness asks again until the step's time limit."""
+
+
+class TimedOut(StepFailed):
+    """A step did not finish within its time limit."""

@@ -1,0 +1,1 @@
+"""What is kept: trial bundles (files) and the history (rows, rebuildable from the bundles)."""

@@ -1,0 +1,1 @@
+"""The instrument: offers load to a system and records what came back."""

@@ -1,0 +1,237 @@
+"""Results: what was measured, as immutable values. Intent (what to measure) is in `design`.
+
+Units are part of the names. Collections are tuples. No dictionary crosses from one stage to another.
+"""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from typing import NewType
+
+TrialId = NewType("TrialId", str)
+
+
+class Better(StrEnum):
+    """Which direction of a metric is good news."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+
+
+class TrialStatus(StrEnum):
+    """How a trial ended; only completed trials enter a series."""
+
+    COMPLETED = "completed"
+    INVALID = "invalid"
+    FAILED = "failed"
+
+
+class Purpose(StrEnum):
+    """Why a trial was run."""
+
+    SCHEDULED = "scheduled"
+    CANDIDATE = "candidate"
+    BISECTION = "bisection"
+    CANARY = "canary"
+    SENTINEL = "sentinel"
+
+
+class Source(StrEnum):
+    """Where the artifact of a release comes from."""
+
+    ARCHIVE = "archive"
+    MAVEN = "maven"
+    PATH = "path"
+    BUILTIN = "builtin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """One build of a system. `ordinal` orders releases inside a line; text never does."""
+
+    system: str
+    version: str
+    line: str
+    ordinal: int
+    released_at: date | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """The bytes that were installed for a release: where from, and their SHA-256 (hex)."""
+
+    source: Source
+    sha256: str
+    location: str = ""
+    """Directory or file on the machine that runs Knickpoint; never part of any identity."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A configuration file by its name and the SHA-256 (first 12 hex digits) of its content."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A quantity with its unit and the direction that is good news."""
+
+    name: str
+    unit: str
+    better: Better
+    description: str
+
+
+THROUGHPUT = Metric(
+    name="throughput",
+    unit="ops/s",
+    better=Better.HIGHER,
+    description="completed operations per second over the measured window",
+)
+RESPONSE_TIME = Metric(
+    name="response_time",
+    unit="ms",
+    better=Better.LOWER,
+    description="from the intended start of an operation to its completion; includes waiting",
+)
+SERVICE_TIME = Metric(
+    name="service_time",
+    unit="ms",
+    better=Better.LOWER,
+    description="from the actual send of an operation to its completion",
+)
+METRICS = {metric.name: metric for metric in (THROUGHPUT, RESPONSE_TIME, SERVICE_TIME)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One value of one metric.
+
+    `iteration` counts from 1; None is the value over all iterations of the phase. A percentile over
+    all iterations comes from the merged histogram, never from averaged percentiles.
+    """
+
+    phase: str
+    operation: str
+    metric: str
+    statistic: str
+    value: float
+    iteration: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counter:
+    """How often something happened in one iteration of a phase.
+
+    Names: attempted, completed, not_found, wrong_data, timeouts, and error:<kind> for each kind.
+    """
+
+    phase: str
+    operation: str
+    iteration: int
+    name: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing that was true of a host around a trial, for example kernel = 6.1.0."""
+
+    host: str
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a trial is invalid or failed: a kind for machines, a sentence with numbers for people."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """The histogram of one operation over one interval (about one second) of one phase.
+
+    `kind` is response_time or service_time. `encoded` is HdrHistogram V2, compressed, base64, values
+    in microseconds. `start_s` is seconds since the Unix epoch, `length_s` the interval's length.
+    `iteration` is 0 in a warm-up and counts from 1 in a measured phase.
+    """
+
+    phase: str
+    operation: str
+    kind: str
+    iteration: int
+    start_s: float
+    length_s: float
+    max_us: int
+    encoded: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One deployment measured end to end. Immutable once written."""
+
+    id: TrialId
+    night: str
+    purpose: Purpose
+    experiment: str
+    release: Release
+    artifact: Artifact | None
+    topology: Named
+    testbed: Named
+    testbed_class: str
+    workload: Named
+    config: Named
+    engine: str
+    seed: int
+    started_at: datetime
+    finished_at: datetime
+    status: TrialStatus
+    reasons: tuple[Reason, ...] = ()
+    environment_before: tuple[Fact, ...] = ()
+    environment_after: tuple[Fact, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    counters: tuple[Counter, ...] = ()
+    log_tail: str = ""
+    harness_version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class SeriesKey:
+    """What must be equal for two values to be comparable.
+
+    Release, time, kernel and driver versions are attributes of a point, never part of the key.
+    `workload` is name@hash; `phase` names the measured phase (saturation, steady).
+    """
+
+    system: str
+    line: str
+    topology: str
+    testbed_class: str
+    config: str
+    workload: str
+    engine: str
+    phase: str
+    operation: str
+    metric: str
+    statistic: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One trial's value for one series, as the history gives it: the input of `analysis`.
+
+    `value` is over all iterations; `iterations` holds each iteration's own value, in order.
+    """
+
+    key: SeriesKey
+    trial: TrialId
+    release: Release
+    started_at: datetime
+    status: TrialStatus
+    value: float
+    iterations: tuple[float, ...] = ()

@@ -1,0 +1,50 @@
+"""Where Knickpoint keeps what it makes: one data directory, and one cache for downloads."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The files of one data directory (`--data`, by default var/)."""
+
+    data: Path
+
+    @property
+    def trials(self) -> Path:
+        """Trial bundles, one directory each."""
+        return self.data / "trials"
+
+    @property
+    def nights(self) -> Path:
+        """The plan of each night, one JSON file each."""
+        return self.data / "nights"
+
+    @property
+    def history(self) -> Path:
+        """The history file."""
+        return self.data / "history.duckdb"
+
+    @property
+    def site(self) -> Path:
+        """The static site."""
+        return self.data / "site"
+
+    @property
+    def run(self) -> Path:
+        """Working directories of nodes and engines while a trial runs."""
+        return self.data / "run"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one process that may measure into this data directory."""
+        return self.data / "measuring.lock"
+
+
+def cache_dir() -> Path:
+    """Give the download cache: $KNICKPOINT_CACHE, or the user's cache directory."""
+    chosen = os.environ.get("KNICKPOINT_CACHE")
+    return Path(chosen) if chosen else platformdirs.user_cache_path("knickpoint")

@@ -1,0 +1,1 @@
+"""One module per database; `contract` says what each offers, `registry` finds them."""

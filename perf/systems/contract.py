@@ -1,0 +1,175 @@
+"""What a database offers to Knickpoint. A module per database; the harness owns everything else.
+
+A system contains no sleep, no clock, no retry, no thread and no print: the harness owns order, time
+limits, polling, verification and timing, so that every system is treated alike. Every verb is
+idempotent. Failures raise one of `perf.errors`, with node and step. Optional abilities are protocols
+of their own (`BootstrapsOnce`, `Settles`); the harness asks and falls back.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
+
+from perf.design import Sensor, SystemConfig, Testbed, Topology
+from perf.model import Artifact, Release, Source
+from perf.remote import Remote
+from perf.workloads.sensor import Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One server of a cluster: a host, an address, and a directory that belongs to it alone."""
+
+    name: str
+    index: int
+    address: str
+    remote: Remote
+    work_dir: str
+    cores: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Everything a system must know to deploy one release on a set of nodes."""
+
+    release: Release
+    artifact: Artifact
+    nodes: tuple[Node, ...]
+    topology: Topology
+    testbed: Testbed
+    config: SystemConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where and how a client connects; plain data that travels to engine processes as JSON."""
+
+    system: str
+    addresses: tuple[str, ...]
+    port: int
+    replication_factor: int
+    consistency: str
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """One place an artifact can come from, tried in the order given by the system.
+
+    ARCHIVE: `location` is a URL, `checksum` a URL of its published digest or the digest itself.
+    MAVEN: `location` is group:artifact:version. BUILTIN: nothing to fetch.
+    """
+
+    source: Source
+    location: str
+    checksum: str = ""
+
+
+class SensorSession(Protocol):
+    """A client's connection, used by many threads at once. Raises what its driver raises."""
+
+    def create_schema(self, records: Sensor) -> None:
+        """Create tables or collections; do nothing if they exist."""
+        ...
+
+    def write(self, reading: Reading) -> None:
+        """Store one reading; return when the target's consistency has acknowledged it."""
+        ...
+
+    def read_latest(self, device_id: str, count: int) -> Sequence[Reading]:
+        """Give the newest readings of a device, newest first."""
+        ...
+
+    def count(self) -> int:
+        """Count all stored readings; slow, used once after the preload."""
+        ...
+
+    def classify(self, error: Exception) -> str:
+        """Name the kind of an error from this driver: "timeouts", or "error:<kind>"."""
+        ...
+
+
+class System(Protocol):
+    """A database product. Verbs are listed in the order in which the harness calls them."""
+
+    name: ClassVar[str]
+
+    def releases(self) -> tuple[Release, ...]:
+        """Give the known releases, oldest first within each line."""
+        ...
+
+    def origins(self, release: Release) -> tuple[Origin, ...]:
+        """Give the places from which the release's artifact may be fetched, best first."""
+        ...
+
+    def install(self, node: Node, cluster: Cluster) -> None:
+        """Put the release's files on the node; return quickly if they are there."""
+        ...
+
+    def configure(self, node: Node, cluster: Cluster) -> None:
+        """Write the node's configuration files from topology, testbed and config."""
+        ...
+
+    def start(self, node: Node, cluster: Cluster) -> None:
+        """Start the server process and return at once."""
+        ...
+
+    def check(self, cluster: Cluster) -> None:
+        """Return if the whole cluster serves; else raise NotReady saying who does not and why."""
+        ...
+
+    def is_running(self, node: Node) -> bool:
+        """Say whether the node's server process lives."""
+        ...
+
+    def stop(self, node: Node, *, force: bool) -> None:
+        """Ask the server process to end, or kill it; return at once."""
+        ...
+
+    def wipe(self, node: Node) -> None:
+        """Remove everything that a trial left in the node's directory. The process is gone."""
+        ...
+
+    def ports(self) -> tuple[int, ...]:
+        """Give the TCP ports that a node listens on at its own address."""
+        ...
+
+    def logs(self, node: Node) -> tuple[str, ...]:
+        """Give the paths of the node's log files, the most telling first."""
+        ...
+
+    def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
+        """Give what a client needs to connect."""
+        ...
+
+    def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
+        """Connect a client; change no data."""
+        ...
+
+
+@runtime_checkable
+class BootstrapsOnce(Protocol):
+    """A system whose nodes must be joined once after they all run (a replica set)."""
+
+    def bootstrap(self, cluster: Cluster) -> None:
+        """Join the nodes; do nothing if they are joined; raise NotReady to be asked again."""
+        ...
+
+
+@runtime_checkable
+class Settles(Protocol):
+    """A system that can say whether its background work (compaction) is idle."""
+
+    def settle(self, cluster: Cluster) -> None:
+        """Return if background work is idle; else raise NotReady with what is pending."""
+        ...
+
+
+@runtime_checkable
+class KnowsVersion(Protocol):
+    """A system that can ask its nodes which release they really run."""
+
+    def running_versions(self, cluster: Cluster) -> tuple[tuple[str, str], ...]:
+        """Give (node name, version) for each node of a serving cluster."""
+        ...
