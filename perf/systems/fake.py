@@ -1,0 +1,274 @@
+"""A database in a dict: the reference implementation of the contract, for order and failure tests.
+
+Each node is a real process on a real port (`python -m perf.systems.fake CONFIG`), so that a trial of
+it goes through the same processes, sockets and files as any other. It is not a database, and none of
+its numbers say anything about one. Its `settings` plant faults:
+
+    service_time_ms: 2        every answer is held back for so long
+    never_ready: true         runs, but its port answers "starting" to every check
+    crash_on_start: true      the process ends at once with a message in its log
+    die_after_writes: 500     node 1 dies after so many writes
+    lose_every: 100           every 100th write is acknowledged and not stored
+    corrupt_every: 100        every 100th write is stored with a changed value
+    refuse_every: 100         every 100th write is answered with an error
+    ignore_stop: true         SIGTERM does nothing; only a kill ends the process
+"""
+
+import asyncio
+import json
+import os
+import queue
+import signal
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from perf.design import Sensor
+from perf.errors import NotReady, StepFailed
+from perf.model import Release, Source
+from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
+from perf.systems.contract import Cluster, Node, Origin, SensorSession, System, Target
+from perf.workloads.sensor import Reading
+
+PORT = 17_999
+_VERSIONS = (("1.0", "1.0.0"), ("1.0", "1.0.1"), ("1.0", "1.0.2"), ("1.1", "1.1.0"), ("1.1", "1.1.1"))
+
+
+class FakeSession:
+    """A client of the fake servers; each device lives on one of them."""
+
+    def __init__(self, target: Target) -> None:
+        """Keep one pool of connections per address; connect when first asked."""
+        self._target = target
+        self._pools: tuple[queue.SimpleQueue[socket.socket], ...] = tuple(
+            queue.SimpleQueue() for _ in target.addresses
+        )
+
+    def _ask(self, node: int, question: dict[str, Any]) -> Any:  # noqa: ANN401  JSON
+        address = (self._target.addresses[node], self._target.port)
+        try:
+            connection = self._pools[node].get_nowait()
+        except queue.Empty:
+            connection = socket.create_connection(address, timeout=self._target.timeout_s)
+        connection.sendall(json.dumps(question).encode() + b"\n")
+        with connection.makefile("rb") as stream:
+            line = stream.readline()
+        if not line:
+            connection.close()
+            raise ConnectionResetError(f"{address[0]}:{address[1]} closed the connection")
+        self._pools[node].put(connection)
+        answer = json.loads(line)
+        if isinstance(answer, dict) and "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer
+
+    def _node_of(self, device_id: str) -> int:
+        return sum(device_id.encode()) % len(self._target.addresses)
+
+    def create_schema(self, records: Sensor) -> None:
+        """Do nothing: a dict has no schema."""
+
+    def write(self, reading: Reading) -> None:
+        """Store one reading on its device's node."""
+        row = [reading.device_id, reading.ts_ms, list(reading.values), reading.metadata.hex()]
+        self._ask(self._node_of(reading.device_id), {"write": row})
+
+    def read_latest(self, device_id: str, count: int) -> Sequence[Reading]:
+        """Give the newest readings of a device, newest first."""
+        rows = self._ask(self._node_of(device_id), {"latest": device_id, "count": count})
+        return tuple(
+            Reading(device_id, ts_ms, tuple(values), bytes.fromhex(metadata))
+            for ts_ms, values, metadata in rows
+        )
+
+    def count(self) -> int:
+        """Count the readings of all nodes."""
+        return sum(self._ask(node, {"count": True}) for node in range(len(self._pools)))
+
+    def classify(self, error: Exception) -> str:
+        """Name the kind of an error."""
+        return "timeouts" if isinstance(error, TimeoutError) else f"error:{type(error).__name__}"
+
+    def close(self) -> None:
+        """Close all pooled connections."""
+        for pool in self._pools:
+            while not pool.empty():
+                pool.get_nowait().close()
+
+
+class Fake:
+    """The fake system. All nodes are equal; there is nothing to install."""
+
+    name: ClassVar[str] = "fake"
+
+    def releases(self) -> tuple[Release, ...]:
+        """Give five invented releases in two lines."""
+        return tuple(
+            Release(system=self.name, version=version, line=line, ordinal=int(version[-1]))
+            for line, version in _VERSIONS
+        )
+
+    def origins(self, release: Release) -> tuple[Origin, ...]:
+        """Give the one origin: it is part of Knickpoint."""
+        return (Origin(source=Source.BUILTIN, location="perf.systems.fake"),)
+
+    def install(self, node: Node, cluster: Cluster) -> None:
+        """Create the node's directory."""
+        make_directory(node.remote, node.work_dir)
+
+    def configure(self, node: Node, cluster: Cluster) -> None:
+        """Write the settings as the server reads them."""
+        settings = {"address": node.address, "index": node.index, **cluster.config.settings}
+        write_text(node.remote, f"{node.work_dir}/fake.json", json.dumps(settings, indent=1))
+
+    def start(self, node: Node, cluster: Cluster) -> None:
+        """Start the server process."""
+        if self.is_running(node):
+            return
+        node.remote.start(
+            [sys.executable, "-m", "perf.systems.fake", f"{node.work_dir}/fake.json"],
+            pid_file=_pid_file(node),
+            log=self.logs(node)[0],
+            cwd=node.work_dir,
+            env={"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        )
+
+    def check(self, cluster: Cluster) -> None:
+        """Ask each node whether it serves."""
+        for node in cluster.nodes:
+            if not self.is_running(node):
+                tail = read_tail(node.remote, self.logs(node)[0])
+                raise StepFailed("start", node.name, "the server process ended", tail)
+            try:
+                with socket.create_connection((node.address, PORT), timeout=1) as connection:
+                    connection.sendall(b'{"ready": true}\n')
+                    answer = connection.recv(64).strip()
+            except OSError as error:
+                raise NotReady("start", node.name, str(error)) from error
+            if answer != b"true":
+                raise NotReady("start", node.name, "the server is still starting")
+
+    def is_running(self, node: Node) -> bool:
+        """Say whether the node's server process lives."""
+        return running_pid(node.remote, _pid_file(node)) is not None
+
+    def stop(self, node: Node, *, force: bool) -> None:
+        """End the server process."""
+        send_signal(node.remote, _pid_file(node), signal.SIGKILL if force else signal.SIGTERM)
+
+    def wipe(self, node: Node) -> None:
+        """Remove the node's directory."""
+        remove_tree(node.remote, node.work_dir)
+
+    def ports(self) -> tuple[int, ...]:
+        """Give the one port."""
+        return (PORT,)
+
+    def logs(self, node: Node) -> tuple[str, ...]:
+        """Give the one log."""
+        return (f"{node.work_dir}/server.log",)
+
+    def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
+        """Give all nodes' addresses."""
+        return Target(
+            system=self.name,
+            addresses=tuple(node.address for node in cluster.nodes),
+            port=PORT,
+            replication_factor=cluster.topology.replication_factor,
+            consistency=consistency,
+            timeout_s=timeout_s,
+        )
+
+    def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
+        """Connect a client."""
+        return _session(target)
+
+
+@contextmanager
+def _session(target: Target) -> Iterator[FakeSession]:
+    session = FakeSession(target)
+    try:
+        session.count()
+        yield session
+    finally:
+        session.close()
+
+
+def _pid_file(node: Node) -> str:
+    return f"{node.work_dir}/server.pid"
+
+
+class _Server:
+    """One node: a dict of device → {timestamp: row}, and the faults it was told to have."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+        self.devices: dict[str, dict[int, list[Any]]] = {}
+        self.writes = 0
+
+    def _is_hit(self, fault: str) -> bool:
+        every = self.settings.get(fault)
+        return every is not None and self.writes % int(every) == 0
+
+    def answer(self, question: dict[str, Any]) -> Any:  # noqa: ANN401  JSON
+        if "ready" in question:
+            return not self.settings.get("never_ready", False)
+        if "write" in question:
+            return self._write(*question["write"])
+        if "latest" in question:
+            rows = self.devices.get(question["latest"], {})
+            newest = sorted(rows, reverse=True)[: question["count"]]
+            return [[ts_ms, *rows[ts_ms]] for ts_ms in newest]
+        return sum(len(rows) for rows in self.devices.values())
+
+    def _write(self, device: str, ts_ms: int, values: list[float], metadata: str) -> Any:  # noqa: ANN401
+        self.writes += 1
+        if self.settings["index"] == 0 and self.writes == self.settings.get("die_after_writes"):
+            sys.stderr.write("planted fault: die_after_writes reached\n")
+            sys.stderr.flush()
+            os._exit(1)
+        if self._is_hit("refuse_every"):
+            return {"error": "planted fault: refused"}
+        if self._is_hit("corrupt_every"):
+            values = [values[0] + 1.0, *values[1:]]
+        if not self._is_hit("lose_every"):
+            self.devices.setdefault(device, {})[ts_ms] = [values, metadata]
+        return True
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while line := await reader.readline():
+            answer = self.answer(json.loads(line))
+            if hold := self.settings.get("service_time_ms"):
+                await asyncio.sleep(hold / 1000)
+            writer.write(json.dumps(answer).encode() + b"\n")
+            await writer.drain()
+        writer.close()
+
+
+async def _run(settings: dict[str, Any]) -> None:
+    node = _Server(settings)
+    limit = 2**20  # of one line: a reading of the largest payload that a workload may have
+    server = await asyncio.start_server(node.serve, settings["address"], PORT, limit=limit)
+    sys.stderr.write(f"serving on {settings['address']}:{PORT}\n")
+    sys.stderr.flush()
+    async with server:
+        await server.serve_forever()
+
+
+def _main(path: str) -> None:
+    settings = json.loads(Path(path).read_text())
+    if settings.get("crash_on_start"):
+        sys.exit("planted fault: crash_on_start")
+    signal.signal(
+        signal.SIGTERM, signal.SIG_IGN if settings.get("ignore_stop") else lambda *_: os._exit(0)
+    )
+    asyncio.run(_run(settings))
+
+
+SYSTEM: System = Fake()
+
+if __name__ == "__main__":
+    _main(sys.argv[1])
