@@ -1,0 +1,181 @@
+"""Builders of plausible values, as fixtures: a test names only what it is about.
+
+Each fixture gives a function. `make_trial(status=TrialStatus.FAILED)` is a whole trial that differs
+in one field; annotate them as `Callable[..., Trial]` and so on. All are pure and seeded.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hdrh.histogram import HdrHistogram
+
+from perf.model import (
+    Artifact,
+    Counter,
+    Fact,
+    Interval,
+    Named,
+    Observation,
+    Purpose,
+    Release,
+    Sample,
+    SeriesKey,
+    Source,
+    Trial,
+    TrialId,
+    TrialStatus,
+)
+
+STARTED_AT = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
+RELEASE = Release(system="cassandra", version="5.0.4", line="5.0", ordinal=4)
+KEY = SeriesKey(
+    system="cassandra",
+    line="5.0",
+    topology="local-three",
+    testbed_class="local",
+    config="default",
+    workload="sensor-write@0123456789ab",
+    engine="python",
+    phase="saturation",
+    operation="write",
+    metric="throughput",
+    statistic="mean",
+)
+SAMPLES = tuple(
+    Sample(
+        phase="saturation",
+        operation="write",
+        metric=metric,
+        statistic=statistic,
+        value=value,
+        iteration=iteration,
+    )
+    for metric, statistic, values in (
+        ("throughput", "mean", (1000.0, 990.0, 1010.0)),
+        ("response_time", "p50", (2.5, 2.4, 2.6)),
+        ("response_time", "p99", (9.75, 9.5, 10.0)),
+        ("service_time", "p99", (9.25, 9.0, 9.5)),
+    )
+    for iteration, value in zip((None, 1, 2), values, strict=True)
+)
+TRIAL = Trial(
+    id=TrialId("2026-03-01-sensor-write-cassandra-5.0.4"),
+    night="2026-03-01",
+    purpose=Purpose.SCHEDULED,
+    experiment="sensor-write",
+    release=RELEASE,
+    artifact=Artifact(source=Source.ARCHIVE, sha256="ab" * 32),
+    topology=Named(name="local-three", sha256="111111111111"),
+    testbed=Named(name="local", sha256="222222222222"),
+    testbed_class="local",
+    workload=Named(name="sensor-write", sha256="0123456789ab"),
+    config=Named(name="default", sha256="333333333333"),
+    engine="python",
+    seed=42,
+    started_at=STARTED_AT,
+    finished_at=STARTED_AT + timedelta(minutes=3),
+    status=TrialStatus.COMPLETED,
+    environment_before=(Fact(host="localhost", name="kernel", value="6.1.0"),),
+    environment_after=(Fact(host="localhost", name="kernel", value="6.1.0"),),
+    samples=SAMPLES,
+    counters=(
+        Counter(phase="saturation", operation="write", iteration=1, name="attempted", value=5000),
+        Counter(phase="saturation", operation="write", iteration=1, name="completed", value=4990),
+        Counter(phase="saturation", operation="write", iteration=1, name="timeouts", value=10),
+    ),
+    harness_version="0.1.0",
+)
+
+
+@pytest.fixture(scope="session")
+def make_trial() -> Callable[..., Trial]:
+    """Give `make_trial(**changes)`: a completed trial of Cassandra 5.0.4, with these fields changed."""
+
+    def make(**changes: Any) -> Trial:  # noqa: ANN401  the fields of Trial, checked by replace
+        return replace(TRIAL, **changes)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_interval() -> Callable[..., Interval]:
+    """Give `make_interval(values_us, **changes)`: the histogram of these values over one second."""
+
+    def make(values_us: Sequence[int], **changes: Any) -> Interval:  # noqa: ANN401  fields of Interval
+        histogram = HdrHistogram(1, 60_000_000, 3)
+        for value in values_us:
+            histogram.record_value(value)
+        interval = Interval(
+            phase="saturation",
+            operation="write",
+            kind="response_time",
+            iteration=1,
+            start_s=STARTED_AT.timestamp(),
+            length_s=1.0,
+            max_us=max(values_us, default=0),
+            encoded=histogram.encode().decode(),
+        )
+        return replace(interval, **changes)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_intervals(make_interval: Callable[..., Interval]) -> Callable[..., tuple[Interval, ...]]:
+    """Give `make_intervals(iterations=2, seconds=3, seed=1)`: a warm-up, then the iterations.
+
+    Both kinds are there for each second; response times are service times plus a wait.
+    """
+
+    def make(iterations: int = 2, seconds: int = 3, seed: int = 1) -> tuple[Interval, ...]:
+        generator = random.Random(seed)  # noqa: S311  test data, not a secret
+        intervals = []
+        for iteration in range(iterations + 1):
+            for second in range(seconds):
+                start_s = STARTED_AT.timestamp() + iteration * seconds + second
+                service = [int(generator.lognormvariate(7.5, 0.6)) + 1 for _ in range(20)]
+                response = [value + generator.randrange(500) for value in service]
+                for kind, values in (("response_time", response), ("service_time", service)):
+                    changes = {"kind": kind, "iteration": iteration, "start_s": start_s}
+                    intervals.append(make_interval(values, **changes))
+        return tuple(intervals)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_observations() -> Callable[..., tuple[Observation, ...]]:
+    """Give `make_observations(values, per_release=1, **key_changes)`: a series, oldest first.
+
+    The values belong to releases 5.0.1, 5.0.2 …, `per_release` nights each.
+    """
+
+    def make(
+        values: Sequence[float],
+        per_release: int = 1,
+        **key_changes: Any,  # noqa: ANN401  the fields of SeriesKey, checked by replace
+    ) -> tuple[Observation, ...]:
+        key = replace(KEY, **key_changes)
+        observations = []
+        for index, value in enumerate(values):
+            ordinal = index // per_release + 1
+            version = f"{key.line}.{ordinal}"
+            release = Release(system=key.system, version=version, line=key.line, ordinal=ordinal)
+            observations.append(
+                Observation(
+                    key=key,
+                    trial=TrialId(f"trial-{index:04d}"),
+                    release=release,
+                    started_at=STARTED_AT + timedelta(days=index),
+                    status=TrialStatus.COMPLETED,
+                    value=value,
+                    iterations=(value, value),
+                )
+            )
+        return tuple(observations)
+
+    return make
