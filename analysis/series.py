@@ -1,12 +1,16 @@
 """Series: observations of one key, ordered by release (line, ordinal) and then by time.
 
 Invalid and failed trials never enter; gaps are never filled; order of arrival does not matter.
+Several nights of one release are neighbouring points: the axis is the release, not the calendar.
 """
 
+import math
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from perf.model import Release, SeriesKey, TrialId
+from perf.model import Observation, Release, SeriesKey, TrialId, TrialStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +26,54 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """The points of one key in order."""
+    """The points of one key in order; none, where the key has no completed trial."""
 
     key: SeriesKey
     points: tuple[Point, ...]
+
+
+def build_series(observations: Iterable[Observation]) -> tuple[Series, ...]:
+    """Group observations by key, ascending by key, into ordered series of completed trials.
+
+    A key whose every trial is invalid or failed gives a series without points, so that its silence
+    can be told. Raises ValueError where a completed trial holds a value that is not finite, or gives
+    two values for one series: both are defects of the measurement, and dropping one would hide it.
+    """
+    points: defaultdict[SeriesKey, dict[TrialId, Point]] = defaultdict(dict)
+    for observation in observations:
+        of_key = points[observation.key]
+        if observation.status is TrialStatus.COMPLETED:
+            _refuse_defects(observation, of_key)
+            of_key[observation.trial] = _point(observation)
+    return tuple(
+        Series(key=key, points=tuple(sorted(points[key].values(), key=_position)))
+        for key in sorted(points)
+    )
+
+
+def _refuse_defects(observation: Observation, seen: dict[TrialId, Point]) -> None:
+    where = f"trial {observation.trial}, series {observation.key}"
+    if not all(math.isfinite(value) for value in (observation.value, *observation.iterations)):
+        raise ValueError(f"{where}: a completed trial holds a value that is not a finite number")
+    if observation.trial in seen:
+        raise ValueError(f"{where}: one trial gives two values for one series")
+
+
+def _point(observation: Observation) -> Point:
+    return Point(
+        trial=observation.trial,
+        release=observation.release,
+        started_at=observation.started_at,
+        value=observation.value,
+        iterations=observation.iterations,
+    )
+
+
+def _position(point: Point) -> tuple[tuple[tuple[int, str], ...], int, datetime, TrialId]:
+    release = point.release
+    return _line_position(release.line), release.ordinal, point.started_at, point.trial
+
+
+def _line_position(line: str) -> tuple[tuple[int, str], ...]:
+    """Order lines by their numbers, so that 10.0 follows 9.1; parts that are words come first."""
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in line.split("."))
