@@ -1,0 +1,70 @@
+# The verbs of Knickpoint. `make help` lists them.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+SUITE ?= quickstart
+
+.PHONY: help setup nightly test test-long lint format types contracts wheel-smoke bench site lock schema clean
+.DEFAULT_GOAL := help
+
+help: ## list the verbs
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+setup: .venv/.ready ## prepare .venv with everything that nightly needs
+
+nightly: .venv/.ready ## measure, keep, judge, tell: the whole job (SUITE=quickstart)
+	@KNICKPOINT_DIE_WITH_PARENT=1 $(BIN)/knickpoint nightly --suite $(SUITE)
+
+test: .venv/.dev ## the test suite, real databases included (below 10 minutes)
+	$(BIN)/pytest -m "not long"
+
+test-long: .venv/.dev ## the tests that take longer
+	$(BIN)/pytest -m long --timeout 1800
+
+lint: format-check types contracts ## style, types and import contracts
+
+format-check: .venv/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+format: .venv/.dev ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+types: .venv/.dev ## strict type check
+	$(BIN)/mypy
+
+contracts: .venv/.dev ## import contracts: who may import whom
+	$(BIN)/lint-imports
+
+wheel-smoke: .venv/.dev ## build the wheel, install it in a clean environment, use it
+	sh .ci/wheel-smoke
+
+bench: .venv/.dev ## measure the speed of our own code
+	$(BIN)/pytest tests/benchmarks --benchmark-only
+
+site: .venv/.ready ## write the site again from the history
+	$(BIN)/knickpoint report
+
+schema: .venv/.ready ## write configs/schema again
+	$(BIN)/knickpoint schema
+
+lock: .venv/.dev ## renew the hash-pinned lock files
+	sh requirements/lock
+
+clean: ## remove the environment and all caches of tools; var/ (your results) stays
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks dist
+
+# pip retries by itself; hashes are in the lock files, addresses are not.
+.venv/.ready: requirements/all.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is %d.%d; say which: make PYTHON=python3.12 …" % sys.version_info[:2])'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { rm -rf .venv; echo "this Python cannot make virtual environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@echo "installing the pinned packages into .venv (about a minute)"
+	@$(PIP) install -q --retries 5 --require-hashes -r requirements/all.lock
+	@$(PIP) install -q --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/.dev: .venv/.ready requirements/dev.lock
+	@echo "installing the pinned development packages into .venv"
+	@$(PIP) install -q --retries 5 --require-hashes -r requirements/dev.lock
+	@touch $@

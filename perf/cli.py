@@ -1,0 +1,113 @@
+"""The command `knickpoint`: finds the subcommands by entry point, prints errors, sets exit codes.
+
+Subcommands are a table in pyproject.toml (`knickpoint.commands`), so this module imports none of
+them: `knickpoint measure` never loads the judging or the reporting packages.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+from importlib.metadata import EntryPoint, entry_points, version
+from types import FrameType
+
+import click
+
+from perf.errors import KnickpointError, UsageError
+
+GROUP = "knickpoint.commands"
+PR_SET_PDEATHSIG = 1
+INTERRUPTED = 130
+
+# The order in which people meet the commands; anything else follows alphabetically.
+_ORDER = ("nightly", "measure", "append", "detect", "report", "releases", "history", "schema", "doctor")
+
+
+class Commands(click.Group):
+    """A group whose members are loaded only when they are named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name all installed subcommands, in the order in which people meet them."""
+        found = {entry.name for entry in _table()}
+        known = [name for name in _ORDER if name in found]
+        return known + sorted(found.difference(_ORDER))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load one subcommand; say which extra is missing if its packages are not installed."""
+        entry = next((entry for entry in _table() if entry.name == cmd_name), None)
+        if entry is None:
+            return None
+        try:
+            command = entry.load()
+        except ModuleNotFoundError as error:
+            return _unavailable(cmd_name, error)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"entry point {entry.value} is not a click command")
+        return command
+
+
+def _table() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=GROUP))
+
+
+def _unavailable(name: str, error: ModuleNotFoundError) -> click.Command:
+    reason = (
+        f"`knickpoint {name}` needs the Python package {error.name!r}, which is not installed; "
+        "install everything with: pip install 'knickpoint[measure,detect,report]'"
+    )
+
+    def refuse(**_: object) -> None:
+        raise UsageError(reason)
+
+    options = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(name, callback=refuse, short_help="(not installed)", context_settings=options)
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 fine, 1 regression found, 2 wrong usage or config, 3 could not measure.",
+)
+@click.version_option(version("knickpoint"), prog_name="knickpoint")
+def knickpoint() -> None:
+    """Find the releases and configuration changes where a database's performance breaks.
+
+    \b
+    knickpoint nightly       measure, keep, judge and tell: the whole job
+    knickpoint doctor        what is missing on this machine, and how to get it
+
+    Each step is also a command of its own: measure writes trial bundles, append keeps them in the
+    history, detect judges the history, report writes the static site.
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
+
+
+def main() -> None:
+    """Run the command line; turn expected errors into a sentence and an exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    if os.environ.get("KNICKPOINT_DIE_WITH_PARENT"):
+        # Set by the Makefile: when make itself is killed, this process is told to end in order.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    try:
+        code = knickpoint.main(standalone_mode=False)
+    except KnickpointError as error:
+        click.echo(f"knickpoint: {error}", err=True)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("knickpoint: interrupted; what was finished is kept", err=True)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output (head, less) has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Place a deployment on its testbed: nodes with addresses, hosts and directories of their own."""
+
+from pathlib import Path
+
+from perf.design import Deployment, Host, Testbed
+from perf.model import Artifact, Release
+from perf.remote import LocalHost, Remote, SshHost
+from perf.systems.contract import Cluster, Node
+
+_DEFAULT_WORK_DIR = "knickpoint"
+
+
+def open_host(testbed: Testbed, host: Host) -> Remote:
+    """Give the remote of a host; nothing is connected before it is used.
+
+    Hosts of a local testbed are one machine, so they share one name.
+    """
+    if testbed.transport == "local":
+        return LocalHost()
+    return SshHost(host.name, host.address, host.user, host.port)
+
+
+def place(deployment: Deployment, release: Release, artifact: Artifact, run_dir: Path) -> Cluster:
+    """Lay the topology's servers on the testbed's server hosts, in their order.
+
+    `run_dir` holds the node directories of a local testbed. The configuration was checked to have
+    enough hosts.
+    """
+    testbed = deployment.testbed
+    servers = [host for host in testbed.hosts if host.role == "server"]
+    nodes = []
+    for index, host in enumerate(servers[: deployment.topology.servers]):
+        base = str(run_dir.absolute()) if testbed.transport == "local" else host.work_dir
+        nodes.append(
+            Node(
+                name=host.name,
+                index=index,
+                address=host.address,
+                remote=open_host(testbed, host),
+                work_dir=f"{base or _DEFAULT_WORK_DIR}/{release.system}/{host.name}",
+                cores=host.cores,
+            )
+        )
+    return Cluster(
+        release=release,
+        artifact=artifact,
+        nodes=tuple(nodes),
+        topology=deployment.topology,
+        testbed=testbed,
+        config=deployment.config,
+    )
+
+
+def client_hosts(testbed: Testbed, count: int) -> tuple[tuple[Host, Remote], ...]:
+    """Give the first `count` client hosts of a testbed with their remotes."""
+    clients = [host for host in testbed.hosts if host.role == "client"]
+    return tuple((host, open_host(testbed, host)) for host in clients[:count])

@@ -1,0 +1,197 @@
+"""Measure a night or a single trial: which trials, in which order, with which artifacts.
+
+One process at a time measures into a data directory; a second one is refused, and says who holds it.
+"""
+
+import os
+import statistics
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import filelock
+
+from perf import releases
+from perf.config import Catalog, named
+from perf.design import Deployment, Suite
+from perf.errors import HostUnfit, MeasureError, UsageError
+from perf.harness import Order, run_trial
+from perf.history import bundle
+from perf.model import Artifact, Purpose, Release, Trial, TrialId, TrialStatus
+from perf.night import Night, PlannedTrial, open_night
+from perf.places import Places
+from perf.progress import Progress
+from perf.systems import registry
+
+# Measured on two busy cores: boot and end of a three-node ring beside the load itself.
+_DEPLOY_S = 45.0
+_PRELOAD_ROWS_PER_S = 400.0
+_LOCK_WAIT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What one measuring command works with."""
+
+    catalog: Catalog
+    suite: Suite
+    places: Places
+    progress: Progress
+
+
+def measure_night(session: Session) -> tuple[Trial, ...]:
+    """Measure what is missing of the suite's night; give all of the night's trials.
+
+    Raises:
+        MeasureError: another process measures here, or the hosts cannot carry any trial.
+        ReleaseError: a release could be fetched from nowhere.
+
+    """
+    with _only_one(session.places, session.progress):
+        now = datetime.now(UTC)
+        night, is_resumed = open_night(session.places, session.catalog, session.suite, now)
+        missing = night.missing(session.places)
+        done = len(night.trials) - len(missing)
+        how = f"resumed, {done} of {len(night.trials)} trials are done" if is_resumed else "new"
+        session.progress.heading(
+            f"night {night.id} of suite {night.suite}: {len(night.trials)} trials ({how})"
+        )
+        artifacts = _fetch_all(session, missing)
+        for place, planned in enumerate(missing, start=1):
+            session.progress.expect(_expected_s(session, night, missing[place - 1 :]))
+            session.progress.heading(
+                f"trial {done + place} of {len(night.trials)}: {planned.experiment} "
+                f"at {planned.version}"
+            )
+            trial = _run(session, planned.experiment, artifacts[planned.id], planned.id, night.id)
+            session.progress.tell(describe(trial))
+        return tuple(bundle.read(session.places.trials / one.id)[0] for one in night.trials)
+
+
+def measure_one(session: Session, experiment: str, version: str) -> Trial:
+    """Measure one extra trial of an experiment at a release, outside of any night's plan."""
+    with _only_one(session.places, session.progress):
+        planned = PlannedTrial(
+            id=TrialId(f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}.{experiment}.{version}"),
+            experiment=experiment,
+            version=version,
+        )
+        artifact = _fetch_all(session, (planned,))[planned.id]
+        session.progress.heading(f"{experiment} at {version}")
+        return _run(session, experiment, artifact, planned.id, night="")
+
+
+def describe(trial: Trial) -> str:
+    """Say in one line how a trial ended, and its headline figures."""
+    name = f"{trial.experiment} at {trial.release.version}"
+    if trial.status is not TrialStatus.COMPLETED:
+        reasons = "; ".join(reason.text for reason in trial.reasons)
+        return f"{name}: {trial.status.upper()}: {reasons}"
+    figures = [
+        f"{sample.phase} {sample.metric.replace('_', ' ')} {sample.statistic} {sample.value:.4g}"
+        for sample in trial.samples
+        if sample.iteration is None
+        and (sample.metric, sample.statistic) in {("throughput", "mean"), ("response_time", "p99")}
+    ]
+    return f"{name}: completed: {', '.join(figures)}"
+
+
+def _resolve(session: Session, experiment_name: str) -> Deployment:
+    for experiment in session.suite.experiments:
+        if experiment.name == experiment_name:
+            return session.catalog.resolve(session.suite, experiment)
+    known = ", ".join(experiment.name for experiment in session.suite.experiments)
+    raise UsageError(
+        f"suite {session.suite.name} has no experiment {experiment_name!r}; it has: {known}"
+    )
+
+
+def _fetch_all(
+    session: Session, planned: tuple[PlannedTrial, ...]
+) -> dict[str, tuple[Release, Artifact]]:
+    # Everything is fetched before anything is measured: a night must not stop half-way because an
+    # archive is out of reach, and no download runs beside a measurement.
+    fetched: dict[str, tuple[Release, Artifact]] = {}
+    for trial in planned:
+        system = registry.load(_resolve(session, trial.experiment).experiment.system)
+        release = releases.find_release(system, trial.version)
+        fetched[trial.id] = (release, releases.fetch(system, release, tell=session.progress.tell))
+    return fetched
+
+
+def _run(
+    session: Session,
+    experiment: str,
+    release_and_artifact: tuple[Release, Artifact],
+    trial_id: str,
+    night: str,
+) -> Trial:
+    deployment = _resolve(session, experiment)
+    release, artifact = release_and_artifact
+    order = Order(
+        trial=TrialId(trial_id),
+        night=night,
+        purpose=Purpose.SCHEDULED,
+        deployment=deployment,
+        names={
+            "topology": named(deployment.topology),
+            "testbed": named(deployment.testbed),
+            "workload": named(deployment.workload),
+            "config": named(deployment.config),
+        },
+        release=release,
+        artifact=artifact,
+    )
+    system = registry.load(deployment.experiment.system)
+    try:
+        return run_trial(order, system, session.places, session.progress)
+    except HostUnfit as problem:
+        hint = "finished trials are kept; the same command resumes here"
+        raise HostUnfit(f"{problem}\n{hint}") from problem
+
+
+def _expected_s(session: Session, night: Night, missing: tuple[PlannedTrial, ...]) -> float:
+    # The night's own finished trials are the best guess; before the first, the configuration is.
+    taken = []
+    for trial in night.trials:
+        if (session.places.trials / trial.id).is_dir():
+            done = bundle.read(session.places.trials / trial.id)[0]
+            taken.append((done.finished_at - done.started_at).total_seconds())
+    if taken:
+        return statistics.median(taken) * len(missing)
+    return sum(_planned_s(_resolve(session, trial.experiment)) for trial in missing)
+
+
+def _planned_s(deployment: Deployment) -> float:
+    workload = deployment.workload
+    rows = workload.preload_rows_per_device * workload.records.devices
+    load_s = sum(
+        phase.warmup_s + phase.iterations * phase.iteration_s for phase in workload.measurements
+    )
+    return _DEPLOY_S + rows / _PRELOAD_ROWS_PER_S + load_s
+
+
+@contextmanager
+def _only_one(places: Places, progress: Progress) -> Iterator[None]:
+    places.data.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(places.lock)
+    try:
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            # A run that was just interrupted may still be stopping its servers.
+            progress.tell(f"another run measures into {places.data}; waiting up to {_LOCK_WAIT_S:g} s")
+            lock.acquire(timeout=_LOCK_WAIT_S)
+    except filelock.Timeout as error:
+        holder = places.lock.with_suffix(".pid")
+        pid = holder.read_text().strip() if holder.exists() else "unknown"
+        raise MeasureError(
+            f"another run (pid {pid}) measures into {places.data}; wait for it to end, "
+            "or give --data another directory"
+        ) from error
+    try:
+        places.lock.with_suffix(".pid").write_text(f"{os.getpid()}\n")
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,136 @@
+"""A night: the trials that a suite plans, written down before the first starts.
+
+A trial's id follows from its night and its place in the plan, so that an interrupted night is
+resumed by measuring exactly the trials whose bundles are missing: none lost, none doubled.
+"""
+
+import os
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from perf.config import Catalog, content_hash
+from perf.design import STRICT, Suite
+from perf.errors import BundleError
+from perf.model import TrialId
+from perf.places import Places
+
+RESUMABLE_FOR = timedelta(hours=20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedTrial:
+    """One trial of a night's plan."""
+
+    __pydantic_config__ = STRICT
+    id: str
+    experiment: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """The plan of one night. `plan_sha256` is of the suite with all that it names, resolved."""
+
+    __pydantic_config__ = STRICT
+    id: str
+    suite: str
+    plan_sha256: str
+    started_at: datetime
+    trials: tuple[PlannedTrial, ...]
+
+    def missing(self, places: Places) -> tuple[PlannedTrial, ...]:
+        """Give the planned trials without a bundle, in order."""
+        return tuple(trial for trial in self.trials if not (places.trials / trial.id).is_dir())
+
+
+_NIGHT = TypeAdapter(Night)
+
+
+def open_night(places: Places, catalog: Catalog, suite: Suite, now: datetime) -> tuple[Night, bool]:
+    """Resume the newest night if it is unfinished, young and of the same plan; else plan a new one.
+
+    Returns the night and whether it is resumed. The new plan is on disk before this returns.
+
+    Raises:
+        BundleError: a night's file is not one.
+
+    """
+    plan = plan_hash(catalog, suite)
+    nights = read_nights(places)
+    if nights:
+        last = nights[-1]
+        is_same = last.suite == suite.name and last.plan_sha256 == plan
+        if is_same and now - last.started_at < RESUMABLE_FOR and last.missing(places):
+            return last, True
+    number = 1 + sum(night.id.startswith(f"{now:%Y-%m-%d}-") for night in nights)
+    night_id = f"{now:%Y-%m-%d}-{number}"
+    night = Night(
+        id=night_id,
+        suite=suite.name,
+        plan_sha256=plan,
+        started_at=now,
+        trials=_plan_trials(suite, night_id, is_reversed=len(nights) % 2 == 1),
+    )
+    _write(places.nights / f"{night_id}.json", night)
+    return night, False
+
+
+def read_nights(places: Places) -> tuple[Night, ...]:
+    """Read all nights, oldest first.
+
+    Raises:
+        BundleError: a file is not a night's plan.
+
+    """
+    nights = []
+    for path in places.nights.glob("*.json"):
+        try:
+            nights.append(_NIGHT.validate_json(path.read_bytes()))
+        except ValidationError as error:
+            raise BundleError(
+                f"{path} is not the plan of a night ({error.error_count()} problems, the first: "
+                f"{error.errors()[0]['msg']}); move it away, its trials are kept"
+            ) from error
+    return tuple(sorted(nights, key=lambda night: night.started_at))
+
+
+def plan_hash(catalog: Catalog, suite: Suite) -> str:
+    """Hash everything that decides what a night of this suite measures."""
+    parts = [
+        content_hash(part)
+        for experiment in suite.experiments
+        for resolved in [catalog.resolve(suite, experiment)]
+        for part in (resolved.topology, resolved.testbed, resolved.workload, resolved.config)
+    ]
+    return content_hash((suite, tuple(parts)))
+
+
+def _plan_trials(suite: Suite, night: str, *, is_reversed: bool) -> tuple[PlannedTrial, ...]:
+    # Every other night runs the releases the other way round, so that a release's place in the
+    # night (a warmer host, a fuller disk) is not mistaken for the release.
+    pairs = [
+        (experiment.name, version)
+        for experiment in suite.experiments
+        for version in (experiment.releases[::-1] if is_reversed else experiment.releases)
+    ]
+    return tuple(
+        PlannedTrial(
+            id=TrialId(f"{night}.{place:02d}.{experiment}.{version}"),
+            experiment=experiment,
+            version=version,
+        )
+        for place, (experiment, version) in enumerate(pairs, start=1)
+    )
+
+
+def _write(path: Path, night: Night) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".new")
+    with fresh.open("wb") as file:
+        file.write(_NIGHT.dump_json(night, indent=1))
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.rename(path)

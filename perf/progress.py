@@ -1,0 +1,66 @@
+"""Tell a person what is going on: one line per step, with the time passed and the time still to go.
+
+Plain lines on standard error, so that a terminal, a CI log and `tee` read the same.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TextIO
+
+WIDTH = 76
+QUIET_S = 5.0
+
+
+def format_duration(seconds: float) -> str:
+    """Give a duration as people say it: 42 s, 3 min 05 s, 2 h 10 min."""
+    whole = max(0, round(seconds))
+    if whole < 60:  # noqa: PLR2004  seconds in a minute
+        return f"{whole} s"
+    if whole < 3600:  # noqa: PLR2004  seconds in an hour
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+@dataclass(slots=True)
+class Progress:
+    """Writes progress lines. `expected_s` is the whole job's expected duration, if known."""
+
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    clock: Callable[[], float] = time.monotonic
+    expected_s: float | None = None
+    _started_s: float = field(init=False)
+    _last_s: float = field(init=False, default=0.0)
+    _prefix: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        """Start the clock."""
+        self._started_s = self.clock()
+
+    def heading(self, text: str) -> None:
+        """Start a new part of the job, for example one trial."""
+        self.stream.write(f"\n{text}\n")
+        self.stream.flush()
+
+    def tell(self, text: str) -> None:
+        """Say what happens now."""
+        passed_s = self.clock() - self._started_s
+        self._last_s = self.clock()
+        left = ""
+        if self.expected_s is not None:
+            left_s = self.expected_s - passed_s
+            left = f", about {format_duration(left_s)} left" if left_s > 0 else ", nearly done"
+        first, *more = text.splitlines() or [""]
+        self.stream.write(f"  {first:<{WIDTH}} [{format_duration(passed_s)}{left}]\n")
+        self.stream.writelines(f"    {line}\n" for line in more)
+        self.stream.flush()
+
+    def tell_sometimes(self, text: str) -> None:
+        """Say it only if nothing was said for a while, so that a long step is seen to live."""
+        if self.clock() - self._last_s >= QUIET_S:
+            self.tell(text)
+
+    def expect(self, remaining_s: float) -> None:
+        """Correct the expectation: so many seconds are still to go from now."""
+        self.expected_s = self.clock() - self._started_s + remaining_s
