@@ -46,7 +46,7 @@ def build_series(observations: Iterable[Observation]) -> tuple[Series, ...]:
             _refuse_defects(observation, of_key)
             of_key[observation.trial] = _point(observation)
     return tuple(
-        Series(key=key, points=tuple(sorted(points[key].values(), key=_position)))
+        Series(key=key, points=tuple(sorted(points[key].values(), key=position)))
         for key in sorted(points)
     )
 
@@ -69,7 +69,8 @@ def _point(observation: Observation) -> Point:
     )
 
 
-def _position(point: Point) -> tuple[tuple[tuple[int, str], ...], int, datetime, TrialId]:
+def position(point: Point | Observation) -> tuple[tuple[tuple[int, str], ...], int, datetime, TrialId]:
+    """Give the sort key of a point in its series: release line, ordinal, time, trial."""
     release = point.release
     return _line_position(release.line), release.ordinal, point.started_at, point.trial
 
