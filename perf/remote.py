@@ -139,6 +139,10 @@ class LocalHost:
         fresh.write_text(f"{child.pid} {born}\n")
         fresh.rename(pid_file)
 
+    def child(self, pid_file: str) -> subprocess.Popen[bytes] | None:
+        """Give the process that this object itself started under `pid_file`, to be reaped."""
+        return self._children.get(pid_file)
+
     def put(self, source: Path, target: str) -> None:
         """Copy a file or a directory tree; hard links where the file system allows them."""
         if source.is_dir():
@@ -297,10 +301,8 @@ def read_tail(remote: Remote, path: str, lines: int = 25) -> str:
 
 def running_pid(remote: Remote, pid_file: str) -> int | None:
     """Give the pid of the process behind `pid_file` while it lives, else None."""
-    if isinstance(remote, LocalHost):
-        child = remote._children.get(pid_file)  # noqa: SLF001  reaping is LocalHost's own matter
-        if child is not None:
-            child.poll()
+    if isinstance(remote, LocalHost) and (known := remote.child(pid_file)) is not None:
+        return known.pid if known.poll() is None else None
     answer = remote.run(["sh", "-c", _ALIVE, "alive", pid_file], check=False).stdout.strip()
     return int(answer) if answer else None
 

@@ -1,0 +1,58 @@
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from perf.design import Needs
+from perf.errors import HostUnfit
+from perf.hosts.checks import check_hosts
+from perf.hosts.facts import UNAVAILABLE, read_client_facts, read_facts
+from perf.remote import LocalHost
+from perf.systems.contract import Node
+
+
+def nodes(tmp_path: Path) -> tuple[Node, ...]:
+    return tuple(
+        Node(
+            name=f"node-{i + 1}",
+            index=i,
+            address=f"127.0.0.{i + 1}",
+            remote=LocalHost(),
+            work_dir=f"{tmp_path}/not/there/yet/{i}",
+        )
+        for i in range(2)
+    )
+
+
+def test_a_fit_host_passes(tmp_path: Path) -> None:
+    check_hosts(nodes(tmp_path), (1,), Needs(memory_mb=1, disk_mb=1))
+
+
+def test_all_shortfalls_are_told_at_once_with_what_to_do(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.2", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(HostUnfit) as caught:
+            check_hosts(nodes(tmp_path), (port,), Needs(memory_mb=10**9, disk_mb=10**9))
+    text = str(caught.value)
+    assert "1000000000 MB needed; end other programs" in text
+    assert "1000000000 MB needed; make room" in text
+    assert f"node-2: port {port} on 127.0.0.2 is in use by pid {os.getpid()} (" in text
+    assert "node-1: port" not in text
+
+
+def test_facts_of_this_host_are_complete_and_absence_is_a_fact() -> None:
+    facts = {fact.name: fact.value for fact in read_facts(LocalHost())}
+    assert facts["kernel"] == os.uname().release
+    assert int(facts["cpu_cores"]) >= 1
+    assert int(facts["memory_kb"]) > 0
+    assert all(facts.values())
+    assert "cpu_governor" in facts
+
+
+def test_client_facts_name_the_drivers() -> None:
+    facts = {fact.name: fact.value for fact in read_client_facts("client")}
+    assert facts["version:pymongo"].startswith("4.17.")
+    assert facts["version:cassandra-driver"] != UNAVAILABLE
