@@ -3,6 +3,7 @@
 Plain lines on standard error, so that a terminal, a CI log and `tee` read the same.
 """
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
@@ -40,8 +41,7 @@ class Progress:
 
     def heading(self, text: str) -> None:
         """Start a new part of the job, for example one trial."""
-        self.stream.write(f"\n{text}\n")
-        self.stream.flush()
+        self._write(f"\n{text}")
 
     def tell(self, text: str) -> None:
         """Say what happens now."""
@@ -52,9 +52,8 @@ class Progress:
             left_s = self.expected_s - passed_s
             left = f", about {format_duration(left_s)} left" if left_s > 0 else ", nearly done"
         first, *more = text.splitlines() or [""]
-        self.stream.write(f"  {first:<{WIDTH}} [{format_duration(passed_s)}{left}]\n")
-        self.stream.writelines(f"    {line}\n" for line in more)
-        self.stream.flush()
+        lines = [f"  {first:<{WIDTH}} [{format_duration(passed_s)}{left}]", *(f"    {m}" for m in more)]
+        self._write("\n".join(lines))
 
     def tell_sometimes(self, text: str) -> None:
         """Say it only if nothing was said for a while, so that a long step is seen to live."""
@@ -64,3 +63,9 @@ class Progress:
     def expect(self, remaining_s: float) -> None:
         """Correct the expectation: so many seconds are still to go from now."""
         self.expected_s = self.clock() - self._started_s + remaining_s
+
+    def _write(self, text: str) -> None:
+        # A reader that went away must not keep a trial from being cleaned up.
+        with contextlib.suppress(BrokenPipeError):
+            self.stream.write(f"{text}\n")
+            self.stream.flush()
