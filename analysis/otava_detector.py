@@ -6,6 +6,8 @@ What is kept out here, as measured on 0.8.0:
 - a NaN silences the whole series: values that are not finite are refused;
 - its t-test takes the population for the sample deviation, so its p-values are too small, most of
   all in short segments: shifts are tested again here;
+- its search stops at the first split that is not significant by itself, and no single split of a
+  level that went and came back is: it searches at a laxer level than the one that decides;
 - the mean of equal floats may differ in the last digit with their number, and two constant segments
   then look infinitely apart: changes below rounding are not changes.
 
@@ -22,6 +24,17 @@ from otava.analysis import compute_change_points
 from scipy.stats import ttest_ind_from_stats  # type: ignore[import-untyped]  # SciPy ships no types
 
 from analysis.detection import Shift
+
+_SEARCH_FACTOR = 100
+"""How much laxer the search for candidates is than the decision.
+
+At a level of 1e-5, steps of five standard deviations for 15 points between 15 and 15 others were
+found in 1 of 40 series with factor 1, in 35 with 100; the false shifts in 40 pure-noise series of 200
+points went from 0 to 0 (normal), 4 to 10 (log-normal), 3 to 3 (autocorrelation 0.3) and 8 to 20 (2 %
+outliers of eight standard deviations).
+"""
+_LAXEST_SEARCH = 0.04
+"""Below 0.05 Otava's first pass is ten times laxer still; above, it changes its own rule."""
 
 _ROUNDING = 1e-9
 """Relative changes up to here are taken for rounding of floating-point numbers."""
@@ -52,7 +65,7 @@ class OtavaDetector:
         found, _ = compute_change_points(
             list(floats),
             window_len=self.window_points,
-            max_pvalue=self.max_p_value,
+            max_pvalue=min(_SEARCH_FACTOR * self.max_p_value, _LAXEST_SEARCH),
             min_magnitude=_ROUNDING,
         )
         return self._keep_significant(floats, [int(change.index) for change in found])

@@ -5,9 +5,17 @@ from collections.abc import Sequence
 
 from analysis.detection import ChangePoint
 from analysis.series import Point
+from perf.model import METRICS, SeriesKey
 
 _SMALLEST_P_VALUE = 1e-16
 """Below the rounding of the arithmetic behind it, a p-value has no digits to show."""
+
+
+def series(key: SeriesKey) -> str:
+    """Name a series by all that makes it one."""
+    what = f"{key.operation} {key.metric} {key.statistic}"
+    where = f"{key.topology}, {key.testbed_class}, {key.config}, {key.engine}"
+    return f"{key.system} {key.line}  {what}  {key.workload} {key.phase}  ({where})"
 
 
 def movement(change: ChangePoint) -> str:
@@ -42,6 +50,16 @@ def counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
+def value(number: float) -> str:
+    """Write a measured value with three digits, or all digits before the point where it has more."""
+    return f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"  # noqa: PLR2004  rounds to 1,000
+
+
+def unit(change: ChangePoint) -> str:
+    """Give the unit of the values of a change."""
+    return METRICS[change.series.key.metric].unit
+
+
 def percent(share: float) -> str:
     """Write a share as a percentage of three digits."""
     return f"{100 * share:.3g} %"
@@ -49,6 +67,8 @@ def percent(share: float) -> str:
 
 def signed_percent(share: float) -> str:
     """Write a relative change as a percentage with its sign, to one decimal."""
+    if math.isinf(share):
+        return "from zero"
     return f"{100 * share:+.1f} %".replace("-", "−")
 
 

@@ -1,0 +1,83 @@
+import math
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.series import build_series
+from perf.model import Observation, TrialId, TrialStatus
+
+Make = Callable[..., tuple[Observation, ...]]
+
+
+@given(seed=st.integers(0, 1000))
+def test_the_order_of_arrival_does_not_matter(make_observations: Make, seed: int) -> None:
+    generator = random.Random(seed)  # noqa: S311  test data, not a secret
+    values = [generator.gauss(100, 1) for _ in range(12)]
+    observations = [
+        *make_observations(values, per_release=3),
+        *make_observations(values[:5], metric="response_time"),
+    ]
+    shuffled = generator.sample(observations, len(observations))
+    assert build_series(shuffled) == build_series(observations)
+
+
+def test_points_follow_the_release_and_then_the_night(make_observations: Make) -> None:
+    first, second = make_observations([1.0, 2.0])  # 5.0.1, then 5.0.2 one day later
+    again = replace(
+        first, trial=TrialId("again"), started_at=first.started_at + timedelta(days=9), value=3.0
+    )
+    (series,) = build_series([again, second, first])
+    assert [point.value for point in series.points] == [1.0, 3.0, 2.0]
+
+
+def test_lines_and_releases_are_ordered_by_number_not_by_text(make_observations: Make) -> None:
+    (one,) = make_observations([0.0], line="all")
+    versions = [("4.1", 9), ("4.1", 10), ("5.0", 1), ("10.0", 0)]
+    observations = [
+        replace(
+            one,
+            trial=TrialId(f"{line}.{ordinal}"),
+            release=replace(one.release, version=f"{line}.{ordinal}", line=line, ordinal=ordinal),
+        )
+        for line, ordinal in versions
+    ]
+    (series,) = build_series(reversed(observations))
+    assert [point.release.version for point in series.points] == ["4.1.9", "4.1.10", "5.0.1", "10.0.0"]
+
+
+@pytest.mark.parametrize("status", [TrialStatus.INVALID, TrialStatus.FAILED])
+def test_only_completed_trials_enter_and_gaps_stay_gaps(
+    make_observations: Make, status: TrialStatus
+) -> None:
+    first, second, third = make_observations([1.0, math.nan, 3.0])
+    (series,) = build_series([first, replace(second, status=status), third])
+    assert [point.value for point in series.points] == [1.0, 3.0]
+
+
+def test_a_key_without_a_completed_trial_is_not_silently_lost(make_observations: Make) -> None:
+    (one,) = make_observations([1.0])
+    (series,) = build_series([replace(one, status=TrialStatus.FAILED)])
+    assert series.key == one.key
+    assert series.points == ()
+
+
+@pytest.mark.parametrize("field", ["value", "iterations"])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_completed_trial_with_a_value_that_is_not_finite_is_refused_by_name(
+    make_observations: Make, field: str, bad: float
+) -> None:
+    (one,) = make_observations([1.0])
+    broken = replace(one, value=bad) if field == "value" else replace(one, iterations=(1.0, bad))
+    with pytest.raises(ValueError, match=r"trial-0000.*not a finite number"):
+        build_series([broken])
+
+
+def test_two_values_of_one_trial_in_one_series_are_refused(make_observations: Make) -> None:
+    (one,) = make_observations([1.0])
+    with pytest.raises(ValueError, match=r"trial-0000.*two values"):
+        build_series([one, replace(one, value=2.0)])
