@@ -165,31 +165,23 @@ class MongoDB:
         if not builds:
             raise ReleaseError(
                 f"MongoDB {release.version}: no official build is known for {host}; "
-                "choose a release that has one (perf/systems/data/mongodb/builds.yaml), "
-                "or measure an unpacked build from a local directory"
+                "choose a release that has one, or name an unpacked build that runs here in "
+                f"KNICKPOINT_RELEASE_MONGODB_{release.version.replace('.', '_')}"
             )
         url = f"{DOWNLOADS}/mongodb-linux-{platform.machine()}-{builds[-1]}-{release.version}.tgz"
         return (Origin(source=Source.ARCHIVE, location=url, checksum=f"{url}.sha256"),)
 
     def install(self, node: Node, cluster: Cluster) -> None:
-        """Put the server's files on the node: an archive is unpacked there, a directory copied."""
-        marker = f"{node.work_dir}/artifact"
+        """Copy the unpacked build to the node, unless it is there."""
+        marker, server = f"{node.work_dir}/artifact", f"{node.work_dir}/server"
         installed = node.remote.run(["cat", marker], check=False).stdout.strip()
         if installed == cluster.artifact.sha256:
             return
-        server, source = f"{node.work_dir}/server", Path(cluster.artifact.location)
         remove_tree(node.remote, server)
-        make_directory(node.remote, server)
-        if source.is_dir():
-            node.remote.put(source, server)
-        else:
-            archive = f"{node.work_dir}/{source.name}"
-            node.remote.put(source, archive)
-            unpack = ["tar", "-xzf", archive, "-C", server, "--strip-components=1"]
-            node.remote.run(unpack, timeout_s=300)
-            node.remote.run(["rm", archive])
+        node.remote.put(Path(cluster.artifact.location), server)
         if node.remote.run(["test", "-x", f"{server}/bin/mongod"], check=False).returncode:
-            raise StepFailed("install", node.name, f"{source} holds no program bin/mongod")
+            why = f"{cluster.artifact.location} holds no program bin/mongod"
+            raise StepFailed("install", node.name, why)
         write_text(node.remote, marker, f"{cluster.artifact.sha256}\n")
 
     def configure(self, node: Node, cluster: Cluster) -> None:
