@@ -1,0 +1,147 @@
+"""The command that tells: read the history, judge it, write the static site."""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+import click
+
+from analysis.commands import judge_history
+from analysis.judgement import Judgement
+from analysis.verdict import Outcome, Verdict
+from perf import config
+from perf.commands import configs_option, data_option
+from perf.config import Catalog
+from perf.history.store import open_history
+from perf.model import Trial, TrialId
+from perf.night import Night, read_nights
+from perf.places import Places
+from reports.pages import render_site
+from reports.site import check_target, write_site
+from reports.view.index import view_index
+from reports.view.links import series_page, trial_page
+from reports.view.series import view_series
+from reports.view.trial import BundleFile, SeriesLink, view_trial
+from reports.view.wording import series_words
+
+_NOTHING_TO_JUDGE = Judgement(
+    series=(), verdict=Verdict(outcome=Outcome.UNDECIDED, reason="nothing has been measured yet")
+)
+
+
+@click.command()
+@data_option
+@configs_option
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=None,
+    help="Directory of the site, replaced as a whole.  [default: site/ in the data directory]",
+)
+def report(data: Path, configs: Path | None, output: Path | None) -> None:
+    """Judge the history and write it as a static site.
+
+    The front page says the verdict in words and what needs attention first; each series has a page
+    with a chart, each trial a page with all that is known about it. The site needs no server and no
+    network: open index.html in a browser.
+
+    Exit code 0 even if a series regressed: this command tells, `knickpoint detect` decides.
+    """
+    root = configs or config.default_root()
+    places = Places(data)
+    if not places.history.exists():
+        click.echo(f"There is no history at {places.history}; the site says how to begin.", err=True)
+    click.echo(write_report(places, root, datetime.now(UTC), output=output))
+
+
+def write_report(
+    places: Places, configs_root: Path, now: datetime, *, output: Path | None = None
+) -> Path:
+    """Write the site of a data directory, built at `now`; return the path of its front page.
+
+    Raises:
+        ConfigError: the configuration is wrong.
+        HistoryError: the history cannot be read.
+        UsageError: `output` holds something that is not a site.
+
+    """
+    target = output or places.site
+    check_target(target)
+    catalog = config.load_catalog(configs_root)
+    trials, judgement = _read(places, configs_root)
+    by_id = {trial.id: trial for trial in trials}
+    nights = read_nights(places)
+    caveats = {name: testbed.caveat for name, testbed in catalog.testbeds.items()}
+    series_of = _find_series(judgement)
+    return write_site(
+        target,
+        render_site(
+            view_index(trials, judgement, nights=nights, caveats=caveats, now=now),
+            (view_series(judged, by_id, caveats) for judged in judgement.series),
+            (
+                view_trial(
+                    trial,
+                    series=series_of.get(trial.id, ()),
+                    files=list_bundle(places, trial.id, target),
+                    reproduce=reproduce_command(trial, catalog, nights),
+                    caveats=caveats,
+                )
+                for trial in trials
+            ),
+        ),
+    )
+
+
+def _read(places: Places, configs_root: Path) -> tuple[tuple[Trial, ...], Judgement]:
+    if not places.history.exists():
+        return (), _NOTHING_TO_JUDGE
+    with open_history(places.history, read_only=True) as history:
+        trials = history.trials()
+    return trials, judge_history(places, configs_root)
+
+
+def _find_series(judgement: Judgement) -> Mapping[TrialId, Sequence[SeriesLink]]:
+    found: dict[TrialId, list[SeriesLink]] = {}
+    for judged in judgement.series:
+        key = judged.series.key
+        link = SeriesLink(title=series_words(key), page=series_page(key))
+        for point in judged.series.points:
+            found.setdefault(point.trial, []).append(link)
+    return found
+
+
+def list_bundle(places: Places, trial: TrialId, site: Path) -> tuple[BundleFile, ...]:
+    """Give the files of a trial's bundle, with links from the trial pages of `site`; none if gone."""
+    bundle = places.trials / trial
+    page = (site / trial_page(trial)).parent.resolve()
+    return tuple(
+        BundleFile(
+            name=path.relative_to(bundle).as_posix(),
+            href=quote(Path(os.path.relpath(path.resolve(), page)).as_posix()),
+            length=path.stat().st_size,
+        )
+        for path in sorted(bundle.rglob("*"))
+        if path.is_file()
+    )
+
+
+def reproduce_command(trial: Trial, catalog: Catalog, nights: Sequence[Night]) -> str:
+    """Give the command line that measures this experiment at this release again."""
+    planned = next((night.suite for night in nights if night.id == trial.night), None)
+    listed = (
+        suite.name
+        for suite in catalog.suites.values()
+        for experiment in suite.experiments
+        if experiment.name == trial.experiment and suite.testbed == trial.testbed.name
+    )
+    suite = planned or next(listed, None)
+    return shlex.join(
+        (
+            *("knickpoint", "measure"),
+            *(("--suite", suite) if suite else ()),
+            *("--experiment", trial.experiment, "--release", trial.release.version),
+        )
+    )

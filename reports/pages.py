@@ -1,0 +1,68 @@
+"""Pages: views become HTML by the templates of this package, and the files that pages need.
+
+Everything is escaped, and a name that a template misspells is an error.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import vl_convert
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from reports import charts
+from reports.view.index import IndexView
+from reports.view.series import SeriesView
+from reports.view.trial import TrialView
+
+_STATIC = ("icon.svg", "site.js", "style.css")
+# The bundle's other names (vega, vegaLite) are not needed by static/site.js.
+_SNIPPET = "window.vegaEmbed = vegaEmbed;"
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFile:
+    """One file of the site; `path` is relative to its root, with forward slashes."""
+
+    path: str
+    content: bytes
+
+
+def render_site(
+    index: IndexView, series: Iterable[SeriesView], trials: Iterable[TrialView]
+) -> Iterator[SiteFile]:
+    """Give every file of a site, one by one."""
+    built = index.built
+    yield _render("index.html", "index.html", root="", page=index, built=built)
+    for one in series:
+        yield _render("series.html", one.page, root="../", page=one, built=built)
+        yield SiteFile(one.data, charts.to_script(charts.draw_series(one, "../")).encode())
+    for trial in trials:
+        yield _render("trial.html", trial.page, root="../", page=trial, built=built)
+    for name in _STATIC:
+        yield SiteFile(f"static/{name}", (files("reports") / "static" / name).read_bytes())
+    yield SiteFile("static/vega.js", _bundle_scripts())
+
+
+def _render(template: str, path: str, **values: object) -> SiteFile:
+    return SiteFile(path, _environment().get_template(template).render(values).encode())
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+@cache
+def _bundle_scripts() -> bytes:
+    """Bundle Vega, Vega-Lite and Vega-Embed into one classic script (takes about two seconds)."""
+    bundle: str = vl_convert.javascript_bundle(_SNIPPET)
+    return bundle.encode()

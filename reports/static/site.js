@@ -1,0 +1,75 @@
+// Draws the chart of a series page in the colours of its theme, and lets the front page notice its
+// own age. All words and numbers come from the page; without this script nothing but these is lost.
+"use strict";
+
+(() => {
+  const theme = () => {
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(`--${name}`).trim();
+    const font = getComputedStyle(document.body).fontFamily;
+    const styles = {
+      "kp-band": { fill: colour("band"), fillOpacity: 1 },
+      "kp-level": { stroke: colour("quiet"), strokeWidth: 1.5 },
+      "kp-spread": { stroke: colour("mark"), strokeWidth: 1.5, strokeOpacity: 0.45 },
+      "kp-point": { fill: colour("mark"), fillOpacity: 1, size: 55, cursor: "pointer" },
+    };
+    for (const kind of ["good", "bad", "calm", "unsure"]) {
+      styles[`kp-change-${kind}`] = { stroke: colour(kind), strokeWidth: 1.5 };
+      styles[`kp-label-${kind}`] = { fill: colour(kind), fontSize: 12, fontWeight: 600 };
+    }
+    return {
+      background: "transparent",
+      font,
+      style: styles,
+      view: { stroke: colour("line") },
+      axis: {
+        domainColor: colour("line"),
+        gridColor: colour("line"),
+        gridOpacity: 0.7,
+        tickColor: colour("line"),
+        labelColor: colour("quiet"),
+        labelFontSize: 12,
+        labelPadding: 6,
+        titleColor: colour("quiet"),
+        titleFontSize: 12,
+        titleFontWeight: 400,
+      },
+    };
+  };
+
+  const options = () => ({
+    ast: true, // the page's policy forbids compiling expressions
+    actions: false,
+    defaultStyle: false, // no inline style sheets either
+    tooltip: { disableDefaultStyle: true },
+    renderer: "svg",
+    config: theme(),
+  });
+
+  const chart = document.getElementById("chart");
+  if (chart) {
+    let drawn = Promise.resolve(null);
+    const draw = () => {
+      drawn = drawn
+        .then((before) => {
+          if (before) before.finalize();
+          return window.vegaEmbed(chart, window.knickpointChart, options());
+        })
+        .catch((problem) => {
+          chart.textContent = `The chart could not be drawn (${problem.message}). The table below holds the same numbers.`;
+          return null;
+        });
+    };
+    draw();
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  }
+
+  const age = document.getElementById("age");
+  if (age) {
+    const seconds = (Date.now() - Date.parse(age.dataset.built)) / 1000;
+    if (seconds > Number(age.dataset.staleAfterS)) {
+      age.querySelector("span").textContent = `${Math.floor(seconds / 86400) || 1} d`;
+      age.hidden = false;
+    }
+  }
+})();

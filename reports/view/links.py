@@ -1,0 +1,39 @@
+"""Where each page lies, relative to the root of the site. Names are safe for any file system."""
+
+import dataclasses
+import hashlib
+import re
+
+from perf.model import SeriesKey, TrialId
+
+_SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,199}")
+_LONGEST_SLUG = 90
+_HASH_DIGITS = 8
+
+
+def series_stem(key: SeriesKey) -> str:
+    """Give a readable file stem that is unique to the key: the slug may collide, the hash tells."""
+    identity = "\0".join(str(part) for part in dataclasses.astuple(key))
+    readable = (key.system, key.topology, key.workload.partition("@")[0], key.phase)
+    return _stem(" ".join((*readable, key.operation, key.metric, key.statistic)), identity)
+
+
+def series_page(key: SeriesKey) -> str:
+    """Give the path of a series page."""
+    return f"series/{series_stem(key)}.html"
+
+
+def series_data(key: SeriesKey) -> str:
+    """Give the path of the script that carries a series page's chart."""
+    return f"data/{series_stem(key)}.js"
+
+
+def trial_page(trial: TrialId) -> str:
+    """Give the path of a trial page: its id, or a slug with a hash if the id is no file name."""
+    return f"trials/{trial if _SAFE_ID.fullmatch(trial) else _stem(trial, trial)}.html"
+
+
+def _stem(text: str, identity: str) -> str:
+    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_LONGEST_SLUG].strip("-")
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:_HASH_DIGITS]
+    return f"{slug}-{digest}" if slug else digest

@@ -1,0 +1,266 @@
+"""What the page of one trial shows."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from perf.model import METRICS, Counter, Fact, Sample, Trial, TrialStatus
+from reports.view import links
+from reports.view.wording import (
+    NOTHING,
+    STATUS_BADGES,
+    Badge,
+    Field,
+    Moment,
+    count,
+    direction_words,
+    duration,
+    metric_words,
+    moment,
+    named,
+    number,
+    phase_words,
+    size,
+    unit_words,
+)
+
+_STATISTICS = ("mean", "p50", "p95", "p99", "p99.9", "max")
+_COUNTERS = ("attempted", "completed", "not_found", "wrong_data", "timeouts")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleFile:
+    """A file of the trial's bundle; `href` leads to it from the folder of trial pages."""
+
+    name: str
+    href: str
+    length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRow:
+    """A link to a file of the bundle."""
+
+    name: str
+    href: str
+    size: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesLink:
+    """A series in which this trial is a point."""
+
+    title: str
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueRow:
+    """One metric and statistic, or one counter: over all iterations, then in each."""
+
+    name: str
+    note: str
+    overall: str
+    iterations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseTable:
+    """The values of one operation in one phase."""
+
+    title: str
+    iterations: tuple[int, ...]
+    rows: tuple[ValueRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactRow:
+    """A fact of a host before and after the trial."""
+
+    host: str
+    name: str
+    before: str
+    after: str
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialView:
+    """All that the page of one trial shows."""
+
+    page: str
+    id: str
+    title: str
+    status: Badge
+    meaning: str
+    reasons: tuple[Field, ...]
+    log_tail: str
+    started: Moment
+    fields: tuple[Field, ...]
+    samples: tuple[PhaseTable, ...]
+    counters: tuple[PhaseTable, ...]
+    facts: tuple[FactRow, ...]
+    facts_summary: str
+    files: tuple[FileRow, ...]
+    series: tuple[SeriesLink, ...]
+    reproduce: str
+    caveat: str
+
+
+_MEANINGS = {
+    TrialStatus.COMPLETED: "This trial is a point in its series.",
+    TrialStatus.INVALID: "This trial was measured but cannot be trusted; it is in no series.",
+    TrialStatus.FAILED: "This trial did not finish; it is in no series.",
+}
+
+
+def view_trial(
+    trial: Trial,
+    *,
+    series: Sequence[SeriesLink],
+    files: Sequence[BundleFile],
+    reproduce: str,
+    caveats: Mapping[str, str],
+) -> TrialView:
+    """Put a trial into words. `reproduce` is the command line that measures the same again."""
+    facts = _compare_facts(trial.environment_before, trial.environment_after)
+    return TrialView(
+        page=links.trial_page(trial.id),
+        id=trial.id,
+        title=f"{trial.experiment} with {trial.release.system} {trial.release.version}",
+        status=STATUS_BADGES[trial.status],
+        meaning=_MEANINGS[trial.status],
+        reasons=tuple(Field(name=reason.kind, value=reason.text) for reason in trial.reasons),
+        log_tail=trial.log_tail.rstrip(),
+        started=moment(trial.started_at),
+        fields=_view_fields(trial),
+        samples=_view_samples(trial.samples),
+        counters=_view_counters(trial.counters),
+        facts=facts,
+        facts_summary=_summarize_facts(facts),
+        files=tuple(FileRow(name=file.name, href=file.href, size=size(file.length)) for file in files),
+        series=tuple(series),
+        reproduce=reproduce,
+        caveat=caveats.get(trial.testbed.name, ""),
+    )
+
+
+def _view_fields(trial: Trial) -> tuple[Field, ...]:
+    release, artifact = trial.release, trial.artifact
+    released = f", released {release.released_at}" if release.released_at else ""
+    return (
+        Field(name="Experiment", value=trial.experiment),
+        Field(name="System", value=release.system),
+        Field(name="Release", value=release.version, note=f"line {release.line}{released}"),
+        Field(
+            name="Artifact",
+            value=artifact.sha256 if artifact else NOTHING,
+            note=f"SHA-256; from {artifact.source.value}" if artifact else "nothing was installed",
+        ),
+        Field(name="Topology", value=named(trial.topology)),
+        Field(name="Testbed", value=named(trial.testbed), note=f"class {trial.testbed_class}"),
+        Field(name="Workload", value=named(trial.workload)),
+        Field(name="Config", value=named(trial.config)),
+        Field(name="Load engine", value=trial.engine),
+        Field(name="Seed", value=str(trial.seed)),
+        Field(name="Night", value=trial.night or NOTHING, note=trial.purpose.value),
+        Field(name="Started", value=moment(trial.started_at).text),
+        Field(
+            name="Finished",
+            value=moment(trial.finished_at).text,
+            note=f"after {duration(trial.finished_at - trial.started_at)}",
+        ),
+        Field(name="Harness", value=trial.harness_version or NOTHING),
+    )
+
+
+def _view_samples(samples: Sequence[Sample]) -> tuple[PhaseTable, ...]:
+    return tuple(
+        _tabulate_samples(phase, operation, [s for s in samples if _at(s) == (phase, operation)])
+        for phase, operation in dict.fromkeys(_at(sample) for sample in samples)
+    )
+
+
+def _at(value: Sample | Counter) -> tuple[str, str]:
+    return value.phase, value.operation
+
+
+def _tabulate_samples(phase: str, operation: str, samples: Sequence[Sample]) -> PhaseTable:
+    iterations = tuple(sorted({s.iteration for s in samples if s.iteration is not None}))
+    cells = {(s.metric, s.statistic, s.iteration): number(s.value) for s in samples}
+    wanted = dict.fromkeys((s.metric, s.statistic) for s in samples)
+    metrics = tuple(METRICS)
+    ordered = sorted(
+        wanted,
+        key=lambda name: (_rank(name[0], metrics), name[0], _rank(name[1], _STATISTICS), name[1]),
+    )
+    return PhaseTable(
+        title=f"{operation} {phase_words(phase)}",
+        iterations=iterations,
+        rows=tuple(
+            ValueRow(
+                name=metric_words(metric, statistic),
+                note=f"{unit_words(metric)}, {direction_words(metric)}",
+                overall=cells.get((metric, statistic, None), NOTHING),
+                iterations=tuple(cells.get((metric, statistic, i), NOTHING) for i in iterations),
+            )
+            for metric, statistic in ordered
+        ),
+    )
+
+
+def _rank(name: str, known: Sequence[str]) -> int:
+    return known.index(name) if name in known else len(known)
+
+
+def _view_counters(counters: Sequence[Counter]) -> tuple[PhaseTable, ...]:
+    return tuple(
+        _tabulate_counters(phase, operation, [c for c in counters if _at(c) == (phase, operation)])
+        for phase, operation in dict.fromkeys(_at(counter) for counter in counters)
+    )
+
+
+def _tabulate_counters(phase: str, operation: str, counters: Sequence[Counter]) -> PhaseTable:
+    iterations = tuple(sorted({c.iteration for c in counters}))
+    names = sorted({c.name for c in counters}, key=lambda name: (_rank(name, _COUNTERS), name))
+    values = {(c.name, c.iteration): c.value for c in counters}
+    return PhaseTable(
+        title=f"{operation} {phase_words(phase)}",
+        iterations=iterations,
+        rows=tuple(
+            ValueRow(
+                name=name.replace("_", " "),
+                note="",
+                overall=f"{sum(values.get((name, i), 0) for i in iterations):,}",
+                iterations=tuple(
+                    f"{values[name, i]:,}" if (name, i) in values else NOTHING for i in iterations
+                ),
+            )
+            for name in names
+        ),
+    )
+
+
+def _compare_facts(before: Iterable[Fact], after: Iterable[Fact]) -> tuple[FactRow, ...]:
+    first = {(fact.host, fact.name): fact.value for fact in before}
+    second = {(fact.host, fact.name): fact.value for fact in after}
+    rows = (
+        FactRow(
+            host=at[0],
+            name=at[1],
+            before=first.get(at, NOTHING),
+            after=second.get(at, NOTHING),
+            # A trial that failed early has no second reading: unknown, which is no difference.
+            differs=bool(second) and first.get(at) != second.get(at),
+        )
+        for at in dict.fromkeys((*first, *second))
+    )
+    return tuple(sorted(rows, key=lambda row: (not row.differs, row.host)))
+
+
+def _summarize_facts(facts: Sequence[FactRow]) -> str:
+    if not facts:
+        return "No facts about the hosts were recorded."
+    differing = sum(row.differs for row in facts)
+    if not differing:
+        return f"{count(len(facts), 'fact')}; none is known to differ after the trial."
+    return f"{count(len(facts), 'fact')}, {differing:,} of them different after the trial."

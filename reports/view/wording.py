@@ -1,0 +1,195 @@
+"""Words and numbers for people: the one place where a value becomes text."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from analysis.detection import State
+from analysis.verdict import Outcome
+from perf.model import METRICS, Better, Named, SeriesKey, TrialStatus
+
+NOTHING = "–"
+_MANY_DIGITS_FROM = 1000
+_SIGNIFICANT_DIGITS = 3
+_SMALLEST_P_VALUE = 0.001
+_SMALLEST_PERCENT = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Badge:
+    """A state told three ways: a kind for colour, a symbol, and a word. Never by colour alone."""
+
+    kind: str
+    symbol: str
+    word: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A point in time: ISO 8601 for machines, text for people."""
+
+    iso: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A named value; `note` explains it where the name does not."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+OUTCOME_BADGES = {
+    Outcome.REGRESSED: Badge(kind="bad", symbol="✕", word="Regressed"),
+    Outcome.IMPROVED: Badge(kind="good", symbol="✓", word="Improved"),
+    Outcome.UNCHANGED: Badge(kind="calm", symbol="=", word="Unchanged"),
+    Outcome.UNDECIDED: Badge(kind="unsure", symbol="?", word="Undecided"),
+    Outcome.INVALID: Badge(kind="bad", symbol="!", word="Invalid"),
+}
+STATUS_BADGES = {
+    TrialStatus.COMPLETED: Badge(kind="calm", symbol="●", word="Completed"),
+    TrialStatus.INVALID: Badge(kind="unsure", symbol="!", word="Invalid"),
+    TrialStatus.FAILED: Badge(kind="bad", symbol="✕", word="Failed"),
+}
+STATE_BADGES = {
+    State.CONFIRMED: Badge(kind="calm", symbol="●", word="Confirmed"),
+    State.PROVISIONAL: Badge(kind="unsure", symbol="?", word="Provisional"),
+}
+STALE_BADGE = Badge(kind="unsure", symbol="…", word="Stale")
+MISSING_BADGE = Badge(kind="bad", symbol="…", word="Missing")
+EMPTY_BADGE = Badge(kind="unsure", symbol="?", word="Nothing measured yet")
+
+_PHASES = {"saturation": "at saturation", "steady": "at steady load"}
+_DIRECTIONS = {Better.HIGHER: "higher is better", Better.LOWER: "lower is better"}
+_METRIC_WORDS = {"response_time": "response time", "service_time": "service time"}
+
+
+def number(value: float) -> str:
+    """Write a number with three significant digits, or as a whole number from 1,000 up."""
+    if not math.isfinite(value):
+        return "not a number"
+    if abs(value) >= _MANY_DIGITS_FROM:
+        return f"{value:,.0f}".replace("-", "−")
+    if value == 0:
+        return "0"
+    decimals = max(0, _SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}".replace("-", "−")
+
+
+def quantity(value: float, metric: str) -> str:
+    """Write a value with its metric's unit."""
+    return f"{number(value)} {unit_words(metric)}".rstrip()
+
+
+def percent(share: float) -> str:
+    """Write a relative change with its sign; one decimal."""
+    if math.isinf(share):
+        return "from zero"
+    value = share * 100
+    if abs(value) < _SMALLEST_PERCENT:
+        return "±0.0 %"
+    return f"{'+' if value > 0 else '−'}{abs(value):,.1f} %"
+
+
+def probability(p_value: float) -> str:
+    """Write a p-value; tiny ones as a bound."""
+    if p_value < _SMALLEST_P_VALUE:
+        return f"p < {_SMALLEST_P_VALUE}"
+    return f"p = {p_value:.3f}"
+
+
+def spread(values: Sequence[float]) -> str:
+    """Write the range of a trial's iterations, and how many there are."""
+    if not values:
+        return NOTHING
+    if len(values) == 1:
+        return "1 iteration"
+    return f"{number(min(values))} to {number(max(values))} in {len(values)} iterations"
+
+
+def moment(when: datetime) -> Moment:
+    """Write a time in UTC to the minute."""
+    utc = when.astimezone(UTC)
+    return Moment(iso=utc.isoformat(timespec="seconds"), text=f"{utc:%Y-%m-%d %H:%M} UTC")
+
+
+def duration(length: timedelta) -> str:
+    """Write a length of time in its largest fitting unit, rounded down so that age never flatters."""
+    seconds = max(0, int(length.total_seconds()))
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= 2 * size:
+            return count(seconds // size, unit)
+    return count(seconds, "second")
+
+
+def count(how_many: int, noun: str, plural: str = "") -> str:
+    """Write a count with its noun: 1 trial, 2 trials."""
+    return f"{how_many:,} {noun if how_many == 1 else plural or noun + 's'}"
+
+
+def size(length: int) -> str:
+    """Write a file size in bytes, kB or MB (powers of ten)."""
+    for unit, factor in (("MB", 1_000_000), ("kB", 1_000)):
+        if length >= factor:
+            return f"{length / factor:.1f} {unit}"
+    return count(length, "byte")
+
+
+def first_sentence(text: str) -> str:
+    """Give the first sentence, or the first line, of a reason."""
+    line = text.strip().splitlines()[0] if text.strip() else "no reason was recorded"
+    head, dot, _ = line.partition(". ")
+    return head + dot.strip()
+
+
+def named(file: Named) -> str:
+    """Write a configuration file as name@hash."""
+    return f"{file.name}@{file.sha256}"
+
+
+def phase_words(phase: str) -> str:
+    """Say in which phase a value was measured."""
+    return _PHASES.get(phase, f"in phase {phase}")
+
+
+def metric_words(metric: str, statistic: str) -> str:
+    """Name a metric with its statistic: p99 response time, throughput."""
+    words = _METRIC_WORDS.get(metric, metric)
+    return f"{statistic} {words}" if statistic.startswith("p") or statistic == "max" else words
+
+
+def unit_words(metric: str) -> str:
+    """Give the unit of a metric; none for a metric that this version does not know."""
+    return METRICS[metric].unit if metric in METRICS else ""
+
+
+def direction_words(metric: str) -> str:
+    """Say which direction of a metric is good news."""
+    known = METRICS.get(metric)
+    return _DIRECTIONS[known.better] if known else "which direction is better is not known"
+
+
+def definition_words(metric: str) -> str:
+    """Say what a metric measures."""
+    known = METRICS.get(metric)
+    return known.description if known else "this version of Knickpoint does not know the metric"
+
+
+def night_words(night: str) -> str:
+    """Name a night; extra trials belong to none."""
+    return f"night {night}" if night else "no night (measured on request)"
+
+
+def sentence(text: str) -> str:
+    """Begin with a capital and end with a full stop."""
+    text = text.strip()
+    end = "" if text.endswith((".", "!", "?")) else "."
+    return text[:1].upper() + text[1:] + end
+
+
+def series_words(key: SeriesKey) -> str:
+    """Name a series inside its experiment, for example: p99 response time of write at steady load."""
+    return f"{metric_words(key.metric, key.statistic)} of {key.operation} {phase_words(key.phase)}"

@@ -1,0 +1,256 @@
+"""A small made-up history for the pages: three releases, eight nights, two workloads, every trouble.
+
+Cassandra 5.0.3 writes 14 % slower than its forerunners; the last night has one failed trial, with a
+hostile log, one invalid trial, and one planned trial that never came.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from analysis.judgement import Judgement, judge
+from analysis.otava_detector import OtavaDetector
+from perf.design import Detection
+from perf.model import (
+    Counter,
+    Fact,
+    Named,
+    Observation,
+    Reason,
+    Release,
+    Sample,
+    SeriesKey,
+    Trial,
+    TrialId,
+    TrialStatus,
+)
+from perf.night import Night, PlannedTrial
+from reports.pages import SiteFile, render_site
+from reports.site import write_site
+from reports.view.index import view_index
+from reports.view.links import series_page
+from reports.view.series import view_series
+from reports.view.trial import BundleFile, SeriesLink, view_trial
+from reports.view.wording import series_words
+
+FIRST_NIGHT = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
+NOW = datetime(2026, 3, 8, 6, 30, tzinfo=UTC)
+NIGHTS = 8
+RELEASES = tuple(
+    Release(
+        system="cassandra",
+        version=f"5.0.{patch}",
+        line="5.0",
+        ordinal=patch,
+        released_at=date(2025, 6 + patch, 1),
+    )
+    for patch in (1, 2, 3)
+)
+WORKLOADS = {"cassandra-sensor-write": "write", "cassandra-sensor-read": "read-latest"}
+HOSTILE = "<script>alert('pwned')</script> & \"quotes\" did not start"
+SETTINGS = Detection(
+    max_p_value=0.001,
+    window_points=50,
+    minimum_points=8,
+    confirming_points=3,
+    relevant_change={"throughput": 0.05, "response_time": 0.1, "service_time": 0.1},
+)
+CAVEAT = "Three nodes share two cores of one machine: differences count, absolute numbers do not."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demo:
+    """A history with its judgement, plans and caveats."""
+
+    trials: tuple[Trial, ...]
+    observations: tuple[Observation, ...]
+    judgement: Judgement
+    nights: tuple[Night, ...]
+    caveats: dict[str, str]
+    now: datetime
+
+    def files(self) -> tuple[SiteFile, ...]:
+        """Render the whole site."""
+        by_id = {trial.id: trial for trial in self.trials}
+        series = [(j, view_series(j, by_id, self.caveats)) for j in self.judgement.series]
+        return tuple(
+            render_site(
+                view_index(
+                    self.trials,
+                    self.judgement,
+                    nights=self.nights,
+                    caveats=self.caveats,
+                    now=self.now,
+                ),
+                (view for _, view in series),
+                (
+                    view_trial(
+                        trial,
+                        series=[
+                            SeriesLink(title=series_words(j.series.key), page=series_page(j.series.key))
+                            for j, _ in series
+                            if trial.id in {point.trial for point in j.series.points}
+                        ],
+                        files=(BundleFile(name="trial.json", href="../bundle.json", length=2345),),
+                        reproduce=f"knickpoint measure --experiment {trial.experiment}",
+                        caveats=self.caveats,
+                    )
+                    for trial in self.trials
+                ),
+            )
+        )
+
+
+@pytest.fixture(scope="session")
+def demo(make_trial: Callable[..., Trial]) -> Demo:
+    """Give the made-up history."""
+    generator = random.Random(20260301)  # noqa: S311  test data, not a secret
+    trials: list[Trial] = []
+    planned: list[PlannedTrial] = []
+    for night in range(NIGHTS):
+        planned = []
+        started = FIRST_NIGHT + timedelta(days=night)
+        night_id = f"{started:%Y-%m-%d}-1"
+        for experiment, operation in WORKLOADS.items():
+            for release in RELEASES:
+                trial_id = f"{night_id}.{len(planned) + 1:02d}.{experiment}.{release.version}"
+                planned.append(
+                    PlannedTrial(id=trial_id, experiment=experiment, version=release.version)
+                )
+                slow = 0.86 if (operation, release.ordinal) == ("write", 3) else 1.0
+                trials.append(
+                    make_trial(
+                        id=TrialId(trial_id),
+                        night=night_id,
+                        experiment=experiment,
+                        release=release,
+                        workload=Named(name=experiment.partition("-")[2], sha256="0123456789ab"),
+                        started_at=started + timedelta(minutes=4 * len(planned)),
+                        finished_at=started + timedelta(minutes=4 * len(planned) + 3),
+                        samples=_samples(operation, slow, generator),
+                        counters=_counters(operation),
+                        environment_before=_facts("6.1.0-18", "1800"),
+                        environment_after=_facts("6.1.0-18", "1795"),
+                    )
+                )
+    trials[-1:] = []  # the last planned trial never came
+    trials[-1] = _spoil(trials[-1], TrialStatus.INVALID, "client fell behind: 3.1 % started late")
+    trials[-2] = _spoil(trials[-2], TrialStatus.FAILED, HOSTILE)
+    last = Night(
+        id=trials[-1].night,
+        suite="quickstart",
+        plan_sha256="44" * 32,
+        started_at=FIRST_NIGHT + timedelta(days=NIGHTS - 1),
+        trials=tuple(planned),
+    )
+    observations = tuple(o for trial in trials for o in _observe(trial))
+    detector = OtavaDetector(max_p_value=SETTINGS.max_p_value, window_points=SETTINGS.window_points)
+    return Demo(
+        trials=tuple(trials),
+        observations=observations,
+        judgement=judge(observations, SETTINGS, detector),
+        nights=(last,),
+        caveats={"local": CAVEAT},
+        now=NOW,
+    )
+
+
+def _samples(operation: str, speed: float, generator: random.Random) -> tuple[Sample, ...]:
+    noise = generator.gauss(1, 0.015)
+    base = 4200.0 if operation == "write" else 2900.0
+    rows = (
+        ("saturation", "throughput", "mean", base * speed * noise),
+        ("saturation", "response_time", "p99", 18.2 / speed / noise),
+        ("steady", "response_time", "p50", 2.31 / speed / noise),
+        ("steady", "response_time", "p95", 4.87 / speed / noise),
+        ("steady", "response_time", "p99", 7.93 / speed / noise),
+        ("steady", "response_time", "p99.9", 15.6 / speed / noise),
+        ("steady", "service_time", "p99", 7.41 / speed / noise),
+    )
+    return tuple(
+        Sample(
+            phase=phase,
+            operation=operation,
+            metric=metric,
+            statistic=statistic,
+            value=value * (1 if iteration is None else generator.gauss(1, 0.02)),
+            iteration=iteration,
+        )
+        for phase, metric, statistic, value in rows
+        for iteration in (None, 1, 2, 3)
+    )
+
+
+def _counters(operation: str) -> tuple[Counter, ...]:
+    return tuple(
+        Counter(phase="saturation", operation=operation, iteration=i, name=name, value=value)
+        for i in (1, 2, 3)
+        for name, value in (("attempted", 42_017), ("completed", 42_011), ("timeouts", 6))
+    )
+
+
+def _facts(kernel: str, clock: str) -> tuple[Fact, ...]:
+    return (
+        Fact(host="localhost", name="kernel", value=kernel),
+        Fact(host="localhost", name="cpu model", value="Example CPU"),
+        Fact(host="localhost", name="cpu MHz", value=clock),
+    )
+
+
+def _spoil(trial: Trial, status: TrialStatus, why: str) -> Trial:
+    failed = status is TrialStatus.FAILED
+    return replace(
+        trial,
+        status=status,
+        reasons=(Reason(kind="start" if failed else "lateness", text=f"{why}. More here."),),
+        samples=() if failed else trial.samples,
+        counters=() if failed else trial.counters,
+        environment_after=() if failed else trial.environment_after,
+        log_tail=f"ERROR {HOSTILE}\n" if failed else "",
+    )
+
+
+def _observe(trial: Trial) -> tuple[Observation, ...]:
+    over_all = [sample for sample in trial.samples if sample.iteration is None]
+    return tuple(
+        Observation(
+            key=SeriesKey(
+                system=trial.release.system,
+                line=trial.release.line,
+                topology=trial.topology.name,
+                testbed_class=trial.testbed_class,
+                config=trial.config.name,
+                workload=f"{trial.workload.name}@{trial.workload.sha256}",
+                engine=trial.engine,
+                phase=whole.phase,
+                operation=whole.operation,
+                metric=whole.metric,
+                statistic=whole.statistic,
+            ),
+            trial=trial.id,
+            release=trial.release,
+            started_at=trial.started_at,
+            status=trial.status,
+            value=whole.value,
+            iterations=tuple(
+                s.value
+                for s in trial.samples
+                if (s.phase, s.operation, s.metric, s.statistic)
+                == (whole.phase, whole.operation, whole.metric, whole.statistic)
+                and s.iteration is not None
+            ),
+        )
+        for whole in over_all
+    )
+
+
+@pytest.fixture(scope="session")
+def demo_site(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the made-up history as a site on disk."""
+    site = tmp_path_factory.mktemp("demo") / "site"
+    write_site(site, (*demo.files(), SiteFile("bundle.json", b"{}")))
+    return site
