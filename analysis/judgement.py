@@ -3,8 +3,8 @@
 The verdict of a series speaks of its newest established level: the newest segment between changes
 with at least `confirming_points` points.
 
-- The change into that level is confirmed and at least `relevant_change`: regressed or improved. It
-  stays so, however old, until another level follows or somebody has dealt with it.
+- The change into that level is confirmed and at least `relevant_change`: regressed or improved,
+  however old. A regression also outlives smaller changes after it, while they do not undo it.
 - It is smaller, or no change was found: unchanged if the 99 % interval of the difference lies within
   ± `relevant_change`, else undecided. Finding no change shows nothing by itself.
 - A change that is not confirmed, before or after that level: undecided, unless a regression stands.
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from analysis import words
-from analysis.comparison import compare_means
+from analysis.comparison import compare_means, relative_change
 from analysis.detection import ChangePoint, Detector, State, find_changes
 from analysis.series import Point, Series, build_series, position
 from analysis.verdict import WORST_FIRST, Outcome, Verdict, merge
@@ -113,16 +113,30 @@ def _verdict(series: Series, changes: Sequence[ChangePoint], settings: Detection
     newest = max((i for i, level in enumerate(segments) if len(level) >= needed), default=0)
     if newest == 0:
         verdict = _without_change(series, relevant, needed)
+    elif changes[newest - 1].state is State.PROVISIONAL:
+        verdict = _unconfirmed(changes[newest - 1], "before", len(segments[newest - 1]), needed)
     else:
-        entry = changes[newest - 1]
-        verdict = (
-            _after_change(entry, segments[newest - 1], segments[newest], relevant)
-            if entry.state is State.CONFIRMED
-            else _unconfirmed(entry, "before", len(segments[newest - 1]), needed)
-        )
+        told = _telling_change(changes[:newest], relevant)
+        verdict = _after_change(changes[told], segments[told], segments[told + 1], relevant)
     if newest < len(changes) and verdict.outcome is not Outcome.REGRESSED:
         return _unconfirmed(changes[newest], "after", changes[newest].points_after, needed)
     return verdict
+
+
+def _telling_change(changes: Sequence[ChangePoint], relevant: float) -> int:
+    """Give the index of the change that the verdict tells: the last, or a regression that still stands.
+
+    The last change stands aside if it is not relevant, the newest relevant one is a regression, and
+    the last level is still worse by a relevant amount than the level before that regression.
+    """
+    last = len(changes) - 1
+    for index in range(last, -1, -1):
+        change = changes[index]
+        if change.state is State.CONFIRMED and abs(change.relative_change) >= relevant:
+            since = relative_change(change.before, changes[last].after)
+            worse = abs(since) >= relevant and (since > 0) is (change.relative_change > 0)
+            return index if change.outcome is Outcome.REGRESSED and worse else last
+    return last
 
 
 def _unconfirmed(change: ChangePoint, side: str, count: int, needed: int) -> Verdict:

@@ -1,6 +1,5 @@
 import random
-import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +12,104 @@ from analysis.verdict import Outcome
 from perf.errors import ConfigError, HistoryError
 from perf.history import bundle
 from perf.history.store import append_all
-from perf.model import Sample, Trial, TrialId
+from perf.model import Release, Sample, Trial, TrialId
 from perf.places import Places
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
+
+
+@pytest.fixture
+def fill(tmp_path: Path, make_trial: Callable[..., Trial]) -> Callable[[Sequence[float]], Path]:
+    """Give `fill(values)`: a data directory whose history holds one throughput per release."""
+
+    def make(values: Sequence[float]) -> Path:
+        places = Places(tmp_path)
+        for ordinal, value in enumerate(values, start=1):
+            template = make_trial()
+            trial = replace(
+                template,
+                id=TrialId(f"trial-{ordinal:03d}"),
+                release=Release(
+                    system="cassandra", version=f"5.0.{ordinal}", line="5.0", ordinal=ordinal
+                ),
+                started_at=template.started_at + timedelta(hours=ordinal),
+                finished_at=template.finished_at + timedelta(hours=ordinal),
+                samples=(
+                    Sample(
+                        phase="saturation",
+                        operation="write",
+                        metric="throughput",
+                        statistic="mean",
+                        value=value,
+                    ),
+                ),
+            )
+            bundle.seal(bundle.stage(places, trial.id), trial, ())
+        append_all(places, lambda _: None)
+        return tmp_path
+
+    return make
+
+
+def noise(count: int, mean: float) -> list[float]:
+    generator = random.Random(f"{count} {mean}")  # noqa: S311  test data, not a secret
+    return [generator.gauss(mean, mean / 500) for _ in range(count)]
+
+
+def run(data: Path) -> Result:
+    return CliRunner().invoke(detect, ["--data", str(data), "--configs", str(CONFIGS)])
+
+
+def test_a_regression_is_told_with_its_numbers_and_exit_code_1(
+    fill: Callable[[Sequence[float]], Path],
+) -> None:
+    result = run(fill(noise(10, 1000) + noise(6, 900)))
+    assert result.exit_code == 1
+    first, reason, change, overall = result.output.splitlines()
+    assert first.startswith("regressed   cassandra 5.0  write throughput mean  sensor-write@")
+    assert "a drop of 10" in reason
+    assert "regressed between 5.0.10 and 5.0.11:  1,000 → 900 ops/s  −10." in change
+    assert change.endswith("6 points after  confirmed")
+    assert overall == "Regressed: of 1 series, 1 regressed"
+
+
+def test_a_suspect_is_shown_as_provisional_and_exits_with_0(
+    fill: Callable[[Sequence[float]], Path],
+) -> None:
+    result = run(fill(noise(10, 1000) + noise(1, 900)))
+    assert result.exit_code == 0
+    assert "1 point after  provisional" in result.output
+    assert result.output.splitlines()[-1] == "Cannot tell yet: of 1 series, 1 undecided"
+
+
+def test_judging_twice_gives_the_same_and_leaves_the_history_alone(
+    fill: Callable[[Sequence[float]], Path],
+) -> None:
+    data = fill(noise(8, 1000))
+    before = Places(data).history.read_bytes()
+    assert run(data).output == run(data).output
+    assert Places(data).history.read_bytes() == before
+
+
+def test_without_a_history_the_error_says_so(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match=r"history\.duckdb"):
+        judge_history(Places(tmp_path), CONFIGS)
+
+
+def test_without_a_configuration_the_error_says_so(
+    fill: Callable[[Sequence[float]], Path], tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError):
+        judge_history(Places(fill(noise(2, 1000))), tmp_path / "nowhere")
+
+
+def test_the_judgement_is_there_for_other_commands(fill: Callable[[Sequence[float]], Path]) -> None:
+    judgement = judge_history(Places(fill(noise(3, 1000))), CONFIGS)
+    assert judgement.verdict.outcome is Outcome.UNDECIDED
+    assert "1 has fewer than 6 points (1 night so far, about 1 more needed)" in judgement.verdict.reason
+
+
+def test_the_help_explains_every_outcome() -> None:
+    text = CliRunner().invoke(detect, ["--help"]).output
+    assert all(f"\n  {outcome}  " in text for outcome in Outcome)
+    assert "Exit code 1 if a series regressed" in text
