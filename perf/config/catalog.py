@@ -1,0 +1,191 @@
+"""The catalog: every configuration file, read, validated and resolved by name."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from perf.config import checks
+from perf.config.checks import Entries, Entry, HasName
+from perf.config.document import Document, read_document
+from perf.config.problems import describe, suggest
+from perf.design import (
+    Deployment,
+    Detection,
+    Experiment,
+    Suite,
+    SystemConfig,
+    Testbed,
+    Topology,
+    Workload,
+)
+from perf.errors import ConfigError, UsageError
+from perf.systems import registry
+
+T = TypeVar("T")
+N = TypeVar("N", bound=HasName)
+
+_TOPOLOGY = TypeAdapter(Topology)
+_TESTBED = TypeAdapter(Testbed)
+_WORKLOAD = TypeAdapter(Workload)
+_SYSTEM_CONFIG = TypeAdapter(SystemConfig)
+_SUITE = TypeAdapter(Suite)
+_DETECTION = TypeAdapter(Detection)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    """A whole configuration that fits together. `systems` is by system, then by config name."""
+
+    topologies: Mapping[str, Topology]
+    testbeds: Mapping[str, Testbed]
+    workloads: Mapping[str, Workload]
+    systems: Mapping[str, Mapping[str, SystemConfig]]
+    suites: Mapping[str, Suite]
+    detection: Detection
+
+    def suite(self, name: str) -> Suite:
+        """Give a suite.
+
+        Raises:
+            UsageError: there is no suite of that name.
+
+        """
+        return _look_up("suite", name, self.suites)
+
+    def resolve(self, suite: Suite, experiment: Experiment) -> Deployment:
+        """Replace each name in an experiment by what it stands for.
+
+        Raises:
+            UsageError: a name is unknown; not for suites of this catalog.
+
+        """
+        configs = _look_up("system", experiment.system, self.systems)
+        return Deployment(
+            experiment=experiment,
+            topology=_look_up("topology", experiment.topology, self.topologies),
+            testbed=_look_up("testbed", suite.testbed, self.testbeds),
+            workload=_look_up("workload", experiment.workload, self.workloads),
+            config=_look_up(f"{experiment.system} config", experiment.config, configs),
+        )
+
+
+def default_root() -> Path:
+    """Give configs/ in the current directory, or else the one that came with the package."""
+    here = Path("configs")
+    return here if here.is_dir() else Path(str(files("perf") / "configs"))
+
+
+def load_catalog(root: Path) -> Catalog:
+    """Read and check all configuration files below `root`.
+
+    Raises:
+        ConfigError: something is wrong; carries every problem of every file.
+
+    """
+    if not root.is_dir():
+        raise ConfigError([f"{root}: no such directory; give the one that holds suites/ and the rest"])
+    problems: list[str] = list(_stray_files(root))
+    entries = Entries(
+        topologies=_read_folder(_TOPOLOGY, root / "topologies", problems),
+        testbeds=_read_folder(_TESTBED, root / "testbeds", problems),
+        workloads=_read_folder(_WORKLOAD, root / "workloads", problems),
+        systems={
+            folder.name: _read_folder(_SYSTEM_CONFIG, folder, problems)
+            for folder in sorted((root / "systems").glob("*/"))
+        },
+        suites=_read_folder(_SUITE, root / "suites", problems),
+        known_systems=registry.names(),
+    )
+    detection = _read_entry(_DETECTION, root / "detection.yaml", problems)
+    problems += _check_all(entries)
+    if detection is not None and detection.value is not None:
+        problems += checks.check_detection(detection.document, detection.value)
+    if problems or detection is None or detection.value is None:
+        raise ConfigError(problems)
+    return Catalog(
+        topologies=_values(entries.topologies),
+        testbeds=_values(entries.testbeds),
+        workloads=_values(entries.workloads),
+        systems=MappingProxyType({key: _values(each) for key, each in entries.systems.items()}),
+        suites=_values(entries.suites),
+        detection=detection.value,
+    )
+
+
+def _check_all(entries: Entries) -> Iterator[str]:
+    for topology in entries.topologies.values():
+        yield from checks.check_topology(topology)
+    for testbed in entries.testbeds.values():
+        yield from checks.check_testbed(testbed)
+    for workload in entries.workloads.values():
+        yield from checks.check_workload(workload)
+    for folder, configs in entries.systems.items():
+        for config in configs.values():
+            yield from checks.check_system_config(folder, config, entries.known_systems)
+    for suite in entries.suites.values():
+        yield from checks.check_suite(suite, entries)
+
+
+def _stray_files(root: Path) -> Iterator[str]:
+    """Find YAML files that nothing would ever read; silence would look like acceptance."""
+    read = {root / "detection.yaml"}
+    for pattern in ("topologies/*.yaml", "testbeds/*.yaml", "workloads/*.yaml"):
+        read.update(root.glob(pattern))
+    for pattern in ("systems/*/*.yaml", "suites/*.yaml"):
+        read.update(root.glob(pattern))
+    found = {path for ending in ("yaml", "yml") for path in root.rglob(f"*.{ending}")}
+    for path in sorted(found - read):
+        yield (
+            f"{path}: nothing reads this file; put it into topologies/, testbeds/, workloads/, "
+            "systems/<system>/ or suites/, with the ending .yaml"
+        )
+
+
+def _read_folder(adapter: TypeAdapter[N], folder: Path, problems: list[str]) -> Mapping[str, Entry[N]]:
+    """Read the files of one folder. A file that is not even YAML keeps its name, without a value."""
+    entries = {}
+    for path in sorted(folder.glob("*.yaml")):
+        entry = _read_entry(adapter, path, problems)
+        if entry is not None:
+            problems += checks.check_name(entry)
+        entries[path.stem] = entry or Entry(_unread(path), None)
+    return entries
+
+
+def _read_entry(adapter: TypeAdapter[T], path: Path, problems: list[str]) -> Entry[T] | None:
+    try:
+        document = read_document(path)
+    except ConfigError as error:
+        problems += error.problems
+        return None
+    problems += document.problems
+    try:
+        value = adapter.validate_json(json.dumps(document.tree))
+    except ValidationError as error:
+        shape = adapter.json_schema()
+        problems += describe(document, shape, error.errors(include_url=False))
+        return Entry(document, None)
+    return Entry(document, None if document.problems else value)
+
+
+def _unread(path: Path) -> Document:
+    return Document(path=path, tree=None, lines={}, spellings={}, problems=(), unusable=frozenset())
+
+
+def _values(entries: Mapping[str, Entry[T]]) -> Mapping[str, T]:
+    valid: Iterable[tuple[str, T]] = (
+        (name, entry.value) for name, entry in entries.items() if entry.value is not None
+    )
+    return MappingProxyType(dict(valid))
+
+
+def _look_up(kind: str, name: str, known: Mapping[str, T]) -> T:
+    if name not in known:
+        raise UsageError(f"there is no {kind} {name!r}; {suggest(name, known)}")
+    return known[name]

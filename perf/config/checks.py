@@ -1,0 +1,211 @@
+"""What one file's schema cannot see: keys that contradict each other, and names across files.
+
+Each check takes parsed entries and gives complete sentences. A name is dangling only if no *file* of
+that name exists: a file that exists but is wrong is complained about once, where it stands.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from perf.config.document import Document, Steps, dotted
+from perf.config.problems import suggest
+from perf.design import (
+    Detection,
+    Experiment,
+    Operation,
+    Suite,
+    SystemConfig,
+    Testbed,
+    Topology,
+    Workload,
+)
+from perf.load.spec import PRELOAD, WARM_UP
+from perf.model import METRICS
+
+
+class HasName(Protocol):
+    """A design value that lives in a file of its own name."""
+
+    @property
+    def name(self) -> str:
+        """The name that other files use for it."""
+        ...
+
+
+T = TypeVar("T")
+N = TypeVar("N", bound=HasName)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Generic[T]):
+    """One file: its document, and its value if it is valid by itself."""
+
+    document: Document
+    value: T | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """All files of a configuration by name; system configs by system and name."""
+
+    topologies: Mapping[str, Entry[Topology]]
+    testbeds: Mapping[str, Entry[Testbed]]
+    workloads: Mapping[str, Entry[Workload]]
+    systems: Mapping[str, Mapping[str, Entry[SystemConfig]]]
+    suites: Mapping[str, Entry[Suite]]
+    known_systems: Collection[str]
+
+
+def check_name(entry: Entry[N]) -> Iterator[str]:
+    """Insist that a file bears the name that it gives inside."""
+    if entry.value is not None and entry.value.name != entry.document.path.stem:
+        name, file = entry.value.name, entry.document.path.name
+        yield _say(entry.document, ("name",), name, f"but the file is {file}; make them equal")
+
+
+def check_testbed(entry: Entry[Testbed]) -> Iterator[str]:
+    """Find hosts that could not live side by side."""
+    if entry.value is None:
+        return
+    hosts = entry.value.hosts
+    yield from _repeated(entry.document, ("hosts",), hosts, "name", lambda host: host.name)
+    servers = [(index, host) for index, host in enumerate(hosts) if host.role == "server"]
+    seen: dict[str, int] = {}
+    for index, host in servers:
+        first = seen.setdefault(host.address, index)
+        if first != index:
+            why = f"as in hosts[{first}]; each server needs an address of its own"
+            yield _say(entry.document, ("hosts", index, "address"), host.address, why)
+
+
+def check_workload(entry: Entry[Workload]) -> Iterator[str]:
+    """Find measurements that would be confused, and reads of rows that were never written."""
+    workload, document = entry.value, entry.document
+    if workload is None:
+        return
+    parts = workload.measurements
+    yield from _repeated(document, ("measurements",), parts, "name", lambda part: part.name)
+    for index, part in enumerate(parts):
+        if part.name in {WARM_UP, PRELOAD}:
+            why = "which names a phase of every trial; choose another name"
+            yield _say(document, ("measurements", index, "name"), part.name, why)
+    rows, wanted = workload.preload_rows_per_device, workload.records.latest_count
+    if workload.operation is Operation.READ_LATEST and rows < wanted:
+        why = f"but each read asks for records.latest_count = {wanted} rows; preload at least as many"
+        yield _say(document, ("preload_rows_per_device",), rows, why)
+
+
+def check_detection(document: Document, detection: Detection) -> Iterator[str]:
+    """Insist on one relevant change for each metric, and on none for anything else."""
+    for metric in detection.relevant_change:
+        if metric not in METRICS:
+            place = document.locate(("relevant_change", metric))
+            yield f"{place}: relevant_change.{metric} is no metric; {suggest(metric, METRICS)}"
+    for metric in METRICS:
+        if metric not in detection.relevant_change:
+            place = document.locate(("relevant_change",))
+            yield f"{place}: the key relevant_change.{metric} is missing; add it, as a share"
+
+
+def check_system_config(
+    folder: str, entry: Entry[SystemConfig], known: Collection[str]
+) -> Iterator[str]:
+    """Insist that a config belongs to a system that exists, and to the folder that it is in."""
+    if folder not in known:
+        yield f"{entry.document.path}: there is no system {folder!r}; {suggest(folder, known)}"
+    elif entry.value is not None and entry.value.system != folder:
+        why = f"but the file is in systems/{folder}/; make them equal"
+        yield _say(entry.document, ("system",), entry.value.system, why)
+
+
+def check_suite(entry: Entry[Suite], entries: Entries) -> Iterator[str]:
+    """Find names that lead nowhere, and topologies that the testbed cannot carry."""
+    suite, document = entry.value, entry.document
+    if suite is None:
+        return
+    if suite.testbed not in entries.testbeds:
+        yield _dangling(document, ("testbed",), suite.testbed, "testbeds", entries.testbeds)
+    experiments = suite.experiments
+    yield from _repeated(document, ("experiments",), experiments, "name", lambda each: each.name)
+    testbed = entries.testbeds.get(suite.testbed)
+    for index, experiment in enumerate(experiments):
+        steps: Steps = ("experiments", index)
+        yield from _check_names(document, steps, experiment, entries)
+        yield from _repeated_releases(document, steps, experiment)
+        topology = entries.topologies.get(experiment.topology)
+        if testbed and testbed.value and topology and topology.value:
+            yield from _check_room(document, steps, topology.value, testbed.value)
+
+
+def check_topology(entry: Entry[Topology]) -> Iterator[str]:
+    """Find more copies than servers."""
+    topology = entry.value
+    if topology is not None and topology.replication_factor > topology.servers:
+        why = f"but servers is {topology.servers}; keep no more copies than there are servers"
+        yield _say(entry.document, ("replication_factor",), topology.replication_factor, why)
+
+
+def _check_names(
+    document: Document, steps: Steps, experiment: Experiment, entries: Entries
+) -> Iterator[str]:
+    system, topology, workload = experiment.system, experiment.topology, experiment.workload
+    if system not in entries.known_systems:
+        why = f"and there is no such system; {suggest(system, entries.known_systems)}"
+        yield _say(document, (*steps, "system"), system, why)
+    else:
+        configs, folder = entries.systems.get(system, {}), f"systems/{system}"
+        if experiment.config not in configs:
+            yield _dangling(document, (*steps, "config"), experiment.config, folder, configs)
+    if topology not in entries.topologies:
+        known = entries.topologies
+        yield _dangling(document, (*steps, "topology"), topology, "topologies", known)
+    if workload not in entries.workloads:
+        known_workloads = entries.workloads
+        yield _dangling(document, (*steps, "workload"), workload, "workloads", known_workloads)
+
+
+def _check_room(
+    document: Document, steps: Steps, topology: Topology, testbed: Testbed
+) -> Iterator[str]:
+    for role, wanted in (("server", topology.servers), ("client", topology.clients)):
+        present = sum(host.role == role for host in testbed.hosts)
+        if wanted > present:
+            why = (
+                f"which needs {wanted} {role} hosts, but testbed {testbed.name} has {present}; "
+                "choose a smaller topology or another testbed"
+            )
+            yield _say(document, (*steps, "topology"), topology.name, why)
+
+
+def _repeated_releases(document: Document, steps: Steps, experiment: Experiment) -> Iterator[str]:
+    for index, release in enumerate(experiment.releases):
+        if release in experiment.releases[:index]:
+            why = "for the second time; list each release once"
+            yield _say(document, (*steps, "releases", index), release, why)
+
+
+def _repeated(
+    document: Document,
+    steps: Steps,
+    items: Iterable[T],
+    key: str,
+    identify: Callable[[T], Hashable],
+) -> Iterator[str]:
+    seen: dict[Hashable, int] = {}
+    for index, item in enumerate(items):
+        identity = identify(item)
+        first = seen.setdefault(identity, index)
+        if first != index:
+            why = f"as in {dotted((*steps, first))}; give each its own"
+            yield _say(document, (*steps, index, key), identity, why)
+
+
+def _dangling(document: Document, steps: Steps, name: str, folder: str, known: Collection[str]) -> str:
+    why = f"but there is no {folder}/{name}.yaml; {suggest(name, known)}"
+    return _say(document, steps, name, why)
+
+
+def _say(document: Document, steps: Steps, value: object, why: str) -> str:
+    shown = document.show(steps, value)
+    return f"{document.locate(steps)}: {dotted(steps)} is {shown}, {why}"

@@ -1,0 +1,271 @@
+"""Bad configuration: each kind of mistake with the whole message that a person gets to read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perf.config import load_catalog
+from perf.config.document import MAX_BYTES, read_document
+from perf.errors import ConfigError
+from perf.systems import registry
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "config_mistakes.txt"
+DETECTION = """\
+max_p_value: 0.001
+window_points: 50
+minimum_points: 6
+confirming_points: 3
+relevant_change: {throughput: 0.05, response_time: 0.1, service_time: 0.1}
+"""
+TOPOLOGY = """\
+name: pair
+description: Two servers.
+servers: 2
+replication_factor: 2
+"""
+TESTBED = """\
+name: desk
+description: Two servers and a client.
+testbed_class: desk
+transport: local
+hosts:
+  - {name: one, role: server, address: 127.0.0.1}
+  - {name: two, role: server, address: 127.0.0.2}
+  - {name: client, role: client, address: 127.0.0.1}
+client_cores: 1
+needs: {memory_mb: 100, disk_mb: 100}
+limits: {start_s: 5}
+validity: {max_error_share: 0.0, max_miss_share: 0.0}
+"""
+WORKLOAD = """\
+name: read
+description: Reads.
+owner: us
+source: made up
+records: {kind: sensor, devices: 4, payload_bytes: 128, latest_count: 2}
+operation: read-latest
+consistency: quorum
+preload_rows_per_device: 3
+preload_in_flight: 4
+operation_timeout_s: 1
+measurements:
+  - name: steady
+    load: {kind: open, offered_load_ops_per_s: 10, in_flight: 4}
+    warmup_s: 1
+    iteration_s: 2
+    iterations: 3
+seed: 1
+"""
+SYSTEM = """\
+system: fake
+name: default
+description: Nothing to set.
+"""
+SUITE = """\
+name: tiny
+description: One experiment.
+testbed: desk
+experiments:
+  - name: fake-read
+    system: fake
+    config: default
+    topology: pair
+    workload: read
+    releases: ["1.0", "1.1"]
+"""
+FILES = {
+    "detection.yaml": DETECTION,
+    "topologies/pair.yaml": TOPOLOGY,
+    "testbeds/desk.yaml": TESTBED,
+    "workloads/read.yaml": WORKLOAD,
+    "systems/fake/default.yaml": SYSTEM,
+    "suites/tiny.yaml": SUITE,
+}
+
+Edit = Callable[[str, str, str], None]
+
+
+def write_tree(root: Path) -> None:
+    for name, text in FILES.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write a small configuration without fault as ./configs, and know two systems."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "names", lambda: ("fake", "toy"))
+    write_tree(Path("configs"))
+    return Path("configs")
+
+
+@pytest.fixture
+def edit(root: Path) -> Edit:
+    """Replace a text that stands exactly once in a file."""
+
+    def replace(name: str, old: str, new: str) -> None:
+        text = (root / name).read_text()
+        assert text.count(old) == 1
+        (root / name).write_text(text.replace(old, new))
+
+    return replace
+
+
+def problems(root: Path) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        load_catalog(root)
+    return caught.value.problems
+
+
+def test_sample_without_edit_is_accepted(root: Path) -> None:
+    assert load_catalog(root).suite("tiny").experiments[0].releases == ("1.0", "1.1")
+
+
+W, S, T = "workloads/read.yaml", "suites/tiny.yaml", "topologies/pair.yaml"
+D, C = "detection.yaml", "systems/fake/default.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One block of the golden file."""
+
+    name: str
+    old: str
+    new: str
+    answer: str
+
+
+def read_mistakes() -> tuple[Mistake, ...]:
+    mistakes = []
+    for block in GOLDEN.read_text().strip().split("\n\n")[1:]:
+        name, old, new, answer = block.split("\n")
+        assert (old[:2], new[:2], answer[:2]) == ("- ", "+ ", "= ")
+        old, new = (text[2:].replace("\\n", "\n") for text in (old, new))
+        mistakes.append(Mistake(name, old, new, answer[2:]))
+    return tuple(mistakes)
+
+
+@pytest.mark.parametrize("mistake", read_mistakes(), ids=lambda mistake: mistake.new[:30])
+def test_one_mistake_gives_one_sentence(root: Path, edit: Edit, mistake: Mistake) -> None:
+    edit(mistake.name, mistake.old, mistake.new)
+    assert problems(root) == (f"configs/{mistake.answer}",)
+
+
+def test_problems_of_all_files_are_told_together(root: Path, edit: Edit) -> None:
+    edit(T, "servers: 2", "servers: two")
+    edit(W, "warmup_s: 1", "warmup: 1")
+    edit(W, "seed: 1", "seed: -1")
+    edit(S, "testbed: desk", "testbed: moon")
+    edit(S, '"1.1"', "1.1")
+    (root / C).write_text("system: [")
+    (root / "suites/other.yml").write_text("")
+    (root / D).unlink()
+    with pytest.raises(ConfigError) as caught:
+        load_catalog(root)
+    assert str(caught.value) == (
+        "7 problems in the configuration:\n"
+        "  configs/suites/other.yml: nothing reads this file; put it into topologies/, testbeds/, "
+        "workloads/, systems/<system>/ or suites/, with the ending .yaml\n"
+        '  configs/topologies/pair.yaml:3: servers is "two", a text; write a whole number, without '
+        "quotes or unit\n"
+        "  configs/workloads/read.yaml:14: the key measurements[0].warmup is not known; write warmup_s "
+        "instead, in seconds\n"
+        "  configs/workloads/read.yaml:17: seed is -1; it must be at least 0\n"
+        "  configs/systems/fake/default.yaml:1:10: not YAML: while parsing a flow node, expected the "
+        "node content, but found '<stream end>'; mend the syntax at this place\n"
+        "  configs/suites/tiny.yaml:10: experiments[0].releases[1] is 1.1, a number; write it in "
+        'quotes: "1.1"\n'
+        "  configs/detection.yaml: cannot be read (No such file or directory); check the file"
+    )
+
+
+def test_repeated_experiment_names_are_refused(root: Path, edit: Edit) -> None:
+    experiment = SUITE[SUITE.index("  - name") :]
+    edit(S, experiment, experiment + experiment)
+    (problem,) = problems(root)
+    assert problem == (
+        'configs/suites/tiny.yaml:11: experiments[1].name is "fake-read", as in experiments[0]; '
+        "give each its own"
+    )
+
+
+def test_folder_without_system_is_refused(root: Path) -> None:
+    folder = root / "systems/fke"
+    folder.mkdir()
+    (folder / "default.yaml").write_text(SYSTEM)
+    (problem,) = problems(root)
+    assert problem == (
+        "configs/systems/fke/default.yaml: there is no system 'fke'; did you mean fake? "
+        "(known: fake, toy)"
+    )
+
+
+def test_missing_directory_is_refused(tmp_path: Path) -> None:
+    assert problems(tmp_path / "nowhere") == (
+        f"{tmp_path}/nowhere: no such directory; give the one that holds suites/ and the rest",
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "answer"),
+    [
+        (b"", ": the file is empty; its schema says which keys it needs"),
+        (b"# only a comment", ": the file is empty; its schema says which keys it needs"),
+        (b"a: 1\nb: \xff", ":2: not UTF-8 text; save the file as UTF-8"),
+        (b"a: \x00", ": unacceptable character #x0000: special characters are not allowed; remove it"),
+        (b"{a: " * 5000, ": nested deeper than 50 levels; flatten it"),
+        (b"#" * (MAX_BYTES + 1), ": 1000001 bytes, more than 1000000; is this the right file?"),
+    ],
+    ids=["empty", "comment", "encoding", "control", "deep", "large"],
+)
+def test_unreadable_file_is_refused(tmp_path: Path, data: bytes, answer: str) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_bytes(data)
+    with pytest.raises(ConfigError) as caught:
+        read_document(path)
+    assert caught.value.problems == (f"{path}{answer}",)
+
+
+def test_nested_aliases_are_refused_without_being_expanded(tmp_path: Path) -> None:
+    levels = "\n".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 40))
+    path = tmp_path / "bomb.yaml"
+    path.write_text(f"l0: &l0 [1]\n{levels}\n")
+    document = read_document(path)
+    assert len(document.problems) == 40
+    assert document.problems[0] == f"{path}:1: l0 uses the anchor or alias l0; write the value out"
+
+
+YAML_PIECES = st.sampled_from([
+    "name: ", "pair", "servers: ", "\n", "  ", "- ", "[", "]", "{", "}", ": ", "? ", "<<: ", "'", '"',
+    "&a ", "*a", "!!int ", "!!bool ", "!x ", "%YAML 1.1\n", "---\n", "...", "|\n", ">-\n", "#", "@",
+    "\\ud800", "\\x1b", "1e999", ".nan", "9" * 5000, "0x", "2024-01-01", "~", "true", "\t", "\ufeff",
+])  # fmt: skip
+ANY_TEXT = st.one_of(
+    st.text(st.characters(codec="utf-8"), max_size=80),
+    st.lists(YAML_PIECES, max_size=25).map("".join),
+    st.lists(YAML_PIECES, max_size=8).map(lambda pieces: TOPOLOGY + "".join(pieces)),
+)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(text=ANY_TEXT)
+def test_arbitrary_text_is_accepted_or_refused_with_printable_sentences(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    root = tmp_path_factory.getbasetemp() / "arbitrary"
+    write_tree(root)
+    (root / T).write_text(text, encoding="utf-8", newline="")
+    told: tuple[str, ...] = ()
+    try:
+        load_catalog(root)
+    except ConfigError as error:
+        told = error.problems or ("refused without a word",)
+    for problem in told:
+        assert problem.startswith(str(root))
+        assert problem.isprintable()
