@@ -1,0 +1,320 @@
+"""The trial bundle: the files that one trial leaves behind, and the only source of the history.
+
+A bundle is the directory `<data>/trials/<trial id>/`:
+
+    trial.json       the whole Trial, readable, times in UTC
+    intervals.hlog   its histograms, a HdrHistogram V2 interval log that the standard tools read
+    logs/…           what the servers logged
+    manifest.json    size and SHA-256 of each of these files
+
+It is staged under another name beside its final place, and moved there in one step when it is
+whole and on the disk. Once sealed it never changes. Rows and queries belong to `store`.
+"""
+
+import hashlib
+import json
+import math
+import os
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Ge
+from pydantic import StringConstraints, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from perf.design import STRICT
+from perf.errors import BundleError
+from perf.load.hlog import read_hlog, write_hlog
+from perf.model import Interval, Trial, TrialId
+from perf.places import Places
+
+SCHEMA_VERSION = 1
+TRIAL = "trial.json"
+INTERVALS = "intervals.hlog"
+LOGS = "logs"
+MANIFEST = "manifest.json"
+
+_STAGING = ".staging-"
+_SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,199}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TrialDocument:
+    """What trial.json holds."""
+
+    __pydantic_config__ = STRICT
+    schema_version: int
+    trial: Trial
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """One file of a bundle; `name` is its path inside the bundle, with forward slashes."""
+
+    __pydantic_config__ = STRICT
+    name: str
+    size: Annotated[int, Ge(0)]
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Manifest:
+    """What manifest.json holds; the files are sorted by name."""
+
+    __pydantic_config__ = STRICT
+    schema_version: int
+    files: tuple[_File, ...]
+
+
+_TRIAL_DOCUMENT = TypeAdapter(_TrialDocument)
+_MANIFEST = TypeAdapter(_Manifest)
+
+
+def stage(places: Places, trial_id: TrialId) -> Path:
+    """Make an empty staging directory, with logs/ in it, for a trial that is about to run.
+
+    What an interrupted attempt at the same trial left there is removed.
+
+    Raises:
+        BundleError: the id cannot be a directory name.
+
+    """
+    if not _SAFE_ID.fullmatch(trial_id):
+        raise BundleError(
+            f"trial id {trial_id!r} cannot name a bundle: use up to 200 letters, digits and ._+@- "
+            "that begin with a letter or digit"
+        )
+    staged = places.trials / f"{_STAGING}{trial_id}"
+    if staged.exists():
+        shutil.rmtree(staged)
+    (staged / LOGS).mkdir(parents=True)
+    return staged
+
+
+def seal(staged: Path, trial: Trial, intervals: Sequence[Interval]) -> Path:
+    """Write the trial into its staging directory and move it to its final place; return that place.
+
+    Everything is on the disk before the move, and the move is one step: a bundle is whole or absent.
+
+    Raises:
+        BundleError: the trial has values that a reader would refuse, a bundle of that id exists, or
+            the files cannot be written. The staging directory is left as it is.
+
+    """
+    final = staged.with_name(trial.id)
+    if staged.name != f"{_STAGING}{trial.id}":
+        raise BundleError(f"{staged} was not staged for trial {trial.id}")
+    if os.path.lexists(final):
+        raise BundleError(f"{final} exists: a sealed bundle is never overwritten; use a new trial id")
+    _refuse_faults(staged, trial)
+    try:
+        (staged / TRIAL).write_bytes(_dump_trial(trial))
+        write_hlog(staged / INTERVALS, intervals)
+        manifest = _Manifest(schema_version=SCHEMA_VERSION, files=tuple(_list_files(staged)))
+        (staged / MANIFEST).write_bytes(_MANIFEST.dump_json(manifest, indent=1) + b"\n")
+        _sync_tree(staged)
+        staged.rename(final)
+        sync(final.parent)
+    except OSError as error:
+        raise BundleError(f"trial {trial.id} could not be sealed from {staged}: {error}") from error
+    return final
+
+
+def find(places: Places) -> tuple[Path, ...]:
+    """Give the places of all sealed bundles, sorted by trial id; whether they are sound is open."""
+    if not places.trials.is_dir():
+        return ()
+    return tuple(sorted(path for path in places.trials.iterdir() if not path.name.startswith(".")))
+
+
+def read(path: Path) -> tuple[Trial, tuple[Interval, ...]]:
+    """Read a sealed bundle and prove it whole.
+
+    Raises:
+        BundleError: it is truncated, changed, foreign or from a newer Knickpoint; all that is wrong
+            is said at once.
+
+    """
+    manifest = _read_manifest(path)
+    _refuse_difference(path, manifest)
+    trial = _read_trial(path / TRIAL)
+    if trial.id != path.name:
+        raise BundleError(f"{path}: {TRIAL} is of trial {trial.id!r}; a bundle is named by its trial")
+    _refuse_faults(path, trial)
+    try:
+        return trial, tuple(read_hlog(path / INTERVALS))
+    except (OSError, ValueError) as error:
+        raise BundleError(f"{path / INTERVALS} is not a HdrHistogram interval log: {error}") from error
+
+
+def digest(path: Path) -> str:
+    """Give the SHA-256 of a bundle's manifest, which stands for the content of all its files.
+
+    Raises:
+        BundleError: there is no manifest.
+
+    """
+    return hashlib.sha256(_read_plain(path / MANIFEST)).hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Bring a file, or the names in a directory, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _dump_trial(trial: Trial) -> bytes:
+    """Give trial.json: times in UTC, and no path of this machine."""
+    artifact = replace(trial.artifact, location="") if trial.artifact else None
+    portable = replace(
+        trial,
+        artifact=artifact,
+        started_at=trial.started_at.astimezone(UTC),
+        finished_at=trial.finished_at.astimezone(UTC),
+    )
+    document = _TrialDocument(schema_version=SCHEMA_VERSION, trial=portable)
+    try:
+        return _TRIAL_DOCUMENT.dump_json(document, indent=1) + b"\n"
+    except PydanticSerializationError as error:  # text that is no Unicode
+        raise BundleError(f"trial {trial.id} cannot be written as JSON: {error}") from error
+
+
+def _refuse_faults(path: Path, trial: Trial) -> None:
+    """Refuse what JSON or the history cannot hold without changing or doubling it."""
+    problems = [
+        f"{name} has no time zone"
+        for name in ("started_at", "finished_at")
+        if getattr(trial, name).utcoffset() is None
+    ]
+    problems += [
+        f"sample {s.phase}/{s.operation}/{s.metric}/{s.statistic} is {s.value}, not a finite number"
+        for s in trial.samples
+        if not math.isfinite(s.value)
+    ]
+    identities = Counter(
+        (
+            s.phase,
+            s.operation,
+            s.metric,
+            s.statistic,
+            "all iterations" if s.iteration is None else s.iteration,
+        )
+        for s in trial.samples
+    )
+    problems += [
+        "sample " + "/".join(map(str, identity)) + f" is there {count} times"
+        for identity, count in identities.items()
+        if count > 1
+    ]
+    _raise_all(path, problems)
+
+
+def _list_files(root: Path) -> Iterator[_File]:
+    """List a bundle's files by name, without the manifest; refuse all that is not a plain file."""
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise BundleError(f"{path} is neither a file nor a directory; a bundle holds nothing else")
+        if path.is_file() and name != MANIFEST:
+            content = path.read_bytes()
+            yield _File(name=name, size=len(content), sha256=hashlib.sha256(content).hexdigest())
+
+
+def _sync_tree(root: Path) -> None:
+    """Bring all files and names below a directory to the disk, the innermost first."""
+    for path in sorted(root.rglob("*"), reverse=True):
+        sync(path)
+    sync(root)
+
+
+def _read_manifest(path: Path) -> _Manifest:
+    """Read the manifest of a bundle that looks like one."""
+    if path.is_symlink() or not path.is_dir():
+        raise BundleError(f"{path} is not a trial bundle: it is not a directory")
+    content = _read_plain(path / MANIFEST)
+    _refuse_version(path / MANIFEST, content)
+    try:
+        return _MANIFEST.validate_json(content)
+    except ValidationError as error:
+        raise BundleError(_explain(path / MANIFEST, error)) from error
+
+
+def _refuse_difference(path: Path, manifest: _Manifest) -> None:
+    """Compare each file of a bundle with its manifest, which must name exactly these files."""
+    try:
+        present = {file.name: file for file in _list_files(path)}
+    except OSError as error:
+        raise BundleError(f"{path} cannot be read: {error}") from error
+    expected = {file.name: file for file in manifest.files}
+    expected_names = expected.keys() | {TRIAL, INTERVALS}
+    problems = [f"{name} is missing" for name in sorted(expected_names - present.keys())]
+    problems += [f"{name} is not in {MANIFEST}" for name in sorted(present.keys() - expected.keys())]
+    problems += [
+        f"{name} has {present[name].size} bytes with SHA-256 {present[name].sha256}, "
+        f"but {MANIFEST} says {file.size} bytes with {file.sha256}"
+        for name, file in expected.items()
+        if name in present and present[name] != file
+    ]
+    _raise_all(path, problems)
+
+
+def _read_trial(path: Path) -> Trial:
+    """Read trial.json."""
+    content = _read_plain(path)
+    _refuse_version(path, content)
+    try:
+        return _TRIAL_DOCUMENT.validate_json(content).trial
+    except ValidationError as error:
+        raise BundleError(_explain(path, error)) from error
+
+
+def _read_plain(path: Path) -> bytes:
+    """Read a file that must be there; never follow a link out of the bundle."""
+    if path.is_symlink() or not path.is_file():
+        raise BundleError(f"{path.parent} is not a trial bundle: it has no {path.name}")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BundleError(f"{path} cannot be read: {error}") from error
+
+
+def _refuse_version(path: Path, content: bytes) -> None:
+    """Tell a truncated file, a foreign one and one of a newer Knickpoint apart."""
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"{path} is truncated or not JSON: {error}") from error
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if not isinstance(version, int):
+        raise BundleError(f"{path} is foreign: it has no schema_version")
+    if version > SCHEMA_VERSION:
+        raise BundleError(
+            f"{path} has schema version {version}, written by a newer Knickpoint; "
+            f"this one reads {SCHEMA_VERSION}: update it"
+        )
+    if version != SCHEMA_VERSION:
+        raise BundleError(f"{path} has schema version {version}; known is {SCHEMA_VERSION}")
+
+
+def _explain(path: Path, error: ValidationError) -> str:
+    """Say all that is wrong with a file, one field per line."""
+    lines = [
+        f"  {'.'.join(map(str, problem['loc'])) or 'whole file'}: {problem['msg']}"
+        for problem in error.errors(include_url=False)
+    ]
+    return f"{path} does not fit schema version {SCHEMA_VERSION}:\n" + "\n".join(lines)
+
+
+def _raise_all(path: Path, problems: Sequence[str]) -> None:
+    """Raise all problems of a bundle as one error, if there are any."""
+    if problems:
+        raise BundleError(f"{path} cannot be used:\n" + "\n".join(f"  {line}" for line in problems))

@@ -1,0 +1,219 @@
+"""`knickpoint history`: look into the history, ask it anything, make it new from the bundles."""
+
+import csv
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import duckdb
+
+from perf.errors import BundleError, UsageError
+from perf.history import bundle, file, store
+from perf.model import RESPONSE_TIME, SERVICE_TIME, TrialId
+from perf.places import Places
+
+_TRIALS = """
+    SELECT night, system || ' ' || version AS release, experiment, status,
+           coalesce((SELECT string_agg(text, '; ' ORDER BY position) FROM reasons
+                     WHERE reasons.trial_id = trials.trial_id), '') AS reason,
+           trial_id AS trial
+    FROM trials ORDER BY started_at, trial_id
+"""
+_COLUMNS = """
+    SELECT column_name, data_type, comment FROM duckdb_columns()
+    WHERE table_name = ? ORDER BY column_index
+"""
+
+
+def _data_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--data",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=Path("var"),
+        show_default=True,
+        help="Data directory that holds the history.",
+    )(command)
+
+
+@click.group()
+def history() -> None:
+    """Look into the history of all trials, ask it anything, or make it new from the bundles.
+
+    The history is one DuckDB file, <data>/history.duckdb. The trial bundles under <data>/trials are
+    the truth: the history can be thrown away and rebuilt from them at any time.
+
+    \b
+    knickpoint history show                      all trials, and why some do not count
+    knickpoint history percentile --release 5.0.5 --experiment cassandra-write --percentile 99.9
+    knickpoint history schema                    tables and columns, each with its meaning
+    knickpoint history sql "SELECT version, count(*) FROM trials GROUP BY version"
+    knickpoint history rebuild                   after a corrupt or older file
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
+
+
+@history.command()
+@_data_option
+def rebuild(data: Path) -> None:
+    """Replace the history by one made from the trial bundles alone.
+
+    The old file stays until the new one is whole, and is then replaced in one step. Bad bundles are
+    left out and reported, all of them; the exit code is then 3.
+    """
+    places = Places(data)
+    found = bundle.find(places)
+    if not found:
+        raise UsageError(f"there are no trial bundles in {places.trials} to rebuild from")
+    result = store.rebuild(places.history, found, lambda text: click.echo(text, err=True))
+    click.echo(f"{places.history}: rebuilt from {result.new} trial bundles")
+    if result.bad:
+        raise BundleError(f"{len(result.bad)} of {len(found)} bundles were left out; see above")
+
+
+@history.command()
+@_data_option
+def show(data: Path) -> None:
+    """List all trials, oldest first: night, release, experiment, status, and why it does not count."""
+    with store.open_history(Places(data).history, read_only=True) as opened:
+        answer = opened.query(_TRIALS)
+    _print_table(answer.columns, answer.rows)
+
+
+@history.command()
+@click.option("--trial", "trials", multiple=True, help="A trial by its id; may be given several times.")
+@click.option("--release", help='All completed trials of this release, for example "5.0.5".')
+@click.option("--experiment", help="All completed trials of this experiment.")
+@click.option("--phase", help="Measured phase; needed if the trials have several.")
+@click.option("--operation", help="Operation; needed if the trials have several.")
+@click.option(
+    "--metric",
+    type=click.Choice([RESPONSE_TIME.name, SERVICE_TIME.name]),
+    default=RESPONSE_TIME.name,
+    show_default=True,
+    help="From the intended start of an operation, or from its actual send.",
+)
+@click.option("--iteration", type=click.IntRange(min=1), help="One iteration only.  [default: all]")
+@click.option(
+    "--percentile",
+    "percentiles",
+    type=float,
+    multiple=True,
+    default=(50.0, 99.0, 99.9),
+    show_default=True,
+    help="Percentile; may be given several times.",
+)
+@_data_option
+def percentile(
+    *,
+    trials: tuple[str, ...],
+    release: str | None,
+    experiment: str | None,
+    phase: str | None,
+    operation: str | None,
+    metric: str,
+    iteration: int | None,
+    percentiles: tuple[float, ...],
+    data: Path,
+) -> None:
+    """Compute any percentile from the stored histograms of one or more trials, in milliseconds.
+
+    Histograms are merged before the percentile is read; percentiles are never averaged. Only trials
+    of one release, topology, testbed class, workload, config and engine can be merged. The warm-up
+    is left out.
+
+    \b
+    knickpoint history percentile --trial TRIAL --percentile 99.99
+    knickpoint history percentile --release 5.0.5 --experiment cassandra-write --phase steady
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
+    if bool(trials) == bool(release or experiment):
+        raise UsageError("name trials either by --trial, or by --release and --experiment")
+    with store.open_history(Places(data).history, read_only=True) as opened:
+        chosen = tuple(map(TrialId, trials)) or opened.find_trials(
+            version=release, experiment=experiment
+        )
+        if not chosen:
+            raise UsageError(
+                f"no completed trial has release {release or 'any'} and experiment "
+                f"{experiment or 'any'}; see them all with: knickpoint history show"
+            )
+        names = opened.histogram_names(chosen, metric)
+        phase, operation = _choose(names, phase, operation)
+        values = [
+            opened.percentile(
+                chosen, phase=phase, operation=operation, kind=metric, percentile=p, iteration=iteration
+            )
+            for p in percentiles
+        ]
+    measured = "all iterations" if iteration is None else f"iteration {iteration}"
+    count = "1 trial" if len(chosen) == 1 else f"{len(chosen)} trials"
+    click.echo(f"{metric} of {operation} in {phase}, {measured}, {count}")
+    for p, value in zip(percentiles, values, strict=True):
+        click.echo(f"p{p:<8g} {value:.3f} ms")
+
+
+@history.command()
+@click.argument("query")
+@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
+@_data_option
+def sql(query: str, *, as_csv: bool, data: Path) -> None:
+    """Answer an SQL QUERY (DuckDB's dialect). The history is opened read-only.
+
+    \b
+    knickpoint history sql "SELECT version, metric, avg(value) FROM trials JOIN samples
+        USING (trial_id) WHERE iteration IS NULL GROUP BY ALL ORDER BY ALL" --csv
+
+    Tables and columns: knickpoint history schema
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
+    with store.open_history(Places(data).history, read_only=True) as opened:
+        answer = opened.query(query)
+    if as_csv:
+        csv.writer(sys.stdout, lineterminator="\n").writerows([answer.columns, *answer.rows])
+    else:
+        _print_table(answer.columns, answer.rows)
+
+
+@history.command()
+def schema() -> None:
+    """Print the tables and columns of the history, each with its meaning."""
+    with duckdb.connect(":memory:") as empty:
+        empty.execute(file.schema())
+        tables = empty.execute("SELECT table_name, comment FROM duckdb_tables()").fetchall()
+        for table, comment in tables:
+            click.echo(f"{table}: {comment}")
+            for line in _align(empty.execute(_COLUMNS, [table]).fetchall()):
+                click.echo(f"  {line}")
+            click.echo()
+
+
+def _choose(
+    names: Sequence[tuple[str, str]], phase: str | None, operation: str | None
+) -> tuple[str, str]:
+    """Choose the only phase and operation that fit what was asked for."""
+    fitting = [name for name in names if phase in (None, name[0]) and operation in (None, name[1])]
+    if len(fitting) == 1:
+        return fitting[0]
+    there = ", ".join(f"--phase {name[0]} --operation {name[1]}" for name in names)
+    raise UsageError(
+        f"{len(fitting)} phases with operations fit, one is needed; "
+        f"the histograms of these trials have: {there or 'none of this metric'}"
+    )
+
+
+def _print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    for line in _align([columns, *rows]):
+        click.echo(line)
+    click.echo("(1 row)" if len(rows) == 1 else f"({len(rows)} rows)")
+
+
+def _align(rows: Iterable[Sequence[object]]) -> list[str]:
+    """Align cells to columns, one row per line; the last column is as wide as it likes."""
+    cells = [[_plain(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+
+
+def _plain(value: object) -> str:
+    """Give a cell's text on one line, without control characters that a log may have brought in."""
+    text = "" if value is None else str(value)
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -1,0 +1,193 @@
+"""The history as a file: made and replaced in one step, locked by its one writer, checked on opening.
+
+DuckDB's exceptions end here: `explained` turns them into a HistoryError that says what to do.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from importlib.resources import files
+from pathlib import Path, PurePath
+
+import duckdb
+from filelock import FileLock, Timeout
+
+from perf.errors import HistoryError
+from perf.history.bundle import sync
+
+SCHEMA_VERSION = 1
+
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    # A history never loads or fetches code, and a query never touches another file.
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "enable_external_access": False,
+    "lock_configuration": True,
+}
+_LOCK_HOLDER = re.compile(r"lock is held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
+
+
+def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    """Open an existing history file and check that it is one.
+
+    Raises:
+        HistoryError: another process holds it, or it is corrupt, foreign or of another version.
+
+    """
+    with explained(path), ExitStack() as undo:
+        connection = duckdb.connect(path, read_only=read_only, config=_CONFIG)
+        undo.callback(connection.close)
+        _check_schema(connection, path)
+        undo.pop_all()
+        return connection
+
+
+def create(path: Path) -> None:
+    """Make an empty history; it appears whole, in one step, and never replaces another's.
+
+    Raises:
+        HistoryError: the file cannot be written.
+
+    """
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove(fresh)
+        with duckdb.connect(fresh) as connection:
+            connection.execute(schema())
+            connection.execute("INSERT INTO meta VALUES (?)", [SCHEMA_VERSION])
+        sync(fresh)
+        # The write-ahead log of a file that is gone would be replayed into this one.
+        _log_of(path).unlink(missing_ok=True)
+        with suppress(FileExistsError):
+            path.hardlink_to(fresh)
+        fresh.unlink()
+        sync(path.parent)
+
+
+@contextmanager
+def replacement(path: Path) -> Iterator[Path]:
+    """Give a place for a new history file, which replaces the old one in one step at the end.
+
+    After an exception the old one stays. Until the end no other process may write to the old one,
+    so nothing that it appends is lost by the replacement; the old one may be corrupt or absent.
+
+    Raises:
+        HistoryError: another process uses the history, or the new file cannot be written.
+
+    """
+    fresh = path.with_name(f"{path.name}.rebuilding")
+    with _rebuilding(path), _held_against_writers(path):
+        with explained(path):
+            _remove(fresh)
+        try:
+            yield fresh
+            with explained(path):
+                sync(fresh)
+                # The old file's write-ahead log goes first: it must never be replayed into the new.
+                _log_of(path).unlink(missing_ok=True)
+                fresh.replace(path)
+                sync(path.parent)
+        finally:
+            _remove(fresh)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what DuckDB or the operating system says about a history file into a HistoryError."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise (_in_use(path, error) or damage(path, error)) from error
+    except OSError as error:
+        raise HistoryError(f"the history file {path} cannot be written: {error}") from error
+
+
+def damage(path: Path, error: Exception) -> HistoryError:
+    """Give the error for a file that cannot be used as it is."""
+    return HistoryError(
+        f"the history file {path} cannot be used: {error}\n"
+        "If it is corrupt or foreign, make it new from the trial bundles: knickpoint history rebuild"
+    )
+
+
+def schema() -> str:
+    """Give the SQL that makes an empty history."""
+    return files("perf.history").joinpath("schema.sql").read_text(encoding="utf-8")
+
+
+def _check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    tables = {
+        name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+    }
+    if not {"meta", "trials"} <= tables:
+        raise HistoryError(
+            f"{path} is a DuckDB file, but not a Knickpoint history: refused. Move it away, then make "
+            "a history from the trial bundles: knickpoint history rebuild"
+        )
+    found = connection.execute("SELECT schema_version FROM meta").fetchall()
+    version = found[0][0] if len(found) == 1 else None
+    if version is not None and version > SCHEMA_VERSION:
+        raise HistoryError(
+            f"{path} has schema version {version}, written by a newer Knickpoint; this one knows "
+            f"{SCHEMA_VERSION}: update it"
+        )
+    if version != SCHEMA_VERSION:
+        raise HistoryError(
+            f"{path} has schema version {version}, this Knickpoint writes {SCHEMA_VERSION}: make it "
+            "new from the trial bundles: knickpoint history rebuild"
+        )
+
+
+def _in_use(path: Path, error: duckdb.Error) -> HistoryError | None:
+    """Give the error for a file that someone else has open, if that is what DuckDB says."""
+    text = str(error)
+    if holder := _LOCK_HOLDER.search(text):
+        who = f"process {holder['pid']} ({PurePath(holder['program']).name})"
+    elif "Could not set lock" in text:
+        who = "another process"
+    elif isinstance(error, duckdb.ConnectionException):
+        who = "this process, in another way,"
+    else:
+        return None
+    return HistoryError(
+        f"the history file {path} is in use: {who} has it open. "
+        "Wait until that has ended, then try again"
+    )
+
+
+@contextmanager
+def _rebuilding(path: Path) -> Iterator[None]:
+    """Let one process at a time rebuild a history."""
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock = FileLock(path.with_name(f"{path.name}.lock")).acquire(timeout=0)
+        except Timeout as error:
+            raise HistoryError(f"another process rebuilds {path}: wait until it has ended") from error
+    with lock:
+        yield
+
+
+@contextmanager
+def _held_against_writers(path: Path) -> Iterator[None]:
+    """Keep other processes from writing, as far as the file can be opened at all."""
+    with ExitStack() as held:
+        if path.exists():
+            try:
+                held.enter_context(duckdb.connect(path, read_only=True, config=_CONFIG))
+            except duckdb.Error as error:
+                if in_use := _in_use(path, error):
+                    raise in_use from error
+        yield
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    _log_of(path).unlink(missing_ok=True)
+
+
+def _log_of(path: Path) -> Path:
+    """Give the place of DuckDB's write-ahead log of a file."""
+    return path.with_name(f"{path.name}.wal")

@@ -1,0 +1,122 @@
+"""Trials as rows of the history's tables, and back. Pure; the tables are defined in schema.sql."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+from pydantic import TypeAdapter
+
+from perf.model import Counter, Fact, Interval, Reason, Sample, Trial
+
+Row: TypeAlias = Mapping[str, Any]
+
+_NAMED = ("topology", "testbed", "workload", "config")
+_PLAIN = (
+    *("night", "purpose", "experiment", "testbed_class", "engine", "seed"),
+    *("status", "log_tail", "harness_version"),
+)
+_RELEASE = ("system", "version", "line", "ordinal", "released_at")
+_TRIAL = TypeAdapter(Trial)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A tuple that belongs to a trial and has a table, whose columns are the fields of its type.
+
+    `fixed` are columns with one value for the whole tuple.
+    """
+
+    attribute: str
+    table: str
+    columns: tuple[str, ...]
+    fixed: tuple[tuple[str, str], ...] = ()
+
+
+def _columns(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+PARTS = (
+    Part(attribute="reasons", table="reasons", columns=_columns(Reason)),
+    Part(
+        attribute="environment_before",
+        table="facts",
+        columns=_columns(Fact),
+        fixed=(("moment", "before"),),
+    ),
+    Part(
+        attribute="environment_after",
+        table="facts",
+        columns=_columns(Fact),
+        fixed=(("moment", "after"),),
+    ),
+    Part(attribute="samples", table="samples", columns=_columns(Sample)),
+    Part(attribute="counters", table="counters", columns=_columns(Counter)),
+)
+HISTOGRAMS = Part(attribute="", table="histograms", columns=_columns(Interval))
+
+
+def rows_of_trial(
+    trial: Trial, intervals: Sequence[Interval], bundle_sha256: str
+) -> tuple[tuple[str, tuple[Row, ...]], ...]:
+    """Give (table, rows) for all that a bundle holds."""
+    parts = [(part.table, _rows_of_part(trial, part, getattr(trial, part.attribute))) for part in PARTS]
+    histograms = _rows_of_part(trial, HISTOGRAMS, intervals)
+    return ("trials", (_trial_row(trial, bundle_sha256),)), *parts, (HISTOGRAMS.table, histograms)
+
+
+def trial_of_rows(row: Row, parts: Mapping[str, Sequence[Row]]) -> Trial:
+    """Give the trial of a row of `trials`; `parts` holds the rows of its tuples by attribute.
+
+    Raises:
+        pydantic.ValidationError: the rows were not written by this schema.
+
+    """
+    artifact = None
+    if row["artifact_source"] is not None:
+        artifact = {"source": row["artifact_source"], "sha256": row["artifact_sha256"]}
+    return _TRIAL.validate_python(
+        {
+            "id": row["trial_id"],
+            "release": {name: row[name] for name in _RELEASE},
+            "artifact": artifact,
+            "started_at": as_utc(row["started_at"]),
+            "finished_at": as_utc(row["finished_at"]),
+            **{name: {"name": row[name], "sha256": row[f"{name}_sha256"]} for name in _NAMED},
+            **{name: row[name] for name in _PLAIN},
+            **parts,
+        }
+    )
+
+
+def as_utc(stored: datetime) -> datetime:
+    """Give a stored time, which has no zone because all stored times are UTC, its zone."""
+    return stored.replace(tzinfo=UTC)
+
+
+def _trial_row(trial: Trial, bundle_sha256: str) -> Row:
+    row = {
+        "trial_id": trial.id,
+        "bundle_sha256": bundle_sha256,
+        "artifact_source": trial.artifact.source.value if trial.artifact else None,
+        "artifact_sha256": trial.artifact.sha256 if trial.artifact else None,
+        "started_at": trial.started_at.astimezone(UTC).replace(tzinfo=None),
+        "finished_at": trial.finished_at.astimezone(UTC).replace(tzinfo=None),
+    }
+    row |= {name: getattr(trial.release, name) for name in _RELEASE}
+    row |= {name: getattr(trial, name).name for name in _NAMED}
+    row |= {f"{name}_sha256": getattr(trial, name).sha256 for name in _NAMED}
+    return row | {name: getattr(trial, name) for name in _PLAIN}
+
+
+def _rows_of_part(trial: Trial, part: Part, values: Sequence[object]) -> tuple[Row, ...]:
+    return tuple(
+        {
+            "trial_id": trial.id,
+            "position": position,
+            **dict(part.fixed),
+            **{column: getattr(value, column) for column in part.columns},
+        }
+        for position, value in enumerate(values)
+    )

@@ -1,0 +1,369 @@
+"""The history: a DuckDB file of all trials, which the bundles can rebuild at any time.
+
+Rows come only from sealed bundles, so a history that grew night by night and one rebuilt today answer
+each query alike. What concerns the file as a file (create, lock, check, replace) is in `file`.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+from pydantic import ValidationError
+
+from perf.errors import BundleError, HistoryError, UsageError
+from perf.history import bundle, file
+from perf.history.percentiles import percentile_us
+from perf.history.rows import PARTS, Row, as_utc, rows_of_trial, trial_of_rows
+from perf.model import Observation, Purpose, Release, SeriesKey, Trial, TrialId, TrialStatus
+from perf.places import Places
+
+_COMPARABLE = (
+    *("system", "version", "topology", "testbed_class", "config", "config_sha256"),
+    *("workload", "workload_sha256", "engine"),
+)
+_KEY = tuple(SeriesKey.__dataclass_fields__)
+_OBSERVATIONS = """
+    WITH iterations AS (
+        SELECT trial_id, phase, operation, metric, statistic,
+               list(value ORDER BY iteration) AS iterations
+        FROM samples WHERE iteration IS NOT NULL GROUP BY ALL
+    )
+    SELECT system, line, topology, testbed_class, config,
+           workload || '@' || workload_sha256 AS workload, engine, phase, operation, metric, statistic,
+           trial_id, version, ordinal, released_at, started_at, status, value, iterations
+    FROM samples
+    JOIN trials USING (trial_id)
+    LEFT JOIN iterations USING (trial_id, phase, operation, metric, statistic)
+    WHERE iteration IS NULL AND purpose = ?
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Appended:
+    """What became of a set of bundles: two counts, and for each bad one why it was left out."""
+
+    new: int
+    known: int
+    bad: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer to a query."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+class History:
+    """An open history; made by `open_history`, closed at the end of its `with` block."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+        """Take over a connection to a checked history file."""
+        self._connection = connection
+        self._path = path
+
+    def __enter__(self) -> Self:
+        """Give the history itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file; all that was appended is on the disk already."""
+        self._connection.close()
+
+    def append(self, place: Path) -> bool:
+        """Add the trial of a sealed bundle in one transaction; return False if it was there already.
+
+        Raises:
+            BundleError: the bundle is bad, or another content is in the history under the same id.
+            HistoryError: the history cannot be written.
+
+        """
+        sha256 = bundle.digest(place)
+        known = self._rows("SELECT bundle_sha256 FROM trials WHERE trial_id = ?", [place.name])
+        if known:
+            stored = known[0]["bundle_sha256"]
+            if stored == sha256:
+                return False
+            raise BundleError(
+                f"{place} is not the bundle that the history holds under this trial id: its manifest "
+                f"has SHA-256 {sha256}, the history says {stored}. A sealed bundle must not "
+                "change; restore it, or accept what is there now with: knickpoint history rebuild"
+            )
+        trial, intervals = bundle.read(place)
+        with file.explained(self._path):
+            try:
+                with self._transaction():
+                    for table, rows in rows_of_trial(trial, intervals, sha256):
+                        self._insert(table, rows)
+            except (duckdb.DataError, OverflowError) as error:
+                raise BundleError(
+                    f"{place} has a value that the history cannot hold: {error}"
+                ) from error
+        return True
+
+    def observations(self, purpose: Purpose = Purpose.SCHEDULED) -> tuple[Observation, ...]:
+        """Give each trial's value for each series it has samples of, whatever the trial's status.
+
+        They are ordered by series, release line and ordinal, time and trial id. Trials run for another
+        purpose are left out: the build of a pull request is no point on a release line.
+        """
+        order = ", ".join((*_KEY, "ordinal", "started_at", "trial_id"))
+        rows = self._rows(f"{_OBSERVATIONS} ORDER BY {order}", [purpose.value])
+        return tuple(_observation(row) for row in rows)
+
+    def trials(self) -> tuple[Trial, ...]:
+        """Give all trials with all that belongs to them, by start and id.
+
+        Raises:
+            HistoryError: a row does not fit the schema.
+
+        """
+        parts: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+        for part in PARTS:
+            where = " AND ".join(f"{column} = '{value}'" for column, value in part.fixed) or "true"
+            sql = f"SELECT * FROM {part.table} WHERE {where} ORDER BY trial_id, position"  # noqa: S608  our own names
+            for row in self._rows(sql):
+                values = {column: row[column] for column in part.columns}
+                parts[row["trial_id"]][part.attribute].append(values)
+        rows = self._rows("SELECT * FROM trials ORDER BY started_at, trial_id")
+        try:
+            return tuple(trial_of_rows(row, parts[row["trial_id"]]) for row in rows)
+        except ValidationError as error:
+            raise file.damage(self._path, error) from error
+
+    def find_trials(
+        self, *, version: str | None = None, experiment: str | None = None
+    ) -> tuple[TrialId, ...]:
+        """Give the completed trials of a release or an experiment or both, by start and id."""
+        rows = self._rows(
+            "SELECT trial_id FROM trials WHERE status = 'completed' AND version = coalesce(?, version) "
+            "AND experiment = coalesce(?, experiment) ORDER BY started_at, trial_id",
+            [version, experiment],
+        )
+        return tuple(TrialId(row["trial_id"]) for row in rows)
+
+    def histogram_names(self, trials: Sequence[TrialId], kind: str) -> tuple[tuple[str, str], ...]:
+        """Give the (phase, operation) pairs that the trials have measured histograms of, sorted.
+
+        Raises:
+            UsageError: a trial is unknown, or the trials are not comparable.
+
+        """
+        self._refuse_mixture(trials)
+        rows = self._rows(
+            "SELECT DISTINCT phase, operation FROM histograms WHERE trial_id IN "
+            "(SELECT unnest(?::VARCHAR[])) AND kind = ? AND iteration > 0 ORDER BY ALL",
+            [list(trials), kind],
+        )
+        return tuple((row["phase"], row["operation"]) for row in rows)
+
+    def percentile(
+        self,
+        trials: Sequence[TrialId],
+        *,
+        phase: str,
+        operation: str,
+        kind: str,
+        percentile: float,
+        iteration: int | None = None,
+    ) -> float:
+        """Give a percentile in milliseconds from the merged histograms of one or more trials.
+
+        `kind` is response_time or service_time. Without an iteration all are merged; the warm-up
+        never is.
+
+        Raises:
+            UsageError: there is no such histogram or trial, the trials are not comparable, or the
+                percentile is not above 0 and up to 100.
+
+        """
+        self._refuse_mixture(trials)
+        rows = self._rows(
+            "SELECT encoded FROM histograms WHERE trial_id IN (SELECT unnest(?::VARCHAR[])) "
+            "AND phase = ? AND operation = ? AND kind = ? AND iteration > 0 "
+            "AND iteration = coalesce(?::INTEGER, iteration) ORDER BY trial_id, position",
+            [list(trials), phase, operation, kind, iteration],
+        )
+        if not rows:
+            there = ", ".join("/".join(pair) for pair in self.histogram_names(trials, kind))
+            raise UsageError(
+                f"{', '.join(trials) or 'no trial'}: no {kind} histogram of phase {phase!r}, operation "
+                f"{operation!r}, iteration {iteration or 'any'}; there is: {there or 'none'}"
+            )
+        try:
+            return percentile_us([row["encoded"] for row in rows], percentile) / 1000
+        except ValueError as error:
+            raise file.damage(self._path, error) from error
+
+    def tables_digest(self) -> str:
+        """Give a SHA-256 over all rows of all tables in order: equal histories have equal digests."""
+        content = hashlib.sha256()
+        with file.explained(self._path):
+            for (table,) in self._connection.execute(
+                "SELECT table_name FROM duckdb_tables() ORDER BY table_name"
+            ).fetchall():
+                content.update(f"{table}\n".encode())
+                found = self._connection.execute(f'SELECT * FROM "{table}" ORDER BY ALL')  # noqa: S608  from the catalog
+                while chunk := found.fetchmany(1000):
+                    content.update("".join(f"{row!r}\n" for row in chunk).encode())
+        return content.hexdigest()
+
+    def query(self, sql: str) -> Answer:
+        """Answer any SQL query; open the history read-only for it.
+
+        Raises:
+            UsageError: DuckDB refuses the query; its explanation is part of the message.
+
+        """
+        try:
+            result = self._connection.execute(sql)
+            columns = tuple(column[0] for column in result.description or ())
+            return Answer(columns=columns, rows=tuple(result.fetchall()))
+        except duckdb.Error as error:
+            raise UsageError(f"the query failed: {error}") from error
+
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
+        with file.explained(self._path):
+            result = self._connection.execute(sql, list(values))
+            columns = [column[0] for column in result.description or ()]
+            return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
+
+    def _insert(self, table: str, rows: Sequence[Row]) -> None:
+        """Insert all rows of a table by one statement: twice as fast as one each."""
+        if not rows:
+            return
+        columns = ", ".join(rows[0])
+        types = dict(
+            self._connection.execute(
+                "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ?", [table]
+            ).fetchall()
+        )
+        values = ", ".join(f"unnest(?::{types[column]}[])" for column in rows[0])
+        self._connection.execute(
+            f"INSERT INTO {table} ({columns}) SELECT {values}",
+            [[row[column] for row in rows] for column in rows[0]],
+        )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN")
+        try:
+            yield
+        except BaseException:
+            with suppress(duckdb.Error):  # what went wrong first is what must be told
+                self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    def _refuse_mixture(self, trials: Sequence[TrialId]) -> None:
+        """Refuse to merge the histograms of trials that are unknown or measured different things."""
+        rows = self._rows(
+            "SELECT * FROM trials WHERE trial_id IN (SELECT unnest(?::VARCHAR[]))", [list(trials)]
+        )
+        if unknown := sorted(set(trials) - {row["trial_id"] for row in rows}):
+            raise UsageError(
+                f"no such trial in the history: {', '.join(unknown)}; "
+                "see them all with: knickpoint history show"
+            )
+        differing = [
+            f"{name} ({', '.join(sorted({str(row[name]) for row in rows}))})"
+            for name in _COMPARABLE
+            if len({row[name] for row in rows}) > 1
+        ]
+        if differing:
+            raise UsageError(
+                f"these {len(trials)} trials cannot be merged, they differ in {'; '.join(differing)}: "
+                "choose fewer by --experiment, --release or --trial"
+            )
+
+
+def open_history(path: Path, *, read_only: bool = False) -> History:
+    """Open a history file; make an empty one if there is none and it is opened for writing.
+
+    Raises:
+        HistoryError: there is none to read, another process holds it, or it is corrupt, foreign or
+            of another schema version.
+
+    """
+    if not path.exists():
+        if read_only:
+            raise HistoryError(f"there is no history at {path} yet: make one with: knickpoint append")
+        file.create(path)
+    return History(file.connect(path, read_only=read_only), path)
+
+
+def append_all(places: Places, tell: Callable[[str], None]) -> Appended:
+    """Append every sealed bundle that the history does not hold; tell of each new or bad one.
+
+    A bad bundle never stops the good ones.
+
+    Raises:
+        HistoryError: the history cannot be opened or written.
+
+    """
+    with open_history(places.history) as history:
+        return _append_each(history, bundle.find(places), tell)
+
+
+def rebuild(path: Path, bundles: Sequence[Path], tell: Callable[[str], None]) -> Appended:
+    """Replace the history by one made from these bundles alone, in one step; tell of each.
+
+    Bad bundles are left out and reported. The old history is untouched until the new one is whole
+    and on the disk; it may be corrupt.
+
+    Raises:
+        HistoryError: another process uses the history, or the new one cannot be written.
+
+    """
+    with file.replacement(path) as fresh, open_history(fresh) as history:
+        return _append_each(history, bundles, tell)
+
+
+def _append_each(history: History, places: Sequence[Path], tell: Callable[[str], None]) -> Appended:
+    new = known = 0
+    bad: list[str] = []
+    for place in places:
+        try:
+            is_new = history.append(place)
+        except BundleError as error:
+            bad.append(str(error))
+            continue
+        if is_new:
+            new += 1
+            tell(f"appended {place.name}")
+        else:
+            known += 1
+    if bad:
+        count = "1 bundle is" if len(bad) == 1 else f"{len(bad)} bundles are"
+        tell(f"{count} bad and NOT in the history:\n" + "\n".join(bad))
+    return Appended(new=new, known=known, bad=tuple(bad))
+
+
+def _observation(row: Row) -> Observation:
+    return Observation(
+        key=SeriesKey(**{name: row[name] for name in _KEY}),
+        trial=TrialId(row["trial_id"]),
+        release=Release(
+            system=row["system"],
+            version=row["version"],
+            line=row["line"],
+            ordinal=row["ordinal"],
+            released_at=row["released_at"],
+        ),
+        started_at=as_utc(row["started_at"]),
+        status=TrialStatus(row["status"]),
+        value=row["value"],
+        iterations=tuple(row["iterations"] or ()),
+    )

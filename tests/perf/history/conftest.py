@@ -1,0 +1,50 @@
+"""Data directories with sealed bundles in them."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from perf.history import bundle
+from perf.model import Interval, Trial, TrialId
+from perf.places import Places
+
+VERSIONS = ("5.0.3", "5.0.4", "5.0.5")
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    """Give an empty data directory."""
+    return Places(tmp_path / "var")
+
+
+@pytest.fixture
+def make_bundle(
+    places: Places,
+    make_trial: Callable[..., Trial],
+    make_intervals: Callable[..., tuple[Interval, ...]],
+) -> Callable[..., Path]:
+    """Give `make_bundle(trial=None, intervals=None)`: it seals one and gives its place."""
+
+    def make(trial: Trial | None = None, intervals: Sequence[Interval] | None = None) -> Path:
+        trial = trial or make_trial()
+        staged = bundle.stage(places, trial.id)
+        (staged / bundle.LOGS / "node-1-system.log").write_text("INFO started\n", encoding="utf-8")
+        return bundle.seal(staged, trial, make_intervals() if intervals is None else intervals)
+
+    return make
+
+
+@pytest.fixture
+def bundles(make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]) -> tuple[Path, ...]:
+    """Give three sealed bundles, one per release."""
+    release = make_trial().release
+    return tuple(
+        make_bundle(
+            make_trial(
+                id=TrialId(f"trial-{ordinal}"),
+                release=type(release)(system="cassandra", version=version, line="5.0", ordinal=ordinal),
+            )
+        )
+        for ordinal, version in enumerate(VERSIONS, start=3)
+    )

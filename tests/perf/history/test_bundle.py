@@ -1,0 +1,318 @@
+"""A bundle is whole or refused, and what is read equals what was sealed."""
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perf.errors import BundleError
+from perf.history import bundle
+from perf.history.store import open_history
+from perf.model import (
+    Artifact,
+    Counter,
+    Fact,
+    Interval,
+    Named,
+    Purpose,
+    Reason,
+    Release,
+    Sample,
+    Source,
+    Trial,
+    TrialId,
+    TrialStatus,
+)
+from perf.places import Places
+
+SMALL = st.integers(0, 2**31 - 1)
+LARGE = st.integers(0, 2**63 - 1)
+TEXT = st.text(max_size=20)
+TIMES = st.datetimes(
+    min_value=datetime(2000, 1, 1),  # noqa: DTZ001  the strategy adds the time zones
+    timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30))]),
+)
+NAMED = st.builds(Named, name=TEXT, sha256=TEXT)
+FACTS = st.lists(st.builds(Fact, host=TEXT, name=TEXT, value=TEXT), max_size=3).map(tuple)
+SAMPLES = st.lists(
+    st.builds(
+        Sample,
+        phase=TEXT,
+        operation=TEXT,
+        metric=TEXT,
+        statistic=TEXT,
+        value=st.floats(allow_nan=False, allow_infinity=False),
+        iteration=st.none() | SMALL,
+    ),
+    max_size=4,
+    unique_by=lambda s: (s.phase, s.operation, s.metric, s.statistic, s.iteration),
+).map(tuple)
+TRIALS = st.builds(
+    Trial,
+    id=st.from_regex(r"\A[a-z0-9][a-z0-9.+@_-]{0,30}\Z").map(TrialId),
+    night=TEXT,
+    purpose=st.sampled_from(Purpose),
+    experiment=TEXT,
+    release=st.builds(
+        Release,
+        system=TEXT,
+        version=TEXT,
+        line=TEXT,
+        ordinal=LARGE,
+        released_at=st.none() | st.dates(min_value=date(1990, 1, 1)),
+    ),
+    artifact=st.none() | st.builds(Artifact, source=st.sampled_from(Source), sha256=TEXT),
+    topology=NAMED,
+    testbed=NAMED,
+    testbed_class=TEXT,
+    workload=NAMED,
+    config=NAMED,
+    engine=TEXT,
+    seed=LARGE,
+    started_at=TIMES,
+    finished_at=TIMES,
+    status=st.sampled_from(TrialStatus),
+    reasons=st.lists(st.builds(Reason, kind=TEXT, text=TEXT), max_size=3).map(tuple),
+    environment_before=FACTS,
+    environment_after=FACTS,
+    samples=SAMPLES,
+    counters=st.lists(
+        st.builds(Counter, phase=TEXT, operation=TEXT, iteration=SMALL, name=TEXT, value=LARGE),
+        max_size=3,
+    ).map(tuple),
+    log_tail=TEXT,
+    harness_version=TEXT,
+)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(trial=TRIALS)
+def test_a_trial_comes_back_equal_from_its_bundle_and_from_the_history(trial: Trial) -> None:
+    with TemporaryDirectory() as directory:
+        places = Places(Path(directory))
+        place = bundle.seal(bundle.stage(places, trial.id), trial, ())
+        assert bundle.read(place) == (trial, ())
+        with open_history(places.history) as history:
+            assert history.append(place)
+            assert history.trials() == (trial,)
+
+
+def test_intervals_and_logs_come_back(
+    make_bundle: Callable[..., Path], make_intervals: Callable[..., tuple[Interval, ...]]
+) -> None:
+    intervals = make_intervals()
+    place = make_bundle(intervals=intervals)
+    assert bundle.read(place)[1] == intervals
+    assert (place / "logs" / "node-1-system.log").read_text(encoding="utf-8") == "INFO started\n"
+
+
+def test_the_place_of_the_artifact_on_this_machine_is_not_written(
+    make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    artifact = Artifact(source=Source.PATH, sha256="cd" * 32, location="/home/someone/build")
+    place = make_bundle(make_trial(artifact=artifact))
+    assert "someone" not in (place / bundle.TRIAL).read_text(encoding="utf-8")
+    assert bundle.read(place)[0].artifact == replace(artifact, location="")
+
+
+def test_times_are_written_in_utc(
+    make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    local = datetime(2026, 3, 1, 7, 30, tzinfo=timezone(timedelta(hours=5, minutes=30)))
+    place = make_bundle(make_trial(started_at=local))
+    assert '"started_at": "2026-03-01T02:00:00Z"' in (place / bundle.TRIAL).read_text(encoding="utf-8")
+
+
+def test_find_gives_sealed_bundles_only(
+    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    assert bundle.find(places) == ()
+    second, first = (make_bundle(make_trial(id=TrialId(name))) for name in ("b", "a"))
+    bundle.stage(places, TrialId("c"))
+    assert bundle.find(places) == (first, second)
+
+
+def test_staging_again_starts_empty(places: Places) -> None:
+    staged = bundle.stage(places, TrialId("a"))
+    (staged / bundle.LOGS / "old.log").touch()
+    assert bundle.stage(places, TrialId("a")) == staged
+    assert [path.name for path in staged.rglob("*")] == [bundle.LOGS]
+
+
+@pytest.mark.parametrize("trial_id", ["", ".", "..", "a/b", "/a", ".hidden", "a\nb", "a" * 201])
+def test_an_id_that_cannot_name_a_directory_is_refused(places: Places, trial_id: str) -> None:
+    with pytest.raises(BundleError, match="cannot name a bundle"):
+        bundle.stage(places, TrialId(trial_id))
+    assert not places.data.exists()
+
+
+def test_a_sealed_bundle_is_never_overwritten(
+    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    place = make_bundle()
+    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    with pytest.raises(BundleError, match="never overwritten"):
+        make_bundle(make_trial(seed=7))
+    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == before
+    assert bundle.stage(places, make_trial().id).exists()
+
+
+def test_a_trial_is_sealed_only_where_it_was_staged(
+    places: Places, make_trial: Callable[..., Trial]
+) -> None:
+    with pytest.raises(BundleError, match="was not staged for trial"):
+        bundle.seal(bundle.stage(places, TrialId("other")), make_trial(), ())
+
+
+def test_all_values_that_cannot_be_kept_are_refused_at_once(
+    places: Places, make_trial: Callable[..., Trial]
+) -> None:
+    sample = make_trial().samples[0]
+    trial = make_trial(
+        started_at=datetime(2026, 3, 1),  # noqa: DTZ001  what must be refused
+        samples=(sample, sample, replace(sample, metric="response_time", value=float("nan"))),
+    )
+    with pytest.raises(BundleError) as caught:
+        bundle.seal(bundle.stage(places, trial.id), trial, ())
+    text = str(caught.value)
+    assert "started_at has no time zone" in text
+    assert "saturation/write/throughput/mean/all iterations is there 2 times" in text
+    assert "response_time/mean is nan" in text
+    assert bundle.find(places) == ()
+
+
+@pytest.mark.parametrize("name", [bundle.TRIAL, bundle.INTERVALS, bundle.MANIFEST])
+def test_a_truncated_file_is_refused_at_any_length(make_bundle: Callable[..., Path], name: str) -> None:
+    place = make_bundle()
+    content = (place / name).read_bytes()
+    # The last byte of the manifest is a newline; without it the manifest is still whole.
+    last = len(content) - (2 if name == bundle.MANIFEST else 1)
+    for length in (*range(0, last, max(1, last // 25)), last):
+        (place / name).write_bytes(content[:length])
+        with pytest.raises(BundleError, match=re.escape(str(place))):
+            bundle.read(place)
+
+
+def test_a_truncated_trial_is_refused_even_if_the_manifest_agrees(
+    make_bundle: Callable[..., Path],
+) -> None:
+    place = make_bundle()
+    content = (place / bundle.TRIAL).read_bytes()
+    for length in range(0, len(content) - 2, max(1, len(content) // 25)):
+        (place / bundle.TRIAL).write_bytes(content[:length])
+        forge_manifest(place)
+        with pytest.raises(BundleError, match="truncated or not JSON"):
+            bundle.read(place)
+
+
+@pytest.mark.parametrize(
+    "name", [bundle.TRIAL, bundle.INTERVALS, bundle.MANIFEST, "logs/node-1-system.log"]
+)
+def test_a_missing_file_is_named(make_bundle: Callable[..., Path], name: str) -> None:
+    place = make_bundle()
+    (place / name).unlink()
+    with pytest.raises(BundleError, match=name):
+        bundle.read(place)
+
+
+def test_a_changed_file_is_refused_with_both_digests(make_bundle: Callable[..., Path]) -> None:
+    place = make_bundle()
+    log = place / "logs" / "node-1-system.log"
+    log.write_bytes(log.read_bytes().replace(b"started", b"stopped"))
+    with pytest.raises(BundleError, match=r"node-1-system\.log .*[0-9a-f]{64}.* says .*[0-9a-f]{64}"):
+        bundle.read(place)
+
+
+def test_an_added_file_is_refused(make_bundle: Callable[..., Path]) -> None:
+    place = make_bundle()
+    (place / "extra.txt").touch()
+    with pytest.raises(BundleError, match=r"extra\.txt is not in manifest\.json"):
+        bundle.read(place)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"schema_version": 1', '"schema_version": 2', "newer Knickpoint"),
+        ('"schema_version": 1', '"schema_version": 0', "known is 1"),
+        ('"schema_version": 1', '"version": 1', "foreign"),
+        ('"schema_version": 1', '"schema_version": "1"', "foreign"),
+        ('"seed": 42', '"seed": "42"', r"trial\.seed: "),
+        ('"seed": 42', '"seed": 42, "sead": 42', r"trial\.sead: "),
+        ('"status": "completed"', '"status": "splendid"', r"trial\.status: "),
+        ("02:00:00Z", "02:00:00", "started_at has no time zone"),
+        ('"value": 1000.0', '"value": 1e999', "not a finite number"),
+        ("cassandra-5.0.4", "cassandra-5.0.5", "named by its trial"),
+    ],
+)
+def test_a_trial_of_another_form_is_refused(
+    make_bundle: Callable[..., Path], old: str, new: str, message: str
+) -> None:
+    place = make_bundle()
+    text = (place / bundle.TRIAL).read_text(encoding="utf-8")
+    assert old in text
+    (place / bundle.TRIAL).write_text(text.replace(old, new, 1), encoding="utf-8")
+    forge_manifest(place)
+    with pytest.raises(BundleError, match=message):
+        bundle.read(place)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"files": []}']
+)
+def test_a_foreign_manifest_is_refused(make_bundle: Callable[..., Path], content: bytes) -> None:
+    place = make_bundle()
+    (place / bundle.MANIFEST).write_bytes(content)
+    with pytest.raises(BundleError, match=r"manifest\.json is (foreign|truncated)"):
+        bundle.read(place)
+
+
+def test_foreign_places_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for place in (file, empty, tmp_path / "absent"):
+        with pytest.raises(BundleError, match="is not a trial bundle"):
+            bundle.read(place)
+
+
+def test_links_and_ways_out_of_the_bundle_are_refused(
+    places: Places, make_bundle: Callable[..., Path], tmp_path: Path
+) -> None:
+    place = make_bundle()
+    linked = places.trials / "linked"
+    linked.symlink_to(place)
+    with pytest.raises(BundleError, match="not a directory"):
+        bundle.read(linked)
+
+    outside = tmp_path / "outside"
+    shutil.move(place / "logs", outside)
+    (place / "logs").symlink_to(outside)
+    with pytest.raises(BundleError, match="neither a file nor a directory"):
+        bundle.read(place)
+
+    (place / "logs").unlink()
+    manifest = (place / bundle.MANIFEST).read_text(encoding="utf-8")
+    escaping = manifest.replace("logs/node-1", "../../../outside/node-1")
+    (place / bundle.MANIFEST).write_text(escaping, encoding="utf-8")
+    with pytest.raises(BundleError, match=r"outside/node-1-system\.log is missing"):
+        bundle.read(place)
+
+
+def forge_manifest(place: Path) -> None:
+    """Make the manifest agree with the files, as nobody but a forger would."""
+    document = json.loads((place / bundle.MANIFEST).read_bytes())
+    for entry in document["files"]:
+        content = (place / entry["name"]).read_bytes()
+        entry["size"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
+    (place / bundle.MANIFEST).write_text(json.dumps(document), encoding="utf-8")
