@@ -1,0 +1,73 @@
+"""The shape of the code: small files, small functions, names that say something. No exceptions."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("perf", "analysis", "reports")
+SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+MAX_FILE_LINES = 450
+"""Hard bound; from 400 lines on, look for the seam along which the file comes apart."""
+MAX_FUNCTION_LINES = 60
+VAGUE = {"utils", "helpers", "common", "manager", "misc", "base"}
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Give all functions of a file, nested ones too."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def test_finds_the_code() -> None:
+    assert {path.relative_to(ROOT).parts[0] for path in SOURCES} == set(PACKAGES)
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_and_functions_fit_a_head(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= MAX_FILE_LINES
+    sizes = {node.name: (node.end_lineno or 0) - node.lineno + 1 for node in functions(path)}
+    assert {name: size for name, size in sizes.items() if size > MAX_FUNCTION_LINES} == {}
+
+
+def test_modules_have_telling_names_and_say_what_belongs_in_them() -> None:
+    assert [path for path in SOURCES if path.stem in VAGUE] == []
+    silent = [path for path in SOURCES if not ast.get_docstring(ast.parse(path.read_text()))]
+    assert silent == []
+
+
+def test_systems_own_no_sleep_clock_thread_or_print() -> None:
+    # A database that waits, retries or times by itself is treated unlike the others; the fake, which
+    # is a server too, does that in its own process.
+    forbidden = {"time", "threading", "asyncio", "concurrent", "print", "sleep"}
+    for path in (ROOT / "perf/systems").glob("*.py"):
+        if path.stem == "fake":
+            continue
+        tree = ast.parse(path.read_text())
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".")[0] for alias in node.names}
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names.add(node.module.split(".")[0])
+        assert names.isdisjoint(forbidden), path
+
+
+def is_patch_by_string(node: ast.AST) -> bool:
+    """Tell whether this is a call like mock.patch("module.name")."""
+    if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)):
+        return False
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return called == "patch" and isinstance(node.args[0].value, str)
+
+
+def test_no_test_replaces_code_by_a_path_in_a_string() -> None:
+    # mock.patch("perf.…") patches nothing once the name moves; a fake is passed in instead.
+    assert is_patch_by_string(ast.parse("mock.patch('perf.night.open_night')", mode="eval").body)
+    trees = {path: ast.parse(path.read_text()) for path in TESTS}
+    assert [path for path, tree in trees.items() if any(map(is_patch_by_string, ast.walk(tree)))] == []
