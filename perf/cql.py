@@ -1,0 +1,171 @@
+"""The client side of CQL, the protocol of Cassandra and its kin, on `cassandra-driver`.
+
+The driver is untyped; its values stop at this module's edge. Failed requests are never retried, so
+that each failure is counted, and a timestamp is an exact number of milliseconds in both directions.
+"""
+
+import itertools
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from cassandra import ConsistencyLevel, DriverException, OperationTimedOut, Timeout, Unavailable
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable
+from cassandra.cluster import Cluster as Driver
+from cassandra.policies import FallthroughRetryPolicy, RoundRobinPolicy, TokenAwarePolicy
+from cassandra.query import tuple_factory
+
+from perf.design import Sensor
+from perf.errors import NotReady
+from perf.systems.contract import Node, Target
+from perf.workloads.sensor import Reading
+
+FIRST_TOKEN = -(1 << 63)
+"""The lowest token of the Murmur3 ring; no key has it, so it bounds from below."""
+RING = 1 << 64
+"""How many tokens the ring has."""
+
+_CONNECT_TIMEOUT_S = 15.0
+_COUNT_TIMEOUT_S = 120.0
+_COUNT_RANGES = 64
+_KEYSPACE = "knickpoint"
+_VALUES = (
+    *("temperature", "humidity", "pressure", "vibration"),
+    *("battery", "latitude", "longitude", "signal"),
+)
+_COLUMNS = ", ".join(("device_id", "ts", *_VALUES, "metadata"))
+_TABLE = f"{_KEYSPACE}.sensor_readings"
+_CREATE_TABLE = f"""
+CREATE TABLE IF NOT EXISTS {_TABLE} (
+    device_id text, ts timestamp, {", ".join(f"{value} double" for value in _VALUES)}, metadata blob,
+    PRIMARY KEY ((device_id), ts)
+) WITH CLUSTERING ORDER BY (ts DESC) AND compaction = {{'class': 'LeveledCompactionStrategy'}}"""
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  the driver's timestamps are naive and in UTC
+
+
+class CqlSession:
+    """A client's session; its statements are prepared when first used."""
+
+    def __init__(self, session: Any, target: Target) -> None:  # noqa: ANN401  the driver is untyped
+        """Wrap a connected session of the driver."""
+        self._session = session
+        self._target = target
+
+    def create_schema(self, records: Sensor) -> None:
+        """Create keyspace and table as in the public report that the workload follows."""
+        self._session.execute(
+            f"CREATE KEYSPACE IF NOT EXISTS {_KEYSPACE} WITH replication = {{'class': "
+            f"'SimpleStrategy', 'replication_factor': {self._target.replication_factor}}}",
+            timeout=_COUNT_TIMEOUT_S,
+        )
+        self._session.execute(_CREATE_TABLE, timeout=_COUNT_TIMEOUT_S)
+
+    @cached_property
+    def _insert(self) -> Any:  # noqa: ANN401  the driver is untyped
+        marks = ", ".join("?" for _ in range(3 + len(_VALUES)))
+        return self._session.prepare(f"INSERT INTO {_TABLE} ({_COLUMNS}) VALUES ({marks})")  # noqa: S608  constants
+
+    @cached_property
+    def _select(self) -> Any:  # noqa: ANN401  the driver is untyped
+        return self._session.prepare(f"SELECT {_COLUMNS} FROM {_TABLE} WHERE device_id = ? LIMIT ?")  # noqa: S608  constants
+
+    def write(self, reading: Reading) -> None:
+        """Insert one reading; the driver takes a timestamp as integer milliseconds, exactly."""
+        self._session.execute(
+            self._insert, (reading.device_id, reading.ts_ms, *reading.values, reading.metadata)
+        )
+
+    def read_latest(self, device_id: str, count: int) -> Sequence[Reading]:
+        """Select the newest readings of a device; the table's clustering order puts them first."""
+        return tuple(
+            Reading(row[0], to_ms(row[1]), row[2:-1], row[-1])
+            for row in self._session.execute(self._select, (device_id, count))
+        )
+
+    def count(self) -> int:
+        """Count all readings in slices of the ring, each of which stays below a server's time limit."""
+        edges = [FIRST_TOKEN + RING * index // _COUNT_RANGES for index in range(_COUNT_RANGES + 1)]
+        statement = self._session.prepare(
+            f"SELECT COUNT(*) FROM {_TABLE} WHERE token(device_id) > ? AND token(device_id) <= ?"  # noqa: S608  constants
+        )
+        return sum(
+            self._session.execute(
+                statement, (low, min(high, FIRST_TOKEN + RING - 1)), timeout=_COUNT_TIMEOUT_S
+            ).one()[0]
+            for low, high in itertools.pairwise(edges)
+        )
+
+    def classify(self, error: Exception) -> str:
+        """Name the kind of an error: a timeout on either side is "timeouts"."""
+        if isinstance(error, OperationTimedOut | Timeout):
+            return "timeouts"
+        if isinstance(error, Unavailable):
+            return "error:unavailable"
+        if isinstance(error, NoHostAvailable):
+            return "error:no-host-available"
+        return f"error:{type(error).__name__}"
+
+
+def to_ms(timestamp: datetime) -> int:
+    """Give the driver's timestamp in milliseconds since the epoch, exactly.
+
+    The driver computes it by floating point, so it may be a microsecond off the millisecond.
+    """
+    return ((timestamp - _EPOCH) // timedelta(microseconds=1) + 500) // 1000
+
+
+@contextmanager
+def _open(addresses: Sequence[str], port: int, profile: ExecutionProfile) -> Iterator[Any]:
+    # What goes wrong reaches the caller as an exception; the driver's own lines would be noise.
+    logging.getLogger("cassandra").setLevel(logging.CRITICAL)
+    cluster = Driver(
+        list(addresses),
+        port=port,
+        compression=False,
+        connect_timeout=_CONNECT_TIMEOUT_S,
+        control_connection_timeout=_CONNECT_TIMEOUT_S,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+    )
+    try:
+        yield cluster.connect()
+    finally:
+        cluster.shutdown()
+
+
+@contextmanager
+def connect(target: Target) -> Iterator[CqlSession]:
+    """Connect a client that sends each request to a replica of its row."""
+    profile = ExecutionProfile(
+        load_balancing_policy=TokenAwarePolicy(RoundRobinPolicy()),
+        retry_policy=FallthroughRetryPolicy(),
+        consistency_level=ConsistencyLevel.name_to_value[target.consistency.upper()],
+        request_timeout=target.timeout_s,
+        row_factory=tuple_factory,
+    )
+    with _open(target.addresses, target.port, profile) as session:
+        yield CqlSession(session, target)
+
+
+def ask_each(nodes: Sequence[Node], port: int, query: str) -> tuple[tuple[Node, tuple[Any, ...]], ...]:
+    """Ask every node about itself; raise NotReady if one does not answer."""
+    profile = ExecutionProfile(
+        load_balancing_policy=RoundRobinPolicy(),
+        consistency_level=ConsistencyLevel.ONE,
+        request_timeout=_CONNECT_TIMEOUT_S,
+        row_factory=tuple_factory,
+    )
+    answers = []
+    node = nodes[0]
+    try:
+        with _open([peer.address for peer in nodes], port, profile) as session:
+            for node in nodes:
+                host = session.cluster.metadata.get_host(node.address, port)
+                if host is None:
+                    raise NotReady("ask", node.name, "the ring does not know this node yet")
+                answers.append((node, tuple(session.execute(query, host=host))))
+    except (DriverException, NoHostAvailable, OSError) as error:
+        raise NotReady("ask", node.name, f"{type(error).__name__}: {error}") from error
+    return tuple(answers)
