@@ -18,6 +18,7 @@ from perf.errors import KnickpointError, UsageError
 GROUP = "knickpoint.commands"
 PR_SET_PDEATHSIG = 1
 INTERRUPTED = 130
+OURS = ("perf", "analysis", "reports")
 
 # The order in which people meet the commands; anything else follows alphabetically.
 _ORDER = ("nightly", "measure", "append", "detect", "report", "releases", "history", "schema", "doctor")
@@ -40,6 +41,8 @@ class Commands(click.Group):
         try:
             command = entry.load()
         except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] in OURS:
+                raise
             return _unavailable(cmd_name, error)
         if not isinstance(command, click.Command):
             raise TypeError(f"entry point {entry.value} is not a click command")

@@ -62,6 +62,7 @@ class TimeLimits:
     stop_s: PositiveFloat = 60.0
     load_s: PositiveFloat = 900.0
     connect_s: PositiveFloat = 60.0
+    settle_s: PositiveFloat = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

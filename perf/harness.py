@@ -5,21 +5,21 @@ Expected trouble becomes the trial's status and reason; a defect of ours escapes
 """
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 from perf import deployment as placement
-from perf.design import Deployment, Measurement, Operation
+from perf.design import Deployment, Measurement, Operation, Workload
 from perf.errors import KnickpointError, NotReady, StepFailed, TimedOut
 from perf.history import bundle
 from perf.hosts.checks import check_hosts
 from perf.hosts.facts import read_client_facts, read_facts
 from perf.load.engines import LoadOutcome
-from perf.load.offer import offer, preload
+from perf.load.offer import Offer
 from perf.load.summary import summarize
 from perf.load.validity import find_faults
 from perf.model import (
@@ -108,13 +108,7 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
         steps.configure()
         steps.start()
         steps.verify_version()
-        with steps.connect(order.deployment) as session:
-            steps.create_schema(session, order.deployment)
-            load = _Load(order.deployment, steps, places.run / "engines")
-            load.preload(session, draft)
-            steps.settle()
-            for place in range(len(order.deployment.workload.measurements)):
-                load.measure(place, draft)
+        _load(steps, order, places, draft)
         draft.after = read_environment(cluster)
         draft.reasons += find_faults(draft.outcome.counters, cluster.testbed.validity)
         draft.status = TrialStatus.INVALID if draft.reasons else draft.status
@@ -183,22 +177,22 @@ class Steps:
                 wanted = self.cluster.release.version
                 raise StepFailed("check", name, f"runs {running}, but {wanted} was to be measured")
 
-    def connect(self, deployment: Deployment) -> AbstractContextManager[SensorSession]:
-        """Connect the harness's own client."""
-        workload = deployment.workload
-        target = self.system.target(
+    def target(self, workload: Workload) -> Target:
+        """Give what clients of this cluster need to connect."""
+        return self.system.target(
             self.cluster, consistency=workload.consistency, timeout_s=workload.operation_timeout_s
         )
-        return self.system.connect(target)
 
-    def create_schema(self, session: SensorSession, deployment: Deployment) -> None:
-        """Create tables or collections; a driver's error is a failed step, not a defect."""
+    @contextmanager
+    def connect(self, target: Target) -> Iterator[SensorSession]:
+        """Connect the harness's own client; a driver's error is a failed step, not a defect."""
         try:
-            session.create_schema(deployment.workload.records)
+            with self.system.connect(target) as session:
+                yield session
         except KnickpointError:
             raise
         except Exception as error:
-            raise StepFailed("schema", self.cluster.nodes[0].name, repr(error)) from error
+            raise StepFailed("client", target.addresses[0], repr(error)) from error
 
     def settle(self) -> None:
         """Wait until background work is idle, where the system can tell."""
@@ -211,6 +205,7 @@ class Steps:
         for node in self.cluster.nodes:
             if not self.system.is_running(node):
                 raise NodeDied("measure", node.name, "its server process ended", self.tail(node))
+        self.progress.tell_sometimes("under load")
 
     def tail(self, node: Node) -> str:
         """Give the last lines of a node's most telling log."""
@@ -257,49 +252,29 @@ class Steps:
                 return
 
 
-@dataclass(slots=True)
-class _Load:
-    """The load of one trial: preload, then each measured phase, through engine processes."""
-
-    deployment: Deployment
-    steps: Steps
-    directory: Path
-
-    def preload(self, session: SensorSession, draft: Draft) -> None:
-        """Write the rows that must be there, and count them."""
-        workload = self.deployment.workload
-        rows = workload.preload_rows_per_device * workload.records.devices
-        if not rows:
-            return
-        self.steps.progress.tell(f"load: {rows} rows")
-        preload(self.deployment, self._target(), rows, self.directory / "load", self._watch("load"))
-        stored = session.count()
-        if stored != rows:
-            text = f"{stored} of {rows} rows were stored after the load phase"
-            draft.record(TrialStatus.INVALID, "not-loaded", text)
-
-    def measure(self, place: int, draft: Draft) -> None:
-        """Run one measured phase and add what it recorded to the draft."""
-        phase = self.deployment.workload.measurements[place]
-        self.steps.progress.tell(_describe(self.deployment.workload.operation, phase))
-        directory = self.directory / phase.name
-        outcome = offer(self.deployment, self._target(), place, directory, self._watch(phase.name))
-        draft.outcome = draft.outcome + outcome
-
-    def _target(self) -> Target:
-        workload = self.deployment.workload
-        return self.steps.system.target(
-            self.steps.cluster,
-            consistency=workload.consistency,
-            timeout_s=workload.operation_timeout_s,
-        )
-
-    def _watch(self, what: str) -> Callable[[], None]:
-        def watch() -> None:
-            self.steps.watch()
-            self.steps.progress.tell_sometimes(f"{what}: under load")
-
-        return watch
+def _load(steps: Steps, order: Order, places: Places, draft: Draft) -> None:
+    """Preload and count; settle; then run each measured phase. The draft gets all that comes."""
+    workload = order.deployment.workload
+    target = steps.target(workload)
+    offer = Offer(
+        deployment=order.deployment,
+        target=target,
+        directory=places.run / "engines",
+        watch=steps.watch,
+    )
+    with steps.connect(target) as session:
+        session.create_schema(workload.records)
+        if offer.preload_rows:
+            steps.progress.tell(f"load: {offer.preload_rows} rows")
+            offer.preload()
+            stored = session.count()
+            if stored != offer.preload_rows:
+                text = f"{stored} of {offer.preload_rows} rows were stored after the load phase"
+                draft.record(TrialStatus.INVALID, "not-loaded", text)
+    steps.settle()
+    for place, phase in enumerate(workload.measurements):
+        steps.progress.tell(_describe(workload.operation, phase))
+        draft.outcome += offer.measure(place)
 
 
 def read_environment(cluster: Cluster) -> tuple[Fact, ...]:
