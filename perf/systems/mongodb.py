@@ -30,20 +30,13 @@ from typing import Any, ClassVar, TypeAlias
 import pymongo
 from bson.codec_options import CodecOptions, DatetimeConversion
 from bson.datetime_ms import DatetimeMS
-from pymongo.errors import (
-    CollectionInvalid,
-    ExecutionTimeout,
-    NetworkTimeout,
-    OperationFailure,
-    PyMongoError,
-    WTimeoutError,
-)
+from pymongo.errors import CollectionInvalid, NetworkTimeout, OperationFailure, PyMongoError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 from ruamel.yaml import YAML
 
 from perf.design import Sensor
-from perf.errors import NotReady, ReleaseError, StepFailed
+from perf.errors import ConfigError, NotReady, ReleaseError, StepFailed
 from perf.model import Release, Source
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
 from perf.systems.contract import Cluster, Node, Origin, SensorSession, System, Target
@@ -55,13 +48,17 @@ Client: TypeAlias = pymongo.MongoClient[Document]
 DOWNLOADS = "https://fastdl.mongodb.org/linux"
 REPLICA_SET = DATABASE = "knickpoint"
 COLLECTION = "readings"
-_VALUES = tuple(f"v{place}" for place in range(8))
+_VALUES = (
+    *("temperature", "humidity", "pressure", "vibration"),
+    *("battery", "latitude", "longitude", "signal"),
+)
 _values_of = itemgetter(*_VALUES)
 _MILLISECONDS: CodecOptions[Document] = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_MS)
-_TIMEOUTS = (NetworkTimeout, ExecutionTimeout, WTimeoutError)
 _PROBE_S = 2.0
 _SLOW_S = 600.0
+# The server's error codes: NotYetInitialized; MaxTimeMSExpired, WriteConcernTimeout, ExceededTimeLimit.
 _NOT_INITIATED = 94
+_TIMEOUTS = (50, 64, 262)
 
 # Settings that follow from topology and testbed, by section: no config may set them.
 _OWNED = {
@@ -124,7 +121,10 @@ class MongoSession:
         "timeouts" are operations that were sent and not answered in time. No server to send to is
         another kind of fault and keeps its own name.
         """
-        return "timeouts" if isinstance(error, _TIMEOUTS) else f"error:{type(error).__name__}"
+        late = isinstance(error, OperationFailure) and error.code in _TIMEOUTS
+        if late or isinstance(error, NetworkTimeout):
+            return "timeouts"
+        return f"error:{type(error).__name__}"
 
 
 class MongoDB:
@@ -140,11 +140,7 @@ class MongoDB:
         """Give the releases of the packaged catalogue."""
         return tuple(
             Release(
-                system=self.name,
-                version=f"{line}.{patch}",
-                line=line,
-                ordinal=patch,
-                released_at=day,
+                system=self.name, version=f"{line}.{patch}", line=line, ordinal=patch, released_at=day
             )
             for line, patches in _read_data("releases").items()
             for patch, day in patches.items()
@@ -185,17 +181,17 @@ class MongoDB:
         write_text(node.remote, marker, f"{cluster.artifact.sha256}\n")
 
     def configure(self, node: Node, cluster: Cluster) -> None:
-        """Write mongod.conf: what topology and testbed decide, with the config's settings added."""
-        problems = _find_problems(cluster)
-        if problems:
-            raise StepFailed("configure", node.name, "; ".join(problems))
+        """Write mongod.conf: what topology and testbed decide, with the config's settings added.
+
+        Raises:
+            ConfigError: the config sets what Knickpoint decides, or the topology is no replica set.
+
+        """
+        if problems := _find_problems(cluster):
+            raise ConfigError(problems)
         base: Document = {
             # Members on one host have the same port, so a socket file named after it would clash.
-            "net": {
-                "bindIp": node.address,
-                "port": self._port,
-                "unixDomainSocket": {"enabled": False},
-            },
+            "net": {"bindIp": node.address, "port": self._port, "unixDomainSocket": {"enabled": False}},
             "storage": {"dbPath": f"{node.work_dir}/data"},
             "processManagement": {"fork": False},
         }

@@ -17,7 +17,7 @@ import pytest
 
 from perf.design import Host, Needs, Sensor, SystemConfig, Testbed, TimeLimits, Topology, Validity
 from perf.errors import NotReady
-from perf.model import Artifact, Source
+from perf.releases import fetch
 from perf.remote import LocalHost
 from perf.systems import registry
 from perf.systems.contract import Cluster, Node, SensorSession, System, Target
@@ -25,6 +25,7 @@ from perf.workloads.sensor import Reading
 
 ADDRESS = "127.0.0.26"
 RECORDS = Sensor(kind="sensor", devices=8, payload_bytes=1000, latest_count=3)
+HEAP_MB = {"cassandra": 512}
 TIMEOUT_S = 10.0
 THREADS = 8
 # Values that a detour through text, single precision or seconds would change.
@@ -45,14 +46,15 @@ class Served:
 
 
 @contextmanager
-def _deploy(name: str, artifact: Artifact, directory: Path) -> Iterator[Served]:
-    """Deploy one node through the system's own verbs."""
+def _deploy(name: str, line: str, directory: Path) -> Iterator[Served]:
+    """Deploy one node of a line's newest release, through the system's own verbs."""
     system = registry.load(name)
+    release = next(known for known in reversed(system.releases()) if known.line == line)
     host = LocalHost()
     node = Node(name="s1", index=0, address=ADDRESS, remote=host, work_dir=str(directory / "s1"))
     cluster = Cluster(
-        release=system.releases()[-1],
-        artifact=artifact,
+        release=release,
+        artifact=fetch(system, release, tell=print),
         nodes=(node,),
         topology=Topology(name="test", description="test", servers=1),
         testbed=Testbed(
@@ -65,8 +67,14 @@ def _deploy(name: str, artifact: Artifact, directory: Path) -> Iterator[Served]:
             needs=Needs(memory_mb=1, disk_mb=1),
             limits=TimeLimits(),
             validity=Validity(max_error_share=0.0, max_miss_share=0.0),
+            jvm_options=("-XX:TieredStopAtLevel=1",),
         ),
-        config=SystemConfig(system=name, name="test", description="test"),
+        config=SystemConfig(
+            system=name,
+            name="test",
+            description="test",
+            heap_mb=HEAP_MB.get(name),
+        ),
     )
     system.install(node, cluster)
     system.configure(node, cluster)
@@ -98,8 +106,13 @@ def _wait(ask: Callable[[], None], limit_s: float) -> None:
 
 @pytest.fixture(scope="module")
 def fake_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    artifact = Artifact(source=Source.BUILTIN, sha256="")
-    with _deploy("fake", artifact, tmp_path_factory.mktemp("fake")) as served:
+    with _deploy("fake", "1.1", tmp_path_factory.mktemp("fake")) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def cassandra_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with _deploy("cassandra", "5.0", tmp_path_factory.mktemp("cassandra")) as served:
         yield served
 
 
@@ -118,7 +131,11 @@ def mongodb_server(mongo_peer: tuple[str, int]) -> Served:
 
 
 # Fixtures with the name of a system and _server; real ones start a real program.
-SERVERS = [pytest.param("fake"), pytest.param("mongodb", marks=pytest.mark.real)]
+SERVERS = [
+    pytest.param("fake"),
+    pytest.param("mongodb", marks=pytest.mark.real),
+    pytest.param("cassandra", marks=pytest.mark.real),
+]
 
 
 @pytest.fixture(scope="module", params=SERVERS)
@@ -214,7 +231,7 @@ def test_nobody_listening_is_an_error_with_a_name(served: Served, session: Senso
         nobody = replace(served.target, addresses=(ADDRESS,), port=port, timeout_s=1.0)
         with pytest.raises(Exception) as failure, served.system.connect(nobody):  # noqa: PT011  any driver's
             pass
-    assert re.fullmatch(r"timeouts|error:\w+", session.classify(failure.value))
+    assert re.fullmatch(r"timeouts|error:[\w-]+", session.classify(failure.value))
 
 
 def test_an_unknown_error_keeps_its_name(session: SensorSession) -> None:

@@ -5,6 +5,7 @@ stand-in that listens nowhere takes the place of each server process.
 """
 
 import ast
+import hashlib
 import platform
 import sys
 import time
@@ -28,8 +29,9 @@ from perf.design import (
     Validity,
 )
 from perf.errors import NotReady, ReleaseError, StepFailed
-from perf.load.spec import LoadSpec, read_spec, write_spec
+from perf.load.spec import LoadSpec, dump_spec, read_spec
 from perf.model import Artifact, Source
+from perf.releases import SUMS
 from perf.remote import RUN_TIMEOUT_S, Completed, LocalHost
 from perf.systems import registry
 from perf.systems.contract import Cluster, Node, System
@@ -41,18 +43,20 @@ SOON_S = 10.0
 class Example:
     """What the suite must know of a system: a minimal artifact, and settings to look for.
 
-    `programs` are made as empty executables in the artifact's directory. Every value of `settings`
-    must appear in a configuration file.
+    `files` are made in the artifact's directory, empty and executable. MARK, somewhere in
+    `settings`, must appear in a configuration file.
     """
 
-    programs: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
     settings: Mapping[str, Any]
 
 
+MARK = 7341
 EXAMPLES = {
-    "fake": Example(settings={"service_time_ms": 7341}),
+    "cassandra": Example(files=("lib/cassandra.jar",), settings={"concurrent_writes": MARK}),
+    "fake": Example(settings={"service_time_ms": MARK}),
     "mongodb": Example(
-        programs=("bin/mongod",), settings={"operationProfiling": {"slowOpThresholdMs": 7341}}
+        files=("bin/mongod",), settings={"operationProfiling": {"slowOpThresholdMs": MARK}}
     ),
 }
 
@@ -128,10 +132,13 @@ class Case:
         """Give a cluster of the newest release in which no verb has been called."""
         example = EXAMPLES[self.name]
         artifact = self.directory / "artifact"
-        for program in example.programs:
-            file = artifact / program
+        for name in example.files:
+            file = artifact / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.touch(mode=0o755)
+        artifact.mkdir(exist_ok=True)
+        sums = "".join(f"{hashlib.sha256().hexdigest()}  {name}\n" for name in example.files)
+        (artifact / SUMS).write_text(sums)
         nodes = tuple(
             Node(
                 name=f"s{index + 1}",
@@ -144,7 +151,11 @@ class Case:
         )
         return Cluster(
             release=self.system.releases()[-1],
-            artifact=Artifact(source=Source.PATH, sha256="ab" * 32, location=str(artifact)),
+            artifact=Artifact(
+                source=Source.PATH,
+                sha256=hashlib.sha256(sums.encode()).hexdigest(),
+                location=str(artifact),
+            ),
             nodes=nodes,
             topology=Topology(
                 name="test", description="test", servers=servers, replication_factor=servers
@@ -279,7 +290,7 @@ def test_target_travels_to_an_engine_unchanged(case: Case, tmp_path: Path) -> No
         engine_count=1,
         output_dir=str(tmp_path),
     )
-    write_spec(tmp_path / "spec.json", spec)
+    (tmp_path / "spec.json").write_text(dump_spec(spec))
     assert read_spec(tmp_path / "spec.json").target == target
 
 
@@ -303,7 +314,7 @@ def test_second_configure_writes_the_same(case: Case) -> None:
 
 def test_settings_reach_the_configuration(case: Case) -> None:
     (node,) = case.prepare().nodes
-    assert "7341" in case.written(node)
+    assert str(MARK) in case.written(node)
 
 
 def test_each_node_is_configured_for_its_own_address(case: Case) -> None:

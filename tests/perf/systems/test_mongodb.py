@@ -12,7 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from perf.design import Host, Needs, SystemConfig, Testbed, TimeLimits, Topology, Validity
-from perf.errors import ReleaseError, StepFailed
+from perf.errors import ConfigError, ReleaseError, StepFailed
 from perf.model import Artifact, Release, Source
 from perf.remote import LocalHost
 from perf.systems.contract import Cluster, Node
@@ -198,7 +198,7 @@ def test_settings_that_are_not_theirs_are_refused_all_at_once(tmp_path: Path) ->
     cluster = _cluster(tmp_path, servers=3, net={"port": 1}, storage="fast")
     config = replace(cluster.config, heap_mb=512)
     topology = replace(cluster.topology, replication_factor=2)
-    with pytest.raises(StepFailed) as failure:
+    with pytest.raises(ConfigError) as failure:
         _configured(replace(cluster, config=config, topology=topology))
     for part in (
         "settings.net.port",

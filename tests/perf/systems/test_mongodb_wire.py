@@ -1,0 +1,360 @@
+"""What MongoDB's client and its checks say on the wire, against members that answer as told.
+
+A member here is a script, not a server: it shows what would be asked of a real one, and how we take
+each answer.
+"""
+
+import socket
+import socketserver
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import bson
+import pytest
+from pymongo.errors import AutoReconnect
+
+from perf.design import Host, Needs, Sensor, SystemConfig, Testbed, TimeLimits, Topology, Validity
+from perf.errors import NotReady
+from perf.model import Artifact, Source
+from perf.remote import LocalHost
+from perf.systems.contract import Cluster, Node, SensorSession
+from perf.systems.mongodb import MongoDB
+from perf.workloads.sensor import Reading
+
+Document = dict[str, Any]
+ADDRESSES = ("127.0.0.31", "127.0.0.32", "127.0.0.33")
+READING = Reading("d1", 1_700_000_000_123, (0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5), b"\x00\xff")
+RECORDS = Sensor(kind="sensor", devices=1, payload_bytes=1000)
+STAND_ALONE: Document = {"isWritablePrimary": True, "ismaster": True}
+GHOST: Document = {"ismaster": False, "isreplicaset": True}
+OP_REPLY, OP_QUERY, OP_MSG = 1, 2004, 2013
+
+
+def _member(role: str, port: int) -> Document:
+    hosts = [f"{address}:{port}" for address in ADDRESSES]
+    base = {
+        "setName": "knickpoint",
+        "setVersion": 1,
+        "hosts": hosts,
+        "ismaster": False,
+        "secondary": False,
+    }
+    return (
+        base | {"primary": {"ismaster": True}, "secondary": {"secondary": True}, "starting": {}}[role]
+    )
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+@dataclass(slots=True)
+class Script:
+    """One member: its answers by command, and all that it was asked.
+
+    An answer of None closes the connection; SILENCE says nothing until the client gives up.
+    """
+
+    hello: Document
+    answers: dict[str, Document | None] = field(default_factory=dict)
+    asked: list[Document] = field(default_factory=list)
+
+    def named(self, command: str) -> list[Document]:
+        """Give what was asked of one command."""
+        return [asked for asked in self.asked if next(iter(asked)) == command]
+
+    def answer(self, asked: Document) -> Document | None:
+        """Answer one command."""
+        command = next(iter(asked))
+        if command.lower() in {"hello", "ismaster"}:
+            limits = {"maxBsonObjectSize": 2**24, "maxMessageSizeBytes": 48 * 10**6}
+            return {"ok": 1, "maxWireVersion": 21, "maxWriteBatchSize": 10**5, **limits, **self.hello}
+        self.asked.append(asked)
+        return self.answers.get(command, {"ok": 1})
+
+
+SILENCE: Document = {"silence": True}
+
+
+def _handler(script: Script) -> type[socketserver.StreamRequestHandler]:
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while header := self.rfile.read(16):
+                length, request, _, code = struct.unpack("<iiii", header)
+                body = self.rfile.read(length - 16)
+                answer = script.answer(_parse(code, body))
+                if answer is None:
+                    return
+                if answer is SILENCE:
+                    self.rfile.read(1)
+                    return
+                self.wfile.write(_frame(code, request, answer))
+
+    return Handler
+
+
+def _parse(code: int, body: bytes) -> Document:
+    if code == OP_QUERY:
+        document: Document = bson.decode(body[body.index(b"\0", 4) + 9 :])
+        return document
+    found: Document = {}
+    at = 4
+    while at < len(body):
+        kind, at = body[at], at + 1
+        (size,) = struct.unpack_from("<i", body, at)
+        if kind == 0:
+            found = bson.decode(body[at : at + size]) | found
+        else:
+            end = body.index(b"\0", at + 4)
+            found[body[at + 4 : end].decode()] = bson.decode_all(body[end + 1 : at + size])
+        at += size
+    return found
+
+
+def _frame(code: int, request: int, answer: Document) -> bytes:
+    encoded = bson.encode(answer)
+    if code == OP_QUERY:
+        body, code = struct.pack("<iqii", 8, 0, 0, 1) + encoded, OP_REPLY
+    else:
+        body = struct.pack("<iB", 0, 0) + encoded
+    return struct.pack("<iiii", 16 + len(body), 0, request, code) + body
+
+
+@contextmanager
+def _serve(scripts: dict[str, Script], port: int) -> Iterator[None]:
+    with ExitStack() as servers:
+        for address, script in scripts.items():
+            server = servers.enter_context(_Server((address, port), _handler(script)))
+            thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+            thread.start()
+            servers.callback(thread.join)
+            servers.callback(server.shutdown)
+        yield
+
+
+class Deployed(MongoDB):
+    """MongoDB whose server processes all run; they are the scripts."""
+
+    def is_running(self, node: Node) -> bool:
+        """Say yes."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Scripts that serve, one per node, and the cluster that they are."""
+
+    system: MongoDB
+    cluster: Cluster
+    scripts: tuple[Script, ...]
+
+    def connect(
+        self, consistency: str = "quorum", timeout_s: float = 5.0
+    ) -> AbstractContextManager[SensorSession]:
+        """Connect a client."""
+        target = self.system.target(self.cluster, consistency=consistency, timeout_s=timeout_s)
+        return self.system.connect(target)
+
+
+def _cluster(system: MongoDB, servers: int) -> Cluster:
+    return Cluster(
+        release=system.releases()[-1],
+        artifact=Artifact(source=Source.PATH, sha256="ab" * 32),
+        nodes=tuple(
+            Node(name=f"s{index + 1}", index=index, address=address, remote=LocalHost(), work_dir="-")
+            for index, address in enumerate(ADDRESSES[:servers])
+        ),
+        topology=Topology(name="test", description="test", servers=servers, replication_factor=servers),
+        testbed=Testbed(
+            name="test",
+            description="test",
+            testbed_class="test",
+            transport="local",
+            hosts=(Host(name="s1", address="s1", role="server"),),
+            client_cores=1,
+            needs=Needs(memory_mb=1, disk_mb=1),
+            limits=TimeLimits(),
+            validity=Validity(max_error_share=0.0, max_miss_share=0.0),
+        ),
+        config=SystemConfig(system="mongodb", name="test", description="test"),
+    )
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind((ADDRESSES[0], 0))
+        number: int = probe.getsockname()[1]
+        return number
+
+
+@pytest.fixture
+def serve(port: int) -> Iterator[Callable[..., Members]]:
+    """Give `serve(*scripts)`: members that answer until the test ends."""
+    with ExitStack() as serving:
+
+        def begin(*scripts: Script) -> Members:
+            serving.enter_context(_serve(dict(zip(ADDRESSES, scripts, strict=False)), port))
+            system = Deployed(port)
+            return Members(system, _cluster(system, len(scripts)), scripts)
+
+        yield begin
+
+
+Serve = Callable[..., Members]
+
+
+def _set(*roles: str, port: int) -> list[Script]:
+    return [Script(_member(role, port)) for role in roles]
+
+
+def test_bootstrap_initiates_the_set_once_from_the_first_node(serve: Serve, port: int) -> None:
+    fresh: Document = {"ok": 0, "code": 94, "codeName": "NotYetInitialized", "errmsg": "no config"}
+    members = serve(*(Script(GHOST, {"replSetGetStatus": fresh}) for _ in ADDRESSES))
+    members.system.bootstrap(members.cluster)
+    first, *others = members.scripts
+    (initiated,) = first.named("replSetInitiate")
+    assert initiated["replSetInitiate"] == {
+        "_id": "knickpoint",
+        "members": [
+            {"_id": 0, "host": f"127.0.0.31:{port}", "priority": 2},
+            {"_id": 1, "host": f"127.0.0.32:{port}", "priority": 1},
+            {"_id": 2, "host": f"127.0.0.33:{port}", "priority": 1},
+        ],
+    }
+    first.answers["replSetGetStatus"] = {"ok": 1}
+    members.system.bootstrap(members.cluster)
+    assert len(first.named("replSetInitiate")) == 1
+    assert not any(other.asked for other in others)
+
+
+def test_bootstrap_waits_for_members_that_do_not_answer_yet(serve: Serve) -> None:
+    unreached: Document = {"ok": 0, "code": 74, "codeName": "NodeNotFound", "errmsg": "no s2"}
+    fresh: Document = {"ok": 0, "code": 94, "codeName": "NotYetInitialized", "errmsg": "no config"}
+    first = Script(GHOST, {"replSetGetStatus": fresh, "replSetInitiate": unreached})
+    members = serve(first, Script(GHOST), Script(GHOST))
+    with pytest.raises(NotReady, match="s1: no s2"):
+        members.system.bootstrap(members.cluster)
+
+
+def test_one_node_is_not_bootstrapped(serve: Serve) -> None:
+    members = serve(Script(STAND_ALONE))
+    members.system.bootstrap(members.cluster)
+    assert not members.scripts[0].asked
+
+
+def test_set_serves_when_the_first_node_leads_and_all_follow(serve: Serve, port: int) -> None:
+    members = serve(*_set("primary", "secondary", "secondary", port=port))
+    members.system.check(members.cluster)
+
+
+@pytest.mark.parametrize(
+    ("roles", "who"),
+    [
+        (("secondary", "primary", "secondary"), "s1"),
+        (("primary", "secondary", "starting"), "s3"),
+    ],
+)
+def test_set_does_not_serve_yet(serve: Serve, port: int, roles: tuple[str, ...], who: str) -> None:
+    members = serve(*_set(*roles, port=port))
+    with pytest.raises(NotReady) as refusal:
+        members.system.check(members.cluster)
+    assert refusal.value.node == who
+
+
+def test_stand_alone_server_serves(serve: Serve) -> None:
+    members = serve(Script(STAND_ALONE))
+    members.system.check(members.cluster)
+
+
+def test_versions_are_asked_of_each_node(serve: Serve, port: int) -> None:
+    scripts = _set("primary", "secondary", "secondary", port=port)
+    for place, script in enumerate(scripts):
+        script.answers["buildInfo"] = script.answers["buildinfo"] = {"ok": 1, "version": f"8.0.{place}"}
+    members = serve(*scripts)
+    found = members.system.running_versions(members.cluster)
+    assert found == (("s1", "8.0.0"), ("s2", "8.0.1"), ("s3", "8.0.2"))
+
+
+@pytest.mark.parametrize(
+    ("consistency", "write", "read"),
+    [("one", 1, "local"), ("quorum", "majority", "majority"), ("all", 3, "majority")],
+)
+def test_consistency_is_spoken_to_the_primary(
+    serve: Serve, port: int, consistency: str, write: str | int, read: str
+) -> None:
+    members = serve(*_set("primary", "secondary", "secondary", port=port))
+    primary, *others = members.scripts
+    primary.answers["find"] = {"ok": 1, "cursor": {"id": bson.Int64(0), "ns": "k.r", "firstBatch": []}}
+    with members.connect(consistency) as session:
+        session.write(READING)
+        assert session.read_latest("d1", 7) == ()
+    (insert,), (find,) = primary.named("insert"), primary.named("find")
+    assert insert["writeConcern"]["w"] == write
+    assert find["readConcern"] == {"level": read}
+    assert not any(other.named("insert") or other.named("find") for other in others)
+
+
+def test_operation_is_one_attempt_with_one_time_limit(serve: Serve, port: int) -> None:
+    members = serve(*_set("primary", "secondary", "secondary", port=port))
+    primary = members.scripts[0]
+    primary.answers["insert"] = None
+    with members.connect() as session:
+        with pytest.raises(AutoReconnect) as failure:
+            session.write(READING)
+        assert session.classify(failure.value) == "error:AutoReconnect"
+    (insert,) = primary.named("insert")
+    assert "txnNumber" not in insert
+    assert 0 < insert["maxTimeMS"] <= 5000
+
+
+def test_reading_is_a_document_of_exact_values(serve: Serve) -> None:
+    members = serve(Script(STAND_ALONE))
+    with members.connect() as session:
+        session.write(READING)
+    ((document,),) = [asked["documents"] for asked in members.scripts[0].named("insert")]
+    assert bson.encode({"ts": document["ts"]}) == bson.encode({"ts": bson.DatetimeMS(READING.ts_ms)})
+    values = [value for value in document.values() if isinstance(value, float)]
+    assert values == list(READING.values)
+    assert (document["device_id"], document["metadata"]) == ("d1", b"\x00\xff")
+
+
+def test_schema_is_a_time_series_collection_with_an_index_for_the_latest(serve: Serve) -> None:
+    none: Document = {"ok": 1, "cursor": {"id": bson.Int64(0), "ns": "k.r", "firstBatch": []}}
+    members = serve(Script(STAND_ALONE, {"listCollections": none}))
+    with members.connect() as session:
+        session.create_schema(RECORDS)
+    (created,) = members.scripts[0].named("create")
+    (indexed,) = members.scripts[0].named("createIndexes")
+    assert created["timeseries"] == {
+        "timeField": "ts",
+        "metaField": "device_id",
+        "granularity": "seconds",
+    }
+    assert list(indexed["indexes"][0]["key"].items()) == [("device_id", 1), ("ts", -1)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (SILENCE, "timeouts"),
+        ({"ok": 0, "code": 50, "codeName": "MaxTimeMSExpired", "errmsg": "-"}, "timeouts"),
+        ({"ok": 1, "n": 1, "writeConcernError": {"code": 64, "errmsg": "-"}}, "timeouts"),
+        (
+            {"ok": 0, "code": 10107, "codeName": "NotWritablePrimary", "errmsg": "-"},
+            "error:NotPrimaryError",
+        ),
+        ({"ok": 0, "code": 13, "codeName": "Unauthorized", "errmsg": "-"}, "error:OperationFailure"),
+    ],
+)
+def test_errors_are_named(serve: Serve, answer: Document, kind: str) -> None:
+    members = serve(Script(STAND_ALONE, {"insert": answer}))
+    with members.connect(timeout_s=0.5) as session:
+        with pytest.raises(Exception) as failure:  # noqa: PT011  any of the driver's
+            session.write(READING)
+        assert session.classify(failure.value) == kind
