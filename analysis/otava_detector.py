@@ -9,7 +9,7 @@ What is kept out here, as measured on 0.8.0:
 - its search stops at the first split that is not significant by itself, and no single split of a
   level that went and came back is: it searches at a laxer level than the one that decides;
 - the mean of equal floats may differ in the last digit with their number, and two constant segments
-  then look infinitely apart: changes below rounding are not changes.
+  then look infinitely apart: the means of the test here are exact.
 
 What is not: a single outlier at the last point is reported as a shift, since one point cannot tell a
 spike from a step. `detection` keeps such a change provisional until more points follow.
@@ -35,9 +35,6 @@ outliers of eight standard deviations).
 """
 _LAXEST_SEARCH = 0.04
 """Below 0.05 Otava's first pass is ten times laxer still; above, it changes its own rule."""
-
-_ROUNDING = 1e-9
-"""Relative changes up to here are taken for rounding of floating-point numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +63,6 @@ class OtavaDetector:
             list(floats),
             window_len=self.window_points,
             max_pvalue=min(_SEARCH_FACTOR * self.max_p_value, _LAXEST_SEARCH),
-            min_magnitude=_ROUNDING,
         )
         return self._keep_significant(floats, [int(change.index) for change in found])
 
