@@ -1,0 +1,361 @@
+"""`knickpoint doctor`: what this machine has, what it lacks for a suite, and how to get it.
+
+Each check is a pure function from values to one finding; the `examine` functions read the values.
+Works with the base installation alone, since a missing extra is one of the things it has to tell:
+so nothing is imported here that would load a driver, the other commands included.
+"""
+
+import contextlib
+import os
+import platform
+import re
+import shutil
+import socket
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, distribution, requires
+from pathlib import Path
+
+import click
+
+from perf.config import default_root, load_catalog
+from perf.design import Suite, Testbed
+from perf.errors import ConfigError, UsageError
+from perf.hosts.facts import read_facts
+from perf.java import Java, search
+from perf.places import cache_dir
+from perf.remote import LocalHost
+from perf.systems import registry
+
+NOTHING_MISSING, SOMETHING_MISSING = 0, 3
+
+_OLDEST_PYTHON = (3, 11)
+_ENOUGH_CORES = 2
+_CACHE_MB = 2000
+"""A release is about 70 MB; Maven keeps a copy, and a runtime of Java and Maven itself come on top."""
+_ENOUGH_MAPS = 1_048_575
+"""What Cassandra asks for when it starts."""
+_CONNECT_S = 0.5
+_LISTENING = "0A"
+"""The state of a socket in /proc/net/tcp."""
+
+
+class State(StrEnum):
+    """Whether something is there, would do good, or must be had before measuring."""
+
+    OK = "ok"
+    ADVICE = "advice"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at. `advice` says how to get it, and is empty where all is well."""
+
+    name: str
+    state: State
+    found: str
+    advice: str = ""
+
+
+def check_python(version: Sequence[int]) -> Finding:
+    """Compare the running Python with the oldest that will do."""
+    found = ".".join(str(part) for part in version[:3])
+    if tuple(version[:2]) >= _OLDEST_PYTHON:
+        return Finding(name="Python", state=State.OK, found=found)
+    advice = "install Python 3.11 or later and set Knickpoint up again with it"
+    return Finding(name="Python", state=State.MISSING, found=found, advice=advice)
+
+
+def check_extra(extra: str, absent: Sequence[str]) -> Finding:
+    """Tell which packages of an extra are not installed."""
+    name = f"extra {extra}"
+    if not absent:
+        return Finding(name=name, state=State.OK, found="installed")
+    return Finding(
+        name=name,
+        state=State.MISSING,
+        found=f"without {', '.join(absent)}",
+        advice=f"run `make setup`, or: pip install 'knickpoint[{extra}]'",
+    )
+
+
+def check_memory(available_mb: int, needed_mb: int) -> Finding:
+    """Compare available memory with what the testbed needs."""
+    found = f"{available_mb} MB available, {needed_mb} MB needed"
+    if available_mb >= needed_mb:
+        return Finding(name="memory", state=State.OK, found=found)
+    advice = "end other programs, or measure on a larger machine"
+    return Finding(name="memory", state=State.MISSING, found=found, advice=advice)
+
+
+def check_cores(cores: int) -> Finding:
+    """Advise against a machine with a single core."""
+    if cores >= _ENOUGH_CORES:
+        return Finding(name="cores", state=State.OK, found=str(cores))
+    advice = f"servers and client share one core; expect noise, and use {_ENOUGH_CORES} or more"
+    return Finding(name="cores", state=State.ADVICE, found=str(cores), advice=advice)
+
+
+def check_disk(name: str, path: Path, free_mb: int, needed_mb: int) -> Finding:
+    """Compare the free disk space below a directory with what is needed there."""
+    found = f"{free_mb} MB free for {path}, {needed_mb} MB needed"
+    if free_mb >= needed_mb:
+        return Finding(name=name, state=State.OK, found=found)
+    place = "--data DIR" if name == "data disk" else "KNICKPOINT_CACHE=DIR"
+    advice = f"make room, or choose another place with {place}"
+    return Finding(name=name, state=State.MISSING, found=found, advice=advice)
+
+
+def check_writable(name: str, path: Path, *, is_writable: bool) -> Finding:
+    """Tell whether Knickpoint may write below a directory."""
+    if is_writable:
+        return Finding(name=name, state=State.OK, found=f"{path} can be written")
+    place = "--data DIR" if name == "data directory" else "KNICKPOINT_CACHE=DIR"
+    advice = f"change its owner or mode, or choose another place with {place}"
+    return Finding(name=name, state=State.MISSING, found=f"{path} is not writable", advice=advice)
+
+
+def check_java(major: int, purpose: str, found: Java | None, machine: str) -> Finding:
+    """Tell which Java serves a purpose: one of this host, or one that is fetched when needed."""
+    name = f"Java {major}"
+    if found is not None:
+        return Finding(name=name, state=State.OK, found=f"{found.version}, {found.path}")
+    if machine == "x86_64":
+        fetched = f"none here; a pinned runtime is fetched for {purpose} when needed (36 MB)"
+        return Finding(name=name, state=State.OK, found=fetched)
+    return Finding(
+        name=name,
+        state=State.MISSING,
+        found=f"none here, and none to fetch for {machine}",
+        advice=f"{purpose} needs it: install a JDK {major} and set JAVA_HOME to it",
+    )
+
+
+def check_program(name: str, path: str | None, otherwise: str, advice: str = "") -> Finding:
+    """Tell where an optional program is, or what happens without it."""
+    if path is not None:
+        return Finding(name=name, state=State.OK, found=path)
+    state = State.ADVICE if advice else State.OK
+    return Finding(name=name, state=state, found=f"none here; {otherwise}", advice=advice)
+
+
+def check_ports(taken: Mapping[tuple[str, int], str]) -> Finding:
+    """Tell which ports that servers need are in use, and by whom as far as that can be known."""
+    if not taken:
+        return Finding(name="ports", state=State.OK, found="all free that the suite needs")
+    uses = [f"{address}:{port} in use{holder}" for (address, port), holder in taken.items()]
+    advice = "stop that process, for example with: kill <pid>"
+    return Finding(name="ports", state=State.MISSING, found=", ".join(uses), advice=advice)
+
+
+def check_host_settings(facts: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Compare kernel settings with what databases ask for; good to have, never required."""
+    huge_pages = facts.get("thp", "")
+    maps = facts.get("max_map_count", "")
+    swap_kb = facts.get("swap_kb", "")
+    has_maps = not maps.isdigit() or int(maps) >= _ENOUGH_MAPS
+    has_no_swap = not swap_kb.isdigit() or int(swap_kb) == 0
+    return (
+        _setting(
+            "huge pages",
+            huge_pages,
+            "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+            is_good=huge_pages != "always",
+        ),
+        _setting(
+            "max_map_count",
+            maps,
+            f"sudo sysctl vm.max_map_count={_ENOUGH_MAPS}",
+            is_good=has_maps,
+        ),
+        _setting("swap", f"{swap_kb} kB", "sudo swapoff -a", is_good=has_no_swap),
+    )
+
+
+def _setting(name: str, found: str, command: str, *, is_good: bool) -> Finding:
+    if is_good:
+        return Finding(name=name, state=State.OK, found=found)
+    return Finding(
+        name=name, state=State.ADVICE, found=found, advice=f"for steadier numbers: {command}"
+    )
+
+
+def examine_machine(data: Path) -> Iterator[Finding]:
+    """Look at what any measurement on this machine needs."""
+    here, cache = LocalHost(), cache_dir()
+    yield check_python(tuple(sys.version_info[:3]))
+    for extra, absent in _absent_packages().items():
+        yield check_extra(extra, absent)
+    yield check_cores(len(os.sched_getaffinity(0)))
+    yield check_writable("data directory", data, is_writable=_is_writable(data))
+    yield check_writable("cache", cache, is_writable=_is_writable(cache))
+    yield check_disk("cache disk", cache, _free_mb(cache), _CACHE_MB)
+    for major, purpose in ((17, "Cassandra 5.0 and later"), (11, "Cassandra 4.x")):
+        yield check_java(major, purpose, search(here, (major,)), platform.machine())
+    yield check_program("Maven", shutil.which("mvn"), "a pinned one is fetched when needed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    yield check_program("chromium", chromium, "only the tests of the pages use it")
+    yield from check_host_settings({fact.name: fact.value for fact in read_facts(here)})
+
+
+def examine_for_suite(data: Path, suite: Suite, testbed: Testbed) -> Iterator[Finding]:
+    """Look at what measuring one suite needs of this machine."""
+    if testbed.transport == "ssh":
+        advice = f"testbed {testbed.name} is reached over SSH: install openssh-client"
+        yield check_program("ssh", shutil.which("ssh"), "no host can be reached", advice)
+        return
+    yield check_memory(_available_mb(), testbed.needs.memory_mb)
+    yield check_disk("data disk", data, _free_mb(data), testbed.needs.disk_mb)
+    addresses = [host.address for host in testbed.hosts if host.role == "server"]
+    yield check_ports(find_taken(addresses, _ports(suite)))
+
+
+def _absent_packages() -> dict[str, list[str]]:
+    """Give the packages of each extra that are not installed, as our own metadata lists them."""
+    absent: dict[str, list[str]] = {}
+    for requirement in requires("knickpoint") or ():
+        match = re.match(r"([\w.-]+).*\bextra\s*==\s*['\"]([\w-]+)['\"]", requirement)
+        if match:
+            package, extra = match.groups()
+            missing = absent.setdefault(extra, [])
+            try:
+                distribution(package)
+            except PackageNotFoundError:
+                missing.append(package)
+    return absent
+
+
+def _available_mb() -> int:
+    found = re.search(r"^MemAvailable:\s*(\d+)", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    return int(found[1]) // 1024 if found else 0
+
+
+def _existing(path: Path) -> Path:
+    """Give the path, or its nearest parent that exists."""
+    path = path.absolute()
+    return next(place for place in (path, *path.parents) if place.exists())
+
+
+def _free_mb(path: Path) -> int:
+    return shutil.disk_usage(_existing(path)).free // 2**20
+
+
+def _is_writable(path: Path) -> bool:
+    place = _existing(path)
+    return place.is_dir() and os.access(place, os.W_OK | os.X_OK)
+
+
+def _ports(suite: Suite) -> tuple[int, ...]:
+    ports: set[int] = set()
+    for name in {experiment.system for experiment in suite.experiments}:
+        # Without its driver a system does not load; that is a finding of its own.
+        with contextlib.suppress(UsageError):
+            ports.update(registry.load(name).ports())
+    return tuple(sorted(ports))
+
+
+def find_taken(addresses: Iterable[str], ports: Sequence[int]) -> dict[tuple[str, int], str]:
+    """Give the places where something listens already, each with what is known of the holder."""
+    places = [(address, port) for address in addresses for port in ports]
+    return {place: _holder(place[1]) for place in places if _is_taken(*place)}
+
+
+def _is_taken(address: str, port: int) -> bool:
+    try:
+        socket.create_connection((address, port), timeout=_CONNECT_S).close()
+    except OSError:
+        return False
+    return True
+
+
+def _holder(port: int) -> str:
+    """Name the process that listens on a port; nothing if it belongs to somebody else."""
+    inodes = {
+        f"socket:[{fields[9]}]"
+        for table in ("/proc/net/tcp", "/proc/net/tcp6")
+        for fields in map(str.split, _lines(Path(table)))
+        if fields[3] == _LISTENING and int(fields[1].rpartition(":")[2], 16) == port
+    }
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):  # closed meanwhile, or not ours to look at
+            if str(link.readlink()) in inodes:
+                process = link.parents[1]
+                return f" by pid {process.name} ({(process / 'comm').read_text().strip()})"
+    return ""
+
+
+def _lines(table: Path) -> list[str]:
+    """Give the rows of a table in /proc without its head; none if this kernel has no such table."""
+    return table.read_text().splitlines()[1:] if table.exists() else []
+
+
+def render(findings: Iterable[Finding]) -> str:
+    """Write findings as a table, with advice below the line that it belongs to."""
+    lines = []
+    for finding in findings:
+        state = finding.state.upper() if finding.state is State.MISSING else finding.state
+        lines.append(f"{state:<8} {finding.name:<15} {finding.found}")
+        if finding.advice:
+            lines.append(f"{'':<8} {'':<15} → {finding.advice}")
+    return "\n".join(lines)
+
+
+def examine(data: Path, configs: Path, suite_name: str) -> Iterator[Finding]:
+    """Look at the configuration and at this machine.
+
+    Raises:
+        UsageError: the configuration has no suite of that name.
+
+    """
+    try:
+        catalog = load_catalog(configs)
+    except ConfigError as error:
+        advice = "mend these; what a suite needs cannot be known before"
+        yield Finding(name="configuration", state=State.MISSING, found=str(error), advice=advice)
+    else:
+        suite = catalog.suite(suite_name)
+        yield Finding(name="configuration", state=State.OK, found=f"{configs} fits together")
+        yield from examine_for_suite(data, suite, catalog.testbeds[suite.testbed])
+    yield from examine_machine(data)
+
+
+@click.command()
+@click.option("--suite", default="quickstart", show_default=True, help="Suite to prepare for.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("var"),
+    show_default=True,
+    help="Data directory: bundles, history and site.",
+)
+@click.option(
+    "--configs",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=None,
+    help="Configuration directory.  [default: configs/ here, else the packaged one]",
+)
+@click.pass_context
+def doctor(context: click.Context, suite: str, data: Path, configs: Path | None) -> None:
+    """Tell what this machine lacks for a suite, and how to get it.
+
+    \b
+    knickpoint doctor                    for the suite of `make nightly`
+    knickpoint doctor --data /srv/perf   with the data on another disk
+
+    A line is `ok`, `advice` (numbers would be steadier with it) or `MISSING` (the suite cannot be
+    measured without it); the arrow below says what to do. Nothing is installed or changed. Looks only
+    at this machine, also for a testbed over SSH.
+
+    Exit codes: 0 nothing required is missing, 3 something is.
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
+    findings = tuple(examine(data, configs or default_root(), suite))
+    click.echo(render(findings))
+    missing = [finding.name for finding in findings if finding.state is State.MISSING]
+    if missing:
+        click.echo(f"\nMissing: {', '.join(missing)}. Mend that, then run `knickpoint doctor` again.")
+        context.exit(SOMETHING_MISSING)
+    click.echo(f"\nNothing required is missing. Next: knickpoint nightly --suite {suite}")
+    context.exit(NOTHING_MISSING)
