@@ -279,12 +279,18 @@ def _holder(port: int) -> str:
         for fields in map(str.split, _lines(Path(table)))
         if fields[3] == _LISTENING and int(fields[1].rpartition(":")[2], 16) == port
     }
-    for link in Path("/proc").glob("[0-9]*/fd/*"):
-        with contextlib.suppress(OSError):  # closed meanwhile, or not ours to look at
-            if str(link.readlink()) in inodes:
-                process = link.parents[1]
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # ended meanwhile, or not ours to look at
+            if inodes.intersection(map(_link_target, (process / "fd").iterdir())):
                 return f" by pid {process.name} ({(process / 'comm').read_text().strip()})"
     return ""
+
+
+def _link_target(link: Path) -> str:
+    try:
+        return str(link.readlink())
+    except OSError:  # closed meanwhile
+        return ""
 
 
 def _lines(table: Path) -> list[str]:
