@@ -125,7 +125,9 @@ class Sample:
 class Counter:
     """How often something happened in one iteration of a phase.
 
-    Names: attempted, completed, not_found, wrong_data, timeouts, and error:<kind> for each kind.
+    Each attempted operation ends as exactly one of completed, not_found, wrong_data, timeouts (never
+    answered, too) or error:<kind>. Beside these, completed_in_window counts completions by when they
+    ended, not by when they were to start, and clamped counts times outside a histogram's range.
     """
 
     phase: str

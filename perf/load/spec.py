@@ -1,7 +1,9 @@
 """All that an engine process is told, as one JSON file, and all that it answers.
 
-The contract between the harness and any engine (Python today, native later): one `LoadSpec` in;
-`intervals.hlog` and `result.json` out, both in `LoadSpec.output_dir`.
+The contract between the harness and any engine (Python today, native later), all in
+`LoadSpec.output_dir`: the engine reads its `LoadSpec`, connects, and writes READY. Once GO is there
+it starts its phases at the Unix time that GO holds, so that a slow start never eats into a phase.
+It appends to INTERVALS as it measures and writes RESULT last: no result means that it failed.
 """
 
 from dataclasses import dataclass
@@ -9,12 +11,17 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from perf.design import STRICT, Load, Operation, Sensor
+from perf.design import STRICT, Load, Operation, PositiveFloat, Sensor
 from perf.model import Counter
 from perf.systems.contract import Target
 
 WARM_UP = "warm-up"
 PRELOAD = "preload"
+
+READY = "ready"
+GO = "go"
+INTERVALS = "intervals.hlog"
+RESULT = "result.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,17 +31,17 @@ class TimedPhase:
     __pydantic_config__ = STRICT
     name: str
     iteration: int
-    duration_s: float
+    duration_s: PositiveFloat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSpec:
     """What one engine process does.
 
-    With `preload_rows` it writes its share of the rows [0, preload_rows) and ends. Otherwise it runs
-    `phases` back to back under `load`, from `start_at_s` (Unix time) on. Engine `engine_index` of
-    `engine_count` takes every `engine_count`-th row, so shares are disjoint; rows written by timed
-    phases are numbered from `first_row`.
+    With `preload_rows` it writes its share of the rows [0, preload_rows), with as many in flight as
+    `load` says, and ends. Otherwise it runs `phases` back to back under `load`. Engine `engine_index`
+    of `engine_count` takes every `engine_count`-th operation number, so shares are disjoint; timed
+    phases write the rows from `first_row` on. The engine waits `go_within_s` for GO, then gives up.
     """
 
     __pydantic_config__ = STRICT
@@ -50,17 +57,19 @@ class LoadSpec:
     """Rows that are known to be stored, which reads verify against."""
     first_row: int = 0
     phases: tuple[TimedPhase, ...] = ()
-    start_at_s: float = 0.0
+    go_within_s: PositiveFloat = 120.0
     output_dir: str
     cores: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineResult:
-    """What one engine process counted. `cpu_s` is its own user and system time.
+    """What one engine process counted.
 
-    `ended_s` holds, per phase in order, the seconds from the phase's intended start to the end of
-    its last operation. `examples` holds the first message of each kind of error.
+    `cpu_s` is its own user and system time, `wall_s` the time that passed, both from the start of
+    its first phase to the end of its last operation. `ended_s` holds, per phase in order, the seconds
+    from the phase's start to the end of its last completed operation, 0 if there was none.
+    `examples` holds the first message of each kind of error.
     """
 
     __pydantic_config__ = STRICT
@@ -76,9 +85,9 @@ _SPEC = TypeAdapter(LoadSpec)
 _RESULT = TypeAdapter(EngineResult)
 
 
-def write_spec(path: Path, spec: LoadSpec) -> None:
-    """Write a spec as JSON."""
-    path.write_bytes(_SPEC.dump_json(spec, indent=1))
+def dump_spec(spec: LoadSpec) -> str:
+    """Give a spec as JSON."""
+    return _SPEC.dump_json(spec, indent=1).decode()
 
 
 def read_spec(path: Path) -> LoadSpec:
