@@ -13,6 +13,8 @@ from reports.view.series import SeriesView
 Spec = Mapping[str, object]
 
 _HEIGHT = 320
+_LABEL_LINE = 16
+_LABEL_LINES = 3
 _SPARK_WIDTH, _SPARK_HEIGHT, _SPARK_MARGIN = 96, 24, 3
 
 
@@ -102,7 +104,7 @@ def _y(view: SeriesView, field: str) -> dict[str, object]:
         "field": field,
         "type": "quantitative",
         "title": [f"{view.metric}{unit}", view.direction],
-        "scale": {"zero": False, "padding": 16},
+        "scale": {"zero": False, "padding": 8 + _LABEL_LINE * min(_LABEL_LINES, len(view.changes))},
         "axis": {"tickCount": 6},
     }
 
@@ -138,7 +140,7 @@ def _changes(view: SeriesView) -> tuple[Spec, ...]:
             "mark": {**mark, "style": f"kp-{part}-{change.outcome.kind}", "clip": True},
             "encoding": {"x": _x(view, "at"), **extra},
         }
-        for change in view.changes
+        for place, change in enumerate(view.changes)
         for label in [f"{change.outcome.word} {change.change}, {change.state.word.lower()}"]
         for part, mark, extra in (
             ("change", {"type": "rule", "strokeDash": [5, 4]}, {}),
@@ -146,7 +148,7 @@ def _changes(view: SeriesView) -> tuple[Spec, ...]:
                 "label",
                 {
                     "type": "text",
-                    "y": 2,
+                    "y": 2 + _LABEL_LINE * (place % _LABEL_LINES),
                     "dx": 6 if change.index <= len(view.points) / 2 else -6,
                     "align": "left" if change.index <= len(view.points) / 2 else "right",
                     "baseline": "top",

@@ -8,14 +8,14 @@
     const colour = (name) => style.getPropertyValue(`--${name}`).trim();
     const font = getComputedStyle(document.body).fontFamily;
     const styles = {
-      "kp-band": { fill: colour("band"), fillOpacity: 1 },
-      "kp-level": { stroke: colour("quiet"), strokeWidth: 1.5 },
-      "kp-spread": { stroke: colour("mark"), strokeWidth: 1.5, strokeOpacity: 0.45 },
-      "kp-point": { fill: colour("mark"), fillOpacity: 1, size: 55, cursor: "pointer" },
+      "kp-band": { color: colour("band"), opacity: 1 },
+      "kp-level": { color: colour("quiet"), strokeWidth: 1.5 },
+      "kp-spread": { color: colour("mark"), strokeWidth: 1.5, opacity: 0.5 },
+      "kp-point": { color: colour("mark"), opacity: 1, size: 55, cursor: "pointer" },
     };
     for (const kind of ["good", "bad", "calm", "unsure"]) {
-      styles[`kp-change-${kind}`] = { stroke: colour(kind), strokeWidth: 1.5 };
-      styles[`kp-label-${kind}`] = { fill: colour(kind), fontSize: 12, fontWeight: 600 };
+      styles[`kp-change-${kind}`] = { color: colour(kind), strokeWidth: 1.5 };
+      styles[`kp-label-${kind}`] = { color: colour(kind), fontSize: 12, fontWeight: 600 };
     }
     return {
       background: "transparent",
@@ -68,7 +68,8 @@
   if (age) {
     const seconds = (Date.now() - Date.parse(age.dataset.built)) / 1000;
     if (seconds > Number(age.dataset.staleAfterS)) {
-      age.querySelector("span").textContent = `${Math.floor(seconds / 86400) || 1} d`;
+      const days = Math.floor(seconds / 86400);
+      age.querySelector("span").textContent = `${days} ${days === 1 ? "day" : "days"}`;
       age.hidden = false;
     }
   }

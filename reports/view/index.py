@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from analysis.detection import State
 from analysis.judgement import JudgedSeries, Judgement
 from analysis.verdict import Outcome
-from perf.model import Trial, TrialId, TrialStatus
+from perf.model import METRICS, Trial, TrialId, TrialStatus
 from perf.night import Night
 from reports.charts import Sparkline, draw_sparkline
 from reports.view import links
@@ -27,6 +27,7 @@ from reports.view.wording import (
     direction_words,
     duration,
     first_sentence,
+    heading,
     metric_words,
     moment,
     night_words,
@@ -101,7 +102,6 @@ class IndexView:
     is_empty: bool
     verdict: Badge
     reason: str
-    counts: str
     alarm: str
     newest: Moment | None
     freshness: str
@@ -133,26 +133,26 @@ def view_index(
     since = tonight[0].started_at if tonight else now
     recent = [trial for trial in by_time if trial.started_at >= since]
     plan = next((plan for plan in nights if plan.id == night), None)
+    missing = _view_missing(plan, by_id)
     age = now - newest.finished_at if newest else timedelta(0)
     return IndexView(
         built=moment(now),
         is_empty=not by_time,
         verdict=_overall_badge(judgement, by_time),
         reason=sentence(judgement.verdict.reason) if by_time else "",
-        counts=_count_outcomes(judgement),
-        alarm=_alarm(by_time, recent),
+        alarm=_alarm(by_time, recent, missing),
         newest=moment(newest.finished_at) if newest else None,
         freshness=f"{duration(age)} before this page was built" if newest else "",
         is_stale=age > STALE_AFTER,
         stale_after_s=int(STALE_AFTER.total_seconds()),
         attention=(
             *_view_troubles_briefly(recent),
-            *_view_missing(plan, by_id),
+            *missing,
             *_view_regressions(judgement, by_id),
             *_view_provisional(judgement, by_id),
             *_view_stale(by_time, now),
         ),
-        night_title=night_words(night)[:1].upper() + night_words(night)[1:],
+        night_title=heading(night_words(night)),
         night_summary=_summarize_night(tonight, plan, by_id),
         night_rows=tuple(_view_trial_row(trial) for trial in tonight),
         groups=_group_series(judgement, by_id),
@@ -173,34 +173,27 @@ def _overall_badge(judgement: Judgement, trials: Sequence[Trial]) -> Badge:
     return OUTCOME_BADGES[judgement.verdict.outcome] if trials else EMPTY_BADGE
 
 
-def _count_outcomes(judgement: Judgement) -> str:
-    counts = Counter(judged.verdict.outcome for judged in judgement.series)
-    parts = [
-        f"{counts[outcome]:,} {badge.word.lower()}"
-        for outcome, badge in OUTCOME_BADGES.items()
-        if counts[outcome]
-    ]
-    return f"{count(len(judgement.series), 'series', 'series')}: {', '.join(parts)}." if parts else ""
-
-
 def _count_statuses(trials: Iterable[Trial]) -> str:
     counts = Counter(trial.status for trial in trials)
-    parts = (f"{counts[status]:,} {status.value}" for status in TrialStatus if counts[status])
+    order = (TrialStatus.FAILED, TrialStatus.INVALID, TrialStatus.COMPLETED)
+    parts = (f"{counts[status]:,} {status.value}" for status in order if counts[status])
     return ", ".join(parts)
 
 
-def _alarm(trials: Sequence[Trial], recent: Sequence[Trial]) -> str:
+def _alarm(trials: Sequence[Trial], recent: Sequence[Trial], missing: Sequence[Attention]) -> str:
     if not trials:
         return ""
     if all(_is_trouble(trial) for trial in trials):
         return f"No trial has been completed yet: {_count_statuses(trials)}."
     troubled = [trial for trial in recent if _is_trouble(trial)]
-    if not troubled:
-        return ""
-    return (
-        f"{len(troubled):,} of the {count(len(recent), 'newest trial')} gave no result: "
-        f"{_count_statuses(troubled)}."
+    parts = (
+        f"{len(troubled):,} of the {count(len(recent), 'newest trial')} gave no result "
+        f"({_count_statuses(troubled)})"
+        if troubled
+        else "",
+        f"{count(len(missing), 'planned trial')} did not take place" if missing else "",
     )
+    return sentence("; ".join(part for part in parts if part)) if any(parts) else ""
 
 
 def _first_reason(trial: Trial) -> str:
@@ -345,10 +338,16 @@ def _group_series(judgement: Judgement, by_id: Mapping[TrialId, Trial]) -> tuple
             name=name,
             anchor=f"experiment-{place}",
             description=shape,
-            rows=tuple(_view_series_row(judged) for judged in members),
+            rows=tuple(_view_series_row(judged) for judged in sorted(members, key=_reading_order)),
         )
         for place, ((name, shape), members) in enumerate(sorted(groups.items()), start=1)
     )
+
+
+def _reading_order(judged: JudgedSeries) -> tuple[object, ...]:
+    key, metrics = judged.series.key, tuple(METRICS)
+    known = metrics.index(key.metric) if key.metric in metrics else len(metrics)
+    return key.phase, key.operation, known, key.metric, key.statistic
 
 
 def _view_series_row(judged: JudgedSeries) -> SeriesRow:

@@ -19,6 +19,7 @@ from reports.view.wording import (
     count,
     definition_words,
     direction_words,
+    heading,
     metric_words,
     moment,
     number,
@@ -100,7 +101,6 @@ class SeriesView:
     description: str
     verdict: Badge
     reason: str
-    evidence: str
     fields: tuple[Field, ...]
     points: tuple[PointRow, ...]
     changes: tuple[ChangeRow, ...]
@@ -121,7 +121,7 @@ def view_series(
     return SeriesView(
         page=links.series_page(key),
         data=links.series_data(key),
-        title=series_words(key),
+        title=heading(series_words(key)),
         experiment=latest.experiment if latest else f"{key.system} {key.workload}",
         metric=metric_words(key.metric, key.statistic),
         unit=unit_words(key.metric),
@@ -129,7 +129,6 @@ def view_series(
         description=definition_words(key.metric),
         verdict=OUTCOME_BADGES[judged.verdict.outcome],
         reason=sentence(judged.verdict.reason),
-        evidence=_view_evidence(judged),
         fields=_view_key(key),
         points=rows,
         changes=tuple(_view_change(change) for change in judged.change_points),
@@ -191,15 +190,6 @@ def view_change_briefly(change: ChangePoint) -> str:
     metric = change.series.key.metric
     values = f"{number(change.before)} → {quantity(change.after, metric)}"
     return f"{values} ({percent(change.relative_change)}), {_name_gap(change)}"
-
-
-def _view_evidence(judged: JudgedSeries) -> str:
-    verdict = judged.verdict
-    parts = (
-        f"change {percent(verdict.relative_change)}" if verdict.relative_change is not None else "",
-        probability(verdict.p_value) if verdict.p_value is not None else "",
-    )
-    return ", ".join(part for part in parts if part)
 
 
 def _view_key(key: SeriesKey) -> tuple[Field, ...]:

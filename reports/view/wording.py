@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from analysis import words
 from analysis.detection import State
 from analysis.verdict import Outcome
 from perf.model import METRICS, Better, Named, SeriesKey, TrialStatus
 
 NOTHING = "–"
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _MANY_DIGITS_FROM = 1000
 _SIGNIFICANT_DIGITS = 3
-_SMALLEST_P_VALUE = 0.001
 _SMALLEST_PERCENT = 0.05
 
 
@@ -81,7 +82,7 @@ def number(value: float) -> str:
 
 def quantity(value: float, metric: str) -> str:
     """Write a value with its metric's unit."""
-    return f"{number(value)} {unit_words(metric)}".rstrip()
+    return f"{number(value)}{_NO_BREAK}{unit_words(metric)}".rstrip()
 
 
 def percent(share: float) -> str:
@@ -90,15 +91,13 @@ def percent(share: float) -> str:
         return "from zero"
     value = share * 100
     if abs(value) < _SMALLEST_PERCENT:
-        return "±0.0 %"
-    return f"{'+' if value > 0 else '−'}{abs(value):,.1f} %"
+        return f"±0.0{_NO_BREAK}%"
+    return f"{'+' if value > 0 else '−'}{abs(value):,.1f}{_NO_BREAK}%"
 
 
 def probability(p_value: float) -> str:
-    """Write a p-value; tiny ones as a bound."""
-    if p_value < _SMALLEST_P_VALUE:
-        return f"p < {_SMALLEST_P_VALUE}"
-    return f"p = {p_value:.3f}"
+    """Write a p-value as the reasons of verdicts do."""
+    return words.p_value(p_value)
 
 
 def spread(values: Sequence[float]) -> str:
@@ -157,8 +156,8 @@ def phase_words(phase: str) -> str:
 
 def metric_words(metric: str, statistic: str) -> str:
     """Name a metric with its statistic: p99 response time, throughput."""
-    words = _METRIC_WORDS.get(metric, metric)
-    return f"{statistic} {words}" if statistic.startswith("p") or statistic == "max" else words
+    name = _METRIC_WORDS.get(metric, metric)
+    return f"{statistic} {name}" if statistic.startswith("p") or statistic == "max" else name
 
 
 def unit_words(metric: str) -> str:
@@ -183,11 +182,16 @@ def night_words(night: str) -> str:
     return f"night {night}" if night else "no night (measured on request)"
 
 
+def heading(text: str) -> str:
+    """Begin with a capital, except for names such as p99."""
+    return text if text[1:2].isdigit() else text[:1].upper() + text[1:]
+
+
 def sentence(text: str) -> str:
     """Begin with a capital and end with a full stop."""
-    text = text.strip()
+    text = text.strip().replace(" %", f"{_NO_BREAK}%")
     end = "" if text.endswith((".", "!", "?")) else "."
-    return text[:1].upper() + text[1:] + end
+    return heading(text) + end
 
 
 def series_words(key: SeriesKey) -> str:

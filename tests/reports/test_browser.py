@@ -1,0 +1,146 @@
+"""The site in a real browser, opened from a file: charts draw, nothing complains or leaves the disk."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Request, sync_playwright
+
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+POINTS = 24
+CHART = "series/cassandra-local-three-sensor-write-saturation-write-throughput-mean-*.html"
+
+
+@dataclass
+class Watched:
+    """A page with everything it complained about or asked for from elsewhere."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+
+    def open(self, path: Path) -> None:
+        self.page.goto(path.as_uri())
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start Chromium; skip where there is none, unless everything real is required."""
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    if found is None:
+        reason = "no chromium or google-chrome on PATH: pages were not looked at in a browser"
+        if os.environ.get("KNICKPOINT_REQUIRE_REAL") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found, args=list(ARGUMENTS))
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(params=["light", "dark"])
+def watched(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Watched]:
+    """Give a narrow page in each colour scheme."""
+    context = browser.new_context(color_scheme=request.param, viewport={"width": 360, "height": 800})
+    watched = Watched(context.new_page())
+
+    def note_request(sent: Request) -> None:
+        if not sent.url.startswith(("file://", "data:")):
+            watched.complaints.append(f"asked for {sent.url}")
+
+    watched.page.on("request", note_request)
+    watched.page.on("console", lambda message: watched.complaints.append(message.text))
+    watched.page.on("pageerror", lambda error: watched.complaints.append(str(error)))
+    yield watched
+    context.close()
+
+
+def colour_of(page: Page, selector: str, name: str) -> str:
+    read = "([s, n]) => getComputedStyle(document.querySelector(s))[n]"
+    return str(page.evaluate(read, [selector, name]))
+
+
+def test_the_chart_draws_each_point_in_the_colours_of_the_scheme(
+    watched: Watched, demo_site: Path
+) -> None:
+    (path,) = demo_site.glob(CHART)
+    watched.open(path)
+    points = watched.page.locator("#chart svg .mark-symbol path")
+    points.nth(POINTS - 1).wait_for(timeout=20_000)
+    assert points.count() == POINTS
+    dark = watched.page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    assert points.first.get_attribute("fill") == ("#8abcff" if dark else "#0b57a4")
+    labels = watched.page.locator("#chart svg text").all_text_contents()
+    assert {"5.0.1", "5.0.2", "5.0.3"} <= set(labels)
+    assert any(label.startswith("Regressed −1") for label in labels)
+    assert watched.complaints == []
+
+
+def test_a_change_of_scheme_redraws_the_chart(watched: Watched, demo_site: Path) -> None:
+    (path,) = demo_site.glob(CHART)
+    watched.open(path)
+    watched.page.locator("#chart svg .mark-symbol path").first.wait_for(timeout=20_000)
+    for scheme, colour in (("light", "#0b57a4"), ("dark", "#8abcff"), ("light", "#0b57a4")):
+        watched.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        drawn = watched.page.locator(f'#chart svg .mark-symbol path[fill="{colour}"]')
+        drawn.nth(POINTS - 1).wait_for(timeout=20_000)
+        assert watched.page.locator("#chart svg.marks").count() == 1
+    assert watched.complaints == []
+
+
+def test_a_click_on_a_point_opens_its_trial(watched: Watched, demo_site: Path) -> None:
+    (path,) = demo_site.glob(CHART)
+    watched.open(path)
+    point = watched.page.locator("#chart svg .mark-symbol path").nth(2)
+    point.wait_for(timeout=20_000)
+    point.hover()
+    watched.page.locator("#vg-tooltip-element.visible", has_text="2026-03-03-1").wait_for()
+    point.click()
+    watched.page.wait_for_url("**/trials/2026-03-03-1.01.cassandra-sensor-write.5.0.1.html")
+    assert watched.complaints == []
+
+
+def test_no_page_scrolls_sideways_or_complains(watched: Watched, demo_site: Path) -> None:
+    pages = [demo_site / "index.html", next(demo_site.glob(CHART))]
+    pages += sorted((demo_site / "trials").glob("2026-03-08*"))
+    for path in pages:
+        watched.open(path)
+        assert watched.page.evaluate("document.documentElement.scrollWidth") <= 360, path
+    assert watched.complaints == []
+
+
+def test_the_front_page_notices_its_own_age(watched: Watched, demo_site: Path) -> None:
+    watched.page.clock.set_fixed_time("2026-03-08T07:00:00Z")
+    watched.open(demo_site / "index.html")
+    age = watched.page.locator("#age")
+    assert age.is_hidden()
+    watched.page.clock.set_fixed_time("2026-03-18T07:00:00Z")
+    watched.page.reload()
+    assert age.is_visible()
+    assert "10 days old" in age.inner_text()
+    assert watched.complaints == []
+
+
+def test_text_has_enough_contrast_in_both_schemes(watched: Watched, demo_site: Path) -> None:
+    watched.open(demo_site / "index.html")
+    paper = _luminance(colour_of(watched.page, "body", "backgroundColor"))
+    for selector in ("body", ".note", "a[href]", ".badge.bad", ".badge.unsure", ".alarm"):
+        text = _luminance(colour_of(watched.page, selector, "color"))
+        brighter, darker = max(paper, text), min(paper, text)
+        assert (brighter + 0.05) / (darker + 0.05) >= 4.5, selector
+
+
+def _luminance(rgb: str) -> float:
+    channels = [int(part) / 255 for part in rgb.removeprefix("rgb(").removesuffix(")").split(",")]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

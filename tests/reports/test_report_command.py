@@ -1,0 +1,75 @@
+"""The whole way: bundles into a history, the history judged, the site written."""
+
+import html
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from perf.errors import UsageError
+from perf.history import bundle
+from perf.history.store import append_all
+from perf.places import Places
+from reports.commands import report, write_report
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+NOW = datetime(2026, 3, 8, 6, 30, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def places(demo: Any, tmp_path_factory: pytest.TempPathFactory) -> Places:  # noqa: ANN401  conftest is no module
+    """Give a data directory with half of the made-up history in it."""
+    places = Places(tmp_path_factory.mktemp("kept") / "var")
+    trials = [trial for trial in demo.trials if trial.experiment == "cassandra-sensor-write"]
+    for trial in trials:
+        staged = bundle.stage(places, trial.id)
+        (staged / "logs" / "node #1.log").write_text("one line\n")
+        bundle.seal(staged, trial, ())
+    assert append_all(places, lambda _: None).new == len(trials)
+    return places
+
+
+def snapshot(directory: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(directory)): p.read_bytes() for p in directory.rglob("*") if p.is_file()}
+
+
+def test_a_history_becomes_a_site_again_and_again(places: Places) -> None:
+    index = write_report(places, CONFIGS, NOW)
+    assert index == (places.site / "index.html").resolve()
+    assert "Regressed" in index.read_text()
+    first = snapshot(places.site)
+    write_report(places, CONFIGS, NOW)
+    assert snapshot(places.site) == first
+
+
+def test_a_trial_page_leads_to_its_bundle_and_says_how_to_repeat_it(
+    places: Places, tmp_path: Path
+) -> None:
+    write_report(places, CONFIGS, NOW, output=tmp_path / "elsewhere")
+    page = tmp_path / "elsewhere" / "trials" / "2026-03-08-1.01.cassandra-sensor-write.5.0.1.html"
+    text = page.read_text()
+    for name in ("trial.json", "manifest.json", "intervals.hlog", "logs/node%20%231.log"):
+        (href,) = {part.partition('"')[0] for part in text.split('href="') if f"/{name}" in part}
+        target = page.parent / href.replace("%20", " ").replace("%23", "#")
+        assert target.is_file(), href
+    assert "--experiment cassandra-sensor-write --release 5.0.1" in html.unescape(text)
+
+
+def test_an_empty_data_directory_gets_a_page_that_says_how_to_begin(tmp_path: Path) -> None:
+    done = CliRunner().invoke(report, ["--data", str(tmp_path), "--configs", str(CONFIGS)])
+    assert done.exit_code == 0, done.output
+    assert "There is no history" in done.stderr
+    index = Path(done.stdout.strip())
+    assert index == tmp_path.resolve() / "site" / "index.html"
+    assert "knickpoint nightly" in index.read_text()
+
+
+def test_a_directory_of_somebody_else_is_refused_before_any_work(
+    places: Places, tmp_path: Path
+) -> None:
+    (tmp_path / "precious.txt").touch()
+    with pytest.raises(UsageError, match="give --output an empty or a new directory"):
+        write_report(places, CONFIGS, NOW, output=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
