@@ -1,0 +1,91 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hdrh.histogram import HdrHistogram
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perf.load.histogram import (
+    HIGHEST_US,
+    encode,
+    make_histogram,
+    merge,
+    merge_equal_intervals,
+    record,
+    summarize_times,
+)
+from perf.model import Interval
+
+TIMES = st.lists(
+    st.one_of(st.integers(0, 5000), st.integers(0, HIGHEST_US), st.integers(-1000, 2**50)),
+    max_size=60,
+)
+
+
+def one_by_one(times_us: list[int]) -> HdrHistogram:
+    histogram = make_histogram()
+    for time_us in times_us:
+        assert histogram.record_value(min(max(time_us, 0), HIGHEST_US))
+    return histogram
+
+
+@settings(deadline=None)
+@given(TIMES)
+def test_record_equals_record_value(times_us: list[int]) -> None:
+    histogram, clamped = record(np.array(times_us, dtype=np.int64))
+    expected = one_by_one(times_us)
+    assert encode(histogram) == encode(expected)
+    assert histogram.get_total_count() == expected.get_total_count()
+    assert histogram.get_min_value() == expected.get_min_value()
+    assert clamped == sum(not 0 <= time_us <= HIGHEST_US for time_us in times_us)
+
+
+@pytest.mark.parametrize("power", range(10, 32))
+def test_record_equals_record_value_beside_each_bucket_edge(power: int) -> None:
+    times_us = [min(2**power + step, HIGHEST_US) for step in (-2, -1, 0, 1, 2)]
+    assert encode(record(np.array(times_us))[0]) == encode(one_by_one(times_us))
+
+
+@settings(deadline=None)
+@given(st.lists(TIMES, min_size=1, max_size=5))
+def test_merging_equals_one_big_histogram(parts: list[list[int]]) -> None:
+    intervals = tuple(
+        Interval(
+            phase="steady",
+            operation="write",
+            kind="response_time",
+            iteration=1,
+            start_s=1000.0,
+            length_s=1.0,
+            max_us=0,
+            encoded=encode(record(np.array(part, dtype=np.int64))[0]),
+        )
+        for part in parts
+    )
+    whole = record(np.array([time_us for part in parts for time_us in part], dtype=np.int64))[0]
+    assert encode(merge(intervals)) == encode(whole)
+    (merged,) = merge_equal_intervals(intervals)
+    assert encode(merge((merged,))) == encode(whole)
+    assert merge(intervals).get_total_count() == sum(map(len, parts))
+
+
+def test_only_equal_intervals_merge(make_interval: Callable[..., Interval]) -> None:
+    first = make_interval([100, 200], start_s=10.0)
+    again = make_interval([300], start_s=10.0)
+    later = make_interval([400], start_s=11.0)
+    other = make_interval([500], start_s=10.0, kind="service_time")
+    merged = merge_equal_intervals([later, other, first, again])
+    assert [(one.start_s, one.kind) for one in merged] == [
+        (10.0, "response_time"),
+        (10.0, "service_time"),
+        (11.0, "response_time"),
+    ]
+    assert merge(merged[:1]).get_total_count() == 3
+    assert merged[0].max_us == 300
+
+
+def test_statistics_are_in_milliseconds() -> None:
+    found = summarize_times(record(np.arange(1000, 101_000, 1000))[0])  # 1 to 100 ms
+    assert (found.p50, found.p99, found.p99_9) == pytest.approx((50.0, 99.0, 100.0), rel=1e-3)
+    assert (found.p95, found.max, found.mean) == pytest.approx((95.0, 100.0, 50.5), rel=1e-3)
