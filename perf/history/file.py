@@ -3,10 +3,9 @@
 DuckDB's exceptions end here: `explained` turns them into a HistoryError that says what to do.
 """
 
-import os
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from importlib.resources import files
 from pathlib import Path, PurePath
 
@@ -44,31 +43,20 @@ def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
 
 
 def create(path: Path) -> None:
-    """Make an empty history; it appears whole, in one step, and never replaces another's.
+    """Make an empty history, in one step, unless there is one.
 
     Raises:
         HistoryError: the file cannot be written.
 
     """
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _remove(fresh)
-        with duckdb.connect(fresh) as connection:
-            connection.execute(schema())
-            connection.execute("INSERT INTO meta VALUES (?)", [SCHEMA_VERSION])
-        sync(fresh)
-        # The write-ahead log of a file that is gone would be replayed into this one.
-        _log_of(path).unlink(missing_ok=True)
-        with suppress(FileExistsError):
-            path.hardlink_to(fresh)
-        fresh.unlink()
-        sync(path.parent)
+    with _locked(path, wait_s=10.0), explained(path):
+        if not path.exists():
+            _put(_make(path), path)
 
 
 @contextmanager
 def replacement(path: Path) -> Iterator[Path]:
-    """Give a place for a new history file, which replaces the old one in one step at the end.
+    """Give an empty history beside the old one, which it replaces in one step at the end.
 
     After an exception the old one stays. Until the end no other process may write to the old one,
     so nothing that it appends is lost by the replacement; the old one may be corrupt or absent.
@@ -77,18 +65,13 @@ def replacement(path: Path) -> Iterator[Path]:
         HistoryError: another process uses the history, or the new file cannot be written.
 
     """
-    fresh = path.with_name(f"{path.name}.rebuilding")
-    with _rebuilding(path), _held_against_writers(path):
+    with _locked(path, wait_s=0.0), _held_against_writers(path):
         with explained(path):
-            _remove(fresh)
+            fresh = _make(path)
         try:
             yield fresh
             with explained(path):
-                sync(fresh)
-                # The old file's write-ahead log goes first: it must never be replayed into the new.
-                _log_of(path).unlink(missing_ok=True)
-                fresh.replace(path)
-                sync(path.parent)
+                _put(fresh, path)
         finally:
             _remove(fresh)
 
@@ -157,13 +140,32 @@ def _in_use(path: Path, error: duckdb.Error) -> HistoryError | None:
     )
 
 
+def _make(path: Path) -> Path:
+    """Make an empty history beside its final place, instead of what a killed process left there."""
+    fresh = path.with_name(f"{path.name}.new")
+    _remove(fresh)
+    with duckdb.connect(fresh) as connection:
+        connection.execute(schema())
+        connection.execute("INSERT INTO meta VALUES (?)", [SCHEMA_VERSION])
+    return fresh
+
+
+def _put(fresh: Path, path: Path) -> None:
+    """Put a whole, closed file in the history's place in one step."""
+    sync(fresh)
+    # The old file's write-ahead log goes first: it must never be replayed into the new one.
+    _log_of(path).unlink(missing_ok=True)
+    fresh.replace(path)
+    sync(path.parent)
+
+
 @contextmanager
-def _rebuilding(path: Path) -> Iterator[None]:
-    """Let one process at a time rebuild a history."""
+def _locked(path: Path, *, wait_s: float) -> Iterator[None]:
+    """Let one process at a time make or rebuild a history."""
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            lock = FileLock(path.with_name(f"{path.name}.lock")).acquire(timeout=0)
+            lock = FileLock(path.with_name(f"{path.name}.lock")).acquire(timeout=wait_s)
         except Timeout as error:
             raise HistoryError(f"another process rebuilds {path}: wait until it has ended") from error
     with lock:

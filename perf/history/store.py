@@ -5,10 +5,12 @@ each query alike. What concerns the file as a file (create, lock, check, replace
 """
 
 import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -107,7 +109,7 @@ class History:
                 with self._transaction():
                     for table, rows in rows_of_trial(trial, intervals, sha256):
                         self._insert(table, rows)
-            except (duckdb.DataError, OverflowError) as error:
+            except (duckdb.InvalidInputException, duckdb.DataError) as error:
                 raise BundleError(
                     f"{place} has a value that the history cannot hold: {error}"
                 ) from error
@@ -241,20 +243,21 @@ class History:
             return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
 
     def _insert(self, table: str, rows: Sequence[Row]) -> None:
-        """Insert all rows of a table by one statement: twice as fast as one each."""
-        if not rows:
-            return
-        columns = ", ".join(rows[0])
-        types = dict(
+        """Insert all rows of a table at once, as JSON: the fastest way in without further packages."""
+        if rows:
             self._connection.execute(
-                "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ?", [table]
-            ).fetchall()
-        )
-        values = ", ".join(f"unnest(?::{types[column]}[])" for column in rows[0])
-        self._connection.execute(
-            f"INSERT INTO {table} ({columns}) SELECT {values}",
-            [[row[column] for row in rows] for column in rows[0]],
-        )
+                f"INSERT INTO {table} BY NAME SELECT unnest(from_json_strict(?, ?), max_depth := 2)",
+                [json.dumps(rows, default=str), self._structures[table]],
+            )
+
+    @cached_property
+    def _structures(self) -> dict[str, str]:
+        """Give the form of each table's rows as DuckDB's JSON reader wants it."""
+        rows = self._rows("SELECT table_name, column_name, data_type FROM duckdb_columns()")
+        tables: dict[str, dict[str, str]] = defaultdict(dict)
+        for row in rows:
+            tables[row["table_name"]][row["column_name"]] = row["data_type"]
+        return {table: json.dumps([columns]) for table, columns in tables.items()}
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from perf.history import bundle
+from perf.history.store import open_history
 from perf.model import Interval, Trial, TrialId
 from perf.places import Places
 
@@ -48,3 +49,12 @@ def bundles(make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]) 
         )
         for ordinal, version in enumerate(VERSIONS, start=3)
     )
+
+
+@pytest.fixture
+def filled(places: Places, bundles: tuple[Path, ...]) -> Places:
+    """Give a data directory whose history holds the three trials."""
+    with open_history(places.history) as history:
+        for place in bundles:
+            history.append(place)
+    return places

@@ -94,7 +94,7 @@ TRIALS = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(trial=TRIALS)
 def test_a_trial_comes_back_equal_from_its_bundle_and_from_the_history(trial: Trial) -> None:
     with TemporaryDirectory() as directory:

@@ -1,0 +1,127 @@
+"""`knickpoint history`: what a person types and reads."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from perf.errors import BundleError, HistoryError, UsageError
+from perf.history import bundle
+from perf.history.commands import history
+from perf.history.store import append_all
+from perf.model import Reason, Trial, TrialStatus
+from perf.places import Places
+
+
+def run(places: Places, *arguments: str) -> str:
+    """Run a subcommand; raise what it raises, return what it prints."""
+    return invoke(places, *arguments).stdout
+
+
+def invoke(places: Places, *arguments: str) -> Result:
+    return CliRunner().invoke(
+        history, [*arguments, "--data", str(places.data)], catch_exceptions=False, standalone_mode=False
+    )
+
+
+def silent(_text: str) -> None:
+    """Swallow progress."""
+
+
+def test_show_lists_trials_with_reasons(
+    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    reasons = (
+        Reason(kind="errors", text="2 % of\nwrites failed\x1b[2J"),
+        Reason(kind="b", text="more"),
+    )
+    make_bundle(make_trial(status=TrialStatus.INVALID, reasons=reasons))
+    append_all(places, silent)
+    head, line, foot = run(places, "show").splitlines()
+    assert head.split() == ["night", "release", "experiment", "status", "reason", "trial"]
+    assert line == (
+        "2026-03-01  cassandra 5.0.4  sensor-write  invalid  2 % of writes failed [2J; more  "
+        "2026-03-01-sensor-write-cassandra-5.0.4"
+    )
+    assert foot == "(1 row)"
+
+
+def test_percentile_of_a_release(filled: Places) -> None:
+    by_release = run(filled, "percentile", "--release", "5.0.4", "--experiment", "sensor-write")
+    head, *lines = by_release.splitlines()
+    assert head == "response_time of write in saturation, all iterations, 1 trial"
+    assert [line.split()[0] for line in lines] == ["p50", "p99", "p99.9"]
+    assert by_release == run(filled, "percentile", "--trial", "trial-4")
+    narrow = ("--metric", "service_time", "--iteration", "1", "--percentile", "99.99")
+    text = run(filled, "percentile", "--trial", "trial-4", "--phase", "saturation", *narrow)
+    assert text.startswith("service_time of write in saturation, iteration 1, 1 trial\np99.99")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name trials either by"),
+        (("--trial", "trial-4", "--release", "5.0.4"), "name trials either by"),
+        (("--trial", "absent"), "no such trial in the history: absent"),
+        (("--release", "9.9"), "no completed trial has release 9.9"),
+        (("--experiment", "sensor-write"), r"differ in version \(5.0.3, 5.0.4, 5.0.5\)"),
+        (("--trial", "trial-4", "--phase", "steady"), "have: --phase saturation --operation write"),
+    ],
+)
+def test_percentile_refuses_what_has_no_answer(
+    filled: Places, arguments: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        run(filled, "percentile", *arguments)
+
+
+def test_sql_as_table_and_as_csv(filled: Places) -> None:
+    query = "SELECT version, ordinal, NULL AS nothing, 'a,b' AS text FROM trials ORDER BY ordinal DESC"
+    assert run(filled, "sql", query).splitlines()[:2] == [
+        "version  ordinal  nothing  text",
+        "5.0.5    5                 a,b",
+    ]
+    assert list(csv.reader(run(filled, "sql", query, "--csv").splitlines()))[1] == [
+        "5.0.5",
+        "5",
+        "",
+        "a,b",
+    ]
+    assert run(filled, "sql", "SELECT 1 AS one WHERE false") == "one\n(0 rows)\n"
+    with pytest.raises(UsageError, match="the query failed"):
+        run(filled, "sql", "DROP TABLE trials")
+
+
+def test_schema_explains_each_table() -> None:
+    text = CliRunner().invoke(history, ["schema"], catch_exceptions=False).stdout
+    assert "trials: One row per trial" in text
+    assert "SHA-256 of the bundle's manifest" in text
+
+
+def test_rebuild_reports_what_it_left_out(places: Places, bundles: tuple[Path, ...]) -> None:
+    (bundles[1] / bundle.TRIAL).unlink()
+    with pytest.raises(BundleError, match="1 of 3 bundles were left out"):
+        run(places, "rebuild")
+    assert "(2 rows)" in run(places, "show")
+
+
+def test_rebuild_says_what_it_did(places: Places, bundles: tuple[Path, ...]) -> None:
+    result = invoke(places, "rebuild")
+    assert result.stdout == f"{places.history}: rebuilt from 3 trial bundles\n"
+    assert result.stderr.splitlines() == [f"appended {place.name}" for place in bundles]
+
+
+def test_nothing_to_read_or_to_rebuild_from(places: Places) -> None:
+    with pytest.raises(HistoryError, match="there is no history"):
+        run(places, "show")
+    with pytest.raises(UsageError, match="no trial bundles"):
+        run(places, "rebuild")
+
+
+def test_each_command_explains_itself() -> None:
+    for name in history.commands:
+        result = CliRunner().invoke(history, [name, "--help"])
+        assert result.exit_code == 0
+        assert len(result.stdout.splitlines()) > 5

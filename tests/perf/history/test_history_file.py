@@ -1,0 +1,225 @@
+"""The history as a file: locked, corrupt, foreign, newer, replaced. Never a DuckDB exception."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perf.errors import HistoryError
+from perf.history import file
+from perf.history.store import append_all, open_history, rebuild
+from perf.model import Trial
+from perf.places import Places
+
+ROOT = Path(__file__).parents[3]
+DIE = """
+import os, signal, sys
+from pathlib import Path
+from perf.history.store import open_history
+history = open_history(Path(sys.argv[1]))
+history.append(Path(sys.argv[2]))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+HOLD = """
+import sys, duckdb
+connection = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "read")
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+def silent(_text: str) -> None:
+    """Swallow progress."""
+
+
+@contextmanager
+def held(path: Path, how: str) -> Iterator[int]:
+    """Keep a file open in another process, to "read" or to "write"; give the process id."""
+    command = [sys.executable, "-c", HOLD, str(path), how]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"open\n"
+        yield process.pid
+        process.communicate()
+
+
+def test_a_history_that_is_written_elsewhere_is_refused_with_the_process(
+    places: Places, bundles: tuple[Path, ...]
+) -> None:
+    append_all(places, silent)
+    before = places.history.read_bytes()
+    with held(places.history, "write") as pid:
+        for attempt in (
+            lambda: open_history(places.history),
+            lambda: open_history(places.history, read_only=True),
+            lambda: append_all(places, silent),
+            lambda: rebuild(places.history, bundles, silent),
+        ):
+            with pytest.raises(HistoryError, match=rf"in use: process {pid} \(python.*Wait until"):
+                attempt()
+    assert places.history.read_bytes() == before
+
+
+def test_many_may_read_at_once_but_not_write(places: Places, bundles: tuple[Path, ...]) -> None:
+    append_all(places, silent)
+    with held(places.history, "read"):
+        with open_history(places.history, read_only=True) as history:
+            assert len(history.trials()) == len(bundles)
+        with pytest.raises(HistoryError, match="in use"):
+            open_history(places.history)
+
+
+def test_opening_in_two_ways_in_one_process_is_refused(places: Places) -> None:
+    with open_history(places.history), pytest.raises(HistoryError, match="this process"):
+        open_history(places.history, read_only=True)
+
+
+def test_reading_an_absent_history_says_how_to_make_one(places: Places) -> None:
+    with pytest.raises(HistoryError, match="knickpoint append"):
+        open_history(places.history, read_only=True)
+    assert not places.data.exists()
+
+
+def make_empty(path: Path) -> None:
+    """Leave nothing in the file."""
+    path.write_bytes(b"")
+
+
+def make_text(path: Path) -> None:
+    """Replace the file by text."""
+    path.write_text("night,release\n" * 1000, encoding="utf-8")
+
+
+def make_short(path: Path) -> None:
+    """Cut the file in the middle."""
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def make_rotten(path: Path) -> None:
+    """Flip bits all over the file, behind its headers."""
+    content = bytearray(path.read_bytes())
+    for place in range(3 * 4096, len(content), 997):
+        content[place] ^= 0xFF
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("spoil", [make_empty, make_text, make_short, make_rotten])
+def test_a_corrupt_history_is_refused_and_the_bundles_mend_it(
+    places: Places, bundles: tuple[Path, ...], spoil: Callable[[Path], None]
+) -> None:
+    append_all(places, silent)
+    with open_history(places.history, read_only=True) as history:
+        digest = history.tables_digest()
+    spoil(places.history)
+    for read_only in (True, False):
+        # DuckDB reads what a query needs: a file cut behind its headers opens, then refuses to answer.
+        with (
+            pytest.raises(HistoryError, match="knickpoint history rebuild"),
+            open_history(places.history, read_only=read_only) as history,
+        ):
+            history.tables_digest()
+    assert rebuild(places.history, bundles, silent).new == len(bundles)
+    with open_history(places.history) as history:
+        assert history.tables_digest() == digest
+
+
+def test_a_directory_in_place_of_the_history_is_refused(places: Places) -> None:
+    places.history.mkdir(parents=True)
+    with pytest.raises(HistoryError, match=re.escape(str(places.history))):
+        open_history(places.history)
+    with pytest.raises(HistoryError, match=re.escape(str(places.history))):
+        rebuild(places.history, (), silent)
+
+
+def test_a_data_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for attempt in (
+        lambda: open_history(tmp_path / "file" / "history.duckdb"),
+        lambda: rebuild(tmp_path / "file" / "history.duckdb", (), silent),
+    ):
+        with pytest.raises(HistoryError, match="cannot be written"):
+            attempt()
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        "CREATE TABLE trials (id INTEGER)",
+        "CREATE TABLE meta (key VARCHAR)",
+        "CREATE TABLE meta (key VARCHAR); CREATE TABLE trials (id INTEGER)",
+    ],
+)
+def test_a_foreign_database_is_refused_and_left_alone(places: Places, foreign: str) -> None:
+    places.data.mkdir()
+    with duckdb.connect(places.history) as connection:
+        connection.execute(foreign)
+    with pytest.raises(HistoryError, match="knickpoint history rebuild"):
+        open_history(places.history)
+    with duckdb.connect(places.history) as connection:
+        assert len(connection.execute("SELECT * FROM duckdb_tables()").fetchall()) == foreign.count(
+            "TABLE"
+        )
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [(file.SCHEMA_VERSION + 1, "newer Knickpoint.*update"), (0, "knickpoint history rebuild")],
+)
+def test_another_schema_version_is_refused(places: Places, version: int, message: str) -> None:
+    file.create(places.history)
+    with duckdb.connect(places.history) as connection:
+        connection.execute("UPDATE meta SET schema_version = ?", [version])
+    with pytest.raises(HistoryError, match=message):
+        open_history(places.history)
+
+
+def test_a_rebuild_that_fails_leaves_the_old_history(places: Places, bundles: tuple[Path, ...]) -> None:
+    append_all(places, silent)
+    before = places.history.read_bytes()
+
+    def refuse(_text: str) -> None:
+        raise RuntimeError("the terminal is gone")
+
+    with pytest.raises(RuntimeError, match="the terminal is gone"):
+        rebuild(places.history, bundles, refuse)
+    assert places.history.read_bytes() == before
+    assert not list(places.data.glob("*.new*"))
+
+
+def test_two_rebuilds_at_once_are_refused(places: Places) -> None:
+    with (
+        file.replacement(places.history),
+        pytest.raises(HistoryError, match="another process rebuilds"),
+        file.replacement(places.history),
+    ):
+        pass
+
+
+def test_the_write_ahead_log_of_an_old_file_never_reaches_a_new_one(
+    places: Places,
+    bundles: tuple[Path, ...],
+    make_bundle: Callable[..., Path],
+    make_trial: Callable[..., Trial],
+) -> None:
+    append_all(places, silent)
+    extra = make_bundle(make_trial(id="extra"))
+    command = [sys.executable, "-c", DIE, str(places.history), str(extra)]
+    subprocess.run(command, cwd=ROOT, check=False)
+    log = places.history.with_name("history.duckdb.wal")
+    assert log.stat().st_size > 0
+    content = log.read_bytes()
+
+    rebuild(places.history, bundles, silent)
+    with open_history(places.history, read_only=True) as history:
+        assert [trial.id for trial in history.trials()] == [place.name for place in bundles]
+
+    places.history.unlink()
+    log.write_bytes(content)
+    with open_history(places.history) as history:
+        assert history.trials() == ()

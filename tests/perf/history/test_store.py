@@ -1,0 +1,368 @@
+"""What the history answers, and that it answers alike however it came about."""
+
+import csv
+import random
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perf.errors import BundleError, HistoryError, UsageError
+from perf.history import bundle
+from perf.history.store import History, append_all, open_history, rebuild
+from perf.model import (
+    Interval,
+    Named,
+    Observation,
+    Purpose,
+    Reason,
+    Release,
+    SeriesKey,
+    Trial,
+    TrialId,
+    TrialStatus,
+)
+from perf.places import Places
+
+
+def silent(_text: str) -> None:
+    """Swallow progress."""
+
+
+def ask(
+    history: History,
+    trials: Sequence[TrialId],
+    percentile: float = 99.0,
+    *,
+    phase: str = "saturation",
+    iteration: int | None = None,
+) -> float:
+    """Give a percentile of the response time of writes, in milliseconds."""
+    return history.percentile(
+        trials,
+        phase=phase,
+        operation="write",
+        kind="response_time",
+        percentile=percentile,
+        iteration=iteration,
+    )
+
+
+def test_appending_twice_keeps_one_trial(places: Places, make_bundle: Callable[..., Path]) -> None:
+    place = make_bundle()
+    with open_history(places.history) as history:
+        assert history.append(place)
+        once = history.tables_digest()
+        assert not history.append(place)
+        assert history.tables_digest() == once
+    with open_history(places.history, read_only=True) as history:
+        assert history.trials() == (bundle.read(place)[0],)
+
+
+def test_another_content_under_a_known_id_is_refused(
+    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    place = make_bundle()
+    with open_history(places.history) as history:
+        history.append(place)
+        before = history.tables_digest()
+        shutil.rmtree(place)
+        make_bundle(make_trial(seed=43))
+        with pytest.raises(BundleError, match="must not change"):
+            history.append(place)
+        assert history.tables_digest() == before
+
+
+def test_a_grown_and_a_rebuilt_history_are_equal_in_any_order(
+    places: Places, bundles: tuple[Path, ...], tmp_path: Path
+) -> None:
+    append_all(places, silent)
+    expected = export(places.history, tmp_path / "grown")
+    assert all(text.count(b"\n") > 1 for name, text in expected.items() if name != "reasons.csv")
+    with open_history(places.history, read_only=True) as history:
+        digest, observations = history.tables_digest(), history.observations()
+    for seed in range(3):
+        order = random.Random(seed).sample(bundles, len(bundles))  # noqa: S311  an order, not a secret
+        rebuild(places.history, order, silent)
+        assert export(places.history, tmp_path / f"rebuilt-{seed}") == expected
+        with open_history(places.history, read_only=True) as history:
+            assert history.tables_digest() == digest
+            assert history.observations() == observations
+
+
+def test_the_digest_sees_a_single_changed_value(filled: Places) -> None:
+    digests = set()
+    for statement in (
+        "SELECT 1",
+        "UPDATE samples SET value = value + 1e-9 WHERE trial_id = 'trial-3' AND position = 0",
+        "DELETE FROM facts WHERE trial_id = 'trial-3' AND moment = 'after'",
+    ):
+        with duckdb.connect(filled.history) as connection:
+            connection.execute(statement)
+        with open_history(filled.history, read_only=True) as history:
+            digests.add(history.tables_digest())
+    assert len(digests) == 3
+
+
+def test_append_all_reports_all_bad_bundles_and_keeps_the_good_ones(
+    places: Places, bundles: tuple[Path, ...]
+) -> None:
+    (bundles[0] / bundle.TRIAL).write_text("{", encoding="utf-8")
+    (places.trials / "foreign").mkdir()
+    told: list[str] = []
+    first = append_all(places, told.append)
+    assert (first.new, first.known, len(first.bad)) == (2, 0, 2)
+    assert told[:2] == ["appended trial-4", "appended trial-5"]
+    assert told[2].startswith("2 bundles are bad and NOT in the history:")
+    assert "trial-3" in told[2]
+    assert "foreign" in told[2]
+    again = append_all(places, silent)
+    assert (again.new, again.known, again.bad) == (0, 2, first.bad)
+
+
+def test_a_value_beyond_64_bits_is_refused_whole(
+    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    counter = replace(make_trial().counters[0], value=2**64)
+    place = make_bundle(make_trial(counters=(counter,)))
+    with open_history(places.history) as history:
+        with pytest.raises(BundleError, match="cannot hold"):
+            history.append(place)
+        assert history.trials() == ()
+
+
+def test_observations_hold_the_value_over_all_iterations_and_each_of_them(
+    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    trial = make_trial(status=TrialStatus.INVALID)
+    make_bundle(trial)
+    append_all(places, silent)
+    with open_history(places.history, read_only=True) as history:
+        observations = history.observations()
+    throughput = next(o for o in observations if o.key.metric == "throughput")
+    assert throughput == Observation(
+        key=SeriesKey(
+            system="cassandra",
+            line="5.0",
+            topology="local-three",
+            testbed_class="local",
+            config="default",
+            workload="sensor-write@0123456789ab",
+            engine="python",
+            phase="saturation",
+            operation="write",
+            metric="throughput",
+            statistic="mean",
+        ),
+        trial=trial.id,
+        release=trial.release,
+        started_at=trial.started_at,
+        status=TrialStatus.INVALID,
+        value=1000.0,
+        iterations=(990.0, 1010.0),
+    )
+    assert [(o.key.metric, o.key.statistic) for o in observations] == [
+        ("response_time", "p50"),
+        ("response_time", "p99"),
+        ("service_time", "p99"),
+        ("throughput", "mean"),
+    ]
+
+
+def test_observations_are_ordered_by_release_then_time_and_without_other_purposes(
+    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    trial = make_trial()
+    sample = trial.samples[0]
+    for name, version, ordinal, days, purpose in (
+        ("a", "5.0.10", 10, 0, Purpose.SCHEDULED),
+        ("b", "5.0.9", 9, 2, Purpose.SCHEDULED),
+        ("c", "5.0.9", 9, 1, Purpose.SCHEDULED),
+        ("d", "5.0.9", 9, 0, Purpose.CANDIDATE),
+    ):
+        release = Release(system="cassandra", version=version, line="5.0", ordinal=ordinal)
+        started_at = trial.started_at + timedelta(days=days)
+        changes = {"release": release, "started_at": started_at, "purpose": purpose}
+        make_bundle(make_trial(id=TrialId(name), samples=(sample,), **changes), ())
+    append_all(places, silent)
+    with open_history(places.history, read_only=True) as history:
+        assert [o.trial for o in history.observations()] == ["c", "b", "a"]
+        assert [o.trial for o in history.observations(Purpose.CANDIDATE)] == ["d"]
+
+
+def test_a_failed_trial_without_samples_is_kept_with_its_reason(
+    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    trial = make_trial(
+        status=TrialStatus.FAILED,
+        samples=(),
+        counters=(),
+        artifact=None,
+        reasons=(Reason(kind="start-failed", text="node-2 ended after 3 s"),),
+        log_tail="ERROR out of memory\n",
+    )
+    make_bundle(trial, ())
+    append_all(places, silent)
+    with open_history(places.history, read_only=True) as history:
+        assert history.observations() == ()
+        assert history.trials() == (trial,)
+
+
+@pytest.mark.parametrize("percentile", [0.1, 50.0, 99.0, 99.9, 99.99, 100.0])
+def test_any_percentile_comes_from_merged_histograms(
+    places: Places,
+    make_bundle: Callable[..., Path],
+    make_trial: Callable[..., Trial],
+    make_interval: Callable[..., Interval],
+    percentile: float,
+) -> None:
+    generator = random.Random(5)  # noqa: S311  test data
+    # Seconds of very different size and level: an average of their percentiles would be far off.
+    seconds = [
+        [int(generator.lognormvariate(6 + second, 1)) + 1 for _ in range(20 * 4**second)]
+        for second in range(5)
+    ]
+    trials = [make_trial(id=TrialId(name)) for name in ("a", "b")]
+    warm_up = make_interval([59_000_000], iteration=0)
+    other_kind = make_interval([58_000_000], kind="service_time")
+    for trial, mine in zip(trials, (seconds[::2], seconds[1::2]), strict=True):
+        intervals = [make_interval(values, start_s=float(i)) for i, values in enumerate(mine)]
+        make_bundle(trial, (warm_up, *intervals, other_kind))
+    append_all(places, silent)
+    values = sorted(value for second in seconds for value in second)
+    exact_ms = values[max(int(percentile / 100 * len(values) + 0.5), 1) - 1] / 1000
+    with open_history(places.history, read_only=True) as history:
+        got_ms = ask(history, [trial.id for trial in trials], percentile)
+    assert exact_ms <= got_ms <= exact_ms * 1.001 + 0.001
+
+
+def test_a_percentile_of_one_iteration(
+    places: Places, make_bundle: Callable[..., Path], make_interval: Callable[..., Interval]
+) -> None:
+    trial = make_bundle(
+        intervals=[make_interval([1000], iteration=1), make_interval([2000], iteration=2)]
+    ).name
+    append_all(places, silent)
+    with open_history(places.history, read_only=True) as history:
+        for iteration, expected_ms in ((1, 1.0), (2, 2.0), (None, 2.0)):
+            got_ms = ask(history, [TrialId(trial)], iteration=iteration)
+            assert got_ms == pytest.approx(expected_ms, rel=0.001)
+
+
+def test_histograms_of_different_range_and_precision_merge(
+    places: Places, make_bundle: Callable[..., Path], make_interval: Callable[..., Interval]
+) -> None:
+    from hdrh.histogram import HdrHistogram  # noqa: PLC0415  only this test makes one itself
+
+    wide = HdrHistogram(1, 3_600_000_000, 2)
+    wide.record_value(600_000_000)
+    intervals = [make_interval([1000]), make_interval([1], encoded=wide.encode().decode())]
+    trial = TrialId(make_bundle(intervals=intervals).name)
+    append_all(places, silent)
+    with open_history(places.history, read_only=True) as history:
+        low, high = (ask(history, [trial], p) for p in (50.0, 100.0))
+    assert low == pytest.approx(1.0, rel=0.01)
+    assert high == pytest.approx(600_000, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("phase", "iteration", "percentile", "message"),
+    [
+        ("steady", None, 99.0, r"no response_time histogram .* there is: saturation/write"),
+        ("saturation", 9, 99.0, "iteration 9"),
+        ("saturation", None, 0.0, "out of range"),
+        ("saturation", None, 100.1, "out of range"),
+        ("saturation", None, float("nan"), "out of range"),
+    ],
+)
+def test_a_percentile_that_cannot_be_given_is_refused(
+    filled: Places, phase: str, iteration: int | None, percentile: float, message: str
+) -> None:
+    with (
+        open_history(filled.history, read_only=True) as history,
+        pytest.raises(UsageError, match=message),
+    ):
+        ask(history, [TrialId("trial-3")], percentile, phase=phase, iteration=iteration)
+
+
+def test_a_percentile_of_no_known_trial_is_refused(filled: Places) -> None:
+    with open_history(filled.history, read_only=True) as history:
+        with pytest.raises(UsageError, match="no such trial in the history: absent"):
+            ask(history, [TrialId("trial-3"), TrialId("absent")])
+        with pytest.raises(UsageError, match="no trial: no response_time"):
+            ask(history, [])
+
+
+def test_trials_that_measured_different_things_are_not_merged(
+    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    workload = Named(name="sensor-write", sha256="ffffffffffff")
+    trials = [make_trial(id=TrialId("a")), make_trial(id=TrialId("b"), workload=workload)]
+    for trial in trials:
+        make_bundle(trial)
+    append_all(places, silent)
+    ids: Sequence[TrialId] = [trial.id for trial in trials]
+    with (
+        open_history(places.history, read_only=True) as history,
+        pytest.raises(UsageError, match=r"differ in workload_sha256 \(0123456789ab, ffffffffffff\)"),
+    ):
+        ask(history, ids)
+
+
+def test_a_damaged_histogram_is_told_as_such(places: Places, make_bundle: Callable[..., Path]) -> None:
+    trial = TrialId(make_bundle().name)
+    append_all(places, silent)
+    for encoded in ("", "nonsense", "HISTFAAAACF42pNpmSzMwMDAxAABzFCaEUoz2X+AsAB="):
+        with duckdb.connect(places.history) as connection:
+            connection.execute("UPDATE histograms SET encoded = ?", [encoded])
+        with (
+            open_history(places.history, read_only=True) as history,
+            pytest.raises(HistoryError, match="history rebuild"),
+        ):
+            ask(history, [trial])
+
+
+def test_each_table_and_column_has_a_comment(places: Places) -> None:
+    with open_history(places.history) as history:
+        silent_ones = history.query(
+            "SELECT table_name, '' FROM duckdb_tables() WHERE comment IS NULL UNION ALL "
+            "SELECT table_name, column_name FROM duckdb_columns() "
+            "WHERE comment IS NULL AND NOT internal"
+        )
+    assert silent_ones.rows == ()
+
+
+def test_a_query_can_neither_write_nor_touch_other_files(filled: Places, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a\n1\n", encoding="utf-8")
+    with open_history(filled.history, read_only=True) as history:
+        for sql in (
+            "DELETE FROM trials",
+            "CREATE TABLE x (y INTEGER)",
+            f"FROM read_csv('{secret}')",
+            f"COPY trials TO '{tmp_path}/out.csv'",
+            f"ATTACH '{tmp_path}/other.duckdb'",
+            "INSTALL httpfs",
+            "SET enable_external_access = true",
+            "SELEKT",
+        ):
+            with pytest.raises(UsageError, match="the query failed"):
+                history.query(sql)
+        assert history.query("SELECT count(*) AS trials FROM trials").rows == ((3,),)
+    assert not list(tmp_path.glob("o*"))
+
+
+def export(path: Path, directory: Path) -> dict[str, bytes]:
+    """Write each table in order as CSV, with DuckDB itself, and give the files' bytes."""
+    directory.mkdir()
+    with duckdb.connect(path, read_only=True) as connection:
+        for (table,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+            query = f'SELECT * FROM "{table}" ORDER BY ALL'  # noqa: S608  from the catalog
+            connection.execute(f"COPY ({query}) TO '{directory}/{table}.csv'")
+    files = {file.name: file.read_bytes() for file in directory.iterdir()}
+    assert len(list(csv.reader(files["trials.csv"].decode().splitlines()))) > 1
+    return files
