@@ -13,9 +13,11 @@ from reports.view.series import SeriesView
 Spec = Mapping[str, object]
 
 _HEIGHT = 320
+_DOT, _SMALL_DOT, _FEW_POINTS = 55, 30, 60
 _LABEL_LINE = 16
 _LABEL_LINES = 3
 _SPARK_WIDTH, _SPARK_HEIGHT, _SPARK_MARGIN = 96, 24, 3
+_SPARK_LEAST_SPAN = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +33,15 @@ class Sparkline:
 
 
 def draw_sparkline(values: Sequence[float], label: str) -> Sparkline:
-    """Fit values into a small box; a flat series is a line through its middle."""
-    low, high = min(values), max(values)
+    """Fit values into a small box that spans at least a tenth of them, so that noise stays small."""
+    middle = (min(values) + max(values)) / 2
+    half = max((max(values) - min(values)) / 2, _SPARK_LEAST_SPAN / 2 * abs(middle)) or 1.0
     wide, tall = _SPARK_WIDTH - 2 * _SPARK_MARGIN, _SPARK_HEIGHT - 2 * _SPARK_MARGIN
     step = wide / max(1, len(values) - 1)
     places = [
         (
             f"{_SPARK_MARGIN + (i * step if len(values) > 1 else wide / 2):.1f}",
-            f"{_SPARK_MARGIN + tall * (1 - ((v - low) / (high - low) if high > low else 0.5)):.1f}",
+            f"{_SPARK_MARGIN + tall * (1 - (v - middle) / half) / 2:.1f}",
         )
         for i, v in enumerate(values)
     ]
@@ -136,12 +139,17 @@ def _levels(view: SeriesView) -> Spec:
 def _changes(view: SeriesView) -> tuple[Spec, ...]:
     return tuple(
         {
-            "data": {"values": [{"at": change.index - 0.5, "label": label}]},
-            "mark": {**mark, "style": f"kp-{part}-{change.outcome.kind}", "clip": True},
+            "data": {"values": [{"at": change.index - 0.5, "label": change.label}]},
+            "mark": {
+                **mark,
+                "tooltip": tooltip,
+                "style": f"kp-{part}-{change.outcome.kind}",
+                "clip": True,
+            },
             "encoding": {"x": _x(view, "at"), **extra},
         }
         for place, change in enumerate(view.changes)
-        for label in [f"{change.outcome.word} {change.change}, {change.state.word.lower()}"]
+        for tooltip in [f"{change.outcome.word} {change.change}, {change.state.word.lower()}"]
         for part, mark, extra in (
             ("change", {"type": "rule", "strokeDash": [5, 4]}, {}),
             (
@@ -203,7 +211,13 @@ def _points(view: SeriesView, root: str) -> Spec:
                 "bind": "scales",
             }
         ],
-        "mark": {"type": "point", "style": "kp-point", "filled": True, "clip": True},
+        "mark": {
+            "type": "point",
+            "style": "kp-point",
+            "filled": True,
+            "size": _DOT if len(rows) <= _FEW_POINTS else _SMALL_DOT,
+            "clip": True,
+        },
         "encoding": {
             "x": _x(view, "index"),
             "y": _y(view, "value"),

@@ -11,7 +11,7 @@
       "kp-band": { color: colour("band"), opacity: 1 },
       "kp-level": { color: colour("quiet"), strokeWidth: 1.5 },
       "kp-spread": { color: colour("mark"), strokeWidth: 1.5, opacity: 0.5 },
-      "kp-point": { color: colour("mark"), opacity: 1, size: 55, cursor: "pointer" },
+      "kp-point": { color: colour("mark"), opacity: 1, cursor: "pointer" },
     };
     for (const kind of ["good", "bad", "calm", "unsure"]) {
       styles[`kp-change-${kind}`] = { color: colour(kind), strokeWidth: 1.5 };

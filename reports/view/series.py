@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-from analysis.detection import ChangePoint
+from analysis.detection import ChangePoint, State
 from analysis.judgement import JudgedSeries
+from analysis.verdict import Outcome
 from perf.model import SeriesKey, Trial, TrialId
 from reports.view import links
 from reports.view.wording import (
@@ -60,6 +61,7 @@ class ChangeRow:
     before: str
     after: str
     change: str
+    label: str
     p_value: str
     outcome: Badge
     state: Badge
@@ -168,6 +170,7 @@ def _view_change(change: ChangePoint) -> ChangeRow:
         before=quantity(change.before, metric),
         after=quantity(change.after, metric),
         change=percent(change.relative_change),
+        label=_label(change),
         p_value=probability(change.p_value),
         outcome=OUTCOME_BADGES[change.outcome],
         state=STATE_BADGES[change.state],
@@ -175,6 +178,12 @@ def _view_change(change: ChangePoint) -> ChangeRow:
         page_before=links.trial_page(before.trial),
         page_after=links.trial_page(after.trial),
     )
+
+
+def _label(change: ChangePoint) -> str:
+    """Say a change in the little room beside its line in the chart."""
+    doubt = " ?" if change.state is State.PROVISIONAL else ""
+    return f"{OUTCOME_BADGES[change.outcome].symbol} {percent(change.relative_change)}{doubt}"
 
 
 def _name_gap(change: ChangePoint) -> str:
@@ -210,7 +219,9 @@ def _view_key(key: SeriesKey) -> tuple[Field, ...]:
 
 def _find_segments(judged: JudgedSeries) -> tuple[Segment, ...]:
     points, metric = judged.series.points, judged.series.key.metric
-    if not points:
+    known = judged.verdict.outcome not in (Outcome.UNDECIDED, Outcome.INVALID)
+    if not points or not (judged.change_points or known):
+        # A mean over releases that nobody could judge would claim that they are alike.
         return ()
     edges = (0, *(change.index for change in judged.change_points), len(points))
     means = (

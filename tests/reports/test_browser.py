@@ -82,7 +82,7 @@ def test_the_chart_draws_each_point_in_the_colours_of_the_scheme(
     assert points.first.get_attribute("fill") == ("#8abcff" if dark else "#0b57a4")
     labels = watched.page.locator("#chart svg text").all_text_contents()
     assert {"5.0.1", "5.0.2", "5.0.3"} <= set(labels)
-    assert any(label.startswith("Regressed −1") for label in labels)
+    assert any(label.startswith("✕ −1") for label in labels)
     assert watched.complaints == []
 
 
@@ -107,6 +107,32 @@ def test_a_click_on_a_point_opens_its_trial(watched: Watched, demo_site: Path) -
     watched.page.locator("#vg-tooltip-element.visible", has_text="2026-03-03-1").wait_for()
     point.click()
     watched.page.wait_for_url("**/trials/2026-03-03-1.01.cassandra-sensor-write.5.0.1.html")
+    assert watched.complaints == []
+
+
+def test_ctrl_and_wheel_zoom_but_a_plain_wheel_scrolls_the_page(
+    watched: Watched, demo_site: Path
+) -> None:
+    (path,) = demo_site.glob(CHART)
+    watched.open(path)
+    page = watched.page
+    points = page.locator("#chart svg .mark-symbol path")
+    points.nth(POINTS - 1).wait_for(timeout=20_000)
+    before = points.first.get_attribute("transform")
+    page.locator("#chart").hover()
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -200)
+    page.keyboard.up("Control")
+    page.wait_for_function(
+        "t => document.querySelector('#chart svg .mark-symbol path').getAttribute('transform') !== t",
+        arg=before,
+        timeout=10_000,
+    )
+    assert page.evaluate("scrollY") == 0
+    zoomed = points.first.get_attribute("transform")
+    page.mouse.wheel(0, 200)
+    page.wait_for_function("() => scrollY > 0", timeout=10_000)
+    assert points.first.get_attribute("transform") == zoomed
     assert watched.complaints == []
 
 
