@@ -24,7 +24,7 @@ from reports.view.wording import (
 )
 
 _STATISTICS = ("mean", "p50", "p95", "p99", "p99.9", "max")
-_COUNTERS = ("attempted", "completed", "not_found", "wrong_data", "timeouts")
+_COUNTERS = ("attempted", "completed", "completed_in_window", "not_found", "wrong_data", "timeouts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class PhaseTable:
     """The values of one operation in one phase."""
 
     title: str
-    iterations: tuple[int, ...]
+    columns: tuple[str, ...]
     rows: tuple[ValueRow, ...]
 
 
@@ -195,7 +195,7 @@ def _tabulate_samples(phase: str, operation: str, samples: Sequence[Sample]) -> 
     )
     return PhaseTable(
         title=f"{operation} {phase_words(phase)}",
-        iterations=iterations,
+        columns=_name_columns(iterations),
         rows=tuple(
             ValueRow(
                 name=metric_words(metric, statistic),
@@ -220,17 +220,20 @@ def _view_counters(counters: Sequence[Counter]) -> tuple[PhaseTable, ...]:
 
 
 def _tabulate_counters(phase: str, operation: str, counters: Sequence[Counter]) -> PhaseTable:
-    iterations = tuple(sorted({c.iteration for c in counters}))
+    found = sorted({c.iteration for c in counters})
+    # Iteration 0 is a warm-up, or all of a phase without iterations: never part of a measured sum.
+    measured = [i for i in found if i > 0]
+    iterations = tuple(found) if measured else ()
     names = sorted({c.name for c in counters}, key=lambda name: (_rank(name, _COUNTERS), name))
     values = {(c.name, c.iteration): c.value for c in counters}
     return PhaseTable(
         title=f"{operation} {phase_words(phase)}",
-        iterations=iterations,
+        columns=_name_columns(iterations),
         rows=tuple(
             ValueRow(
                 name=name.replace("_", " "),
                 note="",
-                overall=f"{sum(values.get((name, i), 0) for i in iterations):,}",
+                overall=f"{sum(values.get((name, i), 0) for i in measured or found):,}",
                 iterations=tuple(
                     f"{values[name, i]:,}" if (name, i) in values else NOTHING for i in iterations
                 ),
@@ -238,6 +241,10 @@ def _tabulate_counters(phase: str, operation: str, counters: Sequence[Counter]) 
             for name in names
         ),
     )
+
+
+def _name_columns(iterations: Iterable[int]) -> tuple[str, ...]:
+    return tuple(f"Iteration {i}" if i else "Warm-up" for i in iterations)
 
 
 def _compare_facts(before: Iterable[Fact], after: Iterable[Fact]) -> tuple[FactRow, ...]:

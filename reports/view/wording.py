@@ -157,7 +157,7 @@ def phase_words(phase: str) -> str:
 def metric_words(metric: str, statistic: str) -> str:
     """Name a metric with its statistic: p99 response time, throughput."""
     name = _METRIC_WORDS.get(metric, metric)
-    return f"{statistic} {name}" if statistic.startswith("p") or statistic == "max" else name
+    return name if (metric, statistic) == ("throughput", "mean") else f"{statistic} {name}"
 
 
 def unit_words(metric: str) -> str:

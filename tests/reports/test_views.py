@@ -10,7 +10,7 @@ import pytest
 
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome, Verdict
-from perf.model import Fact, SeriesKey, Trial, TrialId, TrialStatus
+from perf.model import Counter, Fact, SeriesKey, Trial, TrialId, TrialStatus
 from reports.view.index import STALE_AFTER, IndexView, view_index
 from reports.view.links import series_page, trial_page
 from reports.view.series import view_series
@@ -163,6 +163,19 @@ def test_a_trial_page_orders_samples_and_counters_for_reading(make_trial: Callab
         ("completed", "4,990"),
         ("timeouts", "10"),
     ]
+
+
+def test_a_warm_up_is_shown_but_never_counted(make_trial: Callable[..., Trial]) -> None:
+    def count(phase: str, iteration: int, value: int) -> Counter:
+        return Counter(
+            phase=phase, operation="write", iteration=iteration, name="completed", value=value
+        )
+
+    counters = (count("preload", 0, 7), *(count("steady", i, 10**i) for i in (0, 1, 2)))
+    preload, steady = view_plainly(make_trial(counters=counters)).counters
+    assert (preload.columns, preload.rows[0].overall) == ((), "7")
+    assert steady.columns == ("Warm-up", "Iteration 1", "Iteration 2")
+    assert (steady.rows[0].overall, steady.rows[0].iterations) == ("110", ("1", "10", "100"))
 
 
 def test_page_names_are_safe_and_distinct(demo: Any) -> None:

@@ -93,6 +93,7 @@ def test_the_first_sentence_of_a_reason_stands_for_it(text: str, first: str) -> 
 def test_series_are_named_in_the_words_of_the_glossary() -> None:
     assert wording.metric_words("response_time", "p99.9") == "p99.9 response time"
     assert wording.metric_words("throughput", "mean") == "throughput"
+    assert wording.metric_words("service_time", "mean") == "mean service time"
     assert wording.phase_words("steady") == "at steady load"
     assert wording.phase_words("burst") == "in phase burst"
     assert wording.direction_words("service_time") == "lower is better"
