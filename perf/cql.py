@@ -15,7 +15,12 @@ from typing import Any
 from cassandra import ConsistencyLevel, DriverException, OperationTimedOut, Timeout, Unavailable
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable
 from cassandra.cluster import Cluster as Driver
-from cassandra.policies import FallthroughRetryPolicy, RoundRobinPolicy, TokenAwarePolicy
+from cassandra.policies import (
+    FallthroughRetryPolicy,
+    RoundRobinPolicy,
+    TokenAwarePolicy,
+    WhiteListRoundRobinPolicy,
+)
 from cassandra.query import tuple_factory
 
 from perf.design import Sensor
@@ -151,21 +156,18 @@ def connect(target: Target) -> Iterator[CqlSession]:
 
 def ask_each(nodes: Sequence[Node], port: int, query: str) -> tuple[tuple[Node, tuple[Any, ...]], ...]:
     """Ask every node about itself; raise NotReady if one does not answer."""
-    profile = ExecutionProfile(
-        load_balancing_policy=RoundRobinPolicy(),
-        consistency_level=ConsistencyLevel.ONE,
-        request_timeout=_CONNECT_TIMEOUT_S,
-        row_factory=tuple_factory,
-    )
     answers = []
-    node = nodes[0]
-    try:
-        with _open([peer.address for peer in nodes], port, profile) as session:
-            for node in nodes:
-                host = session.cluster.metadata.get_host(node.address, port)
-                if host is None:
-                    raise NotReady("ask", node.name, "the ring does not know this node yet")
-                answers.append((node, tuple(session.execute(query, host=host))))
-    except (DriverException, NoHostAvailable, OSError) as error:
-        raise NotReady("ask", node.name, f"{type(error).__name__}: {error}") from error
+    for node in nodes:
+        # One client per node: a client of all would be connected to some of them a little later.
+        profile = ExecutionProfile(
+            load_balancing_policy=WhiteListRoundRobinPolicy([node.address]),
+            consistency_level=ConsistencyLevel.ONE,
+            request_timeout=_CONNECT_TIMEOUT_S,
+            row_factory=tuple_factory,
+        )
+        try:
+            with _open([node.address], port, profile) as session:
+                answers.append((node, tuple(session.execute(query))))
+        except (DriverException, NoHostAvailable, OSError) as error:
+            raise NotReady("ask", node.name, f"{type(error).__name__}: {error}") from error
     return tuple(answers)

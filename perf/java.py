@@ -25,7 +25,7 @@ _WHEELS = {
 }
 # Prints "<path> <first line of java -version>" for each Java that this host names, best known first.
 _SEARCH = (
-    'for java in "$JAVA_HOME/bin/java" "$(command -v java)" /usr/lib/jvm/*/bin/java; do '
+    'for java in "${JAVA_HOME:+$JAVA_HOME/bin/java}" "$(command -v java)" /usr/lib/jvm/*/bin/java; do '
     '[ -x "$java" ] && echo "$java $("$java" -version 2>&1 | grep -m 1 version)"; done; true'
 )
 _FOUND = re.compile(r'^(\S+) .*version "((?:1\.)?(\d+)[^"]*)"')

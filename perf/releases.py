@@ -139,7 +139,7 @@ def _fetch_first(
 
 def _bring(origin: Origin, fresh: Path, label: str, tell: Callable[[str], None]) -> None:
     if origin.source is Source.MAVEN:
-        tell(f"{label}: resolving with Maven (about 70 MB the first time)")
+        tell(f"{label}: fetching its libraries with Maven (may take a minute)")
         maven.copy_libraries(origin.location.split(), fresh / "lib", tell=tell)
     elif origin.source is Source.PATH:
         _bring_path(Path(origin.location), fresh)

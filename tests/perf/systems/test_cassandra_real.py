@@ -1,0 +1,160 @@
+"""One real node of Cassandra through all verbs: what is written is read back, and nothing is left."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from cassandra import DriverException
+from cassandra.cluster import NoHostAvailable
+
+from perf.design import (
+    Host,
+    Needs,
+    Sensor,
+    SystemConfig,
+    Testbed,
+    TimeLimits,
+    Topology,
+    Validity,
+)
+from perf.errors import NotReady, StepFailed
+from perf.releases import fetch, find_release
+from perf.remote import LocalHost
+from perf.systems.cassandra import Cassandra
+from perf.systems.contract import Cluster, Node, SensorSession
+from perf.workloads.sensor import Reading
+
+pytestmark = pytest.mark.real
+
+SYSTEM = Cassandra()
+ADDRESS = "127.0.0.46"
+RECORDS = Sensor(kind="sensor", devices=10, payload_bytes=1000)
+START_MS = 1_700_000_000_123
+TESTBED = Testbed(
+    name="here",
+    description="one node on this host",
+    testbed_class="here",
+    transport="local",
+    hosts=(Host(name="node-1", address=ADDRESS, role="server"),),
+    client_cores=1,
+    needs=Needs(memory_mb=1500, disk_mb=1000),
+    limits=TimeLimits(),
+    validity=Validity(max_error_share=0.0, max_miss_share=0.0),
+    jvm_options=("-XX:TieredStopAtLevel=1",),
+)
+
+
+def poll(step: Callable[[], None], limit_s: float) -> None:
+    """Repeat a step until it is ready."""
+    end = time.monotonic() + limit_s
+    while True:
+        try:
+            return step()
+        except NotReady:
+            if time.monotonic() > end:
+                raise
+        time.sleep(0.1)
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((ADDRESS, port)) != 0
+
+
+def stop(node: Node, *, force: bool) -> None:
+    """Stop a node, and wait until it is gone and its ports are free."""
+    SYSTEM.stop(node, force=force)
+    end = time.monotonic() + 60
+    while SYSTEM.is_running(node) or not all(map(is_free, SYSTEM.ports())):
+        assert time.monotonic() < end, "still running after 60 s"
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Give one serving node."""
+    release = find_release(SYSTEM, "5.0.9")
+    node = Node(
+        name="node-1",
+        index=0,
+        address=ADDRESS,
+        remote=LocalHost(),
+        work_dir=str(tmp_path_factory.mktemp("run") / "node-1"),
+    )
+    ring = Cluster(
+        release=release,
+        artifact=fetch(SYSTEM, release, tell=print),
+        nodes=(node,),
+        topology=Topology(name="one", description="one node", servers=1, replication_factor=1),
+        testbed=TESTBED,
+        config=SystemConfig(system="cassandra", name="default", description="as shipped", heap_mb=512),
+    )
+    SYSTEM.wipe(node)
+    SYSTEM.install(node, ring)
+    SYSTEM.configure(node, ring)
+    SYSTEM.start(node, ring)
+    try:
+        poll(lambda: SYSTEM.check(ring), limit_s=180)
+        yield ring
+    finally:
+        stop(node, force=True)
+
+
+def reading(index: int) -> Reading:
+    x = float(index)
+    values = (x, x / 2, x / 3, x / 5, x / 7, x / 11, x / 13, -x)
+    device = f"device-{index % RECORDS.devices}"
+    return Reading(device, START_MS + index, values, bytes([index % 256]) * 900)
+
+
+def write_share(session: SensorSession, first: int) -> None:
+    for index in range(first, 500, 4):
+        session.write(reading(index))
+
+
+def test_reads_what_many_threads_wrote(cluster: Cluster) -> None:
+    target = SYSTEM.target(cluster, consistency="quorum", timeout_s=10.0)
+    with SYSTEM.connect(target) as session:
+        for _ in range(2):
+            session.create_schema(RECORDS)
+        assert session.count() == 0
+        shares = [threading.Thread(target=write_share, args=(session, first)) for first in range(4)]
+        for share in shares:
+            share.start()
+        for share in shares:
+            share.join()
+        assert session.count() == 500
+        for device in range(RECORDS.devices):
+            newest = [reading(index) for index in range(490 + device, 440 + device, -10)]
+            assert list(session.read_latest(f"device-{device}", 5)) == newest
+        assert list(session.read_latest("no-such-device", 5)) == []
+    poll(lambda: SYSTEM.settle(cluster), limit_s=60)
+
+
+def test_says_which_release_runs(cluster: Cluster) -> None:
+    assert SYSTEM.running_versions(cluster) == (("node-1", "5.0.9"),)
+
+
+def test_a_killed_node_is_told_comes_back_stops_cleanly_and_leaves_nothing(cluster: Cluster) -> None:
+    (node,) = cluster.nodes
+    target = SYSTEM.target(cluster, consistency="all", timeout_s=10.0)
+    with SYSTEM.connect(target) as session:
+        session.create_schema(RECORDS)
+        session.write(reading(3))
+        stop(node, force=True)
+        with pytest.raises((DriverException, NoHostAvailable)) as lost:
+            session.write(reading(13))
+        assert session.classify(lost.value) in {"timeouts", "error:no-host-available"}
+    with pytest.raises(StepFailed, match="the server process has ended") as caught:
+        SYSTEM.check(cluster)
+    assert not isinstance(caught.value, NotReady)
+    SYSTEM.start(node, cluster)
+    poll(lambda: SYSTEM.check(cluster), limit_s=180)
+    with SYSTEM.connect(target) as session:
+        assert reading(3) in session.read_latest("device-3", 500)
+    stop(node, force=False)
+    SYSTEM.wipe(node)
+    assert list(Path(node.work_dir).parent.iterdir()) == []

@@ -1,0 +1,88 @@
+"""The edge of the CQL driver: exact timestamps, and errors by kind."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+from cassandra import (
+    InvalidRequest,
+    OperationTimedOut,
+    ReadTimeout,
+    Unavailable,
+    WriteTimeout,
+    WriteType,
+)
+from cassandra.cluster import NoHostAvailable
+from cassandra.cqltypes import DateType
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perf.cql import CqlSession, to_ms
+from perf.systems.contract import Target
+from perf.workloads.sensor import Reading
+
+TARGET = Target(
+    system="cassandra",
+    addresses=("127.0.0.1",),
+    port=9042,
+    replication_factor=3,
+    consistency="quorum",
+    timeout_s=1.0,
+)
+PROTOCOL = 4
+
+
+class Recorder:
+    """Stands in for the driver's session: keeps what it is asked, answers with fixed rows."""
+
+    def __init__(self, rows: tuple[tuple[object, ...], ...] = ()) -> None:
+        self.rows = rows
+        self.asked: list[tuple[object, ...]] = []
+
+    def prepare(self, statement: str) -> str:
+        return f"prepared: {statement}"
+
+    def execute(self, *asked: object, **_: object) -> tuple[tuple[object, ...], ...]:
+        self.asked.append(asked)
+        return self.rows
+
+
+@given(st.integers(min_value=-(10**12), max_value=4 * 10**12))
+def test_a_timestamp_survives_the_driver_exactly(ts_ms: int) -> None:
+    assert to_ms(DateType.deserialize(DateType.serialize(ts_ms, PROTOCOL), PROTOCOL)) == ts_ms
+
+
+@pytest.mark.parametrize("off_us", [-1, 0, 1])
+def test_a_microsecond_off_is_rounded_to_the_millisecond(off_us: int) -> None:
+    timestamp = datetime(2026, 3, 1, 2, 0, 0, 123_000) + timedelta(microseconds=off_us)  # noqa: DTZ001  as the driver gives it
+    assert to_ms(timestamp) % 1000 == 123
+
+
+def test_a_row_becomes_the_reading_that_was_written() -> None:
+    reading = Reading("d7", 1_700_000_000_123, (0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5), b"\x00\xff")
+    timestamp = datetime(2023, 11, 14, 22, 13, 20, 123_000)  # noqa: DTZ001  as the driver gives it
+    driver = Recorder(((reading.device_id, timestamp, *reading.values, reading.metadata),))
+    session = CqlSession(driver, TARGET)
+    session.write(reading)
+    assert session.read_latest("d7", 10) == (reading,)
+    (insert, row), (select, question) = driver.asked
+    assert "INSERT INTO knickpoint.sensor_readings (device_id, ts, temperature" in str(insert)
+    assert row == ("d7", 1_700_000_000_123, *reading.values, b"\x00\xff")
+    assert "WHERE device_id = ? LIMIT ?" in str(select)
+    assert question == ("d7", 10)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (OperationTimedOut(), "timeouts"),
+        (ReadTimeout("late"), "timeouts"),
+        (WriteTimeout("late", write_type=WriteType.SIMPLE), "timeouts"),
+        (Unavailable("2 of 3"), "error:unavailable"),
+        (NoHostAvailable("none", {}), "error:no-host-available"),
+        (InvalidRequest("bad"), "error:InvalidRequest"),
+    ],
+)
+def test_errors_have_kinds(error: Exception, kind: str) -> None:
+    classify: Callable[[Exception], str] = CqlSession(Recorder(), TARGET).classify
+    assert classify(error) == kind
