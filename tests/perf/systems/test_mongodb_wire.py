@@ -15,7 +15,7 @@ from typing import Any
 
 import bson
 import pytest
-from pymongo.errors import AutoReconnect
+from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 
 from perf.design import Host, Needs, Sensor, SystemConfig, Testbed, TimeLimits, Topology, Validity
 from perf.errors import NotReady
@@ -73,7 +73,15 @@ class Script:
         command = next(iter(asked))
         if command.lower() in {"hello", "ismaster"}:
             limits = {"maxBsonObjectSize": 2**24, "maxMessageSizeBytes": 48 * 10**6}
-            return {"ok": 1, "maxWireVersion": 21, "maxWriteBatchSize": 10**5, **limits, **self.hello}
+            sessions = {"logicalSessionTimeoutMinutes": 30}
+            return {
+                "ok": 1,
+                "maxWireVersion": 21,
+                "maxWriteBatchSize": 10**5,
+                **limits,
+                **sessions,
+                **self.hello,
+            }
         self.asked.append(asked)
         return self.answers.get(command, {"ok": 1})
 
@@ -242,6 +250,14 @@ def test_bootstrap_waits_for_members_that_do_not_answer_yet(serve: Serve) -> Non
         members.system.bootstrap(members.cluster)
 
 
+def test_bootstrap_initiates_no_set_whose_state_is_unknown(serve: Serve) -> None:
+    refused: Document = {"ok": 0, "code": 13, "codeName": "Unauthorized", "errmsg": "not allowed"}
+    members = serve(*(Script(GHOST, {"replSetGetStatus": refused}) for _ in ADDRESSES))
+    with pytest.raises(NotReady, match="s1: not allowed"):
+        members.system.bootstrap(members.cluster)
+    assert not members.scripts[0].named("replSetInitiate")
+
+
 def test_one_node_is_not_bootstrapped(serve: Serve) -> None:
     members = serve(Script(STAND_ALONE))
     members.system.bootstrap(members.cluster)
@@ -337,6 +353,21 @@ def test_schema_is_a_time_series_collection_with_an_index_for_the_latest(serve: 
         "granularity": "seconds",
     }
     assert list(indexed["indexes"][0]["key"].items()) == [("device_id", 1), ("ts", -1)]
+
+
+def test_count_may_take_longer_than_an_operation(serve: Serve) -> None:
+    counted: Document = {"id": bson.Int64(0), "ns": "k.r", "firstBatch": [{"n": 7}]}
+    members = serve(Script(STAND_ALONE, {"aggregate": {"ok": 1, "cursor": counted}}))
+    with members.connect(timeout_s=1.0) as session:
+        assert session.count() == 7
+    (asked,) = members.scripts[0].named("aggregate")
+    assert asked["maxTimeMS"] > 60_000
+
+
+def test_members_of_another_set_are_not_taken_for_ours(serve: Serve, port: int) -> None:
+    members = serve(*(Script(_member("primary", port) | {"setName": "other"}) for _ in ADDRESSES))
+    with pytest.raises(ServerSelectionTimeoutError), members.connect(timeout_s=0.3):
+        pass
 
 
 @pytest.mark.parametrize(

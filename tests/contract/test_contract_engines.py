@@ -1,0 +1,83 @@
+"""A short load by real engine processes, through MongoDB's session, against the emulator.
+
+It shows that what engines write is what they read. It is no measurement of anything.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from perf.design import ClosedLoop, Operation, Sensor
+from perf.load.engines import Engine, LoadOutcome, run_engines
+from perf.load.spec import LoadSpec, TimedPhase
+from perf.remote import LocalHost
+from perf.systems import registry
+from perf.systems.contract import Target
+
+ENGINES = 2
+ROWS = 400
+RECORDS = Sensor(kind="sensor", devices=20, payload_bytes=1000, latest_count=5)
+PHASE = TimedPhase(name="saturation", iteration=1, duration_s=1.0)
+
+
+def _run(specs: Sequence[LoadSpec]) -> LoadOutcome:
+    host = LocalHost()
+    engines = [Engine(spec=spec, remote=host) for spec in specs]
+    return run_engines(engines, connect_s=60, limit_s=60, watch=lambda: None)
+
+
+def _total(outcome: LoadOutcome) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for counter in outcome.counters:
+        total[counter.name] += counter.value
+    return total
+
+
+@pytest.mark.real
+def test_engines_read_what_engines_wrote(mongo_peer: tuple[str, int], tmp_path: Path) -> None:
+    address, port = mongo_peer
+    mongodb = registry.load("mongodb")
+    target = Target(
+        system="mongodb",
+        addresses=(address,),
+        port=port,
+        replication_factor=1,
+        consistency="quorum",
+        timeout_s=10.0,
+    )
+    specs = [
+        LoadSpec(
+            target=target,
+            records=RECORDS,
+            operation=Operation.WRITE,
+            load=ClosedLoop(kind="closed", in_flight=4),
+            seed=7,
+            engine_index=index,
+            engine_count=ENGINES,
+            output_dir=str(tmp_path / f"engine-{index}"),
+        )
+        for index in range(ENGINES)
+    ]
+    with mongodb.connect(target) as session:
+        session.create_schema(RECORDS)
+        before = session.count()
+
+        loaded = _total(_run([replace(spec, preload_rows=ROWS) for spec in specs]))
+        assert (loaded["completed"], session.count() - before) == (ROWS, ROWS)
+
+        reading = [
+            replace(spec, operation=Operation.READ_LATEST, readable_rows=ROWS, phases=(PHASE,))
+            for spec in specs
+        ]
+        read = _total(_run(reading))
+        assert read["attempted"] == read["completed"] > 0, read
+
+        writing = [replace(spec, first_row=ROWS, phases=(PHASE,)) for spec in specs]
+        outcome = _run(writing)
+        written = _total(outcome)
+        assert written["attempted"] == written["completed"] > 0, written
+        assert session.count() - before == ROWS + written["completed"]
+    assert {interval.kind for interval in outcome.intervals} == {"response_time", "service_time"}
