@@ -97,16 +97,15 @@ class Loop(Generic[Prepared, Reply]):
         self.clock.sleep_until(0.0)
         for number in self.numbers:
             prepared = self.task.prepare(number)
-            pause_s = _FIRST_PAUSE_S
             failure: str | None = None
-            for _ in range(PRELOAD_ATTEMPTS):
+            for attempt in range(PRELOAD_ATTEMPTS):
+                if attempt:
+                    self.clock.sleep_until(self.clock.now() + _FIRST_PAUSE_S * 2 ** (attempt - 1))
                 sent_s = self.clock.now()
                 self.log.begun.append(sent_s)
                 failure = self._perform(prepared, sent_s, sent_s)
                 if failure is None:
                     break
-                self.clock.sleep_until(self.clock.now() + pause_s)
-                pause_s *= 2
             else:
                 what = self.task.describe(prepared)
                 why = f"{what} did not succeed in {PRELOAD_ATTEMPTS} attempts; the last: {failure}"

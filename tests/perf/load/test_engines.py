@@ -1,0 +1,234 @@
+"""Engine processes against a fake server process: the handshake, the merge, and how they end."""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from perf.design import ClosedLoop, Load, OpenLoop, Operation, Sensor
+from perf.errors import StepFailed, TimedOut
+from perf.load.engines import Engine, LoadOutcome, run_engines
+from perf.load.histogram import merge
+from perf.load.hlog import read_hlog
+from perf.load.spec import GO, INTERVALS, READY, RESULT, LoadSpec, TimedPhase, dump_spec
+from perf.model import Counter, Interval
+from perf.remote import LocalHost, running_pid, send_signal
+from perf.systems import fake
+from perf.systems.contract import Target
+
+ADDRESS = "127.0.0.91"
+RECORDS = Sensor(kind="sensor", devices=10, payload_bytes=200, latest_count=3)
+CLOSED = ClosedLoop(kind="closed", in_flight=2)
+PATHS = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+LIMIT_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def host() -> LocalHost:
+    return LocalHost()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _server(host: LocalHost, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    path = tmp_path_factory.mktemp("fake")
+    (path / "fake.json").write_text(json.dumps({"address": ADDRESS, "index": 0}))
+    start(host, path, "server", ["-m", "perf.systems.fake", str(path / "fake.json")])
+    wait_for(lambda: "serving" in (path / "server.log").read_text())
+    yield
+    send_signal(host, str(path / "server.pid"), signal.SIGKILL)
+    wait_for(lambda: running_pid(host, str(path / "server.pid")) is None)
+
+
+def start(host: LocalHost, path: Path, name: str, arguments: list[str]) -> None:
+    files = {"pid_file": str(path / f"{name}.pid"), "log": str(path / f"{name}.log")}
+    host.start([sys.executable, *arguments], **files, cwd=str(path), env=PATHS)
+
+
+def wait_for(is_true: Callable[[], bool]) -> None:
+    give_up_s = time.monotonic() + LIMIT_S
+    while not is_true():
+        assert time.monotonic() < give_up_s
+        time.sleep(0.02)
+
+
+def make_engines(
+    host: LocalHost,
+    path: Path,
+    *,
+    operation: Operation = Operation.WRITE,
+    load: Load = CLOSED,
+    address: str = ADDRESS,
+    preload_rows: int = 0,
+    iteration_s: float = 0.5,
+    count: int = 2,
+    go_within_s: float = LIMIT_S,
+) -> tuple[Engine, ...]:
+    target = Target(
+        system="fake",
+        addresses=(address,),
+        port=fake.PORT,
+        replication_factor=1,
+        consistency="one",
+        timeout_s=2.0,
+    )
+    phases = (
+        TimedPhase(name="steady", iteration=0, duration_s=0.3),
+        TimedPhase(name="steady", iteration=1, duration_s=iteration_s),
+    )
+    return tuple(
+        Engine(
+            spec=LoadSpec(
+                target=target,
+                records=RECORDS,
+                operation=operation,
+                load=load,
+                seed=5,
+                engine_index=index,
+                engine_count=count,
+                preload_rows=preload_rows,
+                readable_rows=100,
+                first_row=10_000,
+                phases=() if preload_rows else phases,
+                output_dir=str(path / f"engine-{index}"),
+                go_within_s=go_within_s,
+            ),
+            remote=host,
+        )
+        for index in range(count)
+    )
+
+
+def watch_nothing() -> None:
+    pass
+
+
+def total(outcome: LoadOutcome, name: str, iteration: int = 1) -> int:
+    return sum(one.value for one in outcome.counters if (one.name, one.iteration) == (name, iteration))
+
+
+def run(engines: tuple[Engine, ...], watch: Callable[[], None] = watch_nothing) -> LoadOutcome:
+    return run_engines(engines, connect_s=LIMIT_S, limit_s=LIMIT_S, watch=watch)
+
+
+def assert_gone(engines: tuple[Engine, ...]) -> None:
+    assert [running_pid(one.remote, one.path("engine.pid")) for one in engines] == [None] * len(engines)
+
+
+def test_two_engines_load_and_then_read_what_was_loaded(host: LocalHost, tmp_path: Path) -> None:
+    load = run(make_engines(host, tmp_path, preload_rows=100))
+    assert total(load, "completed", iteration=0) == total(load, "attempted", iteration=0) == 100
+
+    offered = OpenLoop(kind="open", offered_load_ops_per_s=100.0, in_flight=4)
+    watched = []
+    engines = make_engines(host, tmp_path, operation=Operation.READ_LATEST, load=offered)
+    read = run(engines, lambda: watched.append(1))
+    assert watched
+    assert [result.engine_index for result in read.results] == [0, 1]
+    assert total(read, "attempted") == total(read, "completed") == 50
+    assert read.cpu_s > 0
+    measured = [one for one in read.intervals if one.iteration == 1]
+    assert [(one.kind, one.length_s) for one in measured] == [
+        ("response_time", 0.5),
+        ("service_time", 0.5),
+    ]
+    assert merge(measured[:1]).get_total_count() == 50
+    assert_gone(engines)
+
+
+def test_an_engine_that_cannot_connect_shows_its_log(host: LocalHost, tmp_path: Path) -> None:
+    engines = make_engines(host, tmp_path, address="127.0.0.92")
+    with pytest.raises(StepFailed, match="ended without a result") as caught:
+        run(engines)
+    assert "ConnectionRefusedError" in caught.value.log_tail
+    assert_gone(engines)
+
+
+def test_an_engine_that_crashes_while_measuring_fails_the_load(host: LocalHost, tmp_path: Path) -> None:
+    engines = make_engines(host, tmp_path, iteration_s=60.0)
+
+    def kill_one() -> None:
+        if Path(engines[1].path(GO)).exists():
+            pid = running_pid(host, engines[1].path("engine.pid"))
+            os.kill(pid, signal.SIGKILL) if pid else None
+
+    with pytest.raises(StepFailed, match="load engine 1 ended without a result"):
+        run(engines, kill_one)
+    assert_gone(engines)
+
+
+def test_what_the_watch_raises_ends_the_engines_and_passes_on(host: LocalHost, tmp_path: Path) -> None:
+    engines = make_engines(host, tmp_path, iteration_s=60.0)
+
+    def find_dead_node() -> None:
+        if Path(engines[0].path(GO)).exists():
+            raise LookupError("a node died")
+
+    with pytest.raises(LookupError, match="a node died"):
+        run(engines, find_dead_node)
+    assert_gone(engines)
+
+
+def test_a_load_that_passes_its_limit_is_ended(host: LocalHost, tmp_path: Path) -> None:
+    engines = make_engines(host, tmp_path, iteration_s=60.0, count=1)
+    with pytest.raises(TimedOut, match=r"load engine 0 had not ended after 0\.1 s"):
+        run_engines(engines, connect_s=LIMIT_S, limit_s=0.1, watch=watch_nothing)
+    assert_gone(engines)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_an_engine_at_once_and_what_it_measured_stays(
+    host: LocalHost, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    (engine,) = make_engines(host, tmp_path, iteration_s=600.0, count=1)
+    output = start_alone(host, engine)
+    wait_for((output / READY).exists)
+    (output / GO).write_text(f"{time.time() + 0.1}\n")
+    wait_for(lambda: (output / INTERVALS).exists() and "Tag=" in (output / INTERVALS).read_text())
+    child = host._children[engine.path("engine.pid")]  # noqa: SLF001  the exit code is asked for
+    child.send_signal(number)
+    assert child.wait(timeout=5) == code
+    assert read_hlog(output / INTERVALS)
+    assert not (output / RESULT).exists()
+
+
+@pytest.mark.parametrize(
+    ("go", "message"),
+    [("", "there was no"), (f"{time.time() - 60}", "are the clocks of the client hosts in step?")],
+    ids=["never", "too late"],
+)
+def test_an_engine_without_a_good_start_gives_up(
+    host: LocalHost, tmp_path: Path, go: str, message: str
+) -> None:
+    (engine,) = make_engines(host, tmp_path, count=1, go_within_s=0.2)
+    Path(engine.spec.output_dir).mkdir()
+    if go:
+        Path(engine.path(GO)).write_text(go)
+    output = start_alone(host, engine)
+    child = host._children[engine.path("engine.pid")]  # noqa: SLF001  the exit code is asked for
+    assert child.wait(timeout=LIMIT_S) == 1
+    assert message in (output / "engine.log").read_text()
+
+
+def start_alone(host: LocalHost, engine: Engine) -> Path:
+    output = Path(engine.spec.output_dir)
+    output.mkdir(exist_ok=True)
+    (output / "spec.json").write_text(dump_spec(engine.spec))
+    start(host, output, "engine", ["-m", "perf.load.python_engine", engine.path("spec.json")])
+    return output
+
+
+def test_outcomes_add_up_exactly(make_interval: Callable[..., Interval]) -> None:
+    def make(value: int, *times_us: int) -> LoadOutcome:
+        counter = Counter(phase="p", operation="write", iteration=1, name="attempted", value=value)
+        return LoadOutcome(counters=(counter,), intervals=(make_interval(times_us),))
+
+    both = LoadOutcome() + make(3, 100, 300) + make(4, 200)
+    assert [counter.value for counter in both.counters] == [7]
+    (interval,) = both.intervals
+    assert merge([interval]).get_total_count() == 3
+    assert merge([interval]).get_value_at_percentile(50) == 200
