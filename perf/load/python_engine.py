@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -51,6 +52,8 @@ _GO_POLL_S = 0.02
 _LATEST_START_S = 1.0
 # Beyond the operation timeout, so that a driver's own timeout is seen as what it is.
 _GRACE_S = 0.5
+# A driver whose operations are stuck may not let itself be closed.
+_CLOSE_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,9 @@ def main(arguments: Sequence[str]) -> int:
         return _measure(spec)
     except KnickpointError as error:
         sys.stderr.write(f"{error}\n")
+        return 1
+    except Exception:  # noqa: BLE001  a driver may raise anything; the log tail goes to the harness
+        traceback.print_exc()
         return 1
     finally:
         sys.stderr.flush()
@@ -175,10 +181,13 @@ def _measure(spec: LoadSpec) -> int:
         gc.freeze()
         (output / READY).touch()
         start_at_s = _await_go(output / GO, spec.go_within_s)
-        with (output / INTERVALS).open("w", encoding="utf-8") as log:
-            writer = HlogWriter(log, start_at_s)
-            result = run(spec, session, start_at_s, MonotonicClock(start_at_s), writer.append)
-        write_result(output / RESULT, result)
+        try:
+            with (output / INTERVALS).open("w", encoding="utf-8") as log:
+                writer = HlogWriter(log, start_at_s)
+                result = run(spec, session, start_at_s, MonotonicClock(start_at_s), writer.append)
+            write_result(output / RESULT, result)
+        finally:
+            _end_within(_CLOSE_S, output / RESULT)
     return 0
 
 
@@ -194,6 +203,12 @@ def _await_go(path: Path, within_s: float) -> float:
         why = f"the load began {late_s:.1f} s ago; are the clocks of the client hosts in step?"
         raise StepFailed("start", "the load engine", why)
     return start_at_s
+
+
+def _end_within(limit_s: float, result: Path) -> None:
+    timer = threading.Timer(limit_s, lambda: os._exit(0 if result.exists() else 1))
+    timer.daemon = True
+    timer.start()
 
 
 def _cpu_s() -> float:

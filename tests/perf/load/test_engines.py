@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -214,11 +214,42 @@ def test_an_engine_without_a_good_start_gives_up(
     assert message in (output / "engine.log").read_text()
 
 
-def start_alone(host: LocalHost, engine: Engine) -> Path:
+_NEVER_CLOSES = """
+import contextlib, sys, threading
+from perf.load.python_engine import main
+from perf.systems import fake, registry
+
+class Fake(fake.Fake):
+    @contextlib.contextmanager
+    def connect(self, target):
+        with super().connect(target) as session:
+            yield session
+            threading.Event().wait()
+
+registry.load = lambda name: Fake()
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_driver_that_cannot_be_closed_does_not_hold_up_the_end(
+    host: LocalHost, tmp_path: Path
+) -> None:
+    (engine,) = make_engines(host, tmp_path, count=1, iteration_s=0.1)
+    output = start_alone(host, engine, ["-c", _NEVER_CLOSES])
+    wait_for((output / READY).exists)
+    (output / GO).write_text(f"{time.time() + 0.1}\n")
+    child = host._children[engine.path("engine.pid")]  # noqa: SLF001  the exit code is asked for
+    assert child.wait(timeout=LIMIT_S) == 0
+    assert (output / RESULT).exists()
+
+
+def start_alone(
+    host: LocalHost, engine: Engine, how: Sequence[str] = ("-m", "perf.load.python_engine")
+) -> Path:
     output = Path(engine.spec.output_dir)
     output.mkdir(exist_ok=True)
     (output / "spec.json").write_text(dump_spec(engine.spec))
-    start(host, output, "engine", ["-m", "perf.load.python_engine", engine.path("spec.json")])
+    start(host, output, "engine", [*how, engine.path("spec.json")])
     return output
 
 
