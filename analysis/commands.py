@@ -13,25 +13,15 @@ from analysis.verdict import WORST_FIRST, Outcome
 from perf import config
 from perf.errors import HistoryError
 from perf.history.store import open_history
+from perf.options import configs_option, data_option
 from perf.places import Places
 
 _REGRESSION_FOUND = 1
 
 
 @click.command()
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("var"),
-    show_default=True,
-    help="Data directory that holds the history.",
-)
-@click.option(
-    "--configs",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=None,
-    help="Configuration directory.  [default: configs/ here, else the packaged one]",
-)
+@data_option
+@configs_option
 def detect(data: Path, configs: Path | None) -> None:
     """Judge the history: where performance changed, and how the newest state stands.
 

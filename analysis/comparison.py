@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, variance
 
-from scipy.special import stdtrit  # type: ignore[import-untyped]  # SciPy ships no types
+from scipy.special import stdtrit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

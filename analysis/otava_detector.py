@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 
 from otava.analysis import compute_change_points
-from scipy.stats import ttest_ind_from_stats  # type: ignore[import-untyped]  # SciPy ships no types
+from scipy.stats import ttest_ind_from_stats
 
 from analysis.detection import Shift
 

@@ -1,8 +1,6 @@
 """The commands that measure and keep: each reads, calls, and says what happened."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -11,32 +9,12 @@ from perf.errors import UsageError
 from perf.history.store import append_all
 from perf.measuring import Session, describe, measure_night, measure_one
 from perf.model import Trial, TrialStatus
+from perf.options import configs_option, data_option
 from perf.places import Places
 from perf.progress import Progress
 from perf.systems import registry
 
 NOT_MEASURED = 3
-
-
-def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --data, the data directory."""
-    return click.option(
-        "--data",
-        type=click.Path(path_type=Path, file_okay=False),
-        default=Path("var"),
-        show_default=True,
-        help="Data directory: bundles, history and site.",
-    )(command)
-
-
-def configs_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --configs, the configuration directory."""
-    return click.option(
-        "--configs",
-        type=click.Path(path_type=Path, file_okay=False),
-        default=None,
-        help="Configuration directory.  [default: configs/ here, else the packaged one]",
-    )(command)
 
 
 @click.command()

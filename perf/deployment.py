@@ -7,8 +7,6 @@ from perf.model import Artifact, Release
 from perf.remote import LocalHost, Remote, SshHost
 from perf.systems.contract import Cluster, Node
 
-_DEFAULT_WORK_DIR = "knickpoint"
-
 
 def open_host(testbed: Testbed, host: Host) -> Remote:
     """Give the remote of a host; nothing is connected before it is used.
@@ -30,14 +28,14 @@ def place(deployment: Deployment, release: Release, artifact: Artifact, run_dir:
     servers = [host for host in testbed.hosts if host.role == "server"]
     nodes = []
     for index, host in enumerate(servers[: deployment.topology.servers]):
-        base = str(run_dir.absolute()) if testbed.transport == "local" else host.work_dir
+        base = base_dir(testbed, host, run_dir)
         nodes.append(
             Node(
                 name=host.name,
                 index=index,
                 address=host.address,
                 remote=open_host(testbed, host),
-                work_dir=f"{base or _DEFAULT_WORK_DIR}/{release.system}/{host.name}",
+                work_dir=f"{base}/{release.system}/{host.name}",
                 cores=host.cores,
             )
         )
@@ -49,6 +47,11 @@ def place(deployment: Deployment, release: Release, artifact: Artifact, run_dir:
         testbed=testbed,
         config=deployment.config,
     )
+
+
+def base_dir(testbed: Testbed, host: Host, run_dir: Path) -> str:
+    """Give where files of a host's nodes and engines belong: `run_dir` on a local testbed."""
+    return str(run_dir.absolute()) if testbed.transport == "local" else host.work_dir
 
 
 def client_hosts(testbed: Testbed, count: int) -> tuple[tuple[Host, Remote], ...]:

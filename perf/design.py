@@ -18,6 +18,7 @@ Version: TypeAlias = Annotated[
     str, StringConstraints(pattern=r"^[0-9]+(\.[0-9A-Za-z]+)*(-[0-9A-Za-z]+)*$")
 ]
 Text: TypeAlias = Annotated[str, MinLen(1)]
+AbsolutePath: TypeAlias = Annotated[str, StringConstraints(pattern=r"^/")]
 Positive: TypeAlias = Annotated[int, Gt(0)]
 PositiveFloat: TypeAlias = Annotated[float, Gt(0)]
 Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
@@ -37,7 +38,7 @@ class Topology:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """One machine of a testbed. `work_dir` is where nodes keep their files on it."""
+    """One machine of a testbed. `work_dir` is where nodes and engines keep files on an SSH host."""
 
     __pydantic_config__ = STRICT
     name: Name
@@ -47,7 +48,7 @@ class Host:
     """Cores that processes on this host are pinned to; empty leaves them to the kernel."""
     user: str | None = None
     port: Positive = 22
-    work_dir: str | None = None
+    work_dir: AbsolutePath = "/var/tmp/knickpoint"  # noqa: S108  a directory of ours on the host
     python: Text = "python3"
     """Command of a Python with Knickpoint's `measure` extra, for load engines on this host."""
 

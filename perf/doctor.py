@@ -25,6 +25,7 @@ from perf.design import Suite, Testbed
 from perf.errors import ConfigError, UsageError
 from perf.hosts.facts import read_facts
 from perf.java import Java, search
+from perf.options import configs_option, data_option
 from perf.places import cache_dir
 from perf.remote import LocalHost
 from perf.systems import registry
@@ -330,19 +331,8 @@ def examine(data: Path, configs: Path, suite_name: str) -> Iterator[Finding]:
 
 @click.command()
 @click.option("--suite", default="quickstart", show_default=True, help="Suite to prepare for.")
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("var"),
-    show_default=True,
-    help="Data directory: bundles, history and site.",
-)
-@click.option(
-    "--configs",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=None,
-    help="Configuration directory.  [default: configs/ here, else the packaged one]",
-)
+@data_option
+@configs_option
 @click.pass_context
 def doctor(context: click.Context, suite: str, data: Path, configs: Path | None) -> None:
     """Tell what this machine lacks for a suite, and how to get it.

@@ -41,6 +41,7 @@ from perf.systems.contract import (
     Cluster,
     KnowsVersion,
     Node,
+    ReportsFacts,
     SensorSession,
     Settles,
     System,
@@ -106,6 +107,7 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
         steps.wipe()
         steps.install()
         steps.configure()
+        draft.before += steps.facts()
         steps.start()
         steps.verify_version()
         _load(steps, order, places, draft)
@@ -156,6 +158,10 @@ class Steps:
         for node in self.cluster.nodes:
             self.system.configure(node, self.cluster)
 
+    def facts(self) -> tuple[Fact, ...]:
+        """Read the facts that only the system knows, where it reports any."""
+        return self.system.facts(self.cluster) if isinstance(self.system, ReportsFacts) else ()
+
     def start(self) -> None:
         """Start all nodes, then wait until the cluster serves as a whole."""
         limit_s = self.cluster.testbed.limits.start_s
@@ -201,11 +207,11 @@ class Steps:
             self._poll(self.system.settle, "settle: wait until compaction is idle", limit_s)
 
     def watch(self) -> None:
-        """Raise NodeDied if a server process has ended."""
+        """Raise NodeDied if a server process has ended; say now and then that the load goes on."""
         for node in self.cluster.nodes:
             if not self.system.is_running(node):
                 raise NodeDied("measure", node.name, "its server process ended", self.tail(node))
-        self.progress.tell_sometimes("under load")
+        self.progress.tell_sometimes("… under load, all nodes run")
 
     def tail(self, node: Node) -> str:
         """Give the last lines of a node's most telling log."""
@@ -259,7 +265,7 @@ def _load(steps: Steps, order: Order, places: Places, draft: Draft) -> None:
     offer = Offer(
         deployment=order.deployment,
         target=target,
-        directory=places.run / "engines",
+        run_dir=places.run,
         watch=steps.watch,
     )
     with steps.connect(target) as session:

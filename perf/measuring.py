@@ -3,6 +3,7 @@
 One process at a time measures into a data directory; a second one is refused, and says who holds it.
 """
 
+import math
 import os
 import statistics
 from collections.abc import Iterator
@@ -18,7 +19,16 @@ from perf.design import Deployment, Suite
 from perf.errors import HostUnfit, MeasureError, UsageError
 from perf.harness import Order, run_trial
 from perf.history import bundle
-from perf.model import Artifact, Purpose, Release, Trial, TrialId, TrialStatus
+from perf.model import (
+    RESPONSE_TIME,
+    THROUGHPUT,
+    Artifact,
+    Purpose,
+    Release,
+    Trial,
+    TrialId,
+    TrialStatus,
+)
 from perf.night import Night, PlannedTrial, open_night
 from perf.places import Places
 from perf.progress import Progress
@@ -88,13 +98,19 @@ def describe(trial: Trial) -> str:
     if trial.status is not TrialStatus.COMPLETED:
         reasons = "; ".join(reason.text for reason in trial.reasons)
         return f"{name}: {trial.status.upper()}: {reasons}"
-    figures = [
-        f"{sample.phase} {sample.metric.replace('_', ' ')} {sample.statistic} {sample.value:.4g}"
+    return f"{name}: completed: {'; '.join(_headline(trial))}"
+
+
+def _headline(trial: Trial) -> Iterator[str]:
+    overall = {
+        (sample.phase, sample.metric, sample.statistic): sample.value
         for sample in trial.samples
         if sample.iteration is None
-        and (sample.metric, sample.statistic) in {("throughput", "mean"), ("response_time", "p99")}
-    ]
-    return f"{name}: completed: {', '.join(figures)}"
+    }
+    for (phase, metric, _), value in overall.items():
+        if metric == THROUGHPUT.name:
+            p99_ms = overall.get((phase, RESPONSE_TIME.name, "p99"), math.nan)
+            yield f"{phase} {value:.0f} {THROUGHPUT.unit}, p99 {p99_ms:.1f} {RESPONSE_TIME.unit}"
 
 
 def _resolve(session: Session, experiment_name: str) -> Deployment:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TextIO
 
-WIDTH = 76
-QUIET_S = 5.0
+WIDTH = 84
+QUIET_S = 10.0
 
 
 def format_duration(seconds: float) -> str:

@@ -57,9 +57,9 @@ def fetch(system: System, release: Release, *, tell: Callable[[str], None] = _sa
         ReleaseError: no origin has it, or what an origin gave does not match its checksum.
 
     """
-    origins = system.origins(release)
-    if own := os.environ.get(_variable(release)):
-        origins = (Origin(source=Source.PATH, location=own),)
+    own = os.environ.get(_variable(release))
+    # A local copy is asked for first: a system may know no origin that fits this machine.
+    origins = (Origin(source=Source.PATH, location=own),) if own else system.origins(release)
     if any(origin.source is Source.BUILTIN for origin in origins):
         return Artifact(source=Source.BUILTIN, sha256="")
     label = f"{system.name} {release.version}"

@@ -13,11 +13,11 @@ from analysis.commands import judge_history
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome, Verdict
 from perf import config
-from perf.commands import configs_option, data_option
 from perf.config import Catalog
 from perf.history.store import open_history
 from perf.model import Trial, TrialId
 from perf.night import Night, read_nights
+from perf.options import configs_option, data_option
 from perf.places import Places
 from reports.pages import render_site
 from reports.site import check_target, write_site

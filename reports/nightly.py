@@ -4,14 +4,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-from analysis.commands import judge_history
-from perf.history.store import append_all, open_history
 
+from analysis.commands import judge_history
 from analysis.verdict import Outcome
 from perf import config
-from perf.commands import configs_option, data_option
+from perf.history.store import append_all, open_history
 from perf.measuring import Session, describe, measure_night
 from perf.model import TrialStatus
+from perf.options import configs_option, data_option
 from perf.places import Places
 from perf.progress import Progress
 from reports.commands import write_report

@@ -2,9 +2,8 @@
 
 import csv
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 import duckdb
@@ -12,6 +11,7 @@ import duckdb
 from perf.errors import BundleError, UsageError
 from perf.history import bundle, file, store
 from perf.model import RESPONSE_TIME, SERVICE_TIME, TrialId
+from perf.options import data_option
 from perf.places import Places
 
 _TRIALS = """
@@ -25,16 +25,6 @@ _COLUMNS = """
     SELECT column_name, data_type, comment FROM duckdb_columns()
     WHERE table_name = ? ORDER BY column_index
 """
-
-
-def _data_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--data",
-        type=click.Path(path_type=Path, file_okay=False),
-        default=Path("var"),
-        show_default=True,
-        help="Data directory that holds the history.",
-    )(command)
 
 
 @click.group()
@@ -54,7 +44,7 @@ def history() -> None:
 
 
 @history.command()
-@_data_option
+@data_option
 def rebuild(data: Path) -> None:
     """Replace the history by one made from the trial bundles alone.
 
@@ -72,7 +62,7 @@ def rebuild(data: Path) -> None:
 
 
 @history.command()
-@_data_option
+@data_option
 def show(data: Path) -> None:
     """List all trials, oldest first: night, release, experiment, status, and why it does not count."""
     with store.open_history(Places(data).history, read_only=True) as opened:
@@ -103,7 +93,7 @@ def show(data: Path) -> None:
     show_default=True,
     help="Percentile; may be given several times.",
 )
-@_data_option
+@data_option
 def percentile(
     *,
     trials: tuple[str, ...],
@@ -155,7 +145,7 @@ def percentile(
 @history.command()
 @click.argument("query")
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
-@_data_option
+@data_option
 def sql(query: str, *, as_csv: bool, data: Path) -> None:
     """Answer an SQL QUERY (DuckDB's dialect). The history is opened read-only.
 

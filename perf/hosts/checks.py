@@ -48,9 +48,8 @@ def _check_memory(remote: Remote, needed_mb: int) -> list[str]:
     available_mb = int(remote.run(["sed", "-n", pattern, "/proc/meminfo"]).stdout) // 1024
     if available_mb >= needed_mb:
         return []
-    return [
-        f"{remote.name}: {available_mb} MB of memory available, {needed_mb} MB needed; end other programs"
-    ]
+    found = f"{available_mb} MB of memory available, {needed_mb} MB needed"
+    return [f"{remote.name}: {found}; end other programs"]
 
 
 def _check_disk(node: Node, needed_mb: int) -> list[str]:

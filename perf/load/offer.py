@@ -4,14 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from perf.deployment import client_hosts
+from perf.deployment import base_dir, client_hosts
 from perf.design import ClosedLoop, Deployment, Load, Measurement, Operation
 from perf.load.engines import Engine, LoadOutcome, run_engines
 from perf.load.spec import LoadSpec, TimedPhase
 from perf.remote import LocalHost
 from perf.systems.contract import Target
 
-_DEFAULT_WORK_DIR = "knickpoint"
 # A phase's last operations may end one operation timeout after it; engines end and write after that.
 _GRACE_S = 30.0
 # Rows written by one measured phase have numbers of their own; no phase writes as many per device.
@@ -24,8 +23,8 @@ class Offer:
 
     deployment: Deployment
     target: Target
-    directory: Path
-    """On a local testbed; engines on SSH hosts keep their files in the host's work directory."""
+    run_dir: Path
+    """Where engines of a local testbed keep their files; on SSH hosts, the host says."""
     watch: Callable[[], None]
 
     @property
@@ -72,7 +71,6 @@ class Offer:
         engines = []
         for index, (host, remote, core) in enumerate(places):
             is_local = isinstance(remote, LocalHost)
-            base = str(self.directory.absolute()) if is_local else host.work_dir or _DEFAULT_WORK_DIR
             spec = LoadSpec(
                 target=self.target,
                 records=workload.records,
@@ -85,7 +83,7 @@ class Offer:
                 readable_rows=self.preload_rows,
                 first_row=first_row,
                 phases=phases,
-                output_dir=f"{base}/engine-{index}",
+                output_dir=f"{base_dir(testbed, host, self.run_dir)}/engines/{index}",
                 cores=host.cores[core : core + 1],
             )
             python = {} if is_local else {"python": host.python}

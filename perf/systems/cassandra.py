@@ -24,7 +24,7 @@ from ruamel.yaml import YAML
 
 from perf import cql, java
 from perf.errors import ConfigError, NotReady, StepFailed
-from perf.model import Release, Source
+from perf.model import Fact, Release, Source
 from perf.releases import SUMS
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
 from perf.systems.contract import Cluster, Node, Origin, SensorSession, System, Target
@@ -87,11 +87,19 @@ class Cassandra:
         write_text(node.remote, f"{conf}/cassandra.yaml", render_config(node, cluster))
         write_text(node.remote, f"{conf}/logback.xml", _read_data("logback.xml"))
 
+    def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
+        """Give the version of each node's Java runtime, which can move a number."""
+        answers = ((n, n.remote.run([f"{n.work_dir}/java", "-version"])) for n in cluster.nodes)
+        return tuple(
+            Fact(host=node.name, name="version:java", value=answer.stderr.partition("\n")[0])
+            for node, answer in answers
+        )
+
     def start(self, node: Node, cluster: Cluster) -> None:
         """Start the node's JVM."""
         if not self.is_running(node):
             node.remote.start(
-                java_command(node, cluster),
+                node.pinned(java_command(node, cluster)),
                 pid_file=_pid_file(node),
                 log=self.logs(node)[0],
                 cwd=node.work_dir,
@@ -107,7 +115,7 @@ class Cassandra:
             try:
                 socket.create_connection((node.address, NATIVE_PORT), timeout=1).close()
             except OSError as error:
-                why = f"port {NATIVE_PORT} is not open yet ({error})"
+                why = f"port {NATIVE_PORT} is not open yet ({error.strerror or error})"
                 raise NotReady("start", node.name, why) from error
         for node, peers in cql.ask_each(cluster.nodes, NATIVE_PORT, "SELECT peer FROM system.peers_v2"):
             if len(peers) != len(cluster.nodes) - 1:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 from perf.design import Sensor, SystemConfig, Testbed, Topology
-from perf.model import Artifact, Release, Source
+from perf.model import Artifact, Fact, Release, Source
 from perf.remote import Remote
 from perf.workloads.sensor import Reading
 
@@ -27,6 +27,11 @@ class Node:
     remote: Remote
     work_dir: str
     cores: tuple[int, ...] = ()
+
+    def pinned(self, command: Sequence[str]) -> tuple[str, ...]:
+        """Give the command as it runs on the node's cores, if the testbed names any."""
+        cores = ",".join(map(str, self.cores))
+        return ("taskset", "-c", cores, *command) if cores else tuple(command)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,4 +177,13 @@ class KnowsVersion(Protocol):
 
     def running_versions(self, cluster: Cluster) -> tuple[tuple[str, str], ...]:
         """Give (node name, version) for each node of a serving cluster."""
+        ...
+
+
+@runtime_checkable
+class ReportsFacts(Protocol):
+    """A system with facts of its own that can move a number, for example its Java runtime."""
+
+    def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
+        """Give the facts of each installed node."""
         ...

@@ -206,10 +206,9 @@ class MongoDB:
         """Start mongod, on the node's cores if it has any."""
         if self.is_running(node):
             return
-        cores = ["taskset", "-c", ",".join(map(str, node.cores))] if node.cores else []
         program = [f"{node.work_dir}/server/bin/mongod", "--config", f"{node.work_dir}/mongod.conf"]
         node.remote.start(
-            [*cores, *program],
+            node.pinned(program),
             pid_file=_pid_file(node),
             log=self.logs(node)[0],
             cwd=node.work_dir,

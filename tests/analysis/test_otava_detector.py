@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from otava.analysis import compute_change_points
-from scipy.stats import ttest_ind  # type: ignore[import-untyped]  # SciPy ships no types
+from scipy.stats import ttest_ind
 
 from analysis.otava_detector import OtavaDetector
 

@@ -14,11 +14,12 @@ _PEER_ADDRESS = "127.0.0.27"
 _PEER_JARS = (
     "de.bwaldvogel:mongo-java-server:1.47.0",
     "de.bwaldvogel:mongo-java-server-h2-backend:1.47.0",
+    "org.eclipse.jdt:ecj:3.33.0",  # compiles where Java is a runtime without a compiler
 )
 
 
 @pytest.fixture(scope="session")
-def mongo_peer() -> Iterator[tuple[str, int]]:
+def mongo_peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
     """Give address and port of a server that speaks MongoDB's wire protocol.
 
     It is mongo-java-server, an emulator: it proves our use of the driver, and nothing about MongoDB.
@@ -30,8 +31,13 @@ def mongo_peer() -> Iterator[tuple[str, int]]:
         probe.bind((_PEER_ADDRESS, 0))
         port = probe.getsockname()[1]
     program = Path(__file__).parents[1] / "peers" / "Run.java"
-    options = ["-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", f"{jars}/lib/*"]
-    command = [java, *options, str(program), _PEER_ADDRESS, str(port)]
+    classes, libraries = tmp_path_factory.mktemp("peer"), f"{jars}/lib/*"
+    compiler = "org.eclipse.jdt.internal.compiler.batch.Main"
+    jar_paths = ":".join(map(str, Path(jars, "lib").glob("*.jar")))
+    compile_it = [java, "-cp", libraries, compiler, "-11", "-proc:none", "-cp", jar_paths]
+    subprocess.run([*compile_it, "-d", str(classes), str(program)], check=True)
+    options = ["-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", f"{classes}:{libraries}"]
+    command = [java, *options, "Run", _PEER_ADDRESS, str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert server.stdout is not None
         try:

@@ -220,11 +220,11 @@ def test_a_port_in_use_is_refused_before_anything_starts(run: Run, places: Place
 def test_an_interrupted_night_leaves_no_process_and_resumes(
     tmp_path: Path, signal_number: signal.Signals
 ) -> None:
-    command = [sys.executable, "-m", "perf.cli", "measure", "--suite", "fake-night"]
+    command = [sys.executable, "-m", "perf.cli", "measure", "--suite", "fake-short"]
     command += ["--configs", str(CONFIGS), "--data", str(tmp_path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as first:
         end = time.monotonic() + 60
-        while not list(tmp_path.glob("trials/*.02.*")):
+        while not list(tmp_path.glob("trials/[0-9]*.02.*")):
             assert time.monotonic() < end, "two trials did not finish"
             assert first.poll() is None
             time.sleep(0.05)
@@ -239,13 +239,13 @@ def test_an_interrupted_night_leaves_no_process_and_resumes(
         assert time.monotonic() < end, "a server outlived the command"
         time.sleep(0.05)
     kept = {
-        path.name: (path / "trial.json").stat().st_mtime_ns for path in tmp_path.glob("trials/*.fake*")
+        path.name: (path / "trial.json").stat().st_mtime_ns for path in tmp_path.glob("trials/[0-9]*")
     }
     second = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert second.returncode == 0, second.stderr
     assert "resumed, 2 of 4 trials are done" in second.stderr
     after = {
-        path.name: (path / "trial.json").stat().st_mtime_ns for path in tmp_path.glob("trials/*.fake*")
+        path.name: (path / "trial.json").stat().st_mtime_ns for path in tmp_path.glob("trials/[0-9]*")
     }
     assert len(after) == 4
     assert kept.items() <= after.items(), "a finished trial was measured again"

@@ -43,7 +43,7 @@ def test_a_long_step_is_told_sometimes() -> None:
     now = [0.0]
     stream = io.StringIO()
     progress = Progress(stream, clock=lambda: now[0])
-    for _ in range(11):
+    for _ in range(21):
         now[0] += 1
         progress.tell_sometimes("still loading")
     assert stream.getvalue().count("still loading") == 2
