@@ -50,8 +50,15 @@ class Judgement:
 
 
 def judge(observations: Iterable[Observation], settings: Detection, detector: Detector) -> Judgement:
-    """Judge every series of a history. Raises ValueError as `build_series` does."""
-    observations = tuple(observations)
+    """Judge the series that `settings.judged` names. Raises ValueError as `build_series` does.
+
+    A metric that it does not name is not left out in silence: its series are judged invalid.
+    """
+    observations = tuple(
+        one
+        for one in observations
+        if one.key.metric not in settings.judged or one.key.statistic in settings.judged[one.key.metric]
+    )
     unusable = _newest_unusable(observations)
     judged = tuple(
         _judge_series(series, unusable.get(series.key), settings, detector)

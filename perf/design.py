@@ -21,6 +21,7 @@ Text: TypeAlias = Annotated[str, MinLen(1)]
 AbsolutePath: TypeAlias = Annotated[str, StringConstraints(pattern=r"^/")]
 Positive: TypeAlias = Annotated[int, Gt(0)]
 PositiveFloat: TypeAlias = Annotated[float, Gt(0)]
+Statistic: TypeAlias = Literal["mean", "p50", "p95", "p99", "p99.9", "max"]
 Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
 
 
@@ -239,7 +240,8 @@ class Deployment:
 class Detection:
     """How change points are judged: configs/detection.yaml, each number with its reason there.
 
-    `relevant_change` maps metric name to the smallest relative change worth acting on.
+    `judged` maps metric name to the statistics whose series are judged and shown; all others stay in
+    the history. `relevant_change` maps metric name to the smallest relative change worth acting on.
     """
 
     __pydantic_config__ = STRICT
@@ -247,4 +249,5 @@ class Detection:
     window_points: Annotated[int, Ge(10)]
     minimum_points: Annotated[int, Ge(4)]
     confirming_points: Positive
+    judged: Mapping[str, tuple[Statistic, ...]]
     relevant_change: Mapping[str, Share]

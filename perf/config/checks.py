@@ -97,15 +97,19 @@ def check_workload(entry: Entry[Workload]) -> Iterator[str]:
 
 
 def check_detection(document: Document, detection: Detection) -> Iterator[str]:
-    """Insist on one relevant change for each metric, and on none for anything else."""
-    for metric in detection.relevant_change:
-        if metric not in METRICS:
-            place = document.locate(("relevant_change", metric))
-            yield f"{place}: relevant_change.{metric} is no metric; {suggest(metric, METRICS)}"
-    for metric in METRICS:
-        if metric not in detection.relevant_change:
-            place = document.locate(("relevant_change",))
-            yield f"{place}: the key relevant_change.{metric} is missing; add it, as a share"
+    """Insist on one entry for each metric in each table, and on none for anything else."""
+    for name, table, entry in (
+        ("judged", detection.judged, "a list of statistics"),
+        ("relevant_change", detection.relevant_change, "a share"),
+    ):
+        for metric in table:
+            if metric not in METRICS:
+                place = document.locate((name, metric))
+                yield f"{place}: {name}.{metric} is no metric; {suggest(metric, METRICS)}"
+        for metric in METRICS:
+            if metric not in table:
+                place = document.locate((name,))
+                yield f"{place}: the key {name}.{metric} is missing; add it, as {entry}"
 
 
 def check_system_config(

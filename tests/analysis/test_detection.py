@@ -15,9 +15,10 @@ Make = Callable[..., tuple[Observation, ...]]
 
 SETTINGS = Detection(
     max_p_value=1e-5,
-    window_points=50,
+    window_points=100,
     minimum_points=6,
     confirming_points=3,
+    judged={"throughput": ("mean",), "response_time": ("p50", "p99"), "service_time": ("p99",)},
     relevant_change={"throughput": 0.05, "response_time": 0.1},
 )
 

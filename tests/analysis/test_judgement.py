@@ -17,9 +17,10 @@ Make = Callable[..., tuple[Observation, ...]]
 
 SETTINGS = Detection(
     max_p_value=1e-5,
-    window_points=50,
+    window_points=100,
     minimum_points=6,
     confirming_points=3,
+    judged={"throughput": ("mean",), "response_time": ("mean",)},
     relevant_change={"throughput": 0.05, "response_time": 0.1},
 )
 OTAVA = OtavaDetector(max_p_value=SETTINGS.max_p_value, window_points=SETTINGS.window_points)
@@ -293,3 +294,10 @@ def test_a_true_change_is_rarely_called_unchanged(make_observations: Make) -> No
         verdict = judge_one(make_observations(values, per_release=6)).verdict
         wrong += verdict.outcome is Outcome.UNCHANGED
     assert wrong <= 4
+
+
+def test_only_the_configured_statistics_get_a_series(make_observations: Make) -> None:
+    kept = make_observations([1.0] * 3, metric="throughput", statistic="mean")
+    other = make_observations([1.0] * 3, metric="throughput", statistic="max")
+    judgement = judge((*kept, *other), SETTINGS, OTAVA)
+    assert [one.series.key.statistic for one in judgement.series] == ["mean"]

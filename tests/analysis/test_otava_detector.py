@@ -11,7 +11,7 @@ from scipy.stats import ttest_ind
 
 from analysis.otava_detector import OtavaDetector
 
-OTAVA = OtavaDetector(max_p_value=1e-5, window_points=50)
+OTAVA = OtavaDetector(max_p_value=1e-5, window_points=100)
 
 
 def noise(seed: int, count: int, mean: float = 100.0, deviation: float = 1.0) -> list[float]:
@@ -58,8 +58,8 @@ def test_what_only_a_population_deviation_would_call_significant_is_dropped() ->
     values = [99.0, 100.0, 101.0, 109.7, 110.7, 111.7]
     found, _ = compute_change_points(list(values), max_pvalue=1e-4)
     assert [change.index for change in found] == [3]
-    assert OtavaDetector(max_p_value=1e-4, window_points=50).find_shifts(values) == ()
-    assert len(OtavaDetector(max_p_value=3e-4, window_points=50).find_shifts(values)) == 1
+    assert OtavaDetector(max_p_value=1e-4, window_points=100).find_shifts(values) == ()
+    assert len(OtavaDetector(max_p_value=3e-4, window_points=100).find_shifts(values)) == 1
 
 
 @pytest.mark.parametrize("size", [5.0, 20.0])

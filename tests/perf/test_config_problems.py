@@ -20,6 +20,7 @@ window_points: 50
 minimum_points: 6
 confirming_points: 3
 relevant_change: {throughput: 0.05, response_time: 0.1, service_time: 0.1}
+judged: {throughput: [mean], response_time: [p50, p99], service_time: [p99]}
 """
 TOPOLOGY = """\
 name: pair

@@ -57,6 +57,7 @@ SETTINGS = Detection(
     window_points=50,
     minimum_points=8,
     confirming_points=3,
+    judged={"throughput": ("mean",), "response_time": ("p50", "p99"), "service_time": ("p99",)},
     relevant_change={"throughput": 0.05, "response_time": 0.1, "service_time": 0.1},
 )
 CAVEAT = "Three nodes share two cores of one machine: differences count, absolute numbers do not."
