@@ -134,7 +134,7 @@ COMMENT ON COLUMN counters.position IS 'Place among the trial''s counters, from 
 COMMENT ON COLUMN counters.phase IS 'The phase.';
 COMMENT ON COLUMN counters.operation IS 'What clients did.';
 COMMENT ON COLUMN counters.iteration IS 'Iteration, from 1; 0 is the warm-up.';
-COMMENT ON COLUMN counters.name IS 'attempted, completed, not_found, wrong_data, timeouts or error:<kind>.';
+COMMENT ON COLUMN counters.name IS 'attempted, completed, completed_in_window, not_found, wrong_data, timeouts, clamped or error:<kind>.';
 COMMENT ON COLUMN counters.value IS 'How often.';
 
 CREATE TABLE histograms (
