@@ -10,7 +10,6 @@ import os
 import platform
 import re
 import shutil
-import socket
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from perf.config import default_root, load_catalog
 from perf.design import Suite, Testbed
 from perf.errors import ConfigError, UsageError
 from perf.hosts.facts import read_facts
+from perf.hosts.ports import find_taken
 from perf.java import Java, search
 from perf.options import configs_option, data_option
 from perf.places import cache_dir
@@ -256,47 +256,6 @@ def _ports(suite: Suite) -> tuple[int, ...]:
         with contextlib.suppress(UsageError):
             ports.update(registry.load(name).ports())
     return tuple(sorted(ports))
-
-
-def find_taken(addresses: Iterable[str], ports: Sequence[int]) -> dict[tuple[str, int], str]:
-    """Give the places where something listens already, each with what is known of the holder."""
-    places = [(address, port) for address in addresses for port in ports]
-    return {place: _holder(place[1]) for place in places if _is_taken(*place)}
-
-
-def _is_taken(address: str, port: int) -> bool:
-    try:
-        socket.create_connection((address, port), timeout=_CONNECT_S).close()
-    except OSError:
-        return False
-    return True
-
-
-def _holder(port: int) -> str:
-    """Name the process that listens on a port; nothing if it belongs to somebody else."""
-    inodes = {
-        f"socket:[{fields[9]}]"
-        for table in ("/proc/net/tcp", "/proc/net/tcp6")
-        for fields in map(str.split, _lines(Path(table)))
-        if fields[3] == _LISTENING and int(fields[1].rpartition(":")[2], 16) == port
-    }
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # ended meanwhile, or not ours to look at
-            if inodes.intersection(map(_link_target, (process / "fd").iterdir())):
-                return f" by pid {process.name} ({(process / 'comm').read_text().strip()})"
-    return ""
-
-
-def _link_target(link: Path) -> str:
-    try:
-        return str(link.readlink())
-    except OSError:  # closed meanwhile
-        return ""
-
-
-def _lines(table: Path) -> list[str]:
-    """Give the rows of a table in /proc without its head; none if this kernel has no such table."""
-    return table.read_text().splitlines()[1:] if table.exists() else []
 
 
 def render(findings: Iterable[Finding]) -> str:

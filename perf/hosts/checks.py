@@ -4,18 +4,13 @@ All shortfalls are reported at once. Host facts that must be equal from night to
 another matter and are proven elsewhere.
 """
 
-import contextlib
-import socket
 from collections.abc import Iterable
-
-import psutil
 
 from perf.design import Needs
 from perf.errors import HostUnfit
-from perf.remote import LocalHost, Remote
+from perf.hosts.ports import find_taken
+from perf.remote import Remote
 from perf.systems.contract import Node
-
-_CONNECT_S = 0.5
 
 
 def check_hosts(nodes: Iterable[Node], ports: Iterable[int], needs: Needs) -> None:
@@ -28,7 +23,7 @@ def check_hosts(nodes: Iterable[Node], ports: Iterable[int], needs: Needs) -> No
         HostUnfit: with every shortfall and what to do about it.
 
     """
-    nodes, ports = tuple(nodes), tuple(ports)
+    nodes = tuple(nodes)
     hosts: dict[str, list[Node]] = {}
     for node in nodes:
         hosts.setdefault(node.remote.name, []).append(node)
@@ -37,8 +32,12 @@ def check_hosts(nodes: Iterable[Node], ports: Iterable[int], needs: Needs) -> No
         share = len(placed) / len(nodes)
         problems += _check_memory(placed[0].remote, round(needs.memory_mb * share))
         problems += _check_disk(placed[0], round(needs.disk_mb * share))
-    for node in nodes:
-        problems += [_describe(node, port) for port in ports if _is_taken(node.address, port)]
+    names = {node.address: node.name for node in nodes}
+    problems += [
+        f"{names[address]}: port {port} on {address} is in use{holder}; "
+        f"stop that process, then run the same command again"
+        for (address, port), holder in find_taken(names, ports).items()
+    ]
     if problems:
         raise HostUnfit("this testbed cannot carry the trial:\n  " + "\n  ".join(problems))
 
@@ -61,31 +60,3 @@ def _check_disk(node: Node, needed_mb: int) -> list[str]:
         return []
     where = f"{free_mb} MB free on {fields[5]}, {needed_mb} MB needed"
     return [f"{node.remote.name}: {where}; make room, or keep the data elsewhere (--data)"]
-
-
-def _is_taken(address: str, port: int) -> bool:
-    try:
-        socket.create_connection((address, port), timeout=_CONNECT_S).close()
-    except OSError:
-        return False
-    return True
-
-
-def _describe(node: Node, port: int) -> str:
-    holder = _holder(node, port)
-    return (
-        f"{node.name}: port {port} on {node.address} is in use{holder}; "
-        "stop that process, then run the same command again"
-    )
-
-
-def _holder(node: Node, port: int) -> str:
-    if not isinstance(node.remote, LocalHost):
-        return ""
-    with contextlib.suppress(psutil.Error):
-        for connection in psutil.net_connections("tcp"):
-            at = connection.laddr
-            if connection.status == psutil.CONN_LISTEN and at and at.port == port and connection.pid:
-                process = psutil.Process(connection.pid)
-                return f" by pid {process.pid} ({process.name()})"
-    return ""

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from perf import doctor
 from perf.doctor import Finding, State
+from perf.hosts.ports import find_taken
 from perf.java import Java
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -97,10 +98,10 @@ def test_kernel_settings_are_advice_with_the_command_to_run() -> None:
 def test_listening_process_is_found_and_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        taken = doctor.find_taken(["127.0.0.1"], [port])
+        taken = find_taken(["127.0.0.1"], [port])
         assert list(taken) == [("127.0.0.1", port)]
         assert taken["127.0.0.1", port].startswith(f" by pid {os.getpid()} (")
-    assert doctor.find_taken(["127.0.0.1"], [port]) == {}
+    assert find_taken(["127.0.0.1"], [port]) == {}
 
 
 def test_render_puts_the_advice_below_its_line() -> None:
