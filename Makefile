@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 SUITE ?= quickstart
+DATA ?= var
 
 .PHONY: help setup nightly test test-long lint format types contracts wheel-smoke bench site lock schema clean
 .DEFAULT_GOAL := help
@@ -15,8 +16,8 @@ setup: .venv/.ready ## prepare .venv with everything that nightly needs
 # Exported, not set in the recipe: so make runs the command itself, without a shell in between, and
 # the command is told when make is killed.
 nightly: export KNICKPOINT_DIE_WITH_PARENT = 1
-nightly: .venv/.ready ## measure, keep, judge, tell: the whole job (SUITE=quickstart)
-	@$(BIN)/knickpoint nightly --suite $(SUITE)
+nightly: .venv/.ready ## measure, keep, judge, tell: the whole job (SUITE=quickstart DATA=var)
+	@$(BIN)/knickpoint nightly --suite $(SUITE) --data $(DATA)
 
 test: .venv/.dev ## the test suite, real databases included (below 10 minutes)
 	$(BIN)/pytest -m "not long"
@@ -47,7 +48,7 @@ bench: .venv/.dev ## measure the speed of our own code
 	$(BIN)/pytest tests/benchmarks --benchmark-only
 
 site: .venv/.ready ## write the site again from the history
-	$(BIN)/knickpoint report
+	$(BIN)/knickpoint report --data $(DATA)
 
 schema: .venv/.ready ## write configs/schema again
 	$(BIN)/knickpoint schema

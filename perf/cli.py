@@ -8,6 +8,7 @@ import ctypes
 import os
 import signal
 import sys
+import traceback
 from importlib.metadata import EntryPoint, entry_points, version
 from types import FrameType
 
@@ -17,6 +18,7 @@ from perf.errors import KnickpointError, UsageError
 
 GROUP = "knickpoint.commands"
 PR_SET_PDEATHSIG = 1
+COULD_NOT = 3
 INTERRUPTED = 130
 OURS = ("perf", "analysis", "reports")
 
@@ -69,7 +71,8 @@ def _unavailable(name: str, error: ModuleNotFoundError) -> click.Command:
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 fine, 1 regression found, 2 wrong usage or config, 3 could not measure.",
+    epilog="Exit codes: 0 fine, 1 regression found, 2 wrong usage or config, 3 could not measure, "
+    "130 interrupted.",
 )
 @click.version_option(version("knickpoint"), prog_name="knickpoint")
 def knickpoint() -> None:
@@ -99,12 +102,20 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("knickpoint: interrupted; what was finished is kept", err=True)
+        text = "knickpoint: interrupted; what was finished is kept, the same command goes on from there"
+        click.echo(text, err=True)
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output (head, less) has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit:
+        # click exits by itself only where the reader of our output (head, less) has seen enough.
         sys.exit(0)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"knickpoint: {where}{error.strerror or error}; nothing finished is lost", err=True)
+        sys.exit(COULD_NOT)
+    except Exception:  # noqa: BLE001  a defect of ours must not look like "regression found" (1)
+        traceback.print_exc()
+        click.echo("knickpoint: a defect of Knickpoint; please report the lines above", err=True)
+        sys.exit(COULD_NOT)
     sys.exit(code if isinstance(code, int) else 0)
 
 

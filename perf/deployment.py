@@ -18,7 +18,7 @@ def open_host(testbed: Testbed, host: Host) -> Remote:
     return SshHost(host.name, host.address, host.user, host.port)
 
 
-def place(deployment: Deployment, release: Release, artifact: Artifact, run_dir: Path) -> Cluster:
+def place_nodes(deployment: Deployment, run_dir: Path) -> tuple[Node, ...]:
     """Lay the topology's servers on the testbed's server hosts, in their order.
 
     `run_dir` holds the node directories of a local testbed. The configuration was checked to have
@@ -26,25 +26,27 @@ def place(deployment: Deployment, release: Release, artifact: Artifact, run_dir:
     """
     testbed = deployment.testbed
     servers = [host for host in testbed.hosts if host.role == "server"]
-    nodes = []
-    for index, host in enumerate(servers[: deployment.topology.servers]):
-        base = base_dir(testbed, host, run_dir)
-        nodes.append(
-            Node(
-                name=host.name,
-                index=index,
-                address=host.address,
-                remote=open_host(testbed, host),
-                work_dir=f"{base}/{release.system}/{host.name}",
-                cores=host.cores,
-            )
+    return tuple(
+        Node(
+            name=host.name,
+            index=index,
+            address=host.address,
+            remote=open_host(testbed, host),
+            work_dir=f"{base_dir(testbed, host, run_dir)}/{deployment.experiment.system}/{host.name}",
+            cores=host.cores,
         )
+        for index, host in enumerate(servers[: deployment.topology.servers])
+    )
+
+
+def place(deployment: Deployment, release: Release, artifact: Artifact, run_dir: Path) -> Cluster:
+    """Give the cluster that a trial of this release deploys."""
     return Cluster(
         release=release,
         artifact=artifact,
-        nodes=tuple(nodes),
+        nodes=place_nodes(deployment, run_dir),
         topology=deployment.topology,
-        testbed=testbed,
+        testbed=deployment.testbed,
         config=deployment.config,
     )
 

@@ -112,16 +112,14 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
         steps.verify_version()
         _load(steps, order, places, draft)
         draft.after = read_environment(cluster)
-        draft.reasons += find_faults(draft.outcome.counters, cluster.testbed.validity)
+        draft.reasons += find_faults(draft.outcome, cluster.testbed.validity)
         draft.status = TrialStatus.INVALID if draft.reasons else draft.status
     except NodeDied as death:
         draft.record(TrialStatus.INVALID, "node-died", _sentence(death), death.log_tail)
     except StepFailed as failure:
         draft.record(TrialStatus.FAILED, f"{failure.step}-failed", _sentence(failure), failure.log_tail)
     finally:
-        steps.end()
-        steps.collect_logs(staged)
-        steps.wipe()
+        steps.clean_up(staged, draft)
     trial = _trial(order, draft, started_at)
     bundle.seal(staged, trial, draft.outcome.intervals)
     return trial
@@ -231,6 +229,23 @@ class Steps:
             end_s = time.monotonic() + wait_s
             while time.monotonic() < end_s and any(map(self.system.is_running, running)):
                 time.sleep(POLL_S)
+        for node in self.cluster.nodes:
+            if self.system.is_running(node):
+                raise StepFailed("stop", node.name, f"its server still runs {limit_s:g} s after a kill")
+
+    def clean_up(self, staged: Path, draft: Draft) -> None:
+        """End all servers, keep their logs, wipe the nodes.
+
+        A clean-up that fails is one more reason, and never costs the bundle. Files under a server
+        that could not be ended stay.
+        """
+        try:
+            self.end()
+            self.collect_logs(staged)
+            self.wipe()
+        except (StepFailed, OSError) as failure:
+            text = _sentence(failure) if isinstance(failure, StepFailed) else str(failure)
+            draft.record(TrialStatus.FAILED, "clean-up-failed", text)
 
     def collect_logs(self, staged: Path) -> None:
         """Copy each node's logs into the bundle; a missing log is not a failure."""
@@ -273,6 +288,7 @@ def _load(steps: Steps, order: Order, places: Places, draft: Draft) -> None:
         if offer.preload_rows:
             steps.progress.tell(f"load: {offer.preload_rows} rows")
             offer.preload()
+            steps.watch()
             stored = session.count()
             if stored != offer.preload_rows:
                 text = f"{stored} of {offer.preload_rows} rows were stored after the load phase"
@@ -281,6 +297,7 @@ def _load(steps: Steps, order: Order, places: Places, draft: Draft) -> None:
     for place, phase in enumerate(workload.measurements):
         steps.progress.tell(_describe(workload.operation, phase))
         draft.outcome += offer.measure(place)
+        steps.watch()
 
 
 def read_environment(cluster: Cluster) -> tuple[Fact, ...]:

@@ -7,7 +7,7 @@ import math
 import os
 import statistics
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -15,16 +15,19 @@ import filelock
 
 from perf import releases
 from perf.config import Catalog, named
+from perf.deployment import place_nodes
 from perf.design import Deployment, Suite
-from perf.errors import HostUnfit, MeasureError, UsageError
+from perf.errors import BundleError, HostUnfit, MeasureError, UsageError
 from perf.harness import Order, run_trial
 from perf.history import bundle
+from perf.hosts.checks import check_hosts
 from perf.model import (
     RESPONSE_TIME,
     THROUGHPUT,
     Artifact,
     Purpose,
     Release,
+    Source,
     Trial,
     TrialId,
     TrialStatus,
@@ -38,6 +41,7 @@ from perf.systems import registry
 _DEPLOY_S = 45.0
 _PRELOAD_ROWS_PER_S = 400.0
 _LOCK_WAIT_S = 60.0
+_LOG_LINES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ def measure_night(session: Session) -> tuple[Trial, ...]:
 
     """
     with _only_one(session.places, session.progress):
+        _check_hosts(session)
         now = datetime.now(UTC)
         night, is_resumed = open_night(session.places, session.catalog, session.suite, now)
         missing = night.missing(session.places)
@@ -75,8 +80,8 @@ def measure_night(session: Session) -> tuple[Trial, ...]:
                 f"at {planned.version}"
             )
             trial = _run(session, planned.experiment, artifacts[planned.id], planned.id, night.id)
-            session.progress.tell(describe(trial))
-        return tuple(bundle.read(session.places.trials / one.id)[0] for one in night.trials)
+            session.progress.tell(explain(trial, session.places))
+        return tuple(_read_finished(session, night))
 
 
 def measure_one(session: Session, experiment: str, version: str) -> Trial:
@@ -89,7 +94,9 @@ def measure_one(session: Session, experiment: str, version: str) -> Trial:
         )
         artifact = _fetch_all(session, (planned,))[planned.id]
         session.progress.heading(f"{experiment} at {version}")
-        return _run(session, experiment, artifact, planned.id, night="")
+        trial = _run(session, experiment, artifact, planned.id, night="")
+        session.progress.tell(explain(trial, session.places))
+        return trial
 
 
 def describe(trial: Trial) -> str:
@@ -99,6 +106,15 @@ def describe(trial: Trial) -> str:
         reasons = "; ".join(reason.text for reason in trial.reasons)
         return f"{name}: {trial.status.upper()}: {reasons}"
     return f"{name}: completed: {'; '.join(_headline(trial))}"
+
+
+def explain(trial: Trial, places: Places) -> str:
+    """Say how a trial ended; of one that did not complete, also the last lines of its log."""
+    if trial.status is TrialStatus.COMPLETED:
+        return describe(trial)
+    tail = trial.log_tail.splitlines()[-_LOG_LINES:]
+    shown = ["--- last lines of its log ---", *tail] if tail else []
+    return "\n".join([describe(trial), *shown, f"everything kept: {places.trials / trial.id}"])
 
 
 def _headline(trial: Trial) -> Iterator[str]:
@@ -148,7 +164,8 @@ def _run(
     order = Order(
         trial=TrialId(trial_id),
         night=night,
-        purpose=Purpose.SCHEDULED,
+        # A local copy may be anything: it is kept and shown, but is no point of a release's series.
+        purpose=Purpose.CANDIDATE if artifact.source is Source.PATH else Purpose.SCHEDULED,
         deployment=deployment,
         names={
             "topology": named(deployment.topology),
@@ -169,14 +186,33 @@ def _run(
 
 def _expected_s(session: Session, night: Night, missing: tuple[PlannedTrial, ...]) -> float:
     # The night's own finished trials are the best guess; before the first, the configuration is.
-    taken = []
-    for trial in night.trials:
-        if (session.places.trials / trial.id).is_dir():
-            done = bundle.read(session.places.trials / trial.id)[0]
-            taken.append((done.finished_at - done.started_at).total_seconds())
+    taken = [
+        (trial.finished_at - trial.started_at).total_seconds()
+        for trial in _read_finished(session, night)
+    ]
     if taken:
         return statistics.median(taken) * len(missing)
     return sum(_planned_s(_resolve(session, trial.experiment)) for trial in missing)
+
+
+def _read_finished(session: Session, night: Night) -> Iterator[Trial]:
+    missing = {trial.id for trial in night.missing(session.places)}
+    for planned in night.trials:
+        if planned.id not in missing:
+            # A damaged bundle is refused loudly when it is appended; it must not stop a night.
+            with suppress(BundleError):
+                yield bundle.read(session.places.trials / planned.id)[0]
+
+
+def _check_hosts(session: Session) -> None:
+    # Before the night is planned and anything is downloaded. Each trial checks again.
+    for experiment in session.suite.experiments:
+        deployment = session.catalog.resolve(session.suite, experiment)
+        system = registry.load(experiment.system)
+        nodes = place_nodes(deployment, session.places.run)
+        # Servers that an interrupted run left behind hold ports; the first trial ends them.
+        if not any(map(system.is_running, nodes)):
+            check_hosts(nodes, system.ports(), deployment.testbed.needs)
 
 
 def _planned_s(deployment: Deployment) -> float:

@@ -5,6 +5,7 @@ resumed by measuring exactly the trials whose bundles are missing: none lost, no
 """
 
 import os
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -65,8 +66,7 @@ def open_night(places: Places, catalog: Catalog, suite: Suite, now: datetime) ->
         is_same = last.suite == suite.name and last.plan_sha256 == plan
         if is_same and now - last.started_at < RESUMABLE_FOR and last.missing(places):
             return last, True
-    number = 1 + sum(night.id.startswith(f"{now:%Y-%m-%d}-") for night in nights)
-    night_id = f"{now:%Y-%m-%d}-{number}"
+    night_id = _next_id(places, f"{now:%Y-%m-%d}")
     night = Night(
         id=night_id,
         suite=suite.name,
@@ -95,6 +95,13 @@ def read_nights(places: Places) -> tuple[Night, ...]:
                 f"{error.errors()[0]['msg']}); move it away, its trials are kept"
             ) from error
     return tuple(sorted(nights, key=lambda night: night.started_at))
+
+
+def _next_id(places: Places, day: str) -> str:
+    # Bundles count too: a plan that was lost or moved away must not lend its trials to a new night.
+    known = (*places.nights.glob(f"{day}-*.json"), *places.trials.glob(f"{day}-*"))
+    numbers = [re.match(r"\d+-\d+-\d+-(\d+)\.", path.name) for path in known]
+    return f"{day}-{1 + max((int(found[1]) for found in numbers if found), default=0)}"
 
 
 def plan_hash(catalog: Catalog, suite: Suite) -> str:

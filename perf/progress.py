@@ -33,7 +33,6 @@ class Progress:
     expected_s: float | None = None
     _started_s: float = field(init=False)
     _last_s: float = field(init=False, default=0.0)
-    _prefix: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
         """Start the clock."""

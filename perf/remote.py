@@ -18,6 +18,8 @@ from typing import Protocol
 from perf.errors import StepFailed
 
 RUN_TIMEOUT_S = 60.0
+# A host out of reach must never read as "the process there has ended".
+_SSH_ITSELF_FAILED = 255
 
 # Reads "pid start-time" and prints the pid only while that very process lives (not as a zombie).
 _ALIVE = (
@@ -196,7 +198,10 @@ class SshHost:
     ) -> Completed:
         """Run a command to its end; raise StepFailed on a non-zero exit if `check`."""
         command = [*self._ssh(), shlex.join(argv)]
-        return _run_here(self.name, command, argv[0], timeout_s, stdin, check=check)
+        done = _run_here(self.name, command, argv[0], timeout_s, stdin, check=False)
+        if done.returncode == _SSH_ITSELF_FAILED or (check and done.returncode):
+            raise StepFailed(argv[0], self.name, _describe_failure(done))
+        return done
 
     def start(
         self,
@@ -274,9 +279,14 @@ def _run_here(
         raise StepFailed(what, host, f"command not found: {error.filename}") from error
     except subprocess.TimeoutExpired as error:
         raise StepFailed(what, host, f"no end after {timeout_s:g} s") from error
+    completed = Completed(done.returncode, done.stdout, done.stderr)
     if check and done.returncode:
-        raise StepFailed(what, host, f"exit {done.returncode}: {done.stderr.strip()[-2000:]}")
-    return Completed(done.returncode, done.stdout, done.stderr)
+        raise StepFailed(what, host, _describe_failure(completed))
+    return completed
+
+
+def _describe_failure(done: Completed) -> str:
+    return f"exit {done.returncode}: {done.stderr.strip()[-2000:]}"
 
 
 def make_directory(remote: Remote, path: str) -> None:

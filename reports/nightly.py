@@ -30,7 +30,8 @@ def nightly(suite_name: str, data: Path, configs: Path | None) -> None:
     An interrupted night is resumed: trials that were finished are kept and not repeated. After a
     finished night, the next run is the next night.
 
-    Exit codes: 0 fine, 1 a regression is confirmed, 3 a trial of this night failed or was invalid.
+    Exit codes: 0 fine, 1 a regression is confirmed, 3 a trial of this night failed or was invalid,
+    or a bundle was refused.
     """
     root = configs or config.default_root()
     catalog = config.load_catalog(root)
@@ -57,6 +58,8 @@ def nightly(suite_name: str, data: Path, configs: Path | None) -> None:
     unmeasured = sum(trial.status is not TrialStatus.COMPLETED for trial in trials)
     if unmeasured:
         click.echo(f"{unmeasured} of {len(trials)} trials could not be measured; see above", err=True)
+    for problem in kept.bad:
+        click.echo(f"A bundle was refused: {problem}", err=True)
     context = click.get_current_context()
     if judgement.verdict.outcome is Outcome.REGRESSED:
         context.exit(REGRESSION_FOUND)

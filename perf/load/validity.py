@@ -3,23 +3,22 @@
 Whether the client kept up (lateness, saturation) will be judged here too.
 """
 
-from collections.abc import Iterable
-
 from perf.design import Validity
-from perf.model import Counter, Reason
+from perf.load.engines import LoadOutcome
+from perf.model import Reason
 
 _ERRORS = ("timeouts", "error:")
 _MISSES = ("not_found", "wrong_data")
 
 
-def find_faults(counters: Iterable[Counter], limits: Validity) -> tuple[Reason, ...]:
+def find_faults(outcome: LoadOutcome, limits: Validity) -> tuple[Reason, ...]:
     """Compare errors and misses of the measured iterations with the testbed's limits.
 
     An error is an operation that was answered with one, or not at all; a miss is an operation whose
     answer lacked a row or held a wrong one.
     """
     counted: dict[tuple[str, str], dict[str, int]] = {}
-    for counter in counters:
+    for counter in outcome.counters:
         if counter.iteration:
             totals = counted.setdefault((counter.phase, counter.operation), {})
             totals[counter.name] = totals.get(counter.name, 0) + counter.value
@@ -29,7 +28,7 @@ def find_faults(counters: Iterable[Counter], limits: Validity) -> tuple[Reason, 
         attempted = totals.get("attempted", 0)
         if not totals.get("completed", 0):
             text = f"{where}: none of {attempted} operations completed"
-            reasons.append(Reason(kind="nothing-completed", text=text))
+            reasons.append(Reason(kind="nothing-completed", text=text + _example(outcome)))
             continue
         for kind, prefixes, limit in (
             ("errors-above-limit", _ERRORS, limits.max_error_share),
@@ -42,5 +41,9 @@ def find_faults(counters: Iterable[Counter], limits: Validity) -> tuple[Reason, 
                 text = (
                     f"{where}: {share:.2%} of {attempted} operations ({each}); the limit is {limit:.2%}"
                 )
-                reasons.append(Reason(kind=kind, text=text))
+                reasons.append(Reason(kind=kind, text=text + _example(outcome)))
     return tuple(reasons)
+
+
+def _example(outcome: LoadOutcome) -> str:
+    return f"; the first: {outcome.examples[0]}" if outcome.examples else ""

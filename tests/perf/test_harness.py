@@ -16,7 +16,7 @@ import pytest
 
 from perf.config import load_catalog, named
 from perf.design import Deployment
-from perf.errors import HostUnfit
+from perf.errors import HostUnfit, StepFailed
 from perf.harness import Order, run_trial
 from perf.history import bundle
 from perf.model import Artifact, Purpose, Source, Trial, TrialId, TrialStatus
@@ -167,6 +167,7 @@ def test_errors_above_the_limit_make_the_trial_invalid(run: Run) -> None:
     assert trial.status is TrialStatus.INVALID
     assert [reason.kind for reason in trial.reasons] == ["errors-above-limit"] * 2
     assert "RuntimeError" in trial.reasons[0].text
+    assert "the first: error:RuntimeError: write of device-" in trial.reasons[0].text
 
 
 def test_a_node_that_does_not_come_up_fails_the_trial_with_its_log(run: Run) -> None:
@@ -202,6 +203,29 @@ def test_a_node_that_dies_mid_trial_makes_it_invalid_and_the_next_runs(
 
 def test_a_server_that_ignores_the_stop_is_killed(run: Run) -> None:
     assert run(0, ignore_stop=True).status is TrialStatus.COMPLETED
+
+
+class Unclean(fake.Fake):
+    """The fake system on a host whose directories cannot be removed after the trial."""
+
+    def __init__(self) -> None:
+        self.wipes = 0
+
+    def wipe(self, node: Node) -> None:
+        self.wipes += 1
+        if self.wipes > 3:
+            raise StepFailed("wipe", node.name, "the host is out of reach")
+        super().wipe(node)
+
+
+def test_a_failed_clean_up_costs_no_bundle(places: Places) -> None:
+    trial = run_trial(make_order(0, {}), Unclean(), places, Progress(io.StringIO()))
+    assert trial.status is TrialStatus.FAILED
+    assert [reason.kind for reason in trial.reasons] == ["clean-up-failed"]
+    assert "the host is out of reach" in trial.reasons[0].text
+    kept, intervals = bundle.read(places.trials / trial.id)
+    assert kept == trial
+    assert intervals
 
 
 def test_a_port_in_use_is_refused_before_anything_starts(run: Run, places: Places) -> None:

@@ -1,0 +1,94 @@
+"""Nights that meet trouble of their own: damaged bundles, lost plans, a second command."""
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import filelock
+import pytest
+
+from perf import measuring
+from perf.config import load_catalog
+from perf.design import Needs
+from perf.errors import HostUnfit, MeasureError, UsageError
+from perf.measuring import Session, explain, measure_night, measure_one
+from perf.model import Purpose, Trial, TrialStatus
+from perf.night import read_nights
+from perf.places import Places
+from perf.progress import Progress
+
+CONFIGS = Path(__file__).parents[1] / "data" / "configs"
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    catalog = load_catalog(CONFIGS)
+    suite = catalog.suite("fake-short")
+    experiment = replace(suite.experiments[0], releases=("1.0.0", "1.0.1"))
+    return Session(
+        catalog,
+        replace(suite, experiments=(experiment,)),
+        Places(tmp_path / "var"),
+        Progress(io.StringIO()),
+    )
+
+
+def test_a_damaged_bundle_does_not_stop_its_night(session: Session) -> None:
+    first, _ = measure_night(session)
+    (night,) = read_nights(session.places)
+    (session.places.trials / first.id / "trial.json").write_text("{")
+    missing = session.places.trials / night.trials[1].id
+    missing.rename(missing.with_name("kept-aside"))
+    (second,) = measure_night(session)
+    assert second.id == night.trials[1].id
+
+
+def test_a_lost_plan_lends_its_trials_to_no_new_night(session: Session) -> None:
+    before = {trial.id for trial in measure_night(session)}
+    for plan in session.places.nights.iterdir():
+        plan.unlink()
+    after = {trial.id for trial in measure_night(session)}
+    assert len(before) == len(after) == 2
+    assert before.isdisjoint(after)
+
+
+def test_an_extra_trial_belongs_to_no_night(session: Session) -> None:
+    trial = measure_one(session, "fake-blink", "1.1.1")
+    assert trial.status is TrialStatus.COMPLETED
+    assert (trial.release.version, trial.night) == ("1.1.1", "")
+    assert trial.purpose is Purpose.SCHEDULED
+    assert read_nights(session.places) == ()
+    with pytest.raises(UsageError, match="has no experiment 'fake-nothing'; it has: fake-blink"):
+        measure_one(session, "fake-nothing", "1.1.1")
+
+
+def test_a_second_command_is_refused_and_told_by_whom(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "_LOCK_WAIT_S", 0.1)
+    session.places.data.mkdir()
+    session.places.lock.with_suffix(".pid").write_text("4711\n")
+    with (
+        filelock.FileLock(session.places.lock),
+        pytest.raises(MeasureError, match=r"another run \(pid 4711\) measures into"),
+    ):
+        measure_night(session)
+
+
+def test_an_unfit_host_is_refused_before_anything_is_planned(session: Session) -> None:
+    testbed = session.catalog.testbeds["loop"]
+    unfit = replace(testbed, needs=Needs(memory_mb=10**9, disk_mb=1))
+    catalog = replace(session.catalog, testbeds={**session.catalog.testbeds, "loop": unfit})
+    with pytest.raises(HostUnfit, match="MB of memory available"):
+        measure_night(replace(session, catalog=catalog))
+    assert read_nights(session.places) == ()
+
+
+def test_what_failed_is_told_with_its_log(make_trial: Callable[..., Trial], tmp_path: Path) -> None:
+    failed = make_trial(status=TrialStatus.FAILED, log_tail="one\ntwo: out of memory\n")
+    text = explain(failed, Places(tmp_path))
+    assert "FAILED" in text
+    assert text.splitlines()[-2] == "two: out of memory"
+    assert text.endswith(str(tmp_path / "trials" / failed.id))
+    assert "\n" not in explain(make_trial(), Places(tmp_path))
