@@ -6,6 +6,7 @@ KnickpointError                      a sentence for a person: what, where, what 
 ├── HistoryError                     the history file is locked, corrupt or from another version
 ├── BundleError                      a trial bundle is truncated or foreign
 ├── ReleaseError                     a release could not be found, fetched or verified
+├── SiteError                        the site could not be made: no rights, no room, no such place
 └── MeasureError                     a trial, or the whole night, cannot be measured
     ├── HostUnfit                    this host lacks memory, disk, a free port or a program
     └── StepFailed                   a step of a trial failed on a node; carries node, step, log tail
@@ -54,6 +55,10 @@ class BundleError(KnickpointError):
 
 class ReleaseError(KnickpointError):
     """A release is unknown, cannot be fetched, or does not match its checksum."""
+
+
+class SiteError(KnickpointError):
+    """The site could not be made; the one that was there is still there."""
 
 
 class MeasureError(KnickpointError):

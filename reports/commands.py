@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -14,14 +14,16 @@ from analysis.judgement import Judgement
 from analysis.verdict import Outcome, Verdict
 from perf import config
 from perf.config import Catalog
+from perf.errors import BundleError
+from perf.history import bundle
 from perf.history.store import open_history
 from perf.model import Trial, TrialId
 from perf.night import Night, read_nights
 from perf.options import configs_option, data_option
 from perf.places import Places
 from reports.pages import render_site
-from reports.site import check_target, write_site
-from reports.view.index import view_index
+from reports.site import check_target, explained, write_site
+from reports.view.index import LeftOut, view_index
 from reports.view.links import series_page, trial_page
 from reports.view.series import view_series
 from reports.view.trial import BundleFile, SeriesLink, view_trial
@@ -52,9 +54,10 @@ def report(data: Path, configs: Path | None, output: Path | None) -> None:
     """
     root = configs or config.default_root()
     places = Places(data)
+    index = write_report(places, root, datetime.now(UTC), output=output)
     if not places.history.exists():
         click.echo(f"There is no history at {places.history}; the site says how to begin.", err=True)
-    click.echo(write_report(places, root, datetime.now(UTC), output=output))
+    click.echo(index)
 
 
 def write_report(
@@ -65,10 +68,16 @@ def write_report(
     Raises:
         ConfigError: the configuration is wrong.
         HistoryError: the history cannot be read.
+        SiteError: the operating system refuses to read or write what the site needs.
         UsageError: `output` holds something that is not a site.
 
     """
     target = output or places.site
+    with explained(target):
+        return _write_report(places, configs_root, now, target)
+
+
+def _write_report(places: Places, configs_root: Path, now: datetime, target: Path) -> Path:
     check_target(target)
     catalog = config.load_catalog(configs_root)
     trials, judgement = _read(places, configs_root)
@@ -79,7 +88,14 @@ def write_report(
     return write_site(
         target,
         render_site(
-            view_index(trials, judgement, nights=nights, caveats=caveats, now=now),
+            view_index(
+                trials,
+                judgement,
+                nights=nights,
+                left_out=find_left_out(places, by_id),
+                caveats=caveats,
+                now=now,
+            ),
             (view_series(judged, by_id, caveats) for judged in judgement.series),
             (
                 view_trial(
@@ -113,17 +129,36 @@ def _find_series(judgement: Judgement) -> Mapping[TrialId, Sequence[SeriesLink]]
     return found
 
 
+def find_left_out(places: Places, known: Collection[TrialId]) -> tuple[LeftOut, ...]:
+    """Give the bundles on disk that are none of the known trials; only these are read."""
+    return tuple(
+        LeftOut(name=path.name, fault=_find_fault(path))
+        for path in bundle.find(places)
+        if path.name not in known
+    )
+
+
+def _find_fault(path: Path) -> str:
+    """Say what makes a bundle unreadable; nothing if it is sound."""
+    try:
+        bundle.read(path)
+    except (BundleError, OSError) as error:
+        # The site may be published: it names places inside of the data directory only.
+        return str(error).replace(f"{path.parent}{os.sep}", "")
+    return ""
+
+
 def list_bundle(places: Places, trial: TrialId, site: Path) -> tuple[BundleFile, ...]:
     """Give the files of a trial's bundle, with links from the trial pages of `site`; none if gone."""
-    bundle = places.trials / trial
+    place = places.trials / trial
     page = (site / trial_page(trial)).parent.resolve()
     return tuple(
         BundleFile(
-            name=path.relative_to(bundle).as_posix(),
+            name=path.relative_to(place).as_posix(),
             href=quote(Path(os.path.relpath(path.resolve(), page)).as_posix()),
             length=path.stat().st_size,
         )
-        for path in sorted(bundle.rglob("*"))
+        for path in sorted(place.rglob("*"))
         if path.is_file()
     )
 

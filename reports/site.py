@@ -3,10 +3,11 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from perf.errors import UsageError
+from perf.errors import SiteError, UsageError
 from reports.pages import SiteFile
 
 _MARKER = ".knickpoint-site"
@@ -20,25 +21,40 @@ def write_site(target: Path, files: Iterable[SiteFile]) -> Path:
     Equal files give an equal directory, byte for byte. If anything fails, the old site stays.
 
     Raises:
+        SiteError: the operating system refuses.
         UsageError: `target` holds something that is not a site of ours; it is never replaced.
 
     """
-    target = target.resolve()
-    check_target(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=target.parent))
-    fresh = aside / target.name
-    try:
-        fresh.mkdir()
-        (fresh / _MARKER).write_text(_MARKER_TEXT)
-        for file in files:
-            path = fresh / file.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(file.content)
-        _swap(target, fresh)
-    finally:
-        shutil.rmtree(aside)
+    with explained(target):
+        target = target.resolve()
+        check_target(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=target.parent))
+        fresh = aside / target.name
+        try:
+            fresh.mkdir()
+            (fresh / _MARKER).write_text(_MARKER_TEXT)
+            for file in files:
+                path = fresh / file.path
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(file.content)
+            _swap(target, fresh)
+        finally:
+            shutil.rmtree(aside)
     return target / "index.html"
+
+
+@contextmanager
+def explained(target: Path) -> Iterator[None]:
+    """Turn what the operating system refuses while the site `target` is made into a SiteError."""
+    try:
+        yield
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        raise SiteError(
+            f"the site {target} cannot be made: {error.strerror or error}{where}; give room and rights "
+            "there, or choose another place with --output or --data"
+        ) from error
 
 
 def check_target(target: Path) -> None:

@@ -15,6 +15,7 @@ from reports.view import links
 from reports.view.series import view_change_briefly
 from reports.view.wording import (
     EMPTY_BADGE,
+    LEFT_OUT_BADGE,
     MISSING_BADGE,
     NOTHING,
     OUTCOME_BADGES,
@@ -31,6 +32,7 @@ from reports.view.wording import (
     metric_words,
     moment,
     night_words,
+    one_sentence,
     percent,
     phase_words,
     quantity,
@@ -42,6 +44,14 @@ STALE_AFTER = timedelta(hours=36)
 """Older than this, at least one night has been missed."""
 
 _SPARK_POINTS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A bundle on disk that the history does not hold; `fault` is empty if it can be read."""
+
+    name: str
+    fault: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +117,7 @@ class IndexView:
     freshness: str
     is_stale: bool
     stale_after_s: int
+    left_out: str
     attention: tuple[Attention, ...]
     night_title: str
     night_summary: str
@@ -121,10 +132,14 @@ def view_index(
     judgement: Judgement,
     *,
     nights: Sequence[Night],
+    left_out: Sequence[LeftOut] = (),
     caveats: Mapping[str, str],
     now: datetime,
 ) -> IndexView:
-    """Put a whole history into words; `now` is when the page is built, `nights` the plans known."""
+    """Put a whole history into words.
+
+    `now` is when the page is built, `nights` the plans known, `left_out` what the history lacks.
+    """
     by_time = sorted(trials, key=lambda trial: (trial.started_at, trial.id))
     by_id = {trial.id: trial for trial in by_time}
     newest = by_time[-1] if by_time else None
@@ -145,7 +160,9 @@ def view_index(
         freshness=f"{duration(age)} before this page was built" if newest else "",
         is_stale=age > STALE_AFTER,
         stale_after_s=int(STALE_AFTER.total_seconds()),
+        left_out=_count_left_out(left_out),
         attention=(
+            *_view_left_out(left_out),
             *_view_troubles_briefly(recent),
             *missing,
             *_view_regressions(judgement, by_id),
@@ -194,6 +211,26 @@ def _alarm(trials: Sequence[Trial], recent: Sequence[Trial], missing: Sequence[A
         f"{count(len(missing), 'planned trial')} did not take place" if missing else "",
     )
     return sentence("; ".join(part for part in parts if part)) if any(parts) else ""
+
+
+def _count_left_out(left_out: Sequence[LeftOut]) -> str:
+    if not left_out:
+        return ""
+    be = "is" if len(left_out) == 1 else "are"
+    return f"{count(len(left_out), 'bundle')} on disk {be} not in the history, so not judged either."
+
+
+def _view_left_out(left_out: Iterable[LeftOut]) -> tuple[Attention, ...]:
+    return tuple(
+        Attention(
+            badge=LEFT_OUT_BADGE,
+            subject=one.name,
+            page="",
+            text=one_sentence(one.fault)
+            or "Sound, but not appended yet: run `knickpoint append`, then `knickpoint report`.",
+        )
+        for one in left_out
+    )
 
 
 def _first_reason(trial: Trial) -> str:

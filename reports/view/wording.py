@@ -15,6 +15,7 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 _MANY_DIGITS_FROM = 1000
 _SIGNIFICANT_DIGITS = 3
 _SMALLEST_PERCENT = 0.05
+_MOST_LINES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,7 @@ STATE_BADGES = {
 }
 STALE_BADGE = Badge(kind="unsure", symbol="…", word="Stale")
 MISSING_BADGE = Badge(kind="bad", symbol="…", word="Missing")
+LEFT_OUT_BADGE = Badge(kind="bad", symbol="!", word="Left out")
 EMPTY_BADGE = Badge(kind="unsure", symbol="?", word="Nothing measured yet")
 
 _PHASES = {"saturation": "at saturation", "steady": "at steady load"}
@@ -142,6 +144,19 @@ def first_sentence(text: str) -> str:
     line = text.strip().splitlines()[0] if text.strip() else "no reason was recorded"
     head, dot, _ = line.partition(". ")
     return head + dot.strip()
+
+
+def one_sentence(text: str) -> str:
+    """Put an error's text of several lines into one sentence; of many lines, leave out the middle.
+
+    It begins as it did: with a name, whose case counts.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) > _MOST_LINES:
+        # The first two are a heading and a problem, the last may say what to do.
+        lines[2:-1] = [count(len(lines) - 3, "more problem")]
+    joined = "; ".join(lines).replace(":; ", ": ")
+    return joined if not joined or joined.endswith((".", "!", "?")) else f"{joined}."
 
 
 def named(file: Named) -> str:

@@ -145,6 +145,15 @@ def test_no_page_scrolls_sideways_or_complains(watched: Watched, demo_site: Path
     assert watched.complaints == []
 
 
+def test_the_headers_of_a_table_stay_low(watched: Watched, demo_site: Path) -> None:
+    watched.open(demo_site / "index.html")
+    heights = watched.page.evaluate(
+        "[...document.querySelectorAll('thead tr')].map(row => row.clientHeight)"
+    )
+    assert heights
+    assert max(heights) < 120  # three lines and a note
+
+
 def test_the_front_page_notices_its_own_age(watched: Watched, demo_site: Path) -> None:
     watched.page.clock.set_fixed_time("2026-03-08T07:00:00Z")
     watched.open(demo_site / "index.html")

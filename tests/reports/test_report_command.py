@@ -1,6 +1,8 @@
 """The whole way: bundles into a history, the history judged, the site written."""
 
 import html
+import shutil
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,9 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from perf.errors import UsageError
+from perf.errors import SiteError, UsageError
 from perf.history import bundle
 from perf.history.store import append_all
+from perf.model import TrialId
 from perf.places import Places
 from reports.commands import report, write_report
 
@@ -64,6 +67,40 @@ def test_an_empty_data_directory_gets_a_page_that_says_how_to_begin(tmp_path: Pa
     index = Path(done.stdout.strip())
     assert index == tmp_path.resolve() / "site" / "index.html"
     assert "knickpoint nightly" in index.read_text()
+
+
+def test_bundles_that_the_history_lacks_are_told_on_the_front_page(
+    demo: Any,  # noqa: ANN401  conftest is no module
+    places: Places,
+    tmp_path: Path,
+) -> None:
+    mine = Places(shutil.copytree(places.data, tmp_path / "var"))
+    trial = replace(demo.trials[0], id=TrialId("not-appended"))
+    bundle.seal(bundle.stage(mine, trial.id), trial, ())
+    (mine.trials / "foreign").mkdir()
+    torn = replace(trial, id=TrialId("torn"))
+    (bundle.seal(bundle.stage(mine, torn.id), torn, ()) / "intervals.hlog").unlink()
+    text = html.unescape(write_report(mine, CONFIGS, NOW).read_text())
+    assert "3 bundles on disk are not in the history" in text
+    assert "foreign is not a trial bundle: it has no manifest.json" in text
+    assert "torn cannot be used: intervals.hlog is missing" in text
+    assert "Sound, but not appended yet: run `knickpoint append`" in text
+    assert str(tmp_path) not in text
+
+
+def test_bundles_without_any_history_are_told_too(tmp_path: Path) -> None:
+    places = Places(tmp_path)
+    (places.trials / "foreign").mkdir(parents=True)
+    text = write_report(places, CONFIGS, NOW).read_text()
+    assert "1 bundle on disk is not in the history" in text
+    assert "How to begin" in text
+
+
+def test_a_place_that_cannot_be_written_is_told_in_a_sentence(places: Places, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for target in (tmp_path / "file" / "site", Path("/proc/site")):
+        with pytest.raises(SiteError, match="choose another place with --output"):
+            write_report(places, CONFIGS, NOW, output=target)
 
 
 def test_a_directory_of_somebody_else_is_refused_before_any_work(

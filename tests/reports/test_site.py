@@ -1,12 +1,13 @@
 """The site on disk: whole or not at all, never over somebody else's files."""
 
+import errno
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from perf.errors import UsageError
+from perf.errors import SiteError, UsageError
 from reports.pages import SiteFile
 from reports.site import write_site
 
@@ -49,6 +50,28 @@ def test_keeps_the_old_site_until_the_new_one_is_whole(tmp_path: Path) -> None:
         write_site(site, break_half_way())
     assert snapshot(site) == before
     assert list(tmp_path.iterdir()) == [site]
+
+
+def test_a_full_disk_is_told_in_a_sentence_and_the_old_site_stays(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    write_site(site, [SiteFile("index.html", b"old")])
+
+    def fill_the_disk() -> Iterator[SiteFile]:
+        yield SiteFile("index.html", b"new")
+        raise OSError(errno.ENOSPC, "No space left on device", "index.html")
+
+    with pytest.raises(SiteError, match=r"No space left on device \(index.html\); give room") as told:
+        write_site(site, fill_the_disk())
+    assert str(site) in str(told.value)
+    assert snapshot(site)["index.html"] == b"old"
+    assert list(tmp_path.iterdir()) == [site]
+
+
+def test_a_place_that_cannot_be_is_told_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SiteError, match="choose another place with --output"):
+        write_site(tmp_path / "file" / "site", [SiteFile("index.html", b"")])
+    assert SiteError.exit_code == 3
 
 
 def test_never_replaces_a_directory_that_is_not_a_site(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome, Verdict
 from perf.model import Counter, Fact, SeriesKey, Trial, TrialId, TrialStatus
-from reports.view.index import STALE_AFTER, IndexView, view_index
+from reports.view.index import STALE_AFTER, IndexView, LeftOut, view_index
 from reports.view.links import series_page, trial_page
 from reports.view.series import view_series
 from reports.view.trial import TrialView, view_trial
@@ -38,6 +38,7 @@ def test_the_verdict_stands_in_words_beside_what_is_missing(index: IndexView) ->
         "2 of the 5 newest trials gave no result (1 failed, 1 invalid); "
         "1 planned trial did not take place."
     )
+    assert index.left_out == ""
     assert index.freshness == "4 hours before this page was built"
     assert not index.is_stale
 
@@ -110,6 +111,27 @@ def test_an_empty_history_has_no_verdict(demo: Any) -> None:
     index = view_index((), NOTHING, nights=(), caveats={}, now=demo.now)
     assert index.is_empty
     assert index.verdict.word == "Nothing measured yet"
+
+
+def test_bundles_outside_of_the_history_come_first(demo: Any) -> None:
+    missing = [f"  {name} is missing" for name in ("trial.json", "a", "b", "c")]
+    fault = "\n".join(("torn cannot be used:", *missing, "  move torn away"))
+    index = view_index(
+        demo.trials,
+        demo.judgement,
+        nights=demo.nights,
+        left_out=(LeftOut(name="torn", fault=fault), LeftOut(name="fresh", fault="")),
+        caveats={},
+        now=demo.now,
+    )
+    assert index.left_out == "2 bundles on disk are not in the history, so not judged either."
+    torn, fresh = index.attention[:2]
+    assert (torn.badge.word, torn.subject, torn.page) == ("Left out", "torn", "")
+    assert torn.text == ("torn cannot be used: trial.json is missing; 3 more problems; move torn away.")
+    assert (fresh.subject, fresh.text) == (
+        "fresh",
+        "Sound, but not appended yet: run `knickpoint append`, then `knickpoint report`.",
+    )
 
 
 def test_a_series_page_shows_the_change_with_its_evidence(demo: Any) -> None:
