@@ -1,0 +1,69 @@
+"""How fast the load engine's own work is: what it costs beside the database. No time is asserted."""
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from perf.design import Sensor
+from perf.load.histogram import encode, make_histogram
+from perf.load.recorder import Recorder
+from perf.load.spec import TimedPhase
+from perf.workloads.sensor import Answer, check_latest, expected_latest, reading
+
+RECORDS = Sensor(kind="sensor", devices=1000, payload_bytes=1000)
+SEED = 42
+ROWS = 1_000_000
+DEVICE = 5
+PHASE = TimedPhase(name="steady", iteration=1, duration_s=1.0)
+OPERATIONS = 10_000
+
+
+def draw_operations() -> list[tuple[float, float, float]]:
+    """Give one second of operations as an engine logs them: intended start, send, end."""
+    generator = random.Random(SEED)  # noqa: S311  test data, not a secret
+    rows = []
+    for number in range(OPERATIONS):
+        intended_s = number / OPERATIONS
+        sent_s = intended_s + generator.expovariate(5000)
+        rows.append((intended_s, sent_s, sent_s + generator.lognormvariate(-6.2, 0.6)))
+    return rows
+
+
+def record_one_by_one(rows: Sequence[tuple[float, float, float]]) -> tuple[str, str]:
+    """Do what a fold does with its histograms, by the library's own call for a single value."""
+    response, service = make_histogram(), make_histogram()
+    for intended_s, sent_s, ended_s in rows:
+        response.record_value(round((ended_s - intended_s) * 1e6))
+        service.record_value(round((ended_s - sent_s) * 1e6))
+    return encode(response), encode(service)
+
+
+def test_make_a_reading(benchmark: BenchmarkFixture) -> None:
+    benchmark(reading, RECORDS, SEED, ROWS - 1)
+
+
+def test_check_a_read_of_ten_rows(benchmark: BenchmarkFixture) -> None:
+    rows = expected_latest(RECORDS, SEED, ROWS, DEVICE, 10)
+    answer = benchmark(check_latest, RECORDS, SEED, ROWS, DEVICE, count=10, answer=rows)
+    assert answer is Answer.COMPLETED
+
+
+@pytest.mark.benchmark(group="10 000 operations into two histograms")
+def test_fold_at_once(benchmark: BenchmarkFixture) -> None:
+    rows = draw_operations()
+
+    def prepare() -> tuple[tuple[Recorder], dict[str, object]]:
+        recorder = Recorder((PHASE,), "write", 0.0)
+        recorder.open_log().completed.extend(rows)
+        return (recorder,), {}
+
+    folded = benchmark.pedantic(Recorder.fold, setup=prepare, rounds=50)
+    # The comparison below is fair only if both give the same.
+    assert tuple(one.encoded for one in folded) == record_one_by_one(rows)
+
+
+@pytest.mark.benchmark(group="10 000 operations into two histograms")
+def test_record_one_by_one(benchmark: BenchmarkFixture) -> None:
+    benchmark.pedantic(record_one_by_one, args=(draw_operations(),), rounds=10)
