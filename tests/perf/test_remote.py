@@ -1,14 +1,11 @@
 """Both kinds of host offer the same verbs; the SSH one is proven against a real sshd on loopback."""
 
-import getpass
 import os
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,48 +31,6 @@ def poll(condition: Callable[[], bool], limit_s: float = 10.0) -> None:
     while not condition():
         assert time.monotonic() < end, "not within the limit"
         time.sleep(0.02)
-
-
-def is_open(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHost]:
-    program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
-    if program is None or shutil.which("ssh") is None:
-        if os.environ.get("KNICKPOINT_REQUIRE_REAL"):
-            pytest.fail("sshd and ssh are required; install openssh-server and openssh-client")
-        pytest.skip("no sshd here; install openssh-server")
-    home = tmp_path_factory.mktemp("ssh")
-    for key in ("host", "user"):
-        make_key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(home / key)]
-        subprocess.run(make_key, check=True)
-    shutil.copy(home / "user.pub", home / "authorized_keys")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    (home / "sshd.conf").write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {home}/host\n"
-        f"AuthorizedKeysFile {home}/authorized_keys\nPidFile none\nStrictModes no\n"
-        "PasswordAuthentication no\nUsePAM no\nPermitRootLogin prohibit-password\n"
-    )
-    public = (home / "host.pub").read_text().split(maxsplit=2)
-    (home / "known_hosts").write_text(f"[127.0.0.1]:{port} {public[0]} {public[1]}\n")
-    if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)
-    server = subprocess.Popen(
-        [program, "-D", "-e", "-f", str(home / "sshd.conf")], stderr=subprocess.PIPE
-    )
-    options = ("-i", str(home / "user"), "-o", f"UserKnownHostsFile={home}/known_hosts")
-    host = SshHost("db1", "127.0.0.1", getpass.getuser(), port, options)
-    try:
-        poll(lambda: is_open(port))
-        yield host
-    finally:
-        server.terminate()
-        server.communicate(timeout=10)
 
 
 @pytest.fixture(params=["local", "ssh"])
