@@ -30,6 +30,7 @@ from pydantic_core import PydanticSerializationError
 
 from perf.design import STRICT
 from perf.errors import BundleError
+from perf.history import disk
 from perf.load.hlog import read_hlog, write_hlog
 from perf.model import Interval, Trial, TrialId
 from perf.places import Places
@@ -82,7 +83,7 @@ def stage(places: Places, trial_id: TrialId) -> Path:
     What an interrupted attempt at the same trial left there is removed.
 
     Raises:
-        BundleError: the id cannot be a directory name.
+        BundleError: the id cannot be a directory name, or the directory cannot be made.
 
     """
     if not _SAFE_ID.fullmatch(trial_id):
@@ -91,9 +92,14 @@ def stage(places: Places, trial_id: TrialId) -> Path:
             "that begin with a letter or digit"
         )
     staged = places.trials / f"{_STAGING}{trial_id}"
-    if staged.exists():
-        shutil.rmtree(staged)
-    (staged / LOGS).mkdir(parents=True)
+    try:
+        if staged.exists():
+            shutil.rmtree(staged)
+        (staged / LOGS).mkdir(parents=True)
+    except OSError as error:
+        raise BundleError(
+            f"no bundle can be staged for trial {trial_id}: {disk.explain(error)}"
+        ) from error
     return staged
 
 
@@ -112,7 +118,8 @@ def seal(staged: Path, trial: Trial, intervals: Sequence[Interval]) -> Path:
         raise BundleError(f"{staged} was not staged for trial {trial.id}")
     if os.path.lexists(final):
         raise BundleError(f"{final} exists: a sealed bundle is never overwritten; use a new trial id")
-    _refuse_faults(staged, trial)
+    if faults := _faults(trial):
+        raise BundleError(_listed(f"trial {trial.id} cannot be sealed from {staged}", faults))
     try:
         (staged / TRIAL).write_bytes(_dump_trial(trial))
         write_hlog(staged / INTERVALS, intervals)
@@ -122,15 +129,25 @@ def seal(staged: Path, trial: Trial, intervals: Sequence[Interval]) -> Path:
         staged.rename(final)
         sync(final.parent)
     except OSError as error:
-        raise BundleError(f"trial {trial.id} could not be sealed from {staged}: {error}") from error
+        raise BundleError(
+            f"trial {trial.id} could not be sealed from {staged}: {disk.explain(error)}"
+        ) from error
     return final
 
 
 def find(places: Places) -> tuple[Path, ...]:
-    """Give the places of all sealed bundles, sorted by trial id; whether they are sound is open."""
+    """Give the places of all sealed bundles, sorted by trial id; whether they are sound is open.
+
+    Raises:
+        BundleError: their directory cannot be read.
+
+    """
     if not places.trials.is_dir():
         return ()
-    return tuple(sorted(path for path in places.trials.iterdir() if not path.name.startswith(".")))
+    try:
+        return tuple(sorted(path for path in places.trials.iterdir() if not path.name.startswith(".")))
+    except OSError as error:
+        raise BundleError(f"the trial bundles cannot be listed: {disk.explain(error)}") from error
 
 
 def read(path: Path) -> tuple[Trial, tuple[Interval, ...]]:
@@ -145,12 +162,16 @@ def read(path: Path) -> tuple[Trial, tuple[Interval, ...]]:
     _refuse_difference(path, manifest)
     trial = _read_trial(path / TRIAL)
     if trial.id != path.name:
-        raise BundleError(f"{path}: {TRIAL} is of trial {trial.id!r}; a bundle is named by its trial")
-    _refuse_faults(path, trial)
+        raise _unusable(
+            path, f"{path}: {TRIAL} is of trial {trial.id!r}; a bundle is named by its trial"
+        )
+    if faults := _faults(trial):
+        raise _unusable(path, _listed(f"{path} cannot be used", faults))
     try:
         return trial, tuple(read_hlog(path / INTERVALS))
     except (OSError, ValueError) as error:
-        raise BundleError(f"{path / INTERVALS} is not a HdrHistogram interval log: {error}") from error
+        what = f"{path / INTERVALS} is not a HdrHistogram interval log: {error}"
+        raise _unusable(path, what) from error
 
 
 def digest(path: Path) -> str:
@@ -188,14 +209,14 @@ def _dump_trial(trial: Trial) -> bytes:
         raise BundleError(f"trial {trial.id} cannot be written as JSON: {error}") from error
 
 
-def _refuse_faults(path: Path, trial: Trial) -> None:
-    """Refuse what JSON or the history cannot hold without changing or doubling it."""
-    problems = [
+def _faults(trial: Trial) -> list[str]:
+    """Find what JSON or the history cannot hold without changing or doubling it."""
+    faults = [
         f"{name} has no time zone"
         for name in ("started_at", "finished_at")
         if getattr(trial, name).utcoffset() is None
     ]
-    problems += [
+    faults += [
         f"sample {s.phase}/{s.operation}/{s.metric}/{s.statistic} is {s.value}, not a finite number"
         for s in trial.samples
         if not math.isfinite(s.value)
@@ -210,12 +231,12 @@ def _refuse_faults(path: Path, trial: Trial) -> None:
         )
         for s in trial.samples
     )
-    problems += [
+    faults += [
         "sample " + "/".join(map(str, identity)) + f" is there {count} times"
         for identity, count in identities.items()
         if count > 1
     ]
-    _raise_all(path, problems)
+    return faults
 
 
 def _list_files(root: Path) -> Iterator[_File]:
@@ -223,7 +244,8 @@ def _list_files(root: Path) -> Iterator[_File]:
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise BundleError(f"{path} is neither a file nor a directory; a bundle holds nothing else")
+            what = f"{path} is neither a file nor a directory; a bundle holds nothing else"
+            raise _unusable(root, what)
         if path.is_file() and name != MANIFEST:
             content = path.read_bytes()
             yield _File(name=name, size=len(content), sha256=hashlib.sha256(content).hexdigest())
@@ -239,13 +261,13 @@ def _sync_tree(root: Path) -> None:
 def _read_manifest(path: Path) -> _Manifest:
     """Read the manifest of a bundle that looks like one."""
     if path.is_symlink() or not path.is_dir():
-        raise BundleError(f"{path} is not a trial bundle: it is not a directory")
+        raise _unusable(path, f"{path} is not a trial bundle: it is not a directory")
     content = _read_plain(path / MANIFEST)
     _refuse_version(path / MANIFEST, content)
     try:
         return _MANIFEST.validate_json(content)
     except ValidationError as error:
-        raise BundleError(_explain(path / MANIFEST, error)) from error
+        raise _unusable(path, _explain(path / MANIFEST, error)) from error
 
 
 def _refuse_difference(path: Path, manifest: _Manifest) -> None:
@@ -253,7 +275,7 @@ def _refuse_difference(path: Path, manifest: _Manifest) -> None:
     try:
         present = {file.name: file for file in _list_files(path)}
     except OSError as error:
-        raise BundleError(f"{path} cannot be read: {error}") from error
+        raise BundleError(f"{path} cannot be read: {disk.explain(error)}") from error
     expected = {file.name: file for file in manifest.files}
     expected_names = expected.keys() | {TRIAL, INTERVALS}
     problems = [f"{name} is missing" for name in sorted(expected_names - present.keys())]
@@ -264,7 +286,8 @@ def _refuse_difference(path: Path, manifest: _Manifest) -> None:
         for name, file in expected.items()
         if name in present and present[name] != file
     ]
-    _raise_all(path, problems)
+    if problems:
+        raise _unusable(path, _listed(f"{path} cannot be used", problems))
 
 
 def _read_trial(path: Path) -> Trial:
@@ -274,17 +297,17 @@ def _read_trial(path: Path) -> Trial:
     try:
         return _TRIAL_DOCUMENT.validate_json(content).trial
     except ValidationError as error:
-        raise BundleError(_explain(path, error)) from error
+        raise _unusable(path.parent, _explain(path, error)) from error
 
 
 def _read_plain(path: Path) -> bytes:
     """Read a file that must be there; never follow a link out of the bundle."""
     if path.is_symlink() or not path.is_file():
-        raise BundleError(f"{path.parent} is not a trial bundle: it has no {path.name}")
+        raise _unusable(path.parent, f"{path.parent} is not a trial bundle: it has no {path.name}")
     try:
         return path.read_bytes()
     except OSError as error:
-        raise BundleError(f"{path} cannot be read: {error}") from error
+        raise BundleError(f"{path} cannot be read: {disk.explain(error)}") from error
 
 
 def _refuse_version(path: Path, content: bytes) -> None:
@@ -292,17 +315,18 @@ def _refuse_version(path: Path, content: bytes) -> None:
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise BundleError(f"{path} is truncated or not JSON: {error}") from error
+        raise _unusable(path.parent, f"{path} is truncated or not JSON: {error}") from error
     version = document.get("schema_version") if isinstance(document, dict) else None
     if not isinstance(version, int):
-        raise BundleError(f"{path} is foreign: it has no schema_version")
+        raise _unusable(path.parent, f"{path} is foreign: it has no schema_version")
     if version > SCHEMA_VERSION:
         raise BundleError(
             f"{path} has schema version {version}, written by a newer Knickpoint; "
             f"this one reads {SCHEMA_VERSION}: update it"
         )
     if version != SCHEMA_VERSION:
-        raise BundleError(f"{path} has schema version {version}; known is {SCHEMA_VERSION}")
+        what = f"{path} has schema version {version}; known is {SCHEMA_VERSION}"
+        raise _unusable(path.parent, what)
 
 
 def _explain(path: Path, error: ValidationError) -> str:
@@ -314,7 +338,13 @@ def _explain(path: Path, error: ValidationError) -> str:
     return f"{path} does not fit schema version {SCHEMA_VERSION}:\n" + "\n".join(lines)
 
 
-def _raise_all(path: Path, problems: Sequence[str]) -> None:
-    """Raise all problems of a bundle as one error, if there are any."""
-    if problems:
-        raise BundleError(f"{path} cannot be used:\n" + "\n".join(f"  {line}" for line in problems))
+def _listed(what: str, problems: Sequence[str]) -> str:
+    return f"{what}:\n" + "\n".join(f"  {line}" for line in problems)
+
+
+def _unusable(place: Path, what: str) -> BundleError:
+    """Give the error for a bundle that only a person can put right."""
+    return BundleError(
+        f"{what}\n  move {place.name} out of trials/ (or restore it from a copy); "
+        "the other bundles are kept without it"
+    )

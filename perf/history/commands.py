@@ -36,7 +36,8 @@ def history() -> None:
 
     \b
     knickpoint history show                      all trials, and why some do not count
-    knickpoint history percentile --release 5.0.5 --experiment cassandra-write --percentile 99.9
+    knickpoint history percentile --release 5.0.9 --experiment cassandra-sensor-write \\
+        --phase steady --percentile 99.9
     knickpoint history schema                    tables and columns, each with its meaning
     knickpoint history sql "SELECT version, count(*) FROM trials GROUP BY version"
     knickpoint history rebuild                   after a corrupt or older file
@@ -54,7 +55,10 @@ def rebuild(data: Path) -> None:
     places = Places(data)
     found = bundle.find(places)
     if not found:
-        raise UsageError(f"there are no trial bundles in {places.trials} to rebuild from")
+        raise UsageError(
+            f"there are no trial bundles in {places.trials} to rebuild from; name the data directory "
+            "with --data, or measure first: knickpoint nightly"
+        )
     result = store.rebuild(places.history, found, lambda text: click.echo(text, err=True))
     click.echo(f"{places.history}: rebuilt from {result.new} trial bundles")
     if result.bad:
@@ -113,8 +117,8 @@ def percentile(
     is left out.
 
     \b
-    knickpoint history percentile --trial TRIAL --percentile 99.99
-    knickpoint history percentile --release 5.0.5 --experiment cassandra-write --phase steady
+    knickpoint history percentile --trial TRIAL --phase steady --percentile 99.99
+    knickpoint history percentile --release 5.0.9 --experiment cassandra-sensor-write --phase steady
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     if bool(trials) == bool(release or experiment):
         raise UsageError("name trials either by --trial, or by --release and --experiment")

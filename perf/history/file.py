@@ -13,6 +13,7 @@ import duckdb
 from filelock import FileLock, Timeout
 
 from perf.errors import HistoryError
+from perf.history import disk
 from perf.history.bundle import sync
 
 SCHEMA_VERSION = 1
@@ -82,9 +83,11 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        raise (_in_use(path, error) or damage(path, error)) from error
+        raise (_in_use(path, error) or _refused(path, error) or damage(path, error)) from error
     except OSError as error:
-        raise HistoryError(f"the history file {path} cannot be written: {error}") from error
+        raise HistoryError(
+            f"the history file {path} cannot be written: {disk.explain(error)}"
+        ) from error
 
 
 def damage(path: Path, error: Exception) -> HistoryError:
@@ -138,6 +141,12 @@ def _in_use(path: Path, error: duckdb.Error) -> HistoryError | None:
         f"the history file {path} is in use: {who} has it open. "
         "Wait until that has ended, then try again"
     )
+
+
+def _refused(path: Path, error: duckdb.Error) -> HistoryError | None:
+    """Give the error for a file that the operating system refuses, which no rebuild can mend."""
+    step = disk.next_step(error)
+    return HistoryError(f"the history file {path} cannot be used: {error}\n{step}") if step else None
 
 
 def _make(path: Path) -> Path:

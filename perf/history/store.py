@@ -226,12 +226,18 @@ class History:
         """Answer any SQL query; open the history read-only for it.
 
         Raises:
-            UsageError: DuckDB refuses the query; its explanation is part of the message.
+            UsageError: DuckDB refuses the query (its explanation is part of the message), or there is
+                no statement in it.
 
         """
         try:
-            result = self._connection.execute(sql)
-            columns = tuple(column[0] for column in result.description or ())
+            result: duckdb.DuckDBPyConnection | None = self._connection.execute(sql)
+            if result is None or not result.description:  # DuckDB's own types deny that None
+                raise UsageError(
+                    f"there is no statement in the query {sql!r}; see what can be asked for with: "
+                    "knickpoint history schema"
+                )
+            columns = tuple(column[0] for column in result.description)
             return Answer(columns=columns, rows=tuple(result.fetchall()))
         except duckdb.Error as error:
             raise UsageError(f"the query failed: {error}") from error
@@ -313,11 +319,19 @@ def append_all(places: Places, tell: Callable[[str], None]) -> Appended:
     A bad bundle never stops the good ones.
 
     Raises:
+        UsageError: there is neither a bundle nor a history, so this is no data directory.
+        BundleError: the directory of bundles cannot be read.
         HistoryError: the history cannot be opened or written.
 
     """
+    found = bundle.find(places)
+    if not found and not places.history.exists():
+        raise UsageError(
+            f"there are no trial bundles in {places.trials} to append; name the data directory with "
+            "--data, or measure first: knickpoint nightly"
+        )
     with open_history(places.history) as history:
-        return _append_each(history, bundle.find(places), tell)
+        return _append_each(history, found, tell)
 
 
 def rebuild(path: Path, bundles: Sequence[Path], tell: Callable[[str], None]) -> Appended:

@@ -1,7 +1,9 @@
 """A bundle is whole or refused, and what is read equals what was sealed."""
 
+import errno
 import hashlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -282,8 +284,41 @@ def test_foreign_places_are_refused(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     for place in (file, empty, tmp_path / "absent"):
-        with pytest.raises(BundleError, match="is not a trial bundle"):
+        message = rf"is not a trial bundle: .*\n  move {place.name} out of trials/ \(or restore it"
+        with pytest.raises(BundleError, match=message):
             bundle.read(place)
+
+
+def test_what_only_an_update_can_mend_is_not_to_be_moved(make_bundle: Callable[..., Path]) -> None:
+    place = make_bundle()
+    (place / bundle.MANIFEST).write_text('{"schema_version": 2, "files": []}', encoding="utf-8")
+    with pytest.raises(BundleError, match=r"newer Knickpoint.*update it") as caught:
+        bundle.read(place)
+    assert "out of trials/" not in str(caught.value)
+
+
+def test_a_file_in_place_of_the_trials_is_refused_with_a_next_step(places: Places) -> None:
+    places.data.mkdir()
+    places.trials.touch()
+    with pytest.raises(
+        BundleError, match=r"no bundle can be staged for trial a: .*\nMove away the file"
+    ):
+        bundle.stage(places, TrialId("a"))
+    assert bundle.find(places) == ()
+
+
+def test_a_full_disk_while_sealing_is_told_with_a_next_step(
+    places: Places, make_trial: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(_path: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    trial = make_trial()
+    staged = bundle.stage(places, trial.id)
+    monkeypatch.setattr(bundle, "sync", fill)
+    with pytest.raises(BundleError, match=r"could not be sealed from .*\nMake room"):
+        bundle.seal(staged, trial, ())
+    assert bundle.find(places) == ()
 
 
 def test_links_and_ways_out_of_the_bundle_are_refused(

@@ -1,18 +1,27 @@
 """`knickpoint history`: what a person types and reads."""
 
 import csv
-from collections.abc import Callable
+import inspect
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
+from perf.config import load_catalog
 from perf.errors import BundleError, HistoryError, UsageError
 from perf.history import bundle
 from perf.history.commands import history
-from perf.history.store import append_all
-from perf.model import Reason, Trial, TrialStatus
+from perf.history.store import Appended, append_all
+from perf.model import Interval, Reason, Trial, TrialStatus
 from perf.places import Places
+
+CONFIGS = Path(__file__).parents[3] / "configs"
 
 
 def run(places: Places, *arguments: str) -> str:
@@ -94,6 +103,12 @@ def test_sql_as_table_and_as_csv(filled: Places) -> None:
         run(filled, "sql", "DROP TABLE trials")
 
 
+@pytest.mark.parametrize("query", ["", "  ", ";", "/* only a comment */"])
+def test_sql_without_a_statement_is_refused(filled: Places, query: str) -> None:
+    with pytest.raises(UsageError, match=r"no statement in the query .*: knickpoint history schema"):
+        run(filled, "sql", query)
+
+
 def test_schema_explains_each_table() -> None:
     text = CliRunner().invoke(history, ["schema"], catch_exceptions=False).stdout
     assert "trials: One row per trial" in text
@@ -116,8 +131,52 @@ def test_rebuild_says_what_it_did(places: Places, bundles: tuple[Path, ...]) -> 
 def test_nothing_to_read_or_to_rebuild_from(places: Places) -> None:
     with pytest.raises(HistoryError, match="there is no history"):
         run(places, "show")
-    with pytest.raises(UsageError, match="no trial bundles"):
+    with pytest.raises(UsageError, match=r"no trial bundles.*knickpoint nightly"):
         run(places, "rebuild")
+
+
+def test_append_without_bundles_makes_no_history(places: Places) -> None:
+    with pytest.raises(UsageError, match=r"no trial bundles in .*trials to append; .*--data"):
+        append_all(places, silent)
+    assert not places.data.exists()
+    places.trials.mkdir(parents=True)
+    with pytest.raises(UsageError, match="no trial bundles"):
+        append_all(places, silent)
+    assert [path.name for path in places.data.iterdir()] == ["trials"]
+
+
+def test_append_without_bundles_to_a_history_adds_nothing(filled: Places) -> None:
+    shutil.rmtree(filled.trials)
+    assert append_all(filled, silent) == Appended(new=0, known=0, bad=())
+
+
+def test_examples_of_the_help_answer_where_the_shipped_suite_was_measured(
+    places: Places,
+    make_bundle: Callable[..., Path],
+    make_trial: Callable[..., Trial],
+    make_interval: Callable[..., Interval],
+) -> None:
+    """Run each example as it stands, on a trial of the newest release that `quickstart` measures."""
+    experiment = load_catalog(CONFIGS).suite("quickstart").experiments[0]
+    release = replace(make_trial().release, version=experiment.releases[-1])
+    intervals = [make_interval([1000, 2000], phase=phase) for phase in ("saturation", "steady")]
+    make_bundle(make_trial(id="TRIAL", experiment=experiment.name, release=release), intervals)
+    append_all(places, silent)
+    examples = [
+        each for command in (history, *history.commands.values()) for each in _examples(command)
+    ]
+    assert len(examples) >= 8
+    for example in examples:
+        place = [] if example == ["schema"] else ["--data", str(places.data)]
+        done = CliRunner().invoke(history, [*example, *place], catch_exceptions=False)
+        assert (done.exit_code, done.stdout != "") == (0, True), example
+
+
+def _examples(command: click.Command) -> Iterator[list[str]]:
+    """Give the arguments of each example in a command's help; an example may go on, deeper indented."""
+    text = re.sub(r"\\\n *", "", inspect.cleandoc(command.help or ""))
+    for example in re.findall(r"^knickpoint history (.*(?:\n {2,}.*)*)", text, re.MULTILINE):
+        yield shlex.split(re.split(" {6,}", example)[0])  # what explains it stands far to the right
 
 
 def test_each_command_explains_itself() -> None:

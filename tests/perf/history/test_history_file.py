@@ -1,5 +1,6 @@
 """The history as a file: locked, corrupt, foreign, newer, replaced. Never a DuckDB exception."""
 
+import errno
 import os
 import re
 import subprocess
@@ -131,10 +132,48 @@ def test_a_corrupt_history_is_refused_and_the_bundles_mend_it(
 
 def test_a_directory_in_place_of_the_history_is_refused(places: Places) -> None:
     places.history.mkdir(parents=True)
-    with pytest.raises(HistoryError, match=re.escape(str(places.history))):
-        open_history(places.history)
-    with pytest.raises(HistoryError, match=re.escape(str(places.history))):
-        rebuild(places.history, (), silent)
+    message = rf"(?s){re.escape(str(places.history))}.*move it away"
+    for attempt in (
+        lambda: open_history(places.history),
+        lambda: open_history(places.history, read_only=True),
+        lambda: rebuild(places.history, (), silent),
+    ):
+        with pytest.raises(HistoryError, match=message) as caught:
+            attempt()
+        assert "history rebuild" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "step"),
+    [
+        (errno.EACCES, "Let this user read and write"),
+        (errno.EPERM, "Let this user read and write"),
+        (errno.EROFS, "file system is read-only"),
+        (errno.EISDIR, "move it away"),
+        (errno.ENOSPC, "Make room"),
+        (errno.EDQUOT, "Make room"),
+        (errno.ENOTDIR, "Move away the file"),
+    ],
+)
+def test_what_the_system_refuses_is_never_told_to_rebuild(code: int, step: str) -> None:
+    reason, path = os.strerror(code), Path("/srv/No space left on device/history.duckdb")
+    for error in (
+        OSError(code, reason, str(path)),
+        duckdb.IOException(f'IO Error: Cannot open file "{path}": {reason}'),
+        duckdb.FatalException(f'Failed to commit: Could not write file "{path}": {reason}'),
+    ):
+        with pytest.raises(HistoryError, match=step) as caught, file.explained(path):
+            raise error
+        assert "history rebuild" not in str(caught.value)
+
+
+def test_words_in_a_path_are_no_reason() -> None:
+    path = Path("/srv/a: No space left on device/history.duckdb")
+    with pytest.raises(HistoryError, match="history rebuild") as caught, file.explained(path):
+        raise duckdb.IOException(
+            f'The file "{path}" exists, but it is not a valid DuckDB database file!'
+        )
+    assert "Make room" not in str(caught.value)
 
 
 def test_a_data_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
@@ -143,7 +182,7 @@ def test_a_data_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None
         lambda: open_history(tmp_path / "file" / "history.duckdb"),
         lambda: rebuild(tmp_path / "file" / "history.duckdb", (), silent),
     ):
-        with pytest.raises(HistoryError, match="cannot be written"):
+        with pytest.raises(HistoryError, match=r"cannot be written: .*\nMove away the file"):
             attempt()
 
 
