@@ -59,7 +59,6 @@ class TimeLimits:
     """How long each step of a trial may take before it counts as failed, in seconds."""
 
     __pydantic_config__ = STRICT
-    install_s: PositiveFloat = 600.0
     start_s: PositiveFloat = 180.0
     stop_s: PositiveFloat = 60.0
     load_s: PositiveFloat = 900.0
@@ -142,7 +141,6 @@ class OpenLoop:
     kind: Literal["open"]
     offered_load_ops_per_s: PositiveFloat
     in_flight: Positive
-    arrivals: Literal["uniform"] = "uniform"
 
 
 Load: TypeAlias = Annotated[ClosedLoop | OpenLoop, Field(discriminator="kind")]

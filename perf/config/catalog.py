@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -101,6 +102,7 @@ def load_catalog(root: Path) -> Catalog:
         },
         suites=_read_folder(_SUITE, root / "suites", problems),
         known_systems=registry.names(),
+        known_releases=_known_releases(),
     )
     detection = _read_entry(_DETECTION, root / "detection.yaml", problems)
     problems += _check_all(entries)
@@ -130,6 +132,15 @@ def _check_all(entries: Entries) -> Iterator[str]:
             yield from checks.check_system_config(folder, config, entries.known_systems)
     for suite in entries.suites.values():
         yield from checks.check_suite(suite, entries)
+
+
+def _known_releases() -> dict[str, frozenset[str]]:
+    """Give the versions of each system whose driver is installed; judging needs no driver at all."""
+    known = {}
+    for name in registry.names():
+        with suppress(UsageError):
+            known[name] = frozenset(each.version for each in registry.load(name).releases())
+    return known
 
 
 def _stray_files(root: Path) -> Iterator[str]:

@@ -4,15 +4,18 @@ Each check takes parsed entries and gives complete sentences. A name is dangling
 that name exists: a file that exists but is wrong is complained about once, where it stands.
 """
 
+import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Generic, Protocol, TypeVar
 
 from perf.config.document import Document, Steps, dotted
-from perf.config.problems import suggest
+from perf.config.problems import suggest, suggest_few
 from perf.design import (
     Detection,
     Experiment,
+    Host,
     Operation,
     Suite,
     SystemConfig,
@@ -22,6 +25,11 @@ from perf.design import (
 )
 from perf.load.spec import PRELOAD, WARM_UP
 from perf.model import METRICS
+
+# RFC 1123, 2.1: labels of letters, digits and inner hyphens; the last is not all digits, so that a
+# mistyped IP address is no name.
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOST_NAME = re.compile(rf"(?=.{{1,253}}\Z)(?:{_LABEL}\.)*(?![0-9]+\Z){_LABEL}")
 
 
 class HasName(Protocol):
@@ -55,6 +63,8 @@ class Entries:
     systems: Mapping[str, Mapping[str, Entry[SystemConfig]]]
     suites: Mapping[str, Entry[Suite]]
     known_systems: Collection[str]
+    known_releases: Mapping[str, Collection[str]]
+    """Versions by system; a system that cannot be loaded here is absent, and not checked."""
 
 
 def check_name(entry: Entry[N]) -> Iterator[str]:
@@ -65,11 +75,14 @@ def check_name(entry: Entry[N]) -> Iterator[str]:
 
 
 def check_testbed(entry: Entry[Testbed]) -> Iterator[str]:
-    """Find hosts that could not live side by side."""
+    """Find addresses that lead nowhere, and hosts that could not live side by side."""
     if entry.value is None:
         return
     hosts = entry.value.hosts
     yield from _repeated(entry.document, ("hosts",), hosts, "name", lambda host: host.name)
+    for index, host in enumerate(hosts):
+        if why := _refuse_address(host, entry.value.transport):
+            yield _say(entry.document, ("hosts", index, "address"), host.address, why)
     servers = [(index, host) for index, host in enumerate(hosts) if host.role == "server"]
     seen: dict[str, int] = {}
     for index, host in servers:
@@ -137,6 +150,7 @@ def check_suite(entry: Entry[Suite], entries: Entries) -> Iterator[str]:
         steps: Steps = ("experiments", index)
         yield from _check_names(document, steps, experiment, entries)
         yield from _repeated_releases(document, steps, experiment)
+        yield from _unknown_releases(document, steps, experiment, entries.known_releases)
         topology = entries.topologies.get(experiment.topology)
         if testbed and testbed.value and topology and topology.value:
             yield from _check_room(document, steps, topology.value, testbed.value)
@@ -187,6 +201,40 @@ def _repeated_releases(document: Document, steps: Steps, experiment: Experiment)
         if release in experiment.releases[:index]:
             why = "for the second time; list each release once"
             yield _say(document, (*steps, "releases", index), release, why)
+
+
+def _unknown_releases(
+    document: Document,
+    steps: Steps,
+    experiment: Experiment,
+    known_releases: Mapping[str, Collection[str]],
+) -> Iterator[str]:
+    system = experiment.system
+    known = known_releases.get(system)
+    if known is None:
+        return
+    for index, release in enumerate(experiment.releases):
+        if release not in known:
+            hint = suggest_few(release, known, f"see `knickpoint releases {system}`")
+            why = f"and {system} has no such release; {hint}"
+            yield _say(document, (*steps, "releases", index), release, why)
+
+
+def _refuse_address(host: Host, transport: str) -> str | None:
+    """Say why a host cannot have its address; None if it can. No name is looked up."""
+    try:
+        address = ip_address(host.address)
+    except ValueError:
+        address = None
+    if address is None and not _HOST_NAME.fullmatch(host.address):
+        return "which is neither an IP address nor a host name; write one, for example 192.0.2.11"
+    is_own = address is not None and address.is_loopback
+    if transport == "local" and host.role == "server" and not is_own:
+        return (
+            "but with transport local the servers run on this machine, with open ports and without "
+            "passwords; take an address of 127.0.0.0/8 or ::1, or transport ssh"
+        )
+    return None
 
 
 def _repeated(

@@ -69,6 +69,12 @@ def suggest(word: str, known: Collection[str]) -> str:
     return f"did you mean {close}? (known: {listed})" if close else f"known: {listed}"
 
 
+def suggest_few(word: str, known: Collection[str], where: str) -> str:
+    """Write what to choose of too many to list: up to three near words, and where all of them are."""
+    near = difflib.get_close_matches(word, sorted(known), n=3, cutoff=0.4)
+    return f"did you mean {' or '.join(near)}? (known: {where})" if near else f"known: {where}"
+
+
 def describe(document: Document, schema: Schema, errors: Sequence[ErrorDetails]) -> tuple[str, ...]:
     """Turn pydantic's errors about one file into sentences, without saying one thing twice."""
     found = [_place(schema, error) for error in errors]

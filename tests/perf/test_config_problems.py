@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from perf.config import load_catalog
 from perf.config.document import MAX_BYTES, read_document
-from perf.errors import ConfigError
+from perf.errors import ConfigError, UsageError
 from perf.systems import registry
+from perf.systems.contract import System
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "config_mistakes.txt"
 DETECTION = """\
@@ -76,7 +77,7 @@ experiments:
     config: default
     topology: pair
     workload: read
-    releases: ["1.0", "1.1"]
+    releases: ["1.0.0", "1.1.0"]
 """
 FILES = {
     "detection.yaml": DETECTION,
@@ -125,7 +126,7 @@ def problems(root: Path) -> tuple[str, ...]:
 
 
 def test_sample_without_edit_is_accepted(root: Path) -> None:
-    assert load_catalog(root).suite("tiny").experiments[0].releases == ("1.0", "1.1")
+    assert load_catalog(root).suite("tiny").experiments[0].releases == ("1.0.0", "1.1.0")
 
 
 W, S, T = "workloads/read.yaml", "suites/tiny.yaml", "topologies/pair.yaml"
@@ -163,7 +164,7 @@ def test_problems_of_all_files_are_told_together(root: Path, edit: Edit) -> None
     edit(W, "warmup_s: 1", "warmup: 1")
     edit(W, "seed: 1", "seed: -1")
     edit(S, "testbed: desk", "testbed: moon")
-    edit(S, '"1.1"', "1.1")
+    edit(S, '"1.1.0"', "1.1")
     (root / C).write_text("system: [")
     (root / "suites/other.yml").write_text("")
     (root / D).unlink()
@@ -184,6 +185,50 @@ def test_problems_of_all_files_are_told_together(root: Path, edit: Edit) -> None
         'quotes: "1.1"\n'
         "  configs/detection.yaml: cannot be read (No such file or directory); check the file"
     )
+
+
+@pytest.mark.parametrize(
+    "address", ["192.0.2.7", "2001:db8::7", "db-1", "db-1.example.org", "4db.example"]
+)
+def test_remote_server_may_have_any_address_or_host_name(root: Path, edit: Edit, address: str) -> None:
+    edit("testbeds/desk.yaml", "transport: local", "transport: ssh")
+    edit("testbeds/desk.yaml", "127.0.0.2", f'"{address}"')
+    assert load_catalog(root).testbeds["desk"].hosts[1].address == address
+
+
+@pytest.mark.parametrize(
+    "address", ["-db", "db-", "a..b", "db.", "db_1", "192.0.2", "1.2.3.4.5", "a" * 64]
+)
+def test_neither_address_nor_host_name_is_refused(root: Path, edit: Edit, address: str) -> None:
+    edit("testbeds/desk.yaml", "transport: local", "transport: ssh")
+    edit("testbeds/desk.yaml", "127.0.0.2", f'"{address}"')
+    (problem,) = problems(root)
+    assert "which is neither an IP address nor a host name" in problem
+
+
+def test_local_server_may_have_any_loopback_address(root: Path, edit: Edit) -> None:
+    edit("testbeds/desk.yaml", "address: 127.0.0.2", 'address: "::1"')
+    assert load_catalog(root).testbeds["desk"].hosts[1].address == "::1"
+
+
+def test_releases_of_a_system_without_its_driver_are_not_checked(
+    root: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(name: str) -> System:
+        raise UsageError(f"system {name} needs a Python package")
+
+    monkeypatch.setattr(registry, "load", refuse)
+    edit(S, '"1.1.0"', '"9.9.9"')
+    assert load_catalog(root).suite("tiny").experiments[0].releases == ("1.0.0", "9.9.9")
+
+
+def test_release_of_a_local_build_must_be_known_too(
+    root: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KNICKPOINT_RELEASE_FAKE_9_9_9", str(root))
+    edit(S, '"1.1.0"', '"9.9.9"')
+    (problem,) = problems(root)
+    assert 'releases[1] is "9.9.9", and fake has no such release' in problem
 
 
 def test_repeated_experiment_names_are_refused(root: Path, edit: Edit) -> None:
