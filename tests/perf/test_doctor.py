@@ -137,6 +137,13 @@ def test_data_below_a_file_is_missing(tmp_path: Path) -> None:
     assert f"MISSING  data directory  {data} is not writable" in result.output
 
 
+def test_data_where_even_root_cannot_write_is_missing() -> None:
+    data = Path("/proc/knickpoint")  # a file system that makes no files, whatever its modes say
+    result = CliRunner().invoke(doctor.doctor, ["--data", str(data), "--configs", str(CONFIGS)])
+    assert result.exit_code == 3
+    assert f"MISSING  data directory  {data} is not writable" in result.output
+
+
 def test_broken_configuration_is_told_beside_everything_else(tmp_path: Path) -> None:
     result = CliRunner().invoke(doctor.doctor, ["--data", str(tmp_path), "--configs", "/nowhere"])
     assert result.exit_code == 3
