@@ -1,12 +1,15 @@
 """Download one file over HTTP, check it against a digest, unpack it: nothing unchecked is unpacked."""
 
+import errno
 import hashlib
 import http.client
+import lzma
 import socket
 import tarfile
 import time
 import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +21,13 @@ _CHUNK_BYTES = 1 << 20
 _TELL_EVERY_BYTES = 8 << 20
 _MB = 1_000_000
 _RETRIED_STATUS = frozenset({408, 429, 500, 502, 503, 504})
+# What goes wrong on our own disk: no other place would do better, and asking again does not help.
+_DISK_ERRORS = frozenset(
+    {
+        *(errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO),
+        *(errno.ENOENT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS),
+    }
+)
 _ALGORITHM_BY_LENGTH = {64: "sha256", 128: "sha512"}
 
 
@@ -36,12 +46,15 @@ def download(
 
     Raises:
         Unreachable: after three attempts, or at once where another attempt cannot help.
+        OSError: the file cannot be written.
 
     """
     for attempt, pause_s in enumerate((*_BACK_OFF_S, None), start=1):
         try:
             _download_once(url, target, tell)
         except (OSError, http.client.HTTPException) as error:
+            if getattr(error, "errno", None) in _DISK_ERRORS:
+                raise
             if pause_s is None or not _may_pass(error):
                 raise Unreachable(f"{url}: {_say(error)} (attempt {attempt})") from error
             tell(f"{url}: {_say(error)}; again in {pause_s:g} s")
@@ -131,15 +144,25 @@ def unpack(archive: Path, target: Path) -> None:
     """Unpack a tar archive into `target`; a single top-level directory is left out.
 
     Raises:
-        ReleaseError: it is no tar archive, or one whose members would land outside of `target`.
+        ReleaseError: it is no whole tar archive, or has members that would land outside of `target`.
+        OSError: the archive cannot be read, or its files cannot be written.
 
     """
     fresh = target.with_name(f"{target.name}.unpacked")
     try:
         with tarfile.open(archive) as opened:
             opened.extractall(fresh, filter="data")
-    except (tarfile.TarError, EOFError) as error:
+            # A compressed file's own checksum is at its end, behind what tar needs to read.
+            while opened.fileobj.read(_CHUNK_BYTES):
+                pass
+    except tarfile.FilterError as error:
         raise ReleaseError(f"{archive.name} cannot be unpacked: {error}") from error
+    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # gzip and bz2 report damage as an OSError without a number
+        raise ReleaseError(
+            f"{archive.name} cannot be unpacked: it is no tar archive, or a damaged or incomplete one"
+        ) from error
     children = tuple(fresh.iterdir())
     top = children[0] if len(children) == 1 and children[0].is_dir() else fresh
     top.rename(target)

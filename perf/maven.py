@@ -45,9 +45,11 @@ def copy_libraries(coordinates: Sequence[str], target: Path, *, tell: Callable[[
     with tempfile.TemporaryDirectory(prefix="knickpoint-maven-") as project:
         pom = Path(project, "pom.xml")
         pom.write_text(_pom(coordinates), encoding="utf-8")
+        # Strict: by itself, Maven 3 only warns of a file that does not match its published checksum.
+        strict = ("--batch-mode", "--quiet", "--strict-checksums")
         done = subprocess.run(  # noqa: S603  no shell; the command is ours
             [
-                *(command, "--batch-mode", "--quiet", "--file", str(pom), _COPY),
+                *(command, *strict, "--file", str(pom), _COPY),
                 *("-DincludeScope=runtime", f"-DoutputDirectory={target}"),
             ],
             env={**os.environ, "JAVA_HOME": str(Path(java.path).resolve().parent.parent)},

@@ -4,6 +4,9 @@
 
 `SHA256SUMS` is in the format of sha256sum(1); its own SHA-256 is the artifact's identity, whichever
 origin the files came from. A cached artifact is checked against it each time it is used.
+
+A variable of the environment may name a local copy of a release (`copy_variable`). It is then the only
+origin, and is read before the system is asked for any.
 """
 
 import difflib
@@ -13,6 +16,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock
@@ -24,6 +28,16 @@ from perf.places import cache_dir
 from perf.systems.contract import Origin, System
 
 SUMS = "SHA256SUMS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """An artifact: its name, where it is kept, what helps if none can be had, who hears of it."""
+
+    label: str
+    home: Path
+    advice: str
+    tell: Callable[[str], None]
 
 
 def _say_nothing(_: str) -> None:
@@ -50,26 +64,31 @@ def find_release(system: System, version: str) -> Release:
 def fetch(system: System, release: Release, *, tell: Callable[[str], None] = _say_nothing) -> Artifact:
     """Give the release's artifact: a verified copy in the cache, or the first origin that has it.
 
-    $KNICKPOINT_RELEASE_<SYSTEM>_<VERSION> (all capitals, `_` for anything else) may name a local
-    directory or tar archive, which is then the only origin. `tell` hears of progress.
+    A local copy that `copy_variable` names is the only origin. `tell` hears of progress.
 
     Raises:
-        ReleaseError: no origin has it, or what an origin gave does not match its checksum.
+        ReleaseError: no origin has it, what an origin gave does not match its checksum, or the cache
+            cannot be used.
 
     """
-    own = os.environ.get(_variable(release))
+    variable = copy_variable(release)
+    own = os.environ.get(variable)
     # A local copy is asked for first: a system may know no origin that fits this machine.
     origins = (Origin(source=Source.PATH, location=own),) if own else system.origins(release)
     if any(origin.source is Source.BUILTIN for origin in origins):
         return Artifact(source=Source.BUILTIN, sha256="")
-    label = f"{system.name} {release.version}"
-    home = cache_dir() / "releases" / system.name / release.version
-    home.mkdir(parents=True, exist_ok=True)
-    with FileLock(home / "lock"):
-        for origin in origins:
-            if found := _find_cached(home, origin, label, tell):
-                return found
-        return _fetch_first(home, origins, label, tell)
+    name_a_copy = (
+        f"set {variable} to the path of a local copy, a directory or a tar archive "
+        "(see `knickpoint releases --help`)"
+    )
+    correct_it = f"correct {variable}, or unset it to take the release from its official origins"
+    wanted = _Wanted(
+        label=f"{system.name} {release.version}",
+        home=cache_dir() / "releases" / system.name / release.version,
+        advice=correct_it if own else name_a_copy,
+        tell=tell,
+    )
+    return _get(wanted, origins)
 
 
 def fetch_maven(
@@ -78,26 +97,50 @@ def fetch_maven(
     """Give libraries with their runtime dependencies, as jars under `lib/`, from the cache or Maven.
 
     Raises:
-        ReleaseError: they cannot be had.
+        ReleaseError: they cannot be had, or the cache cannot be used.
 
     """
-    home = cache_dir() / "libraries" / name
-    home.mkdir(parents=True, exist_ok=True)
     origin = Origin(source=Source.MAVEN, location=" ".join(coordinates))
-    with FileLock(home / "lock"):
-        return _find_cached(home, origin, name, tell) or _fetch_first(home, (origin,), name, tell)
+    # Other coordinates under the same name are another set.
+    asked = hashlib.sha256(origin.location.encode()).hexdigest()[:12]
+    home = cache_dir() / "libraries" / f"{name}-{asked}"
+    advice = "let Maven reach a repository that has them"
+    return _get(_Wanted(label=name, home=home, advice=advice, tell=tell), (origin,))
 
 
-def _variable(release: Release) -> str:
+def copy_variable(release: Release) -> str:
+    """Name the variable of the environment that may hold the path of a local copy of the release.
+
+    It is KNICKPOINT_RELEASE_<SYSTEM>_<VERSION> in capitals, with `_` for all but letters and digits.
+    """
     return "KNICKPOINT_RELEASE_" + re.sub(
         "[^A-Z0-9]", "_", f"{release.system}_{release.version}".upper()
     )
 
 
-def _find_cached(
-    home: Path, origin: Origin, label: str, tell: Callable[[str], None]
-) -> Artifact | None:
-    directory = home / origin.source.value
+def _get(wanted: _Wanted, origins: Sequence[Origin]) -> Artifact:
+    try:
+        wanted.home.mkdir(parents=True, exist_ok=True)
+        with FileLock(wanted.home / "lock"):
+            for origin in origins:
+                if found := _find_cached(wanted, origin):
+                    return found
+            return _fetch_first(wanted, origins)
+    except OSError as error:
+        raise ReleaseError(
+            f"{wanted.label} cannot be kept in the cache {cache_dir()}: {_say(error)}; make that a "
+            "directory with room that can be written, or set KNICKPOINT_CACHE to one"
+        ) from error
+
+
+def _say(error: OSError) -> str:
+    if isinstance(error, shutil.Error):  # a list of (source, target, reason), as copytree collects it
+        return str(error.args[0][0][2])
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+
+
+def _find_cached(wanted: _Wanted, origin: Origin) -> Artifact | None:
+    directory = wanted.home / origin.source.value
     if origin.source is Source.PATH or not directory.is_dir():
         return None
     sums = directory / SUMS
@@ -105,60 +148,65 @@ def _find_cached(
         artifact = _artifact(origin, directory)
         if artifact.sha256 == (_pinned(origin) or artifact.sha256):
             return artifact
-    tell(f"{label}: the cached copy is damaged; fetching it again")
+    wanted.tell(f"{wanted.label}: the cached copy is damaged; fetching it again")
     shutil.rmtree(directory)
     return None
 
 
-def _fetch_first(
-    home: Path, origins: Sequence[Origin], label: str, tell: Callable[[str], None]
-) -> Artifact:
+def _fetch_first(wanted: _Wanted, origins: Sequence[Origin]) -> Artifact:
     reasons = []
     for origin in origins:
-        directory = home / origin.source.value
-        with tempfile.TemporaryDirectory(dir=home, prefix="part-") as part:
+        directory = wanted.home / origin.source.value
+        with tempfile.TemporaryDirectory(dir=wanted.home, prefix="part-") as part:
             fresh = Path(part, "files")
             try:
-                _bring(origin, fresh, label, tell)
+                _bring(wanted, origin, fresh)
             except downloads.Unreachable as error:
                 reasons.append(f"{origin.source}: {error}")
-                tell(f"{label}: no answer from its {origin.source} origin; trying the next")
+                then = "" if origin is origins[-1] else "; trying the next"
+                wanted.tell(f"{wanted.label}: no answer from its {origin.source} origin{then}")
                 continue
             (fresh / SUMS).write_text(_sum_files(fresh))
             artifact = _artifact(origin, fresh)
-            _refuse_changed(artifact, origin)
+            _refuse_changed(wanted, origin, artifact)
             shutil.rmtree(directory, ignore_errors=True)
             fresh.rename(directory)
         return Artifact(source=origin.source, sha256=artifact.sha256, location=str(directory))
     listed = "".join(f"\n  {reason}" for reason in reasons)
     raise ReleaseError(
-        f"{label} cannot be fetched from any of its origins:{listed}\nCheck the network, or set a "
-        "local copy (KNICKPOINT_RELEASE_…, see `knickpoint releases --help`)."
+        f"{wanted.label} cannot be fetched from any of its origins:{listed}\n"
+        f"Check the network, or {wanted.advice}."
     )
 
 
-def _bring(origin: Origin, fresh: Path, label: str, tell: Callable[[str], None]) -> None:
+def _bring(wanted: _Wanted, origin: Origin, fresh: Path) -> None:
     if origin.source is Source.MAVEN:
-        tell(f"{label}: fetching its libraries with Maven (may take a minute)")
-        maven.copy_libraries(origin.location.split(), fresh / "lib", tell=tell)
+        wanted.tell(f"{wanted.label}: fetching its libraries with Maven (may take a minute)")
+        if not _pinned(origin):
+            wanted.tell(f"{wanted.label}: not pinned: trusting Maven's own checksums")
+        maven.copy_libraries(origin.location.split(), fresh / "lib", tell=wanted.tell)
     elif origin.source is Source.PATH:
-        _bring_path(Path(origin.location), fresh)
+        _bring_path(wanted, Path(origin.location), fresh)
     else:
-        tell(f"{label}: downloading {origin.location}")
-        digest = downloads.published_digest(origin.checksum, tell=tell, work_dir=fresh.parent)
+        wanted.tell(f"{wanted.label}: downloading {origin.location}")
+        digest = downloads.published_digest(origin.checksum, tell=wanted.tell, work_dir=fresh.parent)
         archive = fresh.parent / origin.location.rsplit("/", 1)[1]
-        downloads.download(origin.location, archive, tell=tell)
+        downloads.download(origin.location, archive, tell=wanted.tell)
         downloads.verify(archive, digest)
         downloads.unpack(archive, fresh)
 
 
-def _bring_path(source: Path, fresh: Path) -> None:
+def _bring_path(wanted: _Wanted, source: Path, fresh: Path) -> None:
+    where = f"{wanted.label}: the local copy {source}"
+    if not os.access(source, os.R_OK):
+        raise ReleaseError(f"{where} does not exist, or this user may not read it; {wanted.advice}")
     if source.is_dir():
         shutil.copytree(source, fresh, ignore=shutil.ignore_patterns(SUMS))
-    elif source.is_file():
+        return
+    try:
         downloads.unpack(source, fresh)
-    else:
-        raise downloads.Unreachable(f"{source}: no such file or directory")
+    except ReleaseError as error:
+        raise ReleaseError(f"{where} is of no use: {error}. Get it again; {wanted.advice}") from error
 
 
 def _artifact(origin: Origin, directory: Path) -> Artifact:
@@ -171,13 +219,13 @@ def _pinned(origin: Origin) -> str:
     return origin.checksum if origin.source is Source.MAVEN else ""
 
 
-def _refuse_changed(artifact: Artifact, origin: Origin) -> None:
+def _refuse_changed(wanted: _Wanted, origin: Origin, artifact: Artifact) -> None:
     expected = _pinned(origin)
     if expected not in ("", artifact.sha256):
         raise ReleaseError(
-            f"{origin.location}: the checksum of its set of libraries does not match: expected "
-            f"{expected}, found {artifact.sha256}; other libraries would be another database, so it "
-            "was deleted. Take the release from its official archive, or from a local copy"
+            f"{wanted.label}: the checksum of its set of libraries ({origin.location}) does not match: "
+            f"expected {expected}, found {artifact.sha256}; other libraries would be another database, "
+            f"so it was deleted. Let the official archive be reached, or {wanted.advice}"
         )
 
 

@@ -1,7 +1,10 @@
 """What is downloaded is checked before it is used, against a real HTTP server on loopback."""
 
+import bz2
+import gzip
 import hashlib
 import io
+import lzma
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
@@ -87,6 +90,16 @@ def test_gives_up_and_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_that_cannot_be_written_is_no_fault_of_the_place(
+    server: Callable[..., str], tmp_path: Path
+) -> None:
+    def never(_: float) -> None:
+        pytest.fail("asked again")
+
+    with pytest.raises(FileNotFoundError):
+        download(server("/file"), tmp_path / "missing" / "file", tell=print, sleep=never)
+
+
 def test_a_name_that_does_not_exist_is_not_asked_for_again(tmp_path: Path) -> None:
     # RFC 6761: names under .invalid never exist.
     with pytest.raises(Unreachable, match=r"attempt \d"):
@@ -155,5 +168,22 @@ def test_refuses_members_that_would_land_outside(tmp_path: Path) -> None:
 
 def test_refuses_what_is_no_archive(tmp_path: Path) -> None:
     (tmp_path / "a.tar.gz").write_bytes(b"<html>not found</html>")
-    with pytest.raises(ReleaseError, match=r"a.tar.gz cannot be unpacked"):
+    with pytest.raises(ReleaseError, match=r"a.tar.gz cannot be unpacked: it is no tar archive"):
         unpack(tmp_path / "a.tar.gz", tmp_path / "out")
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("damage", ["cut", "changed"])
+def test_refuses_a_damaged_archive(
+    tmp_path: Path, compress: Callable[[bytes], bytes], damage: str
+) -> None:
+    (tmp_path / "noise").write_bytes(hashlib.shake_256(b"noise").digest(300_000))
+    archive = tmp_path / "a.tar.packed"
+    with tarfile.open(archive, "w") as opened:
+        opened.add(tmp_path / "noise", "noise")
+    whole = compress(archive.read_bytes())
+    half = len(whole) // 2
+    rest = b"" if damage == "cut" else bytes(64) + whole[half + 64 :]
+    archive.write_bytes(whole[:half] + rest)
+    with pytest.raises(ReleaseError, match="damaged or incomplete"):
+        unpack(archive, tmp_path / "out")

@@ -3,19 +3,24 @@
 import hashlib
 import io
 import os
+import resource
+import shutil
 import tarfile
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import cast
 
 import pytest
+from click.testing import CliRunner
 
+from perf.commands import releases
 from perf.errors import ReleaseError, UsageError
 from perf.model import Release, Source
-from perf.releases import SUMS, fetch, fetch_maven, find_release
+from perf.releases import SUMS, copy_variable, fetch, fetch_maven, find_release
 from perf.systems import registry
 from perf.systems.contract import Origin, System
 
@@ -24,6 +29,7 @@ NOWHERE = Origin(
     source=Source.ARCHIVE, location="http://127.0.0.1:1/x.tar.gz", checksum="http://127.0.0.1:1/x"
 )
 LIBRARIES = Origin(source=Source.MAVEN, location="org.example:river:1.2.0")
+LARGEST_FILE = 1 << 20
 # Stands in for Maven: writes its arguments and two jars to where it is told.
 MVN = """#!/bin/sh
 for word; do case $word in -DoutputDirectory=*) out=${word#*=};; esac; done
@@ -50,6 +56,17 @@ class River:
 
 def river(*origins: Origin) -> System:
     return cast("System", River(*origins))
+
+
+@contextmanager
+def small_files_only() -> Iterator[None]:
+    """Let the kernel refuse large files, as it does on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -185,7 +202,8 @@ def test_all_origins_and_their_reasons_are_listed(monkeypatch: pytest.MonkeyPatc
     assert "archive: http://x.invalid/x.tar.gz: " in text
     assert "maven: " in text
     assert "no such artifact" in text
-    assert "Check the network" in text
+    assert "Check the network, or set KNICKPOINT_RELEASE_RIVER_1_2_0 to the path of a local" in text
+    assert "knickpoint releases --help" in text
 
 
 def test_a_local_directory_or_archive_may_stand_in(
@@ -206,8 +224,73 @@ def test_a_local_directory_or_archive_may_stand_in(
 
 def test_a_local_path_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KNICKPOINT_RELEASE_RIVER_1_2_0", "/nonexistent/river")
-    with pytest.raises(ReleaseError, match="/nonexistent/river: no such file"):
-        fetch(river(NOWHERE), RELEASE)
+    told: list[str] = []
+    with pytest.raises(ReleaseError) as caught:
+        fetch(river(NOWHERE), RELEASE, tell=told.append)
+    assert str(caught.value) == (
+        "river 1.2.0: the local copy /nonexistent/river does not exist, or this user may not read it; "
+        "correct KNICKPOINT_RELEASE_RIVER_1_2_0, or unset it to take the release from its official "
+        "origins"
+    )
+    assert told == []
+
+
+def test_a_damaged_local_archive_is_told(
+    archive: Origin, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = cache.parent / "served/river-1.2.0.tar.gz"
+    own.write_bytes(own.read_bytes()[:-20])
+    monkeypatch.setenv("KNICKPOINT_RELEASE_RIVER_1_2_0", str(own))
+    with pytest.raises(ReleaseError) as caught:
+        fetch(river(archive), RELEASE)
+    text = str(caught.value)
+    assert f"river 1.2.0: the local copy {own} is of no use" in text
+    assert "damaged or incomplete" in text
+    assert "Get it again; correct KNICKPOINT_RELEASE_RIVER_1_2_0, or unset it" in text
+    assert "\n" not in text
+
+
+def test_a_cache_that_is_a_file_is_told(cache: Path) -> None:
+    cache.write_text("")
+    with pytest.raises(ReleaseError) as caught:
+        fetch(river(LIBRARIES), RELEASE)
+    text = str(caught.value)
+    assert f"river 1.2.0 cannot be kept in the cache {cache}: {cache}/releases/river" in text
+    assert "Not a directory" in text
+    assert "set KNICKPOINT_CACHE" in text
+
+
+def test_a_full_disk_is_told_and_leaves_nothing_behind(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = cache.parent / "own"
+    own.mkdir()
+    (own / "river.jar").write_bytes(bytes(2 * LARGEST_FILE))
+    monkeypatch.setenv("KNICKPOINT_RELEASE_RIVER_1_2_0", str(own))
+    with (
+        small_files_only(),
+        pytest.raises(ReleaseError, match=f"kept in the cache {cache}: .*too large"),
+    ):
+        fetch(river(), RELEASE)
+    assert [path.name for path in (cache / "releases/river/1.2.0").iterdir()] == ["lock"]
+
+
+def test_libraries_without_a_pin_are_told(cache: Path) -> None:
+    told: list[str] = []
+    artifact = fetch(river(LIBRARIES), RELEASE, tell=told.append)
+    assert "river 1.2.0: not pinned: trusting Maven's own checksums" in told
+    shutil.rmtree(cache)
+    pinned = Origin(source=Source.MAVEN, location=LIBRARIES.location, checksum=artifact.sha256)
+    told.clear()
+    fetch(river(pinned), RELEASE, tell=told.append)
+    assert told == ["river 1.2.0: fetching its libraries with Maven (may take a minute)"]
+
+
+def test_the_help_of_releases_says_how_to_name_a_copy() -> None:
+    text = CliRunner().invoke(releases, ["--help"]).output
+    assert "KNICKPOINT_RELEASE_<SYSTEM>_<VERSION>=PATH" in text
+    newest = find_release(registry.load("cassandra"), "5.0.9")
+    assert f"{copy_variable(newest)}=/" in text
 
 
 def test_what_is_built_in_is_not_fetched() -> None:
@@ -221,6 +304,9 @@ def test_fetches_named_libraries(cache: Path) -> None:
     assert Path(artifact.location, "lib/a-1.jar").is_file()
     assert fetch_maven("peer", ["org.example:a:1", "org.example:b:2"]) == artifact
     assert maven_runs(cache) == 1
+    other = fetch_maven("peer", ["org.example:a:1", "org.example:b:2", "org.example:c:3"])
+    assert other.location != artifact.location
+    assert maven_runs(cache) == 2
 
 
 def test_only_one_of_two_fetches_at_once_downloads(cache: Path) -> None:
