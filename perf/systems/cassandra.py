@@ -31,7 +31,6 @@ from perf.systems.contract import Cluster, Node, Origin, SensorSession, System, 
 
 NATIVE_PORT = 9042
 STORAGE_PORT = 7000
-_FIRST_JMX_PORT = 7199
 _ARCHIVE = "https://archive.apache.org/dist/cassandra"
 # One major version per line, so that a line is measured on one Java: 4.x does not support 17.
 _JAVA_MAJOR = {"4.0": 11, "4.1": 11, "5.0": 17, "6.0": 17}
@@ -100,7 +99,7 @@ class Cassandra:
         if not self.is_running(node):
             node.remote.start(
                 node.pinned(java_command(node, cluster)),
-                pid_file=_pid_file(node),
+                pid_file=node.pid_file,
                 log=self.logs(node)[0],
                 cwd=node.work_dir,
             )
@@ -124,11 +123,11 @@ class Cassandra:
 
     def is_running(self, node: Node) -> bool:
         """Say whether the node's JVM lives."""
-        return running_pid(node.remote, _pid_file(node)) is not None
+        return running_pid(node.remote, node.pid_file) is not None
 
     def stop(self, node: Node, *, force: bool) -> None:
         """Send SIGTERM, upon which Cassandra shuts down cleanly, or SIGKILL."""
-        send_signal(node.remote, _pid_file(node), signal.SIGKILL if force else signal.SIGTERM)
+        send_signal(node.remote, node.pid_file, signal.SIGKILL if force else signal.SIGTERM)
 
     def wipe(self, node: Node) -> None:
         """Remove the node's directory; the release that it links to stays."""
@@ -144,14 +143,7 @@ class Cassandra:
 
     def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
         """Give all nodes' addresses."""
-        return Target(
-            system=self.name,
-            addresses=tuple(node.address for node in cluster.nodes),
-            port=NATIVE_PORT,
-            replication_factor=cluster.topology.replication_factor,
-            consistency=consistency,
-            timeout_s=timeout_s,
-        )
+        return Target.of(cluster, port=NATIVE_PORT, consistency=consistency, timeout_s=timeout_s)
 
     def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
         """Connect a client."""
@@ -233,12 +225,14 @@ def _own_settings(node: Node, cluster: Cluster, per_node: int) -> Settings:
 
 
 def java_command(node: Node, cluster: Cluster) -> tuple[str, ...]:
-    """Give the command line of a node; the options of testbed and then config come last and win."""
+    """Give the command line of a node; the options of testbed and then config come last and win.
+
+    Nothing here uses JMX, so none of its ports is opened; Cassandra 4.0 calls that an error and starts.
+    """
     home, config = node.work_dir, cluster.config
     lines = (line.strip() for line in _read_data("jvm.options").splitlines())
     heap = (f"-Xms{config.heap_mb}m", f"-Xmx{config.heap_mb}m") if config.heap_mb else ()
     return (
-        *(("taskset", "--cpu-list", ",".join(map(str, node.cores))) if node.cores else ()),
         f"{home}/java",
         *(line for line in lines if line and not line.startswith("#")),
         *heap,
@@ -246,7 +240,6 @@ def java_command(node: Node, cluster: Cluster) -> tuple[str, ...]:
         f"-Djna.tmpdir={home}/native",
         f"-Dcassandra.config=file://{home}/conf/cassandra.yaml",
         f"-Dcassandra.storagedir={home}",
-        f"-Dcassandra.jmx.local.port={_FIRST_JMX_PORT + node.index}",
         f"-Dlogback.configurationFile=file://{home}/conf/logback.xml",
         *cluster.testbed.jvm_options,
         *config.jvm_options,
@@ -290,10 +283,6 @@ def _put_java(node: Node, cluster: Cluster) -> str:
 
 def _say_nothing(_: str) -> None:
     pass
-
-
-def _pid_file(node: Node) -> str:
-    return f"{node.work_dir}/server.pid"
 
 
 @cache

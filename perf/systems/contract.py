@@ -9,7 +9,7 @@ of their own (`BootstrapsOnce`, `Settles`); the harness asks and falls back.
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from perf.design import Sensor, SystemConfig, Testbed, Topology
 from perf.model import Artifact, Fact, Release, Source
@@ -27,6 +27,11 @@ class Node:
     remote: Remote
     work_dir: str
     cores: tuple[int, ...] = ()
+
+    @property
+    def pid_file(self) -> str:
+        """The file that holds the server's process id while it lives."""
+        return f"{self.work_dir}/server.pid"
 
     def pinned(self, command: Sequence[str]) -> tuple[str, ...]:
         """Give the command as it runs on the node's cores, if the testbed names any."""
@@ -56,6 +61,18 @@ class Target:
     replication_factor: int
     consistency: str
     timeout_s: float
+
+    @classmethod
+    def of(cls, cluster: Cluster, *, port: int, consistency: str, timeout_s: float) -> Self:
+        """Describe a cluster whose nodes are all spoken to, on one port."""
+        return cls(
+            system=cluster.release.system,
+            addresses=tuple(node.address for node in cluster.nodes),
+            port=port,
+            replication_factor=cluster.topology.replication_factor,
+            consistency=consistency,
+            timeout_s=timeout_s,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,7 +130,7 @@ class Fake:
             return
         node.remote.start(
             [sys.executable, "-m", "perf.systems.fake", f"{node.work_dir}/fake.json"],
-            pid_file=_pid_file(node),
+            pid_file=node.pid_file,
             log=self.logs(node)[0],
             cwd=node.work_dir,
             env={"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
@@ -153,11 +153,11 @@ class Fake:
 
     def is_running(self, node: Node) -> bool:
         """Say whether the node's server process lives."""
-        return running_pid(node.remote, _pid_file(node)) is not None
+        return running_pid(node.remote, node.pid_file) is not None
 
     def stop(self, node: Node, *, force: bool) -> None:
         """End the server process."""
-        send_signal(node.remote, _pid_file(node), signal.SIGKILL if force else signal.SIGTERM)
+        send_signal(node.remote, node.pid_file, signal.SIGKILL if force else signal.SIGTERM)
 
     def wipe(self, node: Node) -> None:
         """Remove the node's directory."""
@@ -173,14 +173,7 @@ class Fake:
 
     def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
         """Give all nodes' addresses."""
-        return Target(
-            system=self.name,
-            addresses=tuple(node.address for node in cluster.nodes),
-            port=PORT,
-            replication_factor=cluster.topology.replication_factor,
-            consistency=consistency,
-            timeout_s=timeout_s,
-        )
+        return Target.of(cluster, port=PORT, consistency=consistency, timeout_s=timeout_s)
 
     def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
         """Connect a client."""
@@ -195,10 +188,6 @@ def _session(target: Target) -> Iterator[FakeSession]:
         yield session
     finally:
         session.close()
-
-
-def _pid_file(node: Node) -> str:
-    return f"{node.work_dir}/server.pid"
 
 
 class _Server:

@@ -38,6 +38,7 @@ from ruamel.yaml import YAML
 from perf.design import Sensor
 from perf.errors import ConfigError, NotReady, ReleaseError, StepFailed
 from perf.model import Release, Source
+from perf.releases import copy_variable
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
 from perf.systems.contract import Cluster, Node, Origin, SensorSession, System, Target
 from perf.workloads.sensor import Reading
@@ -161,8 +162,8 @@ class MongoDB:
         if not builds:
             raise ReleaseError(
                 f"MongoDB {release.version}: no official build is known for {host}; "
-                "choose a release that has one, or name an unpacked build that runs here in "
-                f"KNICKPOINT_RELEASE_MONGODB_{release.version.replace('.', '_')}"
+                f"choose a release that has one, or set {copy_variable(release)} to the path of a "
+                "build that runs here (see `knickpoint releases --help`)"
             )
         url = f"{DOWNLOADS}/mongodb-linux-{platform.machine()}-{builds[-1]}-{release.version}.tgz"
         return (Origin(source=Source.ARCHIVE, location=url, checksum=f"{url}.sha256"),)
@@ -209,7 +210,7 @@ class MongoDB:
         program = [f"{node.work_dir}/server/bin/mongod", "--config", f"{node.work_dir}/mongod.conf"]
         node.remote.start(
             node.pinned(program),
-            pid_file=_pid_file(node),
+            pid_file=node.pid_file,
             log=self.logs(node)[0],
             cwd=node.work_dir,
             # As in the vendor's own service file: leaves rseq to the allocator's per-CPU caches.
@@ -252,11 +253,11 @@ class MongoDB:
 
     def is_running(self, node: Node) -> bool:
         """Say whether the node's server process lives."""
-        return running_pid(node.remote, _pid_file(node)) is not None
+        return running_pid(node.remote, node.pid_file) is not None
 
     def stop(self, node: Node, *, force: bool) -> None:
         """Ask for a clean shutdown, or kill."""
-        send_signal(node.remote, _pid_file(node), signal.SIGKILL if force else signal.SIGTERM)
+        send_signal(node.remote, node.pid_file, signal.SIGKILL if force else signal.SIGTERM)
 
     def wipe(self, node: Node) -> None:
         """Remove the node's directory."""
@@ -272,14 +273,7 @@ class MongoDB:
 
     def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
         """Give all members' addresses."""
-        return Target(
-            system=self.name,
-            addresses=tuple(node.address for node in cluster.nodes),
-            port=self._port,
-            replication_factor=cluster.topology.replication_factor,
-            consistency=consistency,
-            timeout_s=timeout_s,
-        )
+        return Target.of(cluster, port=self._port, consistency=consistency, timeout_s=timeout_s)
 
     def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
         """Connect a client; return when the server, or the primary, has answered."""
@@ -389,10 +383,6 @@ def _merge(base: Document, settings: Mapping[str, Any]) -> Document:
         both = isinstance(known, dict) and isinstance(value, Mapping)
         merged[name] = _merge(known or {}, value) if both else value
     return merged
-
-
-def _pid_file(node: Node) -> str:
-    return f"{node.work_dir}/server.pid"
 
 
 SYSTEM: System = MongoDB()

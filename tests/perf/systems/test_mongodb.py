@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 from perf.design import Host, Needs, SystemConfig, Testbed, TimeLimits, Topology, Validity
 from perf.errors import ConfigError, ReleaseError, StepFailed
 from perf.model import Artifact, Release, Source
+from perf.releases import fetch
 from perf.remote import LocalHost
 from perf.systems.contract import Cluster, Node
 from perf.systems.mongodb import MongoDB
@@ -138,6 +139,20 @@ def test_no_build_for_this_linux_says_what_to_do(
         match=rf"MongoDB {version}: no official build.*{family}.*KNICKPOINT_RELEASE_MONGODB",
     ):
         SYSTEM.origins(_release(version))
+
+
+def test_a_local_copy_is_read_before_the_system_is_asked_for_a_build(
+    on_host: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_host("x86_64", ID="arch", VERSION_ID="")
+    monkeypatch.setenv("KNICKPOINT_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(ReleaseError) as refused:
+        fetch(SYSTEM, _release("8.0.0"))
+    assert "set KNICKPOINT_RELEASE_MONGODB_8_0_0 to the path" in str(refused.value)
+    monkeypatch.setenv("KNICKPOINT_RELEASE_MONGODB_8_0_0", str(_build(tmp_path)))
+    artifact = fetch(SYSTEM, _release("8.0.0"))
+    assert artifact.source is Source.PATH
+    assert Path(artifact.location, "bin/mongod").read_text() == PROGRAM
 
 
 def test_another_artifact_replaces_the_installed_one(tmp_path: Path) -> None:
