@@ -89,6 +89,9 @@ def knickpoint() -> None:
 
 def main() -> None:
     """Run the command line; turn expected errors into a sentence and an exit code."""
+    # Both on purpose: a shell without job control starts background commands with SIGINT ignored,
+    # and a run that cannot be interrupted would leave its user only SIGKILL.
+    signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
     if os.environ.get("KNICKPOINT_DIE_WITH_PARENT"):
         # Set by the Makefile: when make itself is killed, this process is told to end in order.

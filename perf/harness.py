@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from perf import deployment as placement
+from perf.config import named
 from perf.design import Deployment, Measurement, Operation, Workload
 from perf.errors import KnickpointError, NotReady, StepFailed, TimedOut
 from perf.history import bundle
@@ -25,7 +26,6 @@ from perf.load.validity import find_faults
 from perf.model import (
     Artifact,
     Fact,
-    Named,
     Purpose,
     Reason,
     Release,
@@ -64,7 +64,6 @@ class Order:
     night: str
     purpose: Purpose
     deployment: Deployment
-    names: dict[str, Named]
     release: Release
     artifact: Artifact
 
@@ -335,11 +334,11 @@ def _trial(order: Order, draft: Draft, started_at: datetime) -> Trial:
         experiment=deployment.experiment.name,
         release=order.release,
         artifact=replace(order.artifact, location=""),
-        topology=order.names["topology"],
-        testbed=order.names["testbed"],
+        topology=named(deployment.topology),
+        testbed=named(deployment.testbed),
         testbed_class=deployment.testbed.testbed_class,
-        workload=order.names["workload"],
-        config=order.names["config"],
+        workload=named(deployment.workload),
+        config=named(deployment.config),
         engine="python",
         seed=deployment.workload.seed,
         started_at=started_at,

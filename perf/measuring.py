@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 import filelock
 
 from perf import releases
-from perf.config import Catalog, named
+from perf.config import Catalog
 from perf.deployment import place_nodes
 from perf.design import Deployment, Suite
 from perf.errors import BundleError, HostUnfit, MeasureError, UsageError
@@ -167,12 +167,6 @@ def _run(
         # A local copy may be anything: it is kept and shown, but is no point of a release's series.
         purpose=Purpose.CANDIDATE if artifact.source is Source.PATH else Purpose.SCHEDULED,
         deployment=deployment,
-        names={
-            "topology": named(deployment.topology),
-            "testbed": named(deployment.testbed),
-            "workload": named(deployment.workload),
-            "config": named(deployment.config),
-        },
         release=release,
         artifact=artifact,
     )

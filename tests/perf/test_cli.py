@@ -17,9 +17,10 @@ COMMAND = [sys.executable, "-m", "perf.cli"]
 
 @pytest.fixture(autouse=True)
 def keep_signal_handlers() -> Iterator[None]:
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize(

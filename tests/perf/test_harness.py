@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from perf.config import load_catalog, named
+from perf.config import load_catalog
 from perf.design import Deployment
 from perf.errors import HostUnfit, StepFailed
 from perf.harness import Order, run_trial
@@ -54,12 +54,6 @@ def make_order(name: str, settings: Mapping[str, Any]) -> Order:
         night="n",
         purpose=Purpose.SCHEDULED,
         deployment=deployment,
-        names={
-            "topology": named(deployment.topology),
-            "testbed": named(deployment.testbed),
-            "workload": named(deployment.workload),
-            "config": named(deployment.config),
-        },
         release=fake.SYSTEM.releases()[0],
         artifact=Artifact(source=Source.BUILTIN, sha256=""),
     )
@@ -251,7 +245,9 @@ def test_an_interrupted_night_leaves_no_process_and_resumes(
 ) -> None:
     command = [sys.executable, "-m", "perf.cli", "measure", "--suite", "fake-short"]
     command += ["--configs", str(CONFIGS), "--data", str(tmp_path)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as first:
+    # As in the background of a script, where shells have SIGINT ignored.
+    ignoring = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *command]
+    with subprocess.Popen(ignoring, stderr=subprocess.PIPE, text=True) as first:
         end = time.monotonic() + 60
         while not list(tmp_path.glob("trials/[0-9]*.02.*")):
             assert time.monotonic() < end, "two trials did not finish"

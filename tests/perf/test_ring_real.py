@@ -47,12 +47,6 @@ def run(tmp_path: Path) -> Callable[[Progress], Trial]:
             night="n",
             purpose=Purpose.SCHEDULED,
             deployment=deployment,
-            names={
-                "topology": config.named(deployment.topology),
-                "testbed": config.named(deployment.testbed),
-                "workload": config.named(deployment.workload),
-                "config": config.named(deployment.config),
-            },
             release=release,
             artifact=releases.fetch(cassandra, release, tell=progress.tell),
         )

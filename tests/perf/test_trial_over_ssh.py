@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perf.config import load_catalog, named
+from perf.config import load_catalog
 from perf.design import Host
 from perf.harness import Order, run_trial
 from perf.history import bundle
@@ -55,12 +55,6 @@ def test_a_trial_over_ssh(sshd: SshHost, tmp_path: Path, monkeypatch: pytest.Mon
         night="n",
         purpose=Purpose.SCHEDULED,
         deployment=deployment,
-        names={
-            "topology": named(deployment.topology),
-            "testbed": named(deployment.testbed),
-            "workload": named(deployment.workload),
-            "config": named(deployment.config),
-        },
         release=fake.SYSTEM.releases()[0],
         artifact=Artifact(source=Source.BUILTIN, sha256=""),
     )
