@@ -10,7 +10,7 @@ from analysis.comparison import relative_change
 from analysis.series import Point, Series
 from analysis.verdict import Outcome
 from perf.design import Detection
-from perf.model import METRICS, Better
+from perf.metrics import METRICS, Better
 
 
 class State(StrEnum):

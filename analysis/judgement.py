@@ -23,7 +23,8 @@ from analysis.detection import ChangePoint, Detector, State, find_changes
 from analysis.series import Point, Series, build_series, position
 from analysis.verdict import WORST_FIRST, Outcome, Verdict, merge
 from perf.design import Detection
-from perf.model import METRICS, Observation, SeriesKey, TrialStatus
+from perf.metrics import METRICS
+from perf.model import Observation, SeriesKey, TrialStatus
 
 _CONFIDENCE = 0.99
 """Of the intervals that show a series unchanged."""

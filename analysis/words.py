@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from analysis.detection import ChangePoint
 from analysis.series import Point
-from perf.model import METRICS, SeriesKey
+from perf.metrics import METRICS
+from perf.model import SeriesKey
 
 _SMALLEST_P_VALUE = 1e-16
 """Below the rounding of the arithmetic behind it, a p-value has no digits to show."""

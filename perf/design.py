@@ -21,7 +21,7 @@ Text: TypeAlias = Annotated[str, MinLen(1)]
 AbsolutePath: TypeAlias = Annotated[str, StringConstraints(pattern=r"^/")]
 Positive: TypeAlias = Annotated[int, Gt(0)]
 PositiveFloat: TypeAlias = Annotated[float, Gt(0)]
-Statistic: TypeAlias = Literal["mean", "p50", "p95", "p99", "p99.9", "max"]
+Statistic: TypeAlias = Literal["mean", "p50", "p95", "p99", "p99.9", "max", "estimate"]
 Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
 
 
@@ -68,11 +68,47 @@ class TimeLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validity:
-    """Limits past which a trial is invalid. Each belongs to the testbed it was chosen for."""
+    """Limits past which a trial is invalid. Each belongs to the testbed it was chosen for.
+
+    A limit on the client marks a step of a ladder or a search client-limited instead.
+    """
 
     __pydantic_config__ = STRICT
     max_error_share: Share
+    """Operations answered with an error, or not at all, among those attempted."""
     max_miss_share: Share
+    """Operations whose answer lacked a row or held a wrong one, among those attempted."""
+    min_achieved_share: Share
+    """Open loop: operations sent inside a measured window, among those intended to start in it."""
+    max_lateness_share: PositiveFloat
+    """Open loop: p99 of send lateness as a share of p99 of response time."""
+    max_client_cpu_share: PositiveFloat
+    """CPU time of an engine process per second of its measured windows; a Python engine ends at 1."""
+    max_client_wait_share: PositiveFloat
+    """Time that an engine's threads were ready to run and had no core, per second measured."""
+    max_iteration_spread: PositiveFloat
+    """(max − min) / median over the iterations of a phase: of throughput in a closed loop, of median
+    response time in an open one."""
+    max_foreign_cpu_share: Share
+    """CPU time of all else than servers and engines, as a share of a host's cores, while measured."""
+    max_steal_share: Share
+    """CPU time that a hypervisor gave to others, as a share of a host's cores, while measured."""
+    max_throttled_share: Share
+    """Time that a host's processes were held back by a CPU quota, per second measured."""
+    max_clock_step_ms: PositiveFloat
+    """How far a host's wall clock may move against its monotonic clock in a trial."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steadiness:
+    """The rule that ends a warm-up: two adjacent windows of it are alike.
+
+    Alike: their throughput and mean service time differ by at most `tolerance`, a share of the later.
+    """
+
+    __pydantic_config__ = STRICT
+    window_s: Positive
+    tolerance: Share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +136,7 @@ class Testbed:
     needs: Needs
     limits: TimeLimits
     validity: Validity
+    steadiness: Steadiness
     jvm_options: tuple[str, ...] = ()
     """Added to each JVM database on this testbed; part of the testbed's content hash."""
     caveat: str = ""
@@ -134,16 +171,50 @@ class OpenLoop:
 
     `offered_load_ops_per_s` is the total over all engine processes. `in_flight` bounds the
     operations outstanding per process; an operation that must wait for a free slot counts that wait
-    in its response time.
+    in its response time. `arrivals` are evenly spaced unless they are said to be a Poisson process.
     """
 
     __pydantic_config__ = STRICT
     kind: Literal["open"]
     offered_load_ops_per_s: PositiveFloat
     in_flight: Positive
+    arrivals: Literal["poisson"] | None = None
 
 
-Load: TypeAlias = Annotated[ClosedLoop | OpenLoop, Field(discriminator="kind")]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteppedLoad:
+    """A ladder of open loops: each offered load is a phase of its own, from the lowest up."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["stepped"]
+    offered_loads_ops_per_s: Annotated[tuple[PositiveFloat, ...], MinLen(2)]
+    in_flight: Positive
+    arrivals: Literal["poisson"] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchLoad:
+    """The highest offered load whose p99 of response time meets an objective, found by bisection.
+
+    The bracket is narrowed until its ends are less than `resolution` apart (a share of the lower);
+    then the lower end must hold in `confirmations` further runs.
+    """
+
+    __pydantic_config__ = STRICT
+    kind: Literal["search"]
+    lowest_ops_per_s: PositiveFloat
+    highest_ops_per_s: PositiveFloat
+    response_time_p99_objective_ms: PositiveFloat
+    resolution: Annotated[float, Gt(0), Le(1)]
+    confirmations: Positive
+    in_flight: Positive
+    arrivals: Literal["poisson"] | None = None
+
+
+SimpleLoad: TypeAlias = Annotated[ClosedLoop | OpenLoop, Field(discriminator="kind")]
+Load: TypeAlias = Annotated[
+    ClosedLoop | OpenLoop | SteppedLoad | SearchLoad, Field(discriminator="kind")
+]
 
 
 class Operation(StrEnum):
@@ -170,12 +241,17 @@ class Sensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """One measured phase: its load, a warm-up that is thrown away, then equal iterations."""
+    """One measured phase: its load, and equal iterations, each after a warm-up that is thrown away.
+
+    A warm-up lasts at least `warmup_s`; from then on it ends once the load is steady by the testbed's
+    rule, at the latest after `warmup_cap_s`. For a search, these are the times of each of its steps.
+    """
 
     __pydantic_config__ = STRICT
     name: Name
     load: Load
     warmup_s: PositiveFloat
+    warmup_cap_s: PositiveFloat
     iteration_s: PositiveFloat
     iterations: Positive
 
@@ -194,6 +270,8 @@ class Workload:
     consistency: Literal["one", "quorum", "all"]
     preload_rows_per_device: Annotated[int, Ge(0)]
     preload_in_flight: Positive
+    batch_rows: Positive | None = None
+    """Write this many rows of one device in each operation; the preload writes single rows."""
     operation_timeout_s: PositiveFloat
     measurements: Annotated[tuple[Measurement, ...], MinLen(1)]
     seed: Annotated[int, Ge(0)]

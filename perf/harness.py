@@ -23,16 +23,7 @@ from perf.load.engines import LoadOutcome
 from perf.load.offer import Offer
 from perf.load.summary import summarize
 from perf.load.validity import find_faults
-from perf.model import (
-    Artifact,
-    Fact,
-    Purpose,
-    Reason,
-    Release,
-    Trial,
-    TrialId,
-    TrialStatus,
-)
+from perf.model import Artifact, Fact, Purpose, Reason, Release, Trial, TrialId, TrialStatus
 from perf.places import Places
 from perf.progress import Progress
 from perf.remote import make_directory, read_tail

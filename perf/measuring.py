@@ -21,17 +21,8 @@ from perf.errors import BundleError, HostUnfit, MeasureError, UsageError
 from perf.harness import Order, run_trial
 from perf.history import bundle
 from perf.hosts.checks import check_hosts
-from perf.model import (
-    RESPONSE_TIME,
-    THROUGHPUT,
-    Artifact,
-    Purpose,
-    Release,
-    Source,
-    Trial,
-    TrialId,
-    TrialStatus,
-)
+from perf.metrics import RESPONSE_TIME, THROUGHPUT
+from perf.model import Artifact, Purpose, Release, Source, Trial, TrialId, TrialStatus
 from perf.night import Night, PlannedTrial, open_night
 from perf.places import Places
 from perf.progress import Progress

@@ -11,13 +11,6 @@ from typing import NewType
 TrialId = NewType("TrialId", str)
 
 
-class Better(StrEnum):
-    """Which direction of a metric is good news."""
-
-    HIGHER = "higher"
-    LOWER = "lower"
-
-
 class TrialStatus(StrEnum):
     """How a trial ended; only completed trials enter a series."""
 
@@ -75,42 +68,12 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
-    """A quantity with its unit and the direction that is good news."""
-
-    name: str
-    unit: str
-    better: Better
-    description: str
-
-
-THROUGHPUT = Metric(
-    name="throughput",
-    unit="ops/s",
-    better=Better.HIGHER,
-    description="completed operations per second over the measured window",
-)
-RESPONSE_TIME = Metric(
-    name="response_time",
-    unit="ms",
-    better=Better.LOWER,
-    description="from the intended start of an operation to its completion; includes waiting",
-)
-SERVICE_TIME = Metric(
-    name="service_time",
-    unit="ms",
-    better=Better.LOWER,
-    description="from the actual send of an operation to its completion",
-)
-METRICS = {metric.name: metric for metric in (THROUGHPUT, RESPONSE_TIME, SERVICE_TIME)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One value of one metric.
 
     `iteration` counts from 1; None is the value over all iterations of the phase. A percentile over
-    all iterations comes from the merged histogram, never from averaged percentiles.
+    all iterations comes from the merged histogram, never from averaged percentiles. `host` names a
+    node or host where the value is of one alone.
     """
 
     phase: str
@@ -119,6 +82,7 @@ class Sample:
     statistic: str
     value: float
     iteration: int | None = None
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +91,9 @@ class Counter:
 
     Each attempted operation ends as exactly one of completed, not_found, wrong_data, timeouts (never
     answered, too) or error:<kind>. Beside these, completed_in_window counts completions by when they
-    ended, not by when they were to start, and clamped counts times outside a histogram's range.
+    ended, not by when they were to start; sent_in_window counts sends by when they happened; held
+    counts operations that waited for one of the client's slots; rows counts the rows of completed
+    operations; and clamped counts times outside a histogram's range.
     """
 
     phase: str
@@ -158,8 +124,8 @@ class Reason:
 class Interval:
     """The histogram of one operation over one interval (about one second) of one phase.
 
-    `kind` is response_time or service_time. `encoded` is HdrHistogram V2, compressed, base64, values
-    in microseconds. `start_s` is seconds since the Unix epoch, `length_s` the interval's length.
+    `kind` is response_time, service_time or send_lateness. `encoded` is HdrHistogram V2, compressed,
+    base64, values in microseconds. `start_s` is seconds since the Unix epoch, `length_s` the length.
     `iteration` is 0 in a warm-up and counts from 1 in a measured phase.
     """
 
@@ -171,6 +137,34 @@ class Interval:
     length_s: float
     max_us: int
     encoded: str
+
+
+class StepOutcome(StrEnum):
+    """How an offered load of a ladder or a search went."""
+
+    HELD = "held"
+    """It was offered in full and answered; in a search, within the objective."""
+    MISSED = "missed"
+    """The system fell behind, failed or missed the objective, while the client kept up."""
+    CLIENT_LIMITED = "client-limited"
+    """The client fell behind: the step says nothing about the system."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadStep:
+    """One offered load of a ladder or a search. `phase` is where its histograms are kept.
+
+    Client-limited steps have no samples. `response_time_p99_ms` is None if nothing completed.
+    """
+
+    phase: str
+    offered_load_ops_per_s: float
+    achieved_ops_per_s: float
+    response_time_p99_ms: float | None
+    send_lateness_p99_ms: float
+    client_cpu_share: float
+    outcome: StepOutcome
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +188,9 @@ class Trial:
     finished_at: datetime
     status: TrialStatus
     reasons: tuple[Reason, ...] = ()
+    remarks: tuple[Reason, ...] = ()
+    """What a reader must know of a trial that is valid all the same."""
+    steps: tuple[LoadStep, ...] = ()
     environment_before: tuple[Fact, ...] = ()
     environment_after: tuple[Fact, ...] = ()
     samples: tuple[Sample, ...] = ()
@@ -221,6 +218,7 @@ class SeriesKey:
     operation: str
     metric: str
     statistic: str
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from perf.errors import KnickpointError
-from perf.model import METRICS, Better, Metric, Purpose, TrialStatus
+from perf.metrics import METRICS, Better, Metric
+from perf.model import Purpose, TrialStatus
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(

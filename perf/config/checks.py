@@ -24,7 +24,7 @@ from perf.design import (
     Workload,
 )
 from perf.load.spec import PRELOAD, WARM_UP
-from perf.model import METRICS
+from perf.metrics import METRICS
 
 # RFC 1123, 2.1: labels of letters, digits and inner hyphens; the last is not all digits, so that a
 # mistyped IP address is no name.

@@ -10,7 +10,8 @@ import duckdb
 
 from perf.errors import BundleError, UsageError
 from perf.history import bundle, file, store
-from perf.model import RESPONSE_TIME, SERVICE_TIME, TrialId
+from perf.metrics import RESPONSE_TIME, SERVICE_TIME
+from perf.model import TrialId
 from perf.options import data_option
 from perf.places import Places
 

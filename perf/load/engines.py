@@ -20,7 +20,17 @@ from typing import Self
 from perf.errors import StepFailed, TimedOut
 from perf.load.histogram import merge_equal_intervals
 from perf.load.hlog import read_hlog
-from perf.load.spec import GO, INTERVALS, READY, RESULT, EngineResult, LoadSpec, dump_spec, read_result
+from perf.load.spec import (
+    GO,
+    INTERVALS,
+    READY,
+    RESULT,
+    EngineResult,
+    LoadSpec,
+    Stage,
+    dump_spec,
+    read_result,
+)
 from perf.model import Counter, Interval
 from perf.remote import (
     LocalHost,
@@ -58,17 +68,35 @@ class Engine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """The iterations of a stage begin now, or have just ended."""
+
+    place: int
+    stage: Stage
+    is_start: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmedUp:
+    """How a warm-up went: it was steady after so long, or it was not and ran to its cap."""
+
+    phase: str
+    duration_s: float
+    is_steady: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOutcome:
-    """What all engines of one or more loads measured together."""
+    """What all engines of one or more loads measured together.
+
+    `engine_hosts` names the host of each engine, by engine index.
+    """
 
     intervals: tuple[Interval, ...] = ()
     counters: tuple[Counter, ...] = ()
     results: tuple[EngineResult, ...] = ()
-
-    @property
-    def cpu_s(self) -> float:
-        """The CPU time of all engine processes while they offered load."""
-        return sum(result.cpu_s for result in self.results)
+    warm_ups: tuple[WarmedUp, ...] = ()
+    engine_hosts: tuple[str, ...] = ()
 
     @property
     def examples(self) -> tuple[str, ...]:
@@ -81,6 +109,8 @@ class LoadOutcome:
             intervals=merge_equal_intervals((*self.intervals, *other.intervals)),
             counters=_add_counters((*self.counters, *other.counters)),
             results=(*self.results, *other.results),
+            warm_ups=(*self.warm_ups, *other.warm_ups),
+            engine_hosts=self.engine_hosts or other.engine_hosts,
         )
 
 

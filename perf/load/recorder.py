@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from perf.load.histogram import encode, record
 from perf.load.spec import TimedPhase
-from perf.model import RESPONSE_TIME, SERVICE_TIME, Counter, Interval
+from perf.metrics import RESPONSE_TIME, SERVICE_TIME
+from perf.model import Counter, Interval
 from perf.workloads.sensor import Answer
 
 _T = TypeVar("_T")

@@ -2,8 +2,13 @@
 
 The contract between the harness and any engine (Python today, native later), all in
 `LoadSpec.output_dir`: the engine reads its `LoadSpec`, connects, and writes READY. Once GO is there
-it starts its phases at the Unix time that GO holds, so that a slow start never eats into a phase.
-It appends to INTERVALS as it measures and writes RESULT last: no result means that it failed.
+it starts at the Unix time that GO holds, so that a slow start never eats into a phase. While a stage
+warms up it looks for MEASURE, which holds the Unix time at which the stage's iterations begin for all
+engines. It appends to INTERVALS and PROGRESS as it measures, each second, and writes RESULT last: no
+result means that it failed.
+
+A line of PROGRESS is `stage,second,completed,service_s`: the place of the stage from 0, the second
+since the stage began, the operations that ended in it, and the sum of their service times.
 """
 
 from dataclasses import dataclass
@@ -11,7 +16,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from perf.design import STRICT, Load, Operation, PositiveFloat, Sensor
+from perf.design import STRICT, Operation, Positive, PositiveFloat, Sensor, SimpleLoad
 from perf.model import Counter
 from perf.systems.contract import Target
 
@@ -20,64 +25,94 @@ PRELOAD = "preload"
 
 READY = "ready"
 GO = "go"
+MEASURE = "measure-{stage}"
+PROGRESS = "progress.csv"
 INTERVALS = "intervals.hlog"
 RESULT = "result.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimedPhase:
-    """One phase that lasts a fixed time. `iteration` is 0 for a warm-up."""
+class Stage:
+    """One load kept up without a break: a warm-up, then one or more iterations of a measured phase.
+
+    The warm-up lasts `warmup_cap_s`, unless the file MEASURE of this stage says in time that the
+    iterations begin earlier. `iterations` are their numbers, from 1; the warm-up is iteration 0.
+    """
 
     __pydantic_config__ = STRICT
-    name: str
-    iteration: int
-    duration_s: PositiveFloat
+    phase: str
+    load: SimpleLoad
+    warmup_s: PositiveFloat
+    warmup_cap_s: PositiveFloat
+    iteration_s: PositiveFloat
+    iterations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preload:
+    """Rows [0, rows), written with `in_flight` operations per engine process."""
+
+    __pydantic_config__ = STRICT
+    rows: Positive
+    in_flight: Positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSpec:
-    """What one engine process does.
+    """What one engine process does: a preload, or stages.
 
-    With `preload_rows` it writes its share of the rows [0, preload_rows), with as many in flight as
-    `load` says, and ends. Otherwise it runs `phases` back to back under `load`. Engine `engine_index`
-    of `engine_count` takes every `engine_count`-th operation number, so shares are disjoint; timed
-    phases write the rows from `first_row` on. The engine waits `go_within_s` for GO, then gives up.
+    A preload writes the engine's share of its rows and ends. Stages run back to back. Engine
+    `engine_index` of `engine_count` takes every `engine_count`-th operation number, so shares are
+    disjoint; numbers go on from stage to stage. Operation n of the stages writes batch number n of
+    `batch_rows` rows each, from row `first_row` on. The engine waits `go_within_s` for GO, then gives
+    up.
     """
 
     __pydantic_config__ = STRICT
     target: Target
     records: Sensor
     operation: Operation
-    load: Load
     seed: int
     engine_index: int
     engine_count: int
-    preload_rows: int = 0
+    preload: Preload | None = None
+    stages: tuple[Stage, ...] = ()
     readable_rows: int = 0
     """Rows that are known to be stored, which reads verify against."""
     first_row: int = 0
-    phases: tuple[TimedPhase, ...] = ()
+    batch_rows: Positive = 1
     go_within_s: PositiveFloat = 120.0
     output_dir: str
     cores: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What one engine process used in one iteration of a phase (0: all warm-ups of the phase).
+
+    `cpu_s` is user and system time of all its threads, `waited_s` the time its threads were ready to
+    run and had no core, `wall_s` the time that passed.
+    """
+
+    __pydantic_config__ = STRICT
+    phase: str
+    iteration: int
+    wall_s: float
+    cpu_s: float
+    waited_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineResult:
     """What one engine process counted.
 
-    `cpu_s` is its own user and system time, `wall_s` the time that passed, both from the start of
-    its first phase to the end of its last operation. `ended_s` holds, per phase in order, the seconds
-    from the phase's start to the end of its last completed operation, 0 if there was none.
     `examples` holds the first message of each kind of error.
     """
 
     __pydantic_config__ = STRICT
     engine_index: int
     counters: tuple[Counter, ...]
-    cpu_s: float
-    wall_s: float
-    ended_s: tuple[float, ...] = ()
+    usages: tuple[Usage, ...]
     examples: tuple[str, ...] = ()
 
 

@@ -13,7 +13,8 @@ from perf.design import Measurement, Workload
 from perf.load.engines import LoadOutcome
 from perf.load.histogram import merge, summarize_times
 from perf.load.recorder import COMPLETED_IN_WINDOW
-from perf.model import RESPONSE_TIME, SERVICE_TIME, THROUGHPUT, Interval, Sample
+from perf.metrics import RESPONSE_TIME, SERVICE_TIME, THROUGHPUT
+from perf.model import Interval, Sample
 
 
 def summarize(workload: Workload, outcome: LoadOutcome) -> tuple[Sample, ...]:

@@ -6,10 +6,10 @@ idempotent. Failures raise one of `perf.errors`, with node and step. Optional ab
 of their own (`BootstrapsOnce`, `Settles`); the harness asks and falls back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self, runtime_checkable
+from typing import ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 from perf.design import Sensor, SystemConfig, Testbed, Topology
 from perf.model import Artifact, Fact, Release, Source
@@ -88,6 +88,14 @@ class Origin:
     checksum: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What is in the database: readings, and the sum of their sizes as the workload counts them."""
+
+    rows: int
+    payload_bytes: int
+
+
 class SensorSession(Protocol):
     """A client's connection, used by many threads at once. Raises what its driver raises."""
 
@@ -95,20 +103,41 @@ class SensorSession(Protocol):
         """Create tables or collections; do nothing if they exist."""
         ...
 
-    def write(self, reading: Reading) -> None:
-        """Store one reading; return when the target's consistency has acknowledged it."""
+    def write(self, readings: Sequence[Reading]) -> None:
+        """Store readings of one device in one request; return when they are acknowledged."""
         ...
 
     def read_latest(self, device_id: str, count: int) -> Sequence[Reading]:
         """Give the newest readings of a device, newest first."""
         ...
 
-    def count(self) -> int:
-        """Count all stored readings; slow, used once after the preload."""
+    def stored(self) -> Stored:
+        """Count all stored readings and their bytes, from what is read back; slow, used once."""
         ...
 
     def classify(self, error: Exception) -> str:
         """Name the kind of an error from this driver: "timeouts", or "error:<kind>"."""
+        ...
+
+
+OnWritten: TypeAlias = Callable[[None, Exception | None], None]
+OnRead: TypeAlias = Callable[[Sequence[Reading] | None, Exception | None], None]
+
+
+@runtime_checkable
+class AnswersLater(Protocol):
+    """A session whose driver does not need a waiting thread per operation.
+
+    Each call returns at once and later calls `done` exactly once, with the answer or with what the
+    driver raised; maybe from another thread, maybe before it returns. It never raises by itself.
+    """
+
+    def write_soon(self, readings: Sequence[Reading], done: OnWritten) -> None:
+        """Store readings of one device in one request."""
+        ...
+
+    def read_latest_soon(self, device_id: str, count: int, done: OnRead) -> None:
+        """Give the newest readings of a device, newest first."""
         ...
 
 
@@ -203,4 +232,29 @@ class ReportsFacts(Protocol):
 
     def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
         """Give the facts of each installed node."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """One figure that a node reports of itself. Names that end in _total only ever grow."""
+
+    node: str
+    name: str
+    value: float
+
+
+GC_PAUSE_S = "gc_pause_s_total"
+COMPACTION_REMAINING_BYTES = "compaction_remaining_bytes"
+COMPACTION_PENDING_TASKS = "compaction_pending_tasks"
+
+
+@runtime_checkable
+class ReportsTelemetry(Protocol):
+    """A system whose nodes can be asked for figures of their own while they are under load."""
+
+    def open_telemetry(
+        self, cluster: Cluster
+    ) -> AbstractContextManager[Callable[[], tuple[Level, ...]]]:
+        """Connect once; each call of what comes back asks every node, and costs them little."""
         ...

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from analysis.detection import State
 from analysis.judgement import JudgedSeries, Judgement
 from analysis.verdict import Outcome
-from perf.model import METRICS, Trial, TrialId, TrialStatus
+from perf.metrics import METRICS
+from perf.model import Trial, TrialId, TrialStatus
 from perf.night import Night
 from reports.charts import Sparkline, draw_sparkline
 from reports.view import links

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perf.model import METRICS, Counter, Fact, Sample, Trial, TrialStatus
+from perf.metrics import METRICS
+from perf.model import Counter, Fact, Sample, Trial, TrialStatus
 from reports.view import links
 from reports.view.wording import (
     NOTHING,

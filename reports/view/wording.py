@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from analysis import words
 from analysis.detection import State
 from analysis.verdict import Outcome
-from perf.model import METRICS, Better, Named, SeriesKey, TrialStatus
+from perf.metrics import METRICS, Better
+from perf.model import Named, SeriesKey, TrialStatus
 
 NOTHING = "–"
 _NO_BREAK = "\N{NO-BREAK SPACE}"

@@ -17,7 +17,7 @@ from perf.config import (
 )
 from perf.design import OpenLoop, Testbed, Workload
 from perf.errors import UsageError
-from perf.model import METRICS
+from perf.metrics import METRICS
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 FRESH = "run `knickpoint schema` and commit what it writes"
