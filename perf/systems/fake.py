@@ -9,7 +9,7 @@ its numbers say anything about one. Its `settings` plant faults:
     crash_on_start: true      the process ends at once with a message in its log
     die_after_writes: 500     node 1 dies after so many writes
     lose_every: 100           every 100th write is acknowledged and not stored
-    corrupt_every: 100        every 100th write is stored with a changed value
+    corrupt_every: 100        every 100th write is stored with changed values
     refuse_every: 100         every 100th write is answered with an error
     ignore_stop: true         SIGTERM does nothing; only a kill ends the process
 """
@@ -30,10 +30,11 @@ from perf.design import Sensor
 from perf.errors import NotReady, StepFailed
 from perf.model import Release, Source
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
-from perf.systems.contract import Cluster, Node, Origin, SensorSession, System, Target
+from perf.systems.contract import Cluster, Node, Origin, SensorSession, Stored, System, Target
 from perf.workloads.sensor import Reading
 
 PORT = 17_999
+_FIXED_BYTES = 16 + 8 + 8 * 8  # device id, timestamp, values: as the workload counts them
 _VERSIONS = (("1.0", "1.0.0"), ("1.0", "1.0.1"), ("1.0", "1.0.2"), ("1.1", "1.1.0"), ("1.1", "1.1.1"))
 
 
@@ -71,10 +72,13 @@ class FakeSession:
     def create_schema(self, records: Sensor) -> None:
         """Do nothing: a dict has no schema."""
 
-    def write(self, reading: Reading) -> None:
-        """Store one reading on its device's node."""
-        row = [reading.device_id, reading.ts_ms, list(reading.values), reading.metadata.hex()]
-        self._ask(self._node_of(reading.device_id), {"write": row})
+    def write(self, readings: Sequence[Reading]) -> None:
+        """Store readings of one device on its node, in one request."""
+        rows = [
+            [reading.device_id, reading.ts_ms, list(reading.values), reading.metadata.hex()]
+            for reading in readings
+        ]
+        self._ask(self._node_of(readings[0].device_id), {"write": rows})
 
     def read_latest(self, device_id: str, count: int) -> Sequence[Reading]:
         """Give the newest readings of a device, newest first."""
@@ -84,9 +88,12 @@ class FakeSession:
             for ts_ms, values, metadata in rows
         )
 
-    def count(self) -> int:
-        """Count the readings of all nodes."""
-        return sum(self._ask(node, {"count": True}) for node in range(len(self._pools)))
+    def stored(self) -> Stored:
+        """Add up what each node says that it holds."""
+        answers = [self._ask(node, {"stored": True}) for node in range(len(self._pools))]
+        return Stored(
+            rows=sum(rows for rows, _ in answers), payload_bytes=sum(size for _, size in answers)
+        )
 
     def classify(self, error: Exception) -> str:
         """Name the kind of an error."""
@@ -184,7 +191,7 @@ class Fake:
 def _session(target: Target) -> Iterator[FakeSession]:
     session = FakeSession(target)
     try:
-        session.count()
+        session.stored()
         yield session
     finally:
         session.close()
@@ -206,14 +213,15 @@ class _Server:
         if "ready" in question:
             return not self.settings.get("never_ready", False)
         if "write" in question:
-            return self._write(*question["write"])
+            return self._write(question["write"])
         if "latest" in question:
             rows = self.devices.get(question["latest"], {})
             newest = sorted(rows, reverse=True)[: question["count"]]
             return [[ts_ms, *rows[ts_ms]] for ts_ms in newest]
-        return sum(len(rows) for rows in self.devices.values())
+        stored = [row for rows in self.devices.values() for row in rows.values()]
+        return len(stored), sum(_FIXED_BYTES + len(metadata) // 2 for _, metadata in stored)
 
-    def _write(self, device: str, ts_ms: int, values: list[float], metadata: str) -> Any:  # noqa: ANN401
+    def _write(self, rows: list[Any]) -> Any:  # noqa: ANN401
         self.writes += 1
         if self.settings["index"] == 0 and self.writes == self.settings.get("die_after_writes"):
             sys.stderr.write("planted fault: die_after_writes reached\n")
@@ -221,10 +229,10 @@ class _Server:
             os._exit(1)
         if self._is_hit("refuse_every"):
             return {"error": "planted fault: refused"}
-        if self._is_hit("corrupt_every"):
-            values = [values[0] + 1.0, *values[1:]]
-        if not self._is_hit("lose_every"):
-            self.devices.setdefault(device, {})[ts_ms] = [values, metadata]
+        for device, ts_ms, values, metadata in rows:
+            kept = [values[0] + 1.0, *values[1:]] if self._is_hit("corrupt_every") else values
+            if not self._is_hit("lose_every"):
+                self.devices.setdefault(device, {})[ts_ms] = [kept, metadata]
         return True
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -239,7 +247,7 @@ class _Server:
 
 async def _run(settings: dict[str, Any]) -> None:
     node = _Server(settings)
-    limit = 2**20  # of one line: a reading of the largest payload that a workload may have
+    limit = 2**24  # of one line: a batch of large readings
     server = await asyncio.start_server(node.serve, settings["address"], PORT, limit=limit)
     sys.stderr.write(f"serving on {settings['address']}:{PORT}\n")
     sys.stderr.flush()

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from perf.design import ClosedLoop, Operation, Sensor
+from perf.design import ClosedLoop, Operation, Sensor, Steadiness
 from perf.load.engines import Engine, LoadOutcome, run_engines
-from perf.load.spec import LoadSpec, TimedPhase
+from perf.load.spec import LoadSpec, Preload, Stage
 from perf.remote import LocalHost
 from perf.systems import registry
 from perf.systems.contract import Target
@@ -20,13 +20,27 @@ from perf.systems.contract import Target
 ENGINES = 2
 ROWS = 400
 RECORDS = Sensor(kind="sensor", devices=20, payload_bytes=1000, latest_count=5)
-PHASE = TimedPhase(name="saturation", iteration=1, duration_s=1.0)
+STAGE = Stage(
+    phase="saturation",
+    load=ClosedLoop(kind="closed", in_flight=4),
+    warmup_s=0.5,
+    warmup_cap_s=0.5,
+    iteration_s=1.0,
+    iterations=(1,),
+)
 
 
 def _run(specs: Sequence[LoadSpec]) -> LoadOutcome:
     host = LocalHost()
     engines = [Engine(spec=spec, remote=host) for spec in specs]
-    return run_engines(engines, connect_s=60, limit_s=60, watch=lambda: None)
+    return run_engines(
+        engines,
+        connect_s=60,
+        limit_s=60,
+        steadiness=Steadiness(window_s=1, tolerance=1.0),
+        watch=lambda: None,
+        observe=lambda _: None,
+    )
 
 
 def _total(outcome: LoadOutcome) -> Counter[str]:
@@ -53,7 +67,6 @@ def test_engines_read_what_engines_wrote(mongo_peer: tuple[str, int], tmp_path: 
             target=target,
             records=RECORDS,
             operation=Operation.WRITE,
-            load=ClosedLoop(kind="closed", in_flight=4),
             seed=7,
             engine_index=index,
             engine_count=ENGINES,
@@ -63,21 +76,22 @@ def test_engines_read_what_engines_wrote(mongo_peer: tuple[str, int], tmp_path: 
     ]
     with mongodb.connect(target) as session:
         session.create_schema(RECORDS)
-        before = session.count()
+        before = session.stored().rows
 
-        loaded = _total(_run([replace(spec, preload_rows=ROWS) for spec in specs]))
-        assert (loaded["completed"], session.count() - before) == (ROWS, ROWS)
+        preload = Preload(rows=ROWS, in_flight=4)
+        loaded = _total(_run([replace(spec, preload=preload) for spec in specs]))
+        assert (loaded["completed"], session.stored().rows - before) == (ROWS, ROWS)
 
         reading = [
-            replace(spec, operation=Operation.READ_LATEST, readable_rows=ROWS, phases=(PHASE,))
+            replace(spec, operation=Operation.READ_LATEST, readable_rows=ROWS, stages=(STAGE,))
             for spec in specs
         ]
         read = _total(_run(reading))
         assert read["attempted"] == read["completed"] > 0, read
 
-        writing = [replace(spec, first_row=ROWS, phases=(PHASE,)) for spec in specs]
+        writing = [replace(spec, first_row=ROWS, stages=(STAGE,)) for spec in specs]
         outcome = _run(writing)
         written = _total(outcome)
         assert written["attempted"] == written["completed"] > 0, written
-        assert session.count() - before == ROWS + written["completed"]
+        assert session.stored().rows - before == ROWS + written["completed"]
     assert {interval.kind for interval in outcome.intervals} == {"response_time", "service_time"}

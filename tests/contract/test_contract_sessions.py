@@ -3,11 +3,12 @@
 MongoDB itself is not among them: its session is proven against an emulator of its wire protocol.
 """
 
+import queue
 import re
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -15,13 +16,23 @@ from pathlib import Path
 
 import pytest
 
-from perf.design import Host, Needs, Sensor, SystemConfig, Testbed, TimeLimits, Topology, Validity
+from perf.design import (
+    Host,
+    Needs,
+    Sensor,
+    Steadiness,
+    SystemConfig,
+    Testbed,
+    TimeLimits,
+    Topology,
+    Validity,
+)
 from perf.errors import NotReady
 from perf.releases import fetch
 from perf.remote import LocalHost
 from perf.systems import registry
-from perf.systems.contract import Cluster, Node, SensorSession, System, Target
-from perf.workloads.sensor import Reading
+from perf.systems.contract import AnswersLater, Cluster, Node, SensorSession, System, Target
+from perf.workloads.sensor import Reading, payload_bytes
 
 ADDRESS = "127.0.0.26"
 RECORDS = Sensor(kind="sensor", devices=8, payload_bytes=1000, latest_count=3)
@@ -66,7 +77,20 @@ def _deploy(name: str, line: str, directory: Path) -> Iterator[Served]:
             client_cores=1,
             needs=Needs(memory_mb=1, disk_mb=1),
             limits=TimeLimits(),
-            validity=Validity(max_error_share=0.0, max_miss_share=0.0),
+            validity=Validity(
+                max_error_share=0.0,
+                max_miss_share=0.0,
+                min_achieved_share=0.0,
+                max_lateness_share=1.0,
+                max_client_cpu_share=1.0,
+                max_client_wait_share=1.0,
+                max_iteration_spread=1.0,
+                max_foreign_cpu_share=1.0,
+                max_steal_share=1.0,
+                max_throttled_share=1.0,
+                max_clock_step_ms=1000.0,
+            ),
+            steadiness=Steadiness(window_s=1, tolerance=1.0),
             jvm_options=("-XX:TieredStopAtLevel=1",),
         ),
         config=SystemConfig(
@@ -169,14 +193,14 @@ def test_every_system_has_a_server_here() -> None:
 
 
 def test_schema_may_be_created_again(session: SensorSession) -> None:
-    session.write(_reading("schema", 0))
+    session.write((_reading("schema", 0),))
     session.create_schema(RECORDS)
     assert len(session.read_latest("schema", 3)) == 1
 
 
 def test_latest_readings_come_newest_first(session: SensorSession) -> None:
     for place in (3, 0, 4, 1, 2):
-        session.write(_reading("order", place))
+        session.write((_reading("order", place),))
     found = session.read_latest("order", 3)
     assert [reading.ts_ms - EARLY_MS for reading in found] == [4, 3, 2]
 
@@ -184,7 +208,7 @@ def test_latest_readings_come_newest_first(session: SensorSession) -> None:
 def test_every_bit_of_a_reading_comes_back(session: SensorSession) -> None:
     written = [_reading("bits", place) for place in range(8)]
     for reading in written:
-        session.write(reading)
+        session.write((reading,))
     found = session.read_latest("bits", 8)
     assert [_bits(reading) for reading in found] == [_bits(reading) for reading in reversed(written)]
 
@@ -194,22 +218,47 @@ def test_unknown_device_has_no_readings(session: SensorSession) -> None:
 
 
 def test_fewer_readings_than_asked_for_are_all_given(session: SensorSession) -> None:
-    session.write(_reading("few", 0))
+    session.write((_reading("few", 0),))
     assert len(session.read_latest("few", 10)) == 1
 
 
-def test_count_counts_each_reading(session: SensorSession) -> None:
-    before = session.count()
+def test_stored_counts_each_reading_and_its_bytes(session: SensorSession) -> None:
+    before = session.stored()
     for place in range(7):
-        session.write(_reading("count", place))
-    assert session.count() - before == 7
+        session.write((_reading("stored", place),))
+    after = session.stored()
+    assert after.rows - before.rows == 7
+    assert after.payload_bytes - before.payload_bytes == 7 * payload_bytes(_reading("stored", 0))
+
+
+def test_a_batch_is_stored_like_single_readings(session: SensorSession) -> None:
+    batch = tuple(_reading("batch", place) for place in range(5))
+    before = session.stored()
+    session.write(batch)
+    assert session.stored().rows - before.rows == 5
+    assert tuple(session.read_latest("batch", 5)) == batch[::-1]
+
+
+def test_a_later_answer_is_the_same_answer(session: SensorSession) -> None:
+    if not isinstance(session, AnswersLater):
+        pytest.skip("this driver has no calls that answer later")
+    batch = tuple(_reading("later", place) for place in range(3))
+    written: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+    session.write_soon(batch, lambda _, failure: written.put(failure))
+    assert written.get(timeout=TIMEOUT_S) is None
+    read: queue.SimpleQueue[tuple[Sequence[Reading] | None, Exception | None]] = queue.SimpleQueue()
+    session.read_latest_soon("later", 3, lambda answer, failure: read.put((answer, failure)))
+    answer, failure = read.get(timeout=TIMEOUT_S)
+    assert failure is None
+    assert answer is not None
+    assert tuple(answer) == batch[::-1]
 
 
 def test_threads_share_a_session(session: SensorSession) -> None:
     def work(thread: int) -> bool:
         device = f"thread-{thread}"
         for place in range(20):
-            session.write(_reading(device, place))
+            session.write((_reading(device, place),))
         found = session.read_latest(device, 20)
         return list(found) == [_reading(device, place) for place in reversed(range(20))]
 
@@ -218,10 +267,10 @@ def test_threads_share_a_session(session: SensorSession) -> None:
 
 
 def test_connecting_changes_no_data(served: Served, session: SensorSession) -> None:
-    session.write(_reading("connect", 0))
-    before = session.count()
+    session.write((_reading("connect", 0),))
+    before = session.stored()
     with served.connect() as other:
-        assert other.count() == before
+        assert other.stored() == before
 
 
 def test_nobody_listening_is_an_error_with_a_name(served: Served, session: SensorSession) -> None:

@@ -22,6 +22,7 @@ from perf.design import (
     Needs,
     Operation,
     Sensor,
+    Steadiness,
     SystemConfig,
     Testbed,
     TimeLimits,
@@ -29,7 +30,7 @@ from perf.design import (
     Validity,
 )
 from perf.errors import NotReady, ReleaseError, StepFailed
-from perf.load.spec import LoadSpec, dump_spec, read_spec
+from perf.load.spec import LoadSpec, Stage, dump_spec, read_spec
 from perf.model import Artifact, Source
 from perf.releases import SUMS
 from perf.remote import RUN_TIMEOUT_S, Completed, LocalHost
@@ -52,6 +53,14 @@ class Example:
 
 
 MARK = 7341
+STAGE = Stage(
+    phase="saturation",
+    load=ClosedLoop(kind="closed", in_flight=1),
+    warmup_s=1.0,
+    warmup_cap_s=1.0,
+    iteration_s=1.0,
+    iterations=(1,),
+)
 EXAMPLES = {
     "cassandra": Example(files=("lib/cassandra.jar",), settings={"concurrent_writes": MARK}),
     "fake": Example(settings={"service_time_ms": MARK}),
@@ -202,7 +211,20 @@ def _testbed(servers: int) -> Testbed:
         client_cores=1,
         needs=Needs(memory_mb=1, disk_mb=1),
         limits=TimeLimits(),
-        validity=Validity(max_error_share=0.0, max_miss_share=0.0),
+        validity=Validity(
+            max_error_share=0.0,
+            max_miss_share=0.0,
+            min_achieved_share=0.0,
+            max_lateness_share=1.0,
+            max_client_cpu_share=1.0,
+            max_client_wait_share=1.0,
+            max_iteration_spread=1.0,
+            max_foreign_cpu_share=1.0,
+            max_steal_share=1.0,
+            max_throttled_share=1.0,
+            max_clock_step_ms=1000.0,
+        ),
+        steadiness=Steadiness(window_s=1, tolerance=1.0),
     )
 
 
@@ -284,7 +306,7 @@ def test_target_travels_to_an_engine_unchanged(case: Case, tmp_path: Path) -> No
         target=target,
         records=Sensor(kind="sensor", devices=1, payload_bytes=1000),
         operation=Operation.WRITE,
-        load=ClosedLoop(kind="closed", in_flight=1),
+        stages=(STAGE,),
         seed=1,
         engine_index=0,
         engine_count=1,
