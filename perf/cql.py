@@ -21,12 +21,12 @@ from cassandra.policies import (
     TokenAwarePolicy,
     WhiteListRoundRobinPolicy,
 )
-from cassandra.query import tuple_factory
+from cassandra.query import BatchStatement, BatchType, tuple_factory
 
 from perf.design import Sensor
 from perf.errors import NotReady
-from perf.systems.contract import Node, Target
-from perf.workloads.sensor import Reading
+from perf.systems.contract import Node, Stored, Target
+from perf.workloads.sensor import Reading, payload_bytes
 
 FIRST_TOKEN = -(1 << 63)
 """The lowest token of the Murmur3 ring; no key has it, so it bounds from below."""
@@ -34,8 +34,8 @@ RING = 1 << 64
 """How many tokens the ring has."""
 
 _CONNECT_TIMEOUT_S = 15.0
-_COUNT_TIMEOUT_S = 120.0
-_COUNT_RANGES = 64
+_SLOW_S = 120.0
+_RING_SLICES = 64
 _KEYSPACE = "knickpoint"
 _VALUES = (
     *("temperature", "humidity", "pressure", "vibration"),
@@ -64,9 +64,9 @@ class CqlSession:
         self._session.execute(
             f"CREATE KEYSPACE IF NOT EXISTS {_KEYSPACE} WITH replication = {{'class': "
             f"'SimpleStrategy', 'replication_factor': {self._target.replication_factor}}}",
-            timeout=_COUNT_TIMEOUT_S,
+            timeout=_SLOW_S,
         )
-        self._session.execute(_CREATE_TABLE, timeout=_COUNT_TIMEOUT_S)
+        self._session.execute(_CREATE_TABLE, timeout=_SLOW_S)
 
     @cached_property
     def _insert(self) -> Any:  # noqa: ANN401  the driver is untyped
@@ -77,31 +77,40 @@ class CqlSession:
     def _select(self) -> Any:  # noqa: ANN401  the driver is untyped
         return self._session.prepare(f"SELECT {_COLUMNS} FROM {_TABLE} WHERE device_id = ? LIMIT ?")  # noqa: S608  constants
 
-    def write(self, reading: Reading) -> None:
-        """Insert one reading; the driver takes a timestamp as integer milliseconds, exactly."""
-        self._session.execute(
-            self._insert, (reading.device_id, reading.ts_ms, *reading.values, reading.metadata)
-        )
+    def write(self, readings: Sequence[Reading]) -> None:
+        """Insert readings of one device: one alone, several as one unlogged batch.
+
+        They share a partition, so a batch is one mutation there and needs no log to be atomic.
+        """
+        self._session.execute(*self._writing(readings))
 
     def read_latest(self, device_id: str, count: int) -> Sequence[Reading]:
         """Select the newest readings of a device; the table's clustering order puts them first."""
-        return tuple(
-            Reading(row[0], to_ms(row[1]), row[2:-1], row[-1])
-            for row in self._session.execute(self._select, (device_id, count))
-        )
+        return tuple(map(_to_reading, self._session.execute(self._select, (device_id, count))))
 
-    def count(self) -> int:
-        """Count all readings in slices of the ring, each of which stays below a server's time limit."""
-        edges = [FIRST_TOKEN + RING * index // _COUNT_RANGES for index in range(_COUNT_RANGES + 1)]
+    def stored(self) -> Stored:
+        """Read every row back, page by page, in slices of the ring; count rows and their bytes."""
+        edges = [FIRST_TOKEN + RING * index // _RING_SLICES for index in range(_RING_SLICES + 1)]
         statement = self._session.prepare(
-            f"SELECT COUNT(*) FROM {_TABLE} WHERE token(device_id) > ? AND token(device_id) <= ?"  # noqa: S608  constants
+            f"SELECT {_COLUMNS} FROM {_TABLE} WHERE token(device_id) > ? AND token(device_id) <= ?"  # noqa: S608  constants
         )
-        return sum(
-            self._session.execute(
-                statement, (low, min(high, FIRST_TOKEN + RING - 1)), timeout=_COUNT_TIMEOUT_S
-            ).one()[0]
-            for low, high in itertools.pairwise(edges)
-        )
+        rows = size = 0
+        for low, high in itertools.pairwise(edges):
+            slice_of = (low, min(high, FIRST_TOKEN + RING - 1))
+            for row in self._session.execute(statement, slice_of, timeout=_SLOW_S):
+                rows += 1
+                size += payload_bytes(_to_reading(row))
+        return Stored(rows=rows, payload_bytes=size)
+
+    def _writing(self, readings: Sequence[Reading]) -> tuple[Any, ...]:
+        # A timestamp goes in as integer milliseconds, exactly.
+        rows = [(one.device_id, one.ts_ms, *one.values, one.metadata) for one in readings]
+        if len(rows) == 1:
+            return self._insert, rows[0]
+        batch = BatchStatement(BatchType.UNLOGGED)
+        for row in rows:
+            batch.add(self._insert, row)
+        return (batch,)
 
     def classify(self, error: Exception) -> str:
         """Name the kind of an error: a timeout on either side is "timeouts"."""
@@ -112,6 +121,10 @@ class CqlSession:
         if isinstance(error, NoHostAvailable):
             return "error:no-host-available"
         return f"error:{type(error).__name__}"
+
+
+def _to_reading(row: tuple[Any, ...]) -> Reading:
+    return Reading(row[0], to_ms(row[1]), row[2:-1], row[-1])
 
 
 def to_ms(timestamp: datetime) -> int:

@@ -1,65 +1,32 @@
 """MongoDB Community Server: stand-alone, or a replica set with one member on each node.
 
-How the words of a workload map to MongoDB:
-
-    consistency one      w: 1                     read concern local
-    consistency quorum   w: majority              read concern majority
-    consistency all      w: replication factor    read concern majority
-
-Reads go to the primary, which is the first node: it has the higher priority, so it is the same host
-from trial to trial. Journalling is the server's default. An operation is one attempt: retryable
-writes and reads are off, so that no second attempt hides in a service time. The operation timeout
-bounds the whole operation on the client, and the server gives up at the same moment.
-
-Readings are in a time-series collection (`ts`, `device_id`, granularity seconds) with an index for
-the latest readings of a device. A time-series collection has no unique index: a reading written
-twice is stored twice, where Cassandra would overwrite it.
+The client side is in `perf.mongo`. The primary, to which reads go, is the first node: it has the higher
+priority, so it is the same host from trial to trial. Journalling is the server's default.
 """
 
 import platform
 import signal
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from importlib.resources import files
 from io import StringIO
-from operator import itemgetter
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
-import pymongo
-from bson.codec_options import CodecOptions, DatetimeConversion
-from bson.datetime_ms import DatetimeMS
-from pymongo.errors import CollectionInvalid, NetworkTimeout, OperationFailure, PyMongoError
-from pymongo.read_concern import ReadConcern
-from pymongo.write_concern import WriteConcern
+from pymongo.errors import OperationFailure, PyMongoError
 from ruamel.yaml import YAML
 
-from perf.design import Sensor
 from perf.errors import ConfigError, NotReady, ReleaseError, StepFailed
 from perf.model import Release, Source
+from perf.mongo import REPLICA_SET, Client, Document, connect, open_client
 from perf.releases import copy_variable
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
 from perf.systems.contract import Cluster, Node, Origin, SensorSession, System, Target
-from perf.workloads.sensor import Reading
-
-Document: TypeAlias = dict[str, Any]
-Client: TypeAlias = pymongo.MongoClient[Document]
 
 DOWNLOADS = "https://fastdl.mongodb.org/linux"
-REPLICA_SET = DATABASE = "knickpoint"
-COLLECTION = "readings"
-_VALUES = (
-    *("temperature", "humidity", "pressure", "vibration"),
-    *("battery", "latitude", "longitude", "signal"),
-)
-_values_of = itemgetter(*_VALUES)
-_MILLISECONDS: CodecOptions[Document] = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_MS)
 _PROBE_S = 2.0
-_SLOW_S = 600.0
-# The server's error codes: NotYetInitialized; MaxTimeMSExpired, WriteConcernTimeout, ExceededTimeLimit.
-_NOT_INITIATED = 94
-_TIMEOUTS = (50, 64, 262)
+_NOT_INITIATED = 94  # the server's error code NotYetInitialized
 
 # Settings that follow from topology and testbed, by section: no config may set them.
 _OWNED = {
@@ -69,63 +36,6 @@ _OWNED = {
     "processManagement": ("fork",),
     "systemLog": ("destination", "path"),
 }
-
-
-class MongoSession:
-    """A client of a stand-alone server or a replica set."""
-
-    def __init__(self, client: Client, target: Target) -> None:
-        """Bind the collection of readings with the target's consistency."""
-        write, read = _concerns(target)
-        self._database = client.get_database(
-            DATABASE, codec_options=_MILLISECONDS, write_concern=write, read_concern=read
-        )
-        self._readings = self._database[COLLECTION]
-
-    def create_schema(self, records: Sensor) -> None:
-        """Create the time-series collection and its index; do nothing if they exist."""
-        series = {"timeField": "ts", "metaField": "device_id", "granularity": "seconds"}
-        with pymongo.timeout(_SLOW_S):
-            with suppress(CollectionInvalid):
-                self._database.create_collection(COLLECTION, timeseries=series)
-            self._readings.create_index([("device_id", pymongo.ASCENDING), ("ts", pymongo.DESCENDING)])
-
-    def write(self, reading: Reading) -> None:
-        """Insert one reading."""
-        document: Document = {"ts": DatetimeMS(reading.ts_ms), "device_id": reading.device_id}
-        document.update(zip(_VALUES, reading.values, strict=True))
-        document["metadata"] = reading.metadata
-        self._readings.insert_one(document)
-
-    def read_latest(self, device_id: str, count: int) -> Sequence[Reading]:
-        """Give the newest readings of a device, newest first, in one round trip."""
-        found = self._readings.find(
-            {"device_id": device_id},
-            {"_id": False},
-            sort=[("ts", pymongo.DESCENDING)],
-            limit=count,
-            batch_size=count,
-        )
-        return tuple(
-            Reading(row["device_id"], int(row["ts"]), _values_of(row), bytes(row["metadata"]))
-            for row in found
-        )
-
-    def count(self) -> int:
-        """Count all readings by reading them; the collection's own statistics are estimates."""
-        with pymongo.timeout(_SLOW_S):
-            return self._readings.count_documents({})
-
-    def classify(self, error: Exception) -> str:
-        """Name the kind of an error.
-
-        "timeouts" are operations that were sent and not answered in time. No server to send to is
-        another kind of fault and keeps its own name.
-        """
-        late = isinstance(error, OperationFailure) and error.code in _TIMEOUTS
-        if late or isinstance(error, NetworkTimeout):
-            return "timeouts"
-        return f"error:{type(error).__name__}"
 
 
 class MongoDB:
@@ -277,12 +187,12 @@ class MongoDB:
 
     def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
         """Connect a client; return when the server, or the primary, has answered."""
-        return _session(target)
+        return connect(target)
 
     @contextmanager
     def _probe(self, node: Node) -> Iterator[Client]:
         try:
-            with _open((node.address,), self._port, _PROBE_S) as client:
+            with open_client((node.address,), self._port, _PROBE_S) as client:
                 client.admin.command("ping")
                 yield client
         except PyMongoError as error:
@@ -295,41 +205,6 @@ class MongoDB:
     def _ask_version(self, node: Node) -> str:
         with self._probe(node) as client:
             return str(client.server_info()["version"])
-
-
-def _open(addresses: Sequence[str], port: int, timeout_s: float) -> Client:
-    # One address is spoken to as it is, whatever its role; several are the members of the set. The
-    # pool has no limit of its own: how much is in flight is the engine's decision.
-    alone = len(addresses) == 1
-    timeout_ms = timeout_s * 1000
-    return pymongo.MongoClient(
-        list(addresses),
-        port,
-        directConnection=alone,
-        replicaSet=None if alone else REPLICA_SET,
-        retryWrites=False,
-        retryReads=False,
-        maxPoolSize=0,
-        timeoutMS=timeout_ms,
-        connectTimeoutMS=timeout_ms,
-        serverSelectionTimeoutMS=timeout_ms,
-        appname="knickpoint",
-    )
-
-
-@contextmanager
-def _session(target: Target) -> Iterator[MongoSession]:
-    with _open(target.addresses, target.port, target.timeout_s) as client:
-        client.admin.command("ping")
-        yield MongoSession(client, target)
-
-
-def _concerns(target: Target) -> tuple[WriteConcern, ReadConcern]:
-    return {
-        "one": (WriteConcern(w=1), ReadConcern("local")),
-        "quorum": (WriteConcern(w="majority"), ReadConcern("majority")),
-        "all": (WriteConcern(w=target.replication_factor), ReadConcern("majority")),
-    }[target.consistency]
 
 
 @cache

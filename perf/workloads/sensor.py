@@ -89,6 +89,27 @@ def reading(records: Sensor, seed: int, row: int) -> Reading:
     )
 
 
+def payload_bytes(reading: Reading) -> int:
+    """Count the bytes of a reading, as `reading` fills them up to the payload that a workload wants."""
+    return _FIXED_BYTES + len(reading.metadata)
+
+
+def batch(
+    records: Sensor, seed: int, first_row: int, batch_rows: int, number: int
+) -> tuple[Reading, ...]:
+    """Compute batch number `number`: `batch_rows` readings of one device, oldest first.
+
+    Batches take the devices in turn; those of one device follow each other without a gap from row
+    `first_row` on, which is a multiple of the devices. A batch of one row is row first_row + number.
+    """
+    turn, device_index = divmod(number, records.devices)
+    first = first_row // records.devices + turn * batch_rows
+    return tuple(
+        reading(records, seed, sequence * records.devices + device_index)
+        for sequence in range(first, first + batch_rows)
+    )
+
+
 def choose_device(records: Sensor, seed: int, operation_number: int) -> int:
     """Choose the device that read number `operation_number` asks for; uniform over all devices."""
     state = _stream(seed, _DEVICE_STREAM) + (operation_number + 1) * _GAMMA

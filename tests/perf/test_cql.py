@@ -63,7 +63,7 @@ def test_a_row_becomes_the_reading_that_was_written() -> None:
     timestamp = datetime(2023, 11, 14, 22, 13, 20, 123_000)  # noqa: DTZ001  as the driver gives it
     driver = Recorder(((reading.device_id, timestamp, *reading.values, reading.metadata),))
     session = CqlSession(driver, TARGET)
-    session.write(reading)
+    session.write([reading])
     assert session.read_latest("d7", 10) == (reading,)
     (insert, row), (select, question) = driver.asked
     assert "INSERT INTO knickpoint.sensor_readings (device_id, ts, temperature" in str(insert)

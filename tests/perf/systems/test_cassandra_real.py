@@ -10,21 +10,12 @@ import pytest
 from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable
 
-from perf.design import (
-    Host,
-    Needs,
-    Sensor,
-    SystemConfig,
-    Testbed,
-    TimeLimits,
-    Topology,
-    Validity,
-)
+from perf.design import Sensor, SystemConfig, Testbed, Topology
 from perf.errors import NotReady, StepFailed
 from perf.releases import fetch, find_release
 from perf.remote import LocalHost
 from perf.systems.cassandra import Cassandra
-from perf.systems.contract import Cluster, Node, SensorSession
+from perf.systems.contract import Cluster, Node, SensorSession, Stored
 from perf.workloads.sensor import Reading
 
 pytestmark = pytest.mark.real
@@ -33,18 +24,6 @@ SYSTEM = Cassandra()
 ADDRESS = "127.0.0.46"
 RECORDS = Sensor(kind="sensor", devices=10, payload_bytes=1000)
 START_MS = 1_700_000_000_123
-TESTBED = Testbed(
-    name="here",
-    description="one node on this host",
-    testbed_class="here",
-    transport="local",
-    hosts=(Host(name="node-1", address=ADDRESS, role="server"),),
-    client_cores=1,
-    needs=Needs(memory_mb=1500, disk_mb=1000),
-    limits=TimeLimits(),
-    validity=Validity(max_error_share=0.0, max_miss_share=0.0),
-    jvm_options=("-XX:TieredStopAtLevel=1",),
-)
 
 
 def poll(step: Callable[[], None], limit_s: float) -> None:
@@ -74,7 +53,9 @@ def stop(node: Node, *, force: bool) -> None:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
+) -> Iterator[Cluster]:
     """Give one serving node."""
     release = find_release(SYSTEM, "5.0.9")
     node = Node(
@@ -89,7 +70,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         artifact=fetch(SYSTEM, release, tell=print),
         nodes=(node,),
         topology=Topology(name="one", description="one node", servers=1, replication_factor=1),
-        testbed=TESTBED,
+        testbed=make_testbed(jvm_options=("-XX:TieredStopAtLevel=1",)),
         config=SystemConfig(system="cassandra", name="default", description="as shipped", heap_mb=512),
     )
     SYSTEM.wipe(node)
@@ -112,7 +93,7 @@ def reading(index: int) -> Reading:
 
 def write_share(session: SensorSession, first: int) -> None:
     for index in range(first, 500, 4):
-        session.write(reading(index))
+        session.write([reading(index)])
 
 
 def test_reads_what_many_threads_wrote(cluster: Cluster) -> None:
@@ -120,13 +101,13 @@ def test_reads_what_many_threads_wrote(cluster: Cluster) -> None:
     with SYSTEM.connect(target) as session:
         for _ in range(2):
             session.create_schema(RECORDS)
-        assert session.count() == 0
+        assert session.stored() == Stored(rows=0, payload_bytes=0)
         shares = [threading.Thread(target=write_share, args=(session, first)) for first in range(4)]
         for share in shares:
             share.start()
         for share in shares:
             share.join()
-        assert session.count() == 500
+        assert session.stored() == Stored(rows=500, payload_bytes=500 * (88 + 900))
         for device in range(RECORDS.devices):
             newest = [reading(index) for index in range(490 + device, 440 + device, -10)]
             assert list(session.read_latest(f"device-{device}", 5)) == newest
@@ -143,10 +124,10 @@ def test_a_killed_node_is_told_comes_back_stops_cleanly_and_leaves_nothing(clust
     target = SYSTEM.target(cluster, consistency="all", timeout_s=10.0)
     with SYSTEM.connect(target) as session:
         session.create_schema(RECORDS)
-        session.write(reading(3))
+        session.write([reading(3)])
         stop(node, force=True)
         with pytest.raises((DriverException, NoHostAvailable)) as lost:
-            session.write(reading(13))
+            session.write([reading(13)])
         assert session.classify(lost.value) in {"timeouts", "error:no-host-available"}
     with pytest.raises(StepFailed, match="the server process has ended") as caught:
         SYSTEM.check(cluster)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from perf.design import Host, Needs, SystemConfig, Testbed, TimeLimits, Topology, Validity
+from perf.design import SystemConfig, Testbed, Topology
 from perf.errors import ConfigError, ReleaseError, StepFailed
 from perf.model import Artifact, Release, Source
 from perf.releases import fetch
@@ -27,43 +27,43 @@ grep Cpus_allowed_list /proc/self/status
 SYSTEM = MongoDB()
 
 
-def _cluster(directory: Path, servers: int = 1, **settings: Any) -> Cluster:  # noqa: ANN401  YAML
-    names = [f"s{index + 1}" for index in range(servers)]
-    return Cluster(
-        release=SYSTEM.releases()[-1],
-        artifact=Artifact(source=Source.ARCHIVE, sha256="ab" * 32, location=str(_build(directory))),
-        nodes=tuple(
-            Node(
-                name=name,
-                index=index,
-                address=f"127.0.0.{index + 51}",
-                remote=LocalHost(),
-                work_dir=str(directory / name),
-            )
-            for index, name in enumerate(names)
-        ),
-        topology=Topology(name="test", description="test", servers=servers, replication_factor=servers),
-        testbed=Testbed(
-            name="test",
-            description="test",
-            testbed_class="test",
-            transport="local",
-            hosts=tuple(Host(name=name, address=name, role="server") for name in names),
-            client_cores=1,
-            needs=Needs(memory_mb=1, disk_mb=1),
-            limits=TimeLimits(),
-            validity=Validity(max_error_share=0.0, max_miss_share=0.0),
-        ),
-        config=SystemConfig(system="mongodb", name="tuned", description="test", settings=settings),
-    )
-
-
 def _build(directory: Path) -> Path:
     program = directory / "build/bin/mongod"
     program.parent.mkdir(parents=True)
     program.write_text(PROGRAM)
     program.chmod(0o755)
     return directory / "build"
+
+
+@pytest.fixture
+def make_cluster(tmp_path: Path, make_testbed: Callable[..., Testbed]) -> Callable[..., Cluster]:
+    """Give `make_cluster(servers=1, **settings)`: nodes below the test's directory, to be installed."""
+
+    def make(servers: int = 1, **settings: Any) -> Cluster:  # noqa: ANN401  YAML
+        names = [f"s{index + 1}" for index in range(servers)]
+        nodes = tuple(
+            Node(
+                name=name,
+                index=index,
+                address=f"127.0.0.{index + 51}",
+                remote=LocalHost(),
+                work_dir=str(tmp_path / name),
+            )
+            for index, name in enumerate(names)
+        )
+        build = str(_build(tmp_path))
+        return Cluster(
+            release=SYSTEM.releases()[-1],
+            artifact=Artifact(source=Source.ARCHIVE, sha256="ab" * 32, location=build),
+            nodes=nodes,
+            topology=Topology(
+                name="test", description="test", servers=servers, replication_factor=servers
+            ),
+            testbed=make_testbed(),
+            config=SystemConfig(system="mongodb", name="tuned", description="test", settings=settings),
+        )
+
+    return make
 
 
 def _configured(cluster: Cluster) -> dict[str, Any]:
@@ -155,8 +155,10 @@ def test_a_local_copy_is_read_before_the_system_is_asked_for_a_build(
     assert Path(artifact.location, "bin/mongod").read_text() == PROGRAM
 
 
-def test_another_artifact_replaces_the_installed_one(tmp_path: Path) -> None:
-    cluster = _cluster(tmp_path)
+def test_another_artifact_replaces_the_installed_one(
+    tmp_path: Path, make_cluster: Callable[..., Cluster]
+) -> None:
+    cluster = make_cluster()
     (node,) = cluster.nodes
     Path(node.work_dir).mkdir()
     SYSTEM.install(node, cluster)
@@ -169,8 +171,10 @@ def test_another_artifact_replaces_the_installed_one(tmp_path: Path) -> None:
     assert not Path(node.work_dir, "server/bin/mongod").read_text()
 
 
-def test_artifact_without_a_server_is_refused(tmp_path: Path) -> None:
-    cluster = _cluster(tmp_path)
+def test_artifact_without_a_server_is_refused(
+    tmp_path: Path, make_cluster: Callable[..., Cluster]
+) -> None:
+    cluster = make_cluster()
     (node,) = cluster.nodes
     Path(node.work_dir).mkdir()
     (tmp_path / "empty").mkdir()
@@ -179,8 +183,8 @@ def test_artifact_without_a_server_is_refused(tmp_path: Path) -> None:
         SYSTEM.install(node, replace(cluster, artifact=artifact))
 
 
-def test_stand_alone_configuration(tmp_path: Path) -> None:
-    assert _configured(_cluster(tmp_path)) == {
+def test_stand_alone_configuration(tmp_path: Path, make_cluster: Callable[..., Cluster]) -> None:
+    assert _configured(make_cluster()) == {
         "net": {"bindIp": "127.0.0.51", "port": 27017, "unixDomainSocket": {"enabled": False}},
         "storage": {"dbPath": f"{tmp_path}/s1/data"},
         "processManagement": {"fork": False},
@@ -188,15 +192,16 @@ def test_stand_alone_configuration(tmp_path: Path) -> None:
     assert (tmp_path / "s1/data").is_dir()
 
 
-def test_several_nodes_are_a_replica_set(tmp_path: Path) -> None:
-    conf = _configured(_cluster(tmp_path, servers=3))
+def test_several_nodes_are_a_replica_set(make_cluster: Callable[..., Cluster]) -> None:
+    conf = _configured(make_cluster(servers=3))
     assert conf["replication"] == {"replSetName": "knickpoint"}
 
 
-def test_settings_are_merged_into_each_section(tmp_path: Path) -> None:
+def test_settings_are_merged_into_each_section(
+    tmp_path: Path, make_cluster: Callable[..., Cluster]
+) -> None:
     conf = _configured(
-        _cluster(
-            tmp_path,
+        make_cluster(
             net={"maxIncomingConnections": 500},
             storage={"wiredTiger": {"engineConfig": {"cacheSizeGB": 0.25}}},
             setParameter={"diagnosticDataCollectionEnabled": False},
@@ -209,8 +214,10 @@ def test_settings_are_merged_into_each_section(tmp_path: Path) -> None:
     assert conf["setParameter"] == {"diagnosticDataCollectionEnabled": False}
 
 
-def test_settings_that_are_not_theirs_are_refused_all_at_once(tmp_path: Path) -> None:
-    cluster = _cluster(tmp_path, servers=3, net={"port": 1}, storage="fast")
+def test_settings_that_are_not_theirs_are_refused_all_at_once(
+    make_cluster: Callable[..., Cluster],
+) -> None:
+    cluster = make_cluster(servers=3, net={"port": 1}, storage="fast")
     config = replace(cluster.config, heap_mb=512)
     topology = replace(cluster.topology, replication_factor=2)
     with pytest.raises(ConfigError) as failure:
@@ -224,8 +231,10 @@ def test_settings_that_are_not_theirs_are_refused_all_at_once(tmp_path: Path) ->
         assert part in str(failure.value)
 
 
-def test_server_starts_on_its_cores_with_the_vendors_environment(tmp_path: Path) -> None:
-    cluster = _cluster(tmp_path)
+def test_server_starts_on_its_cores_with_the_vendors_environment(
+    make_cluster: Callable[..., Cluster],
+) -> None:
+    cluster = make_cluster()
     node = replace(cluster.nodes[0], cores=(0,))
     Path(node.work_dir).mkdir()
     SYSTEM.install(node, cluster)

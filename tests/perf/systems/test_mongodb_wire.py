@@ -10,18 +10,18 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import bson
 import pytest
 from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 
-from perf.design import Host, Needs, Sensor, SystemConfig, Testbed, TimeLimits, Topology, Validity
+from perf.design import Sensor, SystemConfig, Testbed, Topology
 from perf.errors import NotReady
 from perf.model import Artifact, Source
 from perf.remote import LocalHost
-from perf.systems.contract import Cluster, Node, SensorSession
+from perf.systems.contract import Cluster, Node, SensorSession, Stored
 from perf.systems.mongodb import MongoDB
 from perf.workloads.sensor import Reading
 
@@ -169,7 +169,7 @@ class Members:
         return self.system.connect(target)
 
 
-def _cluster(system: MongoDB, servers: int) -> Cluster:
+def _cluster(system: MongoDB, servers: int, testbed: Testbed) -> Cluster:
     return Cluster(
         release=system.releases()[-1],
         artifact=Artifact(source=Source.PATH, sha256="ab" * 32),
@@ -178,17 +178,7 @@ def _cluster(system: MongoDB, servers: int) -> Cluster:
             for index, address in enumerate(ADDRESSES[:servers])
         ),
         topology=Topology(name="test", description="test", servers=servers, replication_factor=servers),
-        testbed=Testbed(
-            name="test",
-            description="test",
-            testbed_class="test",
-            transport="local",
-            hosts=(Host(name="s1", address="s1", role="server"),),
-            client_cores=1,
-            needs=Needs(memory_mb=1, disk_mb=1),
-            limits=TimeLimits(),
-            validity=Validity(max_error_share=0.0, max_miss_share=0.0),
-        ),
+        testbed=testbed,
         config=SystemConfig(system="mongodb", name="test", description="test"),
     )
 
@@ -202,14 +192,14 @@ def port() -> int:
 
 
 @pytest.fixture
-def serve(port: int) -> Iterator[Callable[..., Members]]:
+def serve(port: int, make_testbed: Callable[..., Testbed]) -> Iterator[Callable[..., Members]]:
     """Give `serve(*scripts)`: members that answer until the test ends."""
     with ExitStack() as serving:
 
         def begin(*scripts: Script) -> Members:
             serving.enter_context(_serve(dict(zip(ADDRESSES, scripts, strict=False)), port))
             system = Deployed(port)
-            return Members(system, _cluster(system, len(scripts)), scripts)
+            return Members(system, _cluster(system, len(scripts), make_testbed()), scripts)
 
         yield begin
 
@@ -308,7 +298,7 @@ def test_consistency_is_spoken_to_the_primary(
     primary, *others = members.scripts
     primary.answers["find"] = {"ok": 1, "cursor": {"id": bson.Int64(0), "ns": "k.r", "firstBatch": []}}
     with members.connect(consistency) as session:
-        session.write(READING)
+        session.write([READING])
         assert session.read_latest("d1", 7) == ()
     (insert,), (find,) = primary.named("insert"), primary.named("find")
     assert insert["writeConcern"]["w"] == write
@@ -322,7 +312,7 @@ def test_operation_is_one_attempt_with_one_time_limit(serve: Serve, port: int) -
     primary.answers["insert"] = None
     with members.connect() as session:
         with pytest.raises(AutoReconnect) as failure:
-            session.write(READING)
+            session.write([READING])
         assert session.classify(failure.value) == "error:AutoReconnect"
     (insert,) = primary.named("insert")
     assert "txnNumber" not in insert
@@ -332,7 +322,7 @@ def test_operation_is_one_attempt_with_one_time_limit(serve: Serve, port: int) -
 def test_reading_is_a_document_of_exact_values(serve: Serve) -> None:
     members = serve(Script(STAND_ALONE))
     with members.connect() as session:
-        session.write(READING)
+        session.write([READING])
     ((document,),) = [asked["documents"] for asked in members.scripts[0].named("insert")]
     assert bson.encode({"ts": document["ts"]}) == bson.encode({"ts": bson.DatetimeMS(READING.ts_ms)})
     values = [value for value in document.values() if isinstance(value, float)]
@@ -355,12 +345,30 @@ def test_schema_is_a_time_series_collection_with_an_index_for_the_latest(serve: 
     assert list(indexed["indexes"][0]["key"].items()) == [("device_id", 1), ("ts", -1)]
 
 
-def test_count_may_take_longer_than_an_operation(serve: Serve) -> None:
-    counted: Document = {"id": bson.Int64(0), "ns": "k.r", "firstBatch": [{"n": 7}]}
-    members = serve(Script(STAND_ALONE, {"aggregate": {"ok": 1, "cursor": counted}}))
+def test_batch_is_one_command_in_any_order(serve: Serve) -> None:
+    batch = [replace(READING, ts_ms=READING.ts_ms + place) for place in range(3)]
+    members = serve(Script(STAND_ALONE, {"insert": {"ok": 1, "n": 3}}))
+    with members.connect() as session:
+        session.write(batch)
+    (asked,) = members.scripts[0].named("insert")
+    assert [int(document["ts"].timestamp() * 1000) for document in asked["documents"]] == [
+        reading.ts_ms for reading in batch
+    ]
+    assert asked["ordered"] is False
+
+
+def test_what_is_stored_is_read_back_and_may_take_longer_than_an_operation(serve: Serve) -> None:
+    names = ("temperature", "humidity", "pressure", "vibration", "battery", "latitude", "longitude")
+    values = dict(zip((*names, "signal"), READING.values, strict=True))
+    rows = [
+        {"ts": bson.DatetimeMS(place), "device_id": "d1", **values, "metadata": bytes(place)}
+        for place in (12, 30)
+    ]
+    found = {"id": bson.Int64(0), "ns": "k.r", "firstBatch": rows}
+    members = serve(Script(STAND_ALONE, {"find": {"ok": 1, "cursor": found}}))
     with members.connect(timeout_s=1.0) as session:
-        assert session.count() == 7
-    (asked,) = members.scripts[0].named("aggregate")
+        assert session.stored() == Stored(rows=2, payload_bytes=2 * (16 + 8 + 64) + 42)
+    (asked,) = members.scripts[0].named("find")
     assert asked["maxTimeMS"] > 60_000
 
 
@@ -387,5 +395,5 @@ def test_errors_are_named(serve: Serve, answer: Document, kind: str) -> None:
     members = serve(Script(STAND_ALONE, {"insert": answer}))
     with members.connect(timeout_s=0.5) as session:
         with pytest.raises(Exception) as failure:  # noqa: PT011  any of the driver's
-            session.write(READING)
+            session.write([READING])
         assert session.classify(failure.value) == kind

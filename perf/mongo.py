@@ -1,0 +1,157 @@
+"""The client side of MongoDB, on `pymongo`: a stand-alone server, or a replica set.
+
+How the words of a workload map to MongoDB:
+
+    consistency one      w: 1                     read concern local
+    consistency quorum   w: majority              read concern majority
+    consistency all      w: replication factor    read concern majority
+
+Reads go to the primary. An operation is one attempt: retryable writes and reads are off, so that no
+second attempt hides in a service time. The operation timeout bounds the whole operation on the
+client, and the server gives up at the same moment.
+
+Readings are in a time-series collection (`ts`, `device_id`, granularity seconds) with an index for
+the latest readings of a device. A time-series collection has no unique index: a reading written
+twice is stored twice, where Cassandra would overwrite it.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+import pymongo
+from bson.codec_options import CodecOptions, DatetimeConversion
+from bson.datetime_ms import DatetimeMS
+from pymongo.errors import CollectionInvalid, NetworkTimeout, OperationFailure
+from pymongo.read_concern import ReadConcern
+from pymongo.write_concern import WriteConcern
+
+from perf.design import Sensor
+from perf.systems.contract import Stored, Target
+from perf.workloads.sensor import Reading, payload_bytes
+
+Document: TypeAlias = dict[str, Any]
+Client: TypeAlias = pymongo.MongoClient[Document]
+
+REPLICA_SET = "knickpoint"
+"""The name of the replica set, where there are several servers."""
+
+_DATABASE = "knickpoint"
+_COLLECTION = "readings"
+_VALUES = (
+    *("temperature", "humidity", "pressure", "vibration"),
+    *("battery", "latitude", "longitude", "signal"),
+)
+_values_of = itemgetter(*_VALUES)
+_MILLISECONDS: CodecOptions[Document] = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_MS)
+_SLOW_S = 600.0
+# The server's error codes: MaxTimeMSExpired, WriteConcernTimeout, ExceededTimeLimit.
+_TIMEOUTS = (50, 64, 262)
+
+
+class MongoSession:
+    """A client of a stand-alone server or a replica set."""
+
+    def __init__(self, client: Client, target: Target) -> None:
+        """Bind the collection of readings with the target's consistency."""
+        write, read = _concerns(target)
+        self._database = client.get_database(
+            _DATABASE, codec_options=_MILLISECONDS, write_concern=write, read_concern=read
+        )
+        self._readings = self._database[_COLLECTION]
+
+    def create_schema(self, records: Sensor) -> None:
+        """Create the time-series collection and its index; do nothing if they exist."""
+        series = {"timeField": "ts", "metaField": "device_id", "granularity": "seconds"}
+        with pymongo.timeout(_SLOW_S):
+            with suppress(CollectionInvalid):
+                self._database.create_collection(_COLLECTION, timeseries=series)
+            self._readings.create_index([("device_id", pymongo.ASCENDING), ("ts", pymongo.DESCENDING)])
+
+    def write(self, readings: Sequence[Reading]) -> None:
+        """Insert readings of one device: one alone, several in one command whose order is free."""
+        documents = list(map(_to_document, readings))
+        if len(documents) == 1:
+            self._readings.insert_one(documents[0])
+        else:
+            self._readings.insert_many(documents, ordered=False)
+
+    def read_latest(self, device_id: str, count: int) -> Sequence[Reading]:
+        """Give the newest readings of a device, newest first, in one round trip."""
+        found = self._readings.find(
+            {"device_id": device_id},
+            {"_id": False},
+            sort=[("ts", pymongo.DESCENDING)],
+            limit=count,
+            batch_size=count,
+        )
+        return tuple(map(_to_reading, found))
+
+    def stored(self) -> Stored:
+        """Read every reading back; the collection's own statistics are estimates."""
+        rows = size = 0
+        with pymongo.timeout(_SLOW_S), self._readings.find({}, {"_id": False}) as found:
+            for document in found:
+                rows += 1
+                size += payload_bytes(_to_reading(document))
+        return Stored(rows=rows, payload_bytes=size)
+
+    def classify(self, error: Exception) -> str:
+        """Name the kind of an error.
+
+        "timeouts" are operations that were sent and not answered in time. No server to send to is
+        another kind of fault and keeps its own name.
+        """
+        late = isinstance(error, OperationFailure) and error.code in _TIMEOUTS
+        if late or isinstance(error, NetworkTimeout):
+            return "timeouts"
+        return f"error:{type(error).__name__}"
+
+
+def open_client(addresses: Sequence[str], port: int, timeout_s: float) -> Client:
+    """Give a client whose every operation ends within `timeout_s`; it connects when first used."""
+    # One address is spoken to as it is, whatever its role; several are the members of the set. The
+    # pool has no limit of its own: how much is in flight is the engine's decision.
+    alone = len(addresses) == 1
+    timeout_ms = timeout_s * 1000
+    return pymongo.MongoClient(
+        list(addresses),
+        port,
+        directConnection=alone,
+        replicaSet=None if alone else REPLICA_SET,
+        retryWrites=False,
+        retryReads=False,
+        maxPoolSize=0,
+        timeoutMS=timeout_ms,
+        connectTimeoutMS=timeout_ms,
+        serverSelectionTimeoutMS=timeout_ms,
+        appname="knickpoint",
+    )
+
+
+@contextmanager
+def connect(target: Target) -> Iterator[MongoSession]:
+    """Connect a client; return when the server, or the primary, has answered."""
+    with open_client(target.addresses, target.port, target.timeout_s) as client:
+        client.admin.command("ping")
+        yield MongoSession(client, target)
+
+
+def _to_document(reading: Reading) -> Document:
+    document: Document = {"ts": DatetimeMS(reading.ts_ms), "device_id": reading.device_id}
+    document.update(zip(_VALUES, reading.values, strict=True))
+    document["metadata"] = reading.metadata
+    return document
+
+
+def _to_reading(row: Document) -> Reading:
+    return Reading(row["device_id"], int(row["ts"]), _values_of(row), bytes(row["metadata"]))
+
+
+def _concerns(target: Target) -> tuple[WriteConcern, ReadConcern]:
+    return {
+        "one": (WriteConcern(w=1), ReadConcern("local")),
+        "quorum": (WriteConcern(w="majority"), ReadConcern("majority")),
+        "all": (WriteConcern(w=target.replication_factor), ReadConcern("majority")),
+    }[target.consistency]
