@@ -93,6 +93,12 @@ PENDING_COMPACTIONS = Metric(
     better=Better.LOWER,
     description="compactions waiting to run at the end of the window",
 )
+UNWRITTEN = Metric(
+    name="unwritten",
+    unit="MB",
+    better=Better.LOWER,
+    description="changes that the servers had yet to write to their data files at the end of the window",
+)
 STORAGE_READ = Metric(
     name="storage_read",
     unit="bytes/op",
@@ -151,7 +157,7 @@ DIAGNOSTICS = {
     metric.name: metric
     for metric in (
         *(ROW_THROUGHPUT, WARM_UP, SEND_LATENESS, CLIENT_CPU, SERVER_CPU),
-        *(WRITE_AMPLIFICATION, GC_PAUSE, COMPACTION_DEBT, PENDING_COMPACTIONS),
+        *(WRITE_AMPLIFICATION, GC_PAUSE, COMPACTION_DEBT, PENDING_COMPACTIONS, UNWRITTEN),
         *(STORAGE_READ, STORAGE_WRITTEN, NETWORK_SENT),
         *(CANARY_CPU, CANARY_MEMORY, CANARY_FSYNC, CANARY_LOOPBACK),
     )

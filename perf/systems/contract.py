@@ -247,6 +247,7 @@ class Level:
 GC_PAUSE_S = "gc_pause_s_total"
 COMPACTION_REMAINING_BYTES = "compaction_remaining_bytes"
 COMPACTION_PENDING_TASKS = "compaction_pending_tasks"
+UNWRITTEN_BYTES = "unwritten_bytes"
 
 
 @runtime_checkable

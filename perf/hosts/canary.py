@@ -1,0 +1,54 @@
+"""Fixed work that watches the host, done before and after each trial: has the machine changed?
+
+Four parts, each of which something else disturbs: computing (clock speed, heat, neighbours on the
+same core), copying memory (neighbours on the same socket), fsync (the disk), a round trip over loopback
+(the scheduler, the power states of idle cores). The work is in `probe`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from statistics import median
+
+from perf.errors import StepFailed
+from perf.metrics import CANARY_CPU, CANARY_FSYNC, CANARY_LOOPBACK, CANARY_MEMORY
+from perf.model import Sample
+from perf.remote import Remote
+
+_METRICS = (CANARY_CPU, CANARY_MEMORY, CANARY_FSYNC, CANARY_LOOPBACK)
+
+
+def run_canary(
+    remote: Remote, directory: str, phase: str, python: str = "python3"
+) -> tuple[Sample, ...]:
+    """Do the fixed work on a host, with one command of about a second; write below `directory`.
+
+    Raises:
+        StepFailed: the host has no such Python, or the work failed there.
+
+    """
+    program = files("perf.hosts").joinpath("probe.py").read_text(encoding="utf-8")
+    # -I -S: what is installed on the host, or set in its environment, has no part in the work.
+    done = remote.run([python, "-I", "-S", "-", directory], stdin=program, check=False)
+    if done.returncode:
+        why = f"{python} ended with exit {done.returncode}: {done.stderr.strip()[-500:]}"
+        raise StepFailed("canary", remote.name, why)
+    return summarize_work(json.loads(done.stdout), remote.name, phase)
+
+
+def summarize_work(
+    repetitions: Mapping[str, Sequence[float]], host: str, phase: str
+) -> tuple[Sample, ...]:
+    """Give median, least and greatest of the repetitions of each part."""
+    return tuple(
+        Sample(
+            phase=phase,
+            operation="canary",
+            metric=metric.name,
+            statistic=statistic,
+            value=choose(repetitions[metric.name]),
+            host=host,
+        )
+        for metric in _METRICS
+        for statistic, choose in (("p50", median), ("min", min), ("max", max))
+    )
