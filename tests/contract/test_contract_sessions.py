@@ -1,6 +1,8 @@
 """What every client session must keep to, against servers that really answer.
 
-MongoDB itself is not among them: its session is proven against an emulator of its wire protocol.
+A test that reads back what it wrote asks for the fixture `keeper`; systems that are declared to store
+nothing are not asked. MongoDB itself is not here: its session is proven against an emulator of its
+wire protocol.
 """
 
 import queue
@@ -37,6 +39,7 @@ from perf.workloads.sensor import Reading, payload_bytes
 ADDRESS = "127.0.0.26"
 RECORDS = Sensor(kind="sensor", devices=8, payload_bytes=1000, latest_count=3)
 HEAP_MB = {"cassandra": 512}
+STORES_NOTHING = {"null": "it acknowledges and counts what is written, and keeps no row, by design"}
 TIMEOUT_S = 10.0
 THREADS = 8
 # Values that a detour through text, single precision or seconds would change.
@@ -135,6 +138,12 @@ def fake_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="module")
+def null_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with _deploy("null", "1.0", tmp_path_factory.mktemp("null")) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
 def cassandra_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with _deploy("cassandra", "5.0", tmp_path_factory.mktemp("cassandra")) as served:
         yield served
@@ -157,6 +166,7 @@ def mongodb_server(mongo_peer: tuple[str, int]) -> Served:
 # Fixtures with the name of a system and _server; real ones start a real program.
 SERVERS = [
     pytest.param("fake"),
+    pytest.param("null"),
     pytest.param("mongodb", marks=pytest.mark.real),
     pytest.param("cassandra", marks=pytest.mark.real),
 ]
@@ -176,6 +186,14 @@ def session(served: Served) -> Iterator[SensorSession]:
         yield session
 
 
+@pytest.fixture
+def keeper(served: Served, session: SensorSession) -> SensorSession:
+    """Give a session of a system that stores what it is given."""
+    if served.system.name in STORES_NOTHING:
+        pytest.skip(f"{served.system.name}: {STORES_NOTHING[served.system.name]}")
+    return session
+
+
 def _reading(device: str, place: int) -> Reading:
     values = VALUES[place % 8 :] + VALUES[: place % 8]
     metadata = bytes((byte + place) % 256 for byte in range(700))
@@ -190,26 +208,27 @@ def _bits(reading: Reading) -> tuple[str, int, bytes, bytes]:
 def test_every_system_has_a_server_here() -> None:
     served = {param.values[0] for param in SERVERS}
     assert served == set(registry.names()), "add the system's server to this file"
+    assert STORES_NOTHING.keys() <= served
 
 
-def test_schema_may_be_created_again(session: SensorSession) -> None:
-    session.write((_reading("schema", 0),))
-    session.create_schema(RECORDS)
-    assert len(session.read_latest("schema", 3)) == 1
+def test_schema_may_be_created_again(keeper: SensorSession) -> None:
+    keeper.write((_reading("schema", 0),))
+    keeper.create_schema(RECORDS)
+    assert len(keeper.read_latest("schema", 3)) == 1
 
 
-def test_latest_readings_come_newest_first(session: SensorSession) -> None:
+def test_latest_readings_come_newest_first(keeper: SensorSession) -> None:
     for place in (3, 0, 4, 1, 2):
-        session.write((_reading("order", place),))
-    found = session.read_latest("order", 3)
+        keeper.write((_reading("order", place),))
+    found = keeper.read_latest("order", 3)
     assert [reading.ts_ms - EARLY_MS for reading in found] == [4, 3, 2]
 
 
-def test_every_bit_of_a_reading_comes_back(session: SensorSession) -> None:
+def test_every_bit_of_a_reading_comes_back(keeper: SensorSession) -> None:
     written = [_reading("bits", place) for place in range(8)]
     for reading in written:
-        session.write((reading,))
-    found = session.read_latest("bits", 8)
+        keeper.write((reading,))
+    found = keeper.read_latest("bits", 8)
     assert [_bits(reading) for reading in found] == [_bits(reading) for reading in reversed(written)]
 
 
@@ -217,9 +236,9 @@ def test_unknown_device_has_no_readings(session: SensorSession) -> None:
     assert not session.read_latest("nobody", 3)
 
 
-def test_fewer_readings_than_asked_for_are_all_given(session: SensorSession) -> None:
-    session.write((_reading("few", 0),))
-    assert len(session.read_latest("few", 10)) == 1
+def test_fewer_readings_than_asked_for_are_all_given(keeper: SensorSession) -> None:
+    keeper.write((_reading("few", 0),))
+    assert len(keeper.read_latest("few", 10)) == 1
 
 
 def test_stored_counts_each_reading_and_its_bytes(session: SensorSession) -> None:
@@ -231,35 +250,35 @@ def test_stored_counts_each_reading_and_its_bytes(session: SensorSession) -> Non
     assert after.payload_bytes - before.payload_bytes == 7 * payload_bytes(_reading("stored", 0))
 
 
-def test_a_batch_is_stored_like_single_readings(session: SensorSession) -> None:
+def test_a_batch_is_stored_like_single_readings(keeper: SensorSession) -> None:
     batch = tuple(_reading("batch", place) for place in range(5))
-    before = session.stored()
-    session.write(batch)
-    assert session.stored().rows - before.rows == 5
-    assert tuple(session.read_latest("batch", 5)) == batch[::-1]
+    before = keeper.stored()
+    keeper.write(batch)
+    assert keeper.stored().rows - before.rows == 5
+    assert tuple(keeper.read_latest("batch", 5)) == batch[::-1]
 
 
-def test_a_later_answer_is_the_same_answer(session: SensorSession) -> None:
-    if not isinstance(session, AnswersLater):
+def test_a_later_answer_is_the_same_answer(keeper: SensorSession) -> None:
+    if not isinstance(keeper, AnswersLater):
         pytest.skip("this driver has no calls that answer later")
     batch = tuple(_reading("later", place) for place in range(3))
     written: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
-    session.write_soon(batch, lambda _, failure: written.put(failure))
+    keeper.write_soon(batch, lambda _, failure: written.put(failure))
     assert written.get(timeout=TIMEOUT_S) is None
     read: queue.SimpleQueue[tuple[Sequence[Reading] | None, Exception | None]] = queue.SimpleQueue()
-    session.read_latest_soon("later", 3, lambda answer, failure: read.put((answer, failure)))
+    keeper.read_latest_soon("later", 3, lambda answer, failure: read.put((answer, failure)))
     answer, failure = read.get(timeout=TIMEOUT_S)
     assert failure is None
     assert answer is not None
     assert tuple(answer) == batch[::-1]
 
 
-def test_threads_share_a_session(session: SensorSession) -> None:
+def test_threads_share_a_session(keeper: SensorSession) -> None:
     def work(thread: int) -> bool:
         device = f"thread-{thread}"
         for place in range(20):
-            session.write((_reading(device, place),))
-        found = session.read_latest(device, 20)
+            keeper.write((_reading(device, place),))
+        found = keeper.read_latest(device, 20)
         return list(found) == [_reading(device, place) for place in reversed(range(20))]
 
     with ThreadPoolExecutor(THREADS) as pool:

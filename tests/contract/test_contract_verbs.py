@@ -67,6 +67,7 @@ EXAMPLES = {
     "mongodb": Example(
         files=("bin/mongod",), settings={"operationProfiling": {"slowOpThresholdMs": MARK}}
     ),
+    "null": Example(settings={"service_time_ms": MARK}),
 }
 
 

@@ -1,0 +1,118 @@
+"""A server that answers at planted times and stores nothing: what an engine is tested against.
+
+It is no database, and none of its numbers say anything about one. It acknowledges writes and counts
+their rows and bytes, and every read is answered as if nothing were stored. What it does is in its
+`settings`: see `perf/null/behaviour.py`.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import ClassVar
+
+from perf.errors import NotReady, StepFailed
+from perf.model import Release, Source
+from perf.null.behaviour import read_behaviour
+from perf.null.client import NullSession
+from perf.null.wire import PORT
+from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
+from perf.systems.contract import Cluster, Node, Origin, SensorSession, System, Target
+
+RECORD = "record.bin"
+"""In a node's directory, once the server has ended: what it did, if it was told to keep a record."""
+
+
+class Null:
+    """The null system. All nodes are equal; there is nothing to install."""
+
+    name: ClassVar[str] = "null"
+
+    def releases(self) -> tuple[Release, ...]:
+        """Give the one release there is."""
+        return (Release(system=self.name, version="1.0.0", line="1.0", ordinal=0),)
+
+    def origins(self, release: Release) -> tuple[Origin, ...]:
+        """Give the one origin: it is part of Knickpoint."""
+        return (Origin(source=Source.BUILTIN, location="perf.null.server"),)
+
+    def install(self, node: Node, cluster: Cluster) -> None:
+        """Create the node's directory."""
+        make_directory(node.remote, node.work_dir)
+
+    def configure(self, node: Node, cluster: Cluster) -> None:
+        """Check the settings and write them as the server reads them."""
+        read_behaviour(cluster.config.settings, f"configs/systems/null/{cluster.config.name}.yaml")
+        told = {
+            "address": node.address,
+            "record": f"{node.work_dir}/{RECORD}",
+            "settings": dict(cluster.config.settings),
+        }
+        write_text(node.remote, f"{node.work_dir}/null.json", json.dumps(told, indent=1))
+
+    def start(self, node: Node, cluster: Cluster) -> None:
+        """Start the server process."""
+        if self.is_running(node):
+            return
+        command = (sys.executable, "-m", "perf.null.server", f"{node.work_dir}/null.json")
+        node.remote.start(
+            node.pinned(command),
+            pid_file=node.pid_file,
+            log=self.logs(node)[0],
+            cwd=node.work_dir,
+            env={"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        )
+
+    def check(self, cluster: Cluster) -> None:
+        """See that each node lets a client connect."""
+        for node in cluster.nodes:
+            if not self.is_running(node):
+                tail = read_tail(node.remote, self.logs(node)[0])
+                raise StepFailed("start", node.name, "the server process ended", tail)
+            try:
+                socket.create_connection((node.address, PORT), timeout=1).close()
+            except OSError as error:
+                raise NotReady("start", node.name, str(error)) from error
+
+    def is_running(self, node: Node) -> bool:
+        """Say whether the node's server process lives."""
+        return running_pid(node.remote, node.pid_file) is not None
+
+    def stop(self, node: Node, *, force: bool) -> None:
+        """End the server process; its record is written if it is not forced."""
+        send_signal(node.remote, node.pid_file, signal.SIGKILL if force else signal.SIGTERM)
+
+    def wipe(self, node: Node) -> None:
+        """Remove the node's directory."""
+        remove_tree(node.remote, node.work_dir)
+
+    def ports(self) -> tuple[int, ...]:
+        """Give the one port."""
+        return (PORT,)
+
+    def logs(self, node: Node) -> tuple[str, ...]:
+        """Give the one log."""
+        return (f"{node.work_dir}/server.log",)
+
+    def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
+        """Give all nodes' addresses."""
+        return Target.of(cluster, port=PORT, consistency=consistency, timeout_s=timeout_s)
+
+    def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
+        """Connect a client."""
+        return _session(target)
+
+
+@contextmanager
+def _session(target: Target) -> Iterator[NullSession]:
+    session = NullSession(target)
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+SYSTEM: System = Null()
