@@ -23,7 +23,7 @@ from analysis.detection import ChangePoint, Detector, State, find_changes
 from analysis.series import Point, Series, build_series, position
 from analysis.verdict import WORST_FIRST, Outcome, Verdict, merge
 from perf.design import Detection
-from perf.metrics import METRICS
+from perf.metrics import DIAGNOSTICS, METRICS
 from perf.model import Observation, SeriesKey, TrialStatus
 
 _CONFIDENCE = 0.99
@@ -53,19 +53,22 @@ class Judgement:
 def judge(observations: Iterable[Observation], settings: Detection, detector: Detector) -> Judgement:
     """Judge the series that `settings.judged` names. Raises ValueError as `build_series` does.
 
-    A metric that it does not name is not left out in silence: its series are judged invalid.
+    Diagnostics explain a result, so no verdict rests on them. Any other metric that `judged` does not
+    name is not left out in silence: its series are judged invalid.
     """
-    observations = tuple(
-        one
-        for one in observations
-        if one.key.metric not in settings.judged or one.key.statistic in settings.judged[one.key.metric]
-    )
+    observations = tuple(one for one in observations if _is_judged(one.key, settings))
     unusable = _newest_unusable(observations)
     judged = tuple(
         _judge_series(series, unusable.get(series.key), settings, detector)
         for series in build_series(observations)
     )
     return Judgement(series=judged, verdict=_overall(judged, settings))
+
+
+def _is_judged(key: SeriesKey, settings: Detection) -> bool:
+    if key.metric in DIAGNOSTICS:
+        return False
+    return key.metric not in settings.judged or key.statistic in settings.judged[key.metric]
 
 
 def _newest_unusable(observations: Iterable[Observation]) -> dict[SeriesKey, Observation]:

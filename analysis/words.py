@@ -14,7 +14,7 @@ _SMALLEST_P_VALUE = 1e-16
 
 def series(key: SeriesKey) -> str:
     """Name a series by all that makes it one."""
-    what = f"{key.operation} {key.metric} {key.statistic}"
+    what = f"{key.operation} {key.metric} {key.statistic}{f' on {key.host}' if key.host else ''}"
     where = f"{key.topology}, {key.testbed_class}, {key.config}, {key.engine}"
     return f"{key.system} {key.line}  {what}  {key.workload} {key.phase}  ({where})"
 

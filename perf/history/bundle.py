@@ -19,7 +19,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC
 from pathlib import Path
 from typing import Annotated
@@ -32,16 +32,19 @@ from perf.design import STRICT
 from perf.errors import BundleError
 from perf.history import disk
 from perf.load.hlog import read_hlog, write_hlog
-from perf.model import Interval, Trial, TrialId
+from perf.model import Interval, LoadStep, Trial, TrialId
 from perf.places import Places
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Of the bundles that are written; those of version 1 lack the fields that have defaults in `model`."""
+
 TRIAL = "trial.json"
 INTERVALS = "intervals.hlog"
 LOGS = "logs"
 MANIFEST = "manifest.json"
 
 _STAGING = ".staging-"
+_READABLE = (1, SCHEMA_VERSION)
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,199}")
 
 
@@ -221,12 +224,19 @@ def _faults(trial: Trial) -> list[str]:
         for s in trial.samples
         if not math.isfinite(s.value)
     ]
+    faults += [
+        f"{name} of load step {step.phase} is {value}, not a finite number"
+        for step in trial.steps
+        for name, value in _figures(step)
+        if not math.isfinite(value)
+    ]
     identities = Counter(
         (
             s.phase,
             s.operation,
             s.metric,
             s.statistic,
+            *((s.host,) if s.host else ()),
             "all iterations" if s.iteration is None else s.iteration,
         )
         for s in trial.samples
@@ -237,6 +247,14 @@ def _faults(trial: Trial) -> list[str]:
         if count > 1
     ]
     return faults
+
+
+def _figures(step: LoadStep) -> Iterator[tuple[str, float]]:
+    """Give the numbers of a load step that are there, by the names of their fields."""
+    for field in fields(step):
+        value = getattr(step, field.name)
+        if isinstance(value, float):
+            yield field.name, value
 
 
 def _list_files(root: Path) -> Iterator[_File]:
@@ -322,10 +340,11 @@ def _refuse_version(path: Path, content: bytes) -> None:
     if version > SCHEMA_VERSION:
         raise BundleError(
             f"{path} has schema version {version}, written by a newer Knickpoint; "
-            f"this one reads {SCHEMA_VERSION}: update it"
+            f"this one reads up to {SCHEMA_VERSION}: update it"
         )
-    if version != SCHEMA_VERSION:
-        what = f"{path} has schema version {version}; known is {SCHEMA_VERSION}"
+    if version not in _READABLE:
+        known = " and ".join(map(str, _READABLE))
+        what = f"{path} has schema version {version}; known are {known}"
         raise _unusable(path.parent, what)
 
 
@@ -335,7 +354,7 @@ def _explain(path: Path, error: ValidationError) -> str:
         f"  {'.'.join(map(str, problem['loc'])) or 'whole file'}: {problem['msg']}"
         for problem in error.errors(include_url=False)
     ]
-    return f"{path} does not fit schema version {SCHEMA_VERSION}:\n" + "\n".join(lines)
+    return f"{path} does not fit its schema version:\n" + "\n".join(lines)
 
 
 def _listed(what: str, problems: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ import duckdb
 
 from perf.errors import BundleError, UsageError
 from perf.history import bundle, file, store
-from perf.metrics import RESPONSE_TIME, SERVICE_TIME
+from perf.metrics import RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME
 from perf.model import TrialId
 from perf.options import data_option
 from perf.places import Places
@@ -83,10 +83,10 @@ def show(data: Path) -> None:
 @click.option("--operation", help="Operation; needed if the trials have several.")
 @click.option(
     "--metric",
-    type=click.Choice([RESPONSE_TIME.name, SERVICE_TIME.name]),
+    type=click.Choice([RESPONSE_TIME.name, SERVICE_TIME.name, SEND_LATENESS.name]),
     default=RESPONSE_TIME.name,
     show_default=True,
-    help="From the intended start of an operation, or from its actual send.",
+    help="From the intended start of an operation, from its actual send, or until that send.",
 )
 @click.option("--iteration", type=click.IntRange(min=1), help="One iteration only.  [default: all]")
 @click.option(

@@ -16,7 +16,7 @@ from perf.errors import HistoryError
 from perf.history import disk
 from perf.history.bundle import sync
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     # A history never loads or fetches code, and a query never touches another file.
@@ -121,8 +121,9 @@ def _check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         )
     if version != SCHEMA_VERSION:
         raise HistoryError(
-            f"{path} has schema version {version}, this Knickpoint writes {SCHEMA_VERSION}: make it "
-            "new from the trial bundles: knickpoint history rebuild"
+            f"{path} has schema version {version}, made by an older Knickpoint; this one writes "
+            f"{SCHEMA_VERSION}. The trials themselves are safe in their bundles: make the history new "
+            "from them with: knickpoint history rebuild"
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter
 
-from perf.model import Counter, Fact, Interval, Reason, Sample, Trial
+from perf.model import Counter, Fact, Interval, LoadStep, Reason, Sample, Trial
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -39,6 +39,8 @@ def _columns(kind: type) -> tuple[str, ...]:
 
 PARTS = (
     Part(attribute="reasons", table="reasons", columns=_columns(Reason)),
+    Part(attribute="remarks", table="remarks", columns=_columns(Reason)),
+    Part(attribute="steps", table="load_steps", columns=_columns(LoadStep)),
     Part(
         attribute="environment_before",
         table="facts",

@@ -80,6 +80,44 @@ COMMENT ON COLUMN reasons.position IS 'Place among the trial''s reasons, from 0.
 COMMENT ON COLUMN reasons.kind IS 'The reason for machines.';
 COMMENT ON COLUMN reasons.text IS 'The reason for people, with numbers.';
 
+CREATE TABLE remarks (
+    trial_id VARCHAR NOT NULL,
+    position INTEGER NOT NULL,
+    kind VARCHAR NOT NULL,
+    text VARCHAR NOT NULL,
+    PRIMARY KEY (trial_id, position)
+);
+COMMENT ON TABLE remarks IS 'What a reader must know of a trial, though it does not make it invalid; one row per remark.';
+COMMENT ON COLUMN remarks.trial_id IS 'The trial.';
+COMMENT ON COLUMN remarks.position IS 'Place among the trial''s remarks, from 0.';
+COMMENT ON COLUMN remarks.kind IS 'The remark for machines.';
+COMMENT ON COLUMN remarks.text IS 'The remark for people.';
+
+CREATE TABLE load_steps (
+    trial_id VARCHAR NOT NULL,
+    position INTEGER NOT NULL,
+    phase VARCHAR NOT NULL,
+    offered_load_ops_per_s DOUBLE NOT NULL,
+    achieved_ops_per_s DOUBLE NOT NULL,
+    response_time_p99_ms DOUBLE,
+    send_lateness_p99_ms DOUBLE NOT NULL,
+    client_cpu_share DOUBLE NOT NULL,
+    outcome VARCHAR NOT NULL,
+    text VARCHAR NOT NULL,
+    PRIMARY KEY (trial_id, position)
+);
+COMMENT ON TABLE load_steps IS 'The offered loads of ladders and searches, in the order in which they were tried.';
+COMMENT ON COLUMN load_steps.trial_id IS 'The trial.';
+COMMENT ON COLUMN load_steps.position IS 'Place among the trial''s load steps, from 0.';
+COMMENT ON COLUMN load_steps.phase IS 'The phase of this step, under which its histograms and counters are kept.';
+COMMENT ON COLUMN load_steps.offered_load_ops_per_s IS 'Operations per second that the schedule started.';
+COMMENT ON COLUMN load_steps.achieved_ops_per_s IS 'Operations per second that were achieved.';
+COMMENT ON COLUMN load_steps.response_time_p99_ms IS 'p99 of response time in ms; NULL if nothing completed.';
+COMMENT ON COLUMN load_steps.send_lateness_p99_ms IS 'p99 of send lateness in ms: the client''s own delay.';
+COMMENT ON COLUMN load_steps.client_cpu_share IS 'CPU time of the busiest engine process per second.';
+COMMENT ON COLUMN load_steps.outcome IS 'held, missed, or client-limited (says nothing about the system, and has no samples).';
+COMMENT ON COLUMN load_steps.text IS 'The outcome in a sentence, with numbers.';
+
 CREATE TABLE facts (
     trial_id VARCHAR NOT NULL,
     moment VARCHAR NOT NULL,
@@ -106,17 +144,19 @@ CREATE TABLE samples (
     statistic VARCHAR NOT NULL,
     value DOUBLE NOT NULL,
     iteration INTEGER,
+    host VARCHAR NOT NULL,
     PRIMARY KEY (trial_id, position)
 );
-COMMENT ON TABLE samples IS 'Values of metrics: one row per phase, operation, metric, statistic and iteration.';
+COMMENT ON TABLE samples IS 'Values of metrics: one row per phase, operation, metric, statistic, iteration and host.';
 COMMENT ON COLUMN samples.trial_id IS 'The trial.';
 COMMENT ON COLUMN samples.position IS 'Place among the trial''s samples, from 0.';
-COMMENT ON COLUMN samples.phase IS 'The measured phase, such as saturation.';
+COMMENT ON COLUMN samples.phase IS 'The measured phase, such as saturation; canary-before and canary-after for canaries.';
 COMMENT ON COLUMN samples.operation IS 'What clients did, such as write.';
-COMMENT ON COLUMN samples.metric IS 'throughput (ops/s), response_time or service_time (ms).';
+COMMENT ON COLUMN samples.metric IS 'What was measured, such as throughput (ops/s) or response_time (ms); all of them are in docs/glossary.md.';
 COMMENT ON COLUMN samples.statistic IS 'Which statistic of the metric, such as mean or p99.';
 COMMENT ON COLUMN samples.value IS 'The value, in the unit of its metric.';
 COMMENT ON COLUMN samples.iteration IS 'Iteration, from 1; NULL is the value over all iterations.';
+COMMENT ON COLUMN samples.host IS 'The node or host whose value it is; empty where the value is of all together.';
 
 CREATE TABLE counters (
     trial_id VARCHAR NOT NULL,
@@ -134,7 +174,7 @@ COMMENT ON COLUMN counters.position IS 'Place among the trial''s counters, from 
 COMMENT ON COLUMN counters.phase IS 'The phase.';
 COMMENT ON COLUMN counters.operation IS 'What clients did.';
 COMMENT ON COLUMN counters.iteration IS 'Iteration, from 1; 0 is the warm-up.';
-COMMENT ON COLUMN counters.name IS 'attempted, completed, completed_in_window, not_found, wrong_data, timeouts, clamped or error:<kind>.';
+COMMENT ON COLUMN counters.name IS 'attempted, which is completed + not_found + wrong_data + timeouts + error:<kind>; also completed_in_window, sent_in_window, held, rows, clamped.';
 COMMENT ON COLUMN counters.value IS 'How often.';
 
 CREATE TABLE histograms (
@@ -155,7 +195,7 @@ COMMENT ON COLUMN histograms.trial_id IS 'The trial.';
 COMMENT ON COLUMN histograms.position IS 'Place in the bundle''s interval log, from 0.';
 COMMENT ON COLUMN histograms.phase IS 'The phase.';
 COMMENT ON COLUMN histograms.operation IS 'What clients did.';
-COMMENT ON COLUMN histograms.kind IS 'response_time (from the intended start) or service_time (from the actual send).';
+COMMENT ON COLUMN histograms.kind IS 'response_time (from the intended start), service_time (from the actual send) or send_lateness (the client''s own delay).';
 COMMENT ON COLUMN histograms.iteration IS 'Iteration, from 1; 0 is the warm-up.';
 COMMENT ON COLUMN histograms.start_s IS 'Start of the interval, seconds since the Unix epoch.';
 COMMENT ON COLUMN histograms.length_s IS 'Length of the interval in seconds.';

@@ -32,16 +32,16 @@ _COMPARABLE = (
 _KEY = tuple(SeriesKey.__dataclass_fields__)
 _OBSERVATIONS = """
     WITH iterations AS (
-        SELECT trial_id, phase, operation, metric, statistic,
+        SELECT trial_id, phase, operation, metric, statistic, host,
                list(value ORDER BY iteration) AS iterations
         FROM samples WHERE iteration IS NOT NULL GROUP BY ALL
     )
     SELECT system, line, topology, testbed_class, config,
            workload || '@' || workload_sha256 AS workload, engine, phase, operation, metric, statistic,
-           trial_id, version, ordinal, released_at, started_at, status, value, iterations
+           host, trial_id, version, ordinal, released_at, started_at, status, value, iterations
     FROM samples
     JOIN trials USING (trial_id)
-    LEFT JOIN iterations USING (trial_id, phase, operation, metric, statistic)
+    LEFT JOIN iterations USING (trial_id, phase, operation, metric, statistic, host)
     WHERE iteration IS NULL AND purpose = ?
 """
 
@@ -183,8 +183,8 @@ class History:
     ) -> float:
         """Give a percentile in milliseconds from the merged histograms of one or more trials.
 
-        `kind` is response_time or service_time. Without an iteration all are merged; the warm-up
-        never is.
+        `kind` is response_time, service_time or send_lateness. Without an iteration all are merged;
+        the warm-up never is.
 
         Raises:
             UsageError: there is no such histogram or trial, the trials are not comparable, or the

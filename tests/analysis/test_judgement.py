@@ -11,6 +11,7 @@ from analysis.judgement import JudgedSeries, judge
 from analysis.otava_detector import OtavaDetector
 from analysis.verdict import Outcome
 from perf.design import Detection
+from perf.metrics import DIAGNOSTICS
 from perf.model import Observation, TrialStatus
 
 Make = Callable[..., tuple[Observation, ...]]
@@ -192,6 +193,38 @@ def test_a_metric_without_a_rule_is_invalid_not_fine(make_observations: Make) ->
         verdict = judge_one(make_observations([1.0] * 9, metric=metric)).verdict
         assert verdict.outcome is Outcome.INVALID
         assert f"no relevant change is configured for metric {metric}" in verdict.reason
+
+
+@pytest.mark.parametrize("metric", DIAGNOSTICS)
+def test_diagnostics_are_left_out_even_if_they_should_have_been_judged(
+    make_observations: Make, metric: str
+) -> None:
+    judged = {**SETTINGS.judged, metric: ("mean",)}
+    diagnostic = make_observations(noise(20) + noise(10, 300), metric=metric)
+    of_host = make_observations(noise(30), metric=metric, host="node-1")
+    usual = make_observations(noise(30))
+    judgement = judge((*diagnostic, *usual, *of_host), replace(SETTINGS, judged=judged), OTAVA)
+    assert [one.series.key.metric for one in judgement.series] == ["throughput"]
+
+
+def test_the_answer_of_a_search_is_judged_like_throughput_but_not_its_ends(
+    make_observations: Make,
+) -> None:
+    settings = replace(
+        SETTINGS,
+        judged={"highest_load": ("estimate",)},
+        relevant_change={"highest_load": 0.05},
+    )
+    values = noise(20) + noise(10, 80)
+    observations = [
+        one
+        for statistic in ("lower", "estimate", "upper")
+        for one in make_observations(values, metric="highest_load", statistic=statistic)
+    ]
+    (judged,) = judge(observations, settings, OTAVA).series
+    assert judged.series.key.statistic == "estimate"
+    assert judged.verdict.outcome is Outcome.REGRESSED
+    assert "a drop of 19.5 %" in judged.verdict.reason
 
 
 def test_an_invalid_newest_trial_takes_unchanged_away(make_observations: Make) -> None:

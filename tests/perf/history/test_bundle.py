@@ -24,12 +24,14 @@ from perf.model import (
     Counter,
     Fact,
     Interval,
+    LoadStep,
     Named,
     Purpose,
     Reason,
     Release,
     Sample,
     Source,
+    StepOutcome,
     Trial,
     TrialId,
     TrialStatus,
@@ -45,6 +47,22 @@ TIMES = st.datetimes(
 )
 NAMED = st.builds(Named, name=TEXT, sha256=TEXT)
 FACTS = st.lists(st.builds(Fact, host=TEXT, name=TEXT, value=TEXT), max_size=3).map(tuple)
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+REASONS = st.lists(st.builds(Reason, kind=TEXT, text=TEXT), max_size=3).map(tuple)
+STEPS = st.lists(
+    st.builds(
+        LoadStep,
+        phase=TEXT,
+        offered_load_ops_per_s=FINITE,
+        achieved_ops_per_s=FINITE,
+        response_time_p99_ms=st.none() | FINITE,
+        send_lateness_p99_ms=FINITE,
+        client_cpu_share=FINITE,
+        outcome=st.sampled_from(StepOutcome),
+        text=TEXT,
+    ),
+    max_size=3,
+).map(tuple)
 SAMPLES = st.lists(
     st.builds(
         Sample,
@@ -52,11 +70,12 @@ SAMPLES = st.lists(
         operation=TEXT,
         metric=TEXT,
         statistic=TEXT,
-        value=st.floats(allow_nan=False, allow_infinity=False),
+        value=FINITE,
         iteration=st.none() | SMALL,
+        host=TEXT,
     ),
     max_size=4,
-    unique_by=lambda s: (s.phase, s.operation, s.metric, s.statistic, s.iteration),
+    unique_by=lambda s: (s.phase, s.operation, s.metric, s.statistic, s.iteration, s.host),
 ).map(tuple)
 TRIALS = st.builds(
     Trial,
@@ -83,7 +102,9 @@ TRIALS = st.builds(
     started_at=TIMES,
     finished_at=TIMES,
     status=st.sampled_from(TrialStatus),
-    reasons=st.lists(st.builds(Reason, kind=TEXT, text=TEXT), max_size=3).map(tuple),
+    reasons=REASONS,
+    remarks=REASONS,
+    steps=STEPS,
     environment_before=FACTS,
     environment_after=FACTS,
     samples=SAMPLES,
@@ -94,6 +115,18 @@ TRIALS = st.builds(
     log_tail=TEXT,
     harness_version=TEXT,
 )
+
+STEP = LoadStep(
+    phase="ladder-200",
+    offered_load_ops_per_s=200.0,
+    achieved_ops_per_s=199.5,
+    response_time_p99_ms=4.25,
+    send_lateness_p99_ms=0.5,
+    client_cpu_share=0.125,
+    outcome=StepOutcome.HELD,
+    text="p99 4.25 ms at 200 ops/s",
+)
+OLD = Path(__file__).parents[2] / "data/bundles/version-1/2026-03-01-sensor-write-cassandra-5.0.4"
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -106,6 +139,22 @@ def test_a_trial_comes_back_equal_from_its_bundle_and_from_the_history(trial: Tr
         with open_history(places.history) as history:
             assert history.append(place)
             assert history.trials() == (trial,)
+
+
+def test_a_bundle_of_the_first_version_is_read_and_left_as_it_is(
+    places: Places, make_trial: Callable[..., Trial]
+) -> None:
+    """The files were sealed by Knickpoint 0.1.0, before hosts, remarks and load steps were known."""
+    place = Path(shutil.copytree(OLD, places.trials / OLD.name))
+    trial, intervals = bundle.read(place)
+    assert trial == make_trial()
+    assert (trial.remarks, trial.steps, {sample.host for sample in trial.samples}) == ((), (), {""})
+    assert [one.iteration for one in intervals] == [0, 0, 1, 1]
+    with open_history(places.history) as history:
+        assert history.append(place)
+        assert history.trials() == (trial,)
+    assert bundle.digest(place) == bundle.digest(OLD)
+    assert (place / bundle.TRIAL).read_bytes() == (OLD / bundle.TRIAL).read_bytes()
 
 
 def test_intervals_and_logs_come_back(
@@ -181,7 +230,11 @@ def test_all_values_that_cannot_be_kept_are_refused_at_once(
     sample = make_trial().samples[0]
     trial = make_trial(
         started_at=datetime(2026, 3, 1),  # noqa: DTZ001  what must be refused
-        samples=(sample, sample, replace(sample, metric="response_time", value=float("nan"))),
+        samples=(
+            *(sample, sample, replace(sample, host="node-1")),
+            replace(sample, metric="response_time", value=float("nan")),
+        ),
+        steps=(replace(STEP, response_time_p99_ms=float("inf")),),
     )
     with pytest.raises(BundleError) as caught:
         bundle.seal(bundle.stage(places, trial.id), trial, ())
@@ -189,6 +242,8 @@ def test_all_values_that_cannot_be_kept_are_refused_at_once(
     assert "started_at has no time zone" in text
     assert "saturation/write/throughput/mean/all iterations is there 2 times" in text
     assert "response_time/mean is nan" in text
+    assert "response_time_p99_ms of load step ladder-200 is inf" in text
+    assert "node-1" not in text
     assert bundle.find(places) == ()
 
 
@@ -244,10 +299,10 @@ def test_an_added_file_is_refused(make_bundle: Callable[..., Path]) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"schema_version": 1', '"schema_version": 2', "newer Knickpoint"),
-        ('"schema_version": 1', '"schema_version": 0', "known is 1"),
-        ('"schema_version": 1', '"version": 1', "foreign"),
-        ('"schema_version": 1', '"schema_version": "1"', "foreign"),
+        ('"schema_version": 2', '"schema_version": 3', "newer Knickpoint"),
+        ('"schema_version": 2', '"schema_version": 0', "known are 1 and 2"),
+        ('"schema_version": 2', '"version": 2', "foreign"),
+        ('"schema_version": 2', '"schema_version": "2"', "foreign"),
         ('"seed": 42', '"seed": "42"', r"trial\.seed: "),
         ('"seed": 42', '"seed": 42, "sead": 42', r"trial\.sead: "),
         ('"status": "completed"', '"status": "splendid"', r"trial\.status: "),
@@ -291,7 +346,7 @@ def test_foreign_places_are_refused(tmp_path: Path) -> None:
 
 def test_what_only_an_update_can_mend_is_not_to_be_moved(make_bundle: Callable[..., Path]) -> None:
     place = make_bundle()
-    (place / bundle.MANIFEST).write_text('{"schema_version": 2, "files": []}', encoding="utf-8")
+    (place / bundle.MANIFEST).write_text('{"schema_version": 3, "files": []}', encoding="utf-8")
     with pytest.raises(BundleError, match=r"newer Knickpoint.*update it") as caught:
         bundle.read(place)
     assert "out of trials/" not in str(caught.value)

@@ -21,12 +21,16 @@ from perf.model import (
     Purpose,
     Reason,
     Release,
+    Sample,
     SeriesKey,
     Trial,
     TrialId,
     TrialStatus,
 )
 from perf.places import Places
+
+EMPTY = {f"{table}.csv" for table in ("reasons", "remarks", "load_steps")}
+"""Tables of which an ordinary trial has no row."""
 
 
 def silent(_text: str) -> None:
@@ -82,7 +86,7 @@ def test_a_grown_and_a_rebuilt_history_are_equal_in_any_order(
 ) -> None:
     append_all(places, silent)
     expected = export(places.history, tmp_path / "grown")
-    assert all(text.count(b"\n") > 1 for name, text in expected.items() if name != "reasons.csv")
+    assert all(text.count(b"\n") > 1 for name, text in expected.items() if name not in EMPTY)
     with open_history(places.history, read_only=True) as history:
         digest, observations = history.tables_digest(), history.observations()
     for seed in range(3):
@@ -170,6 +174,33 @@ def test_observations_hold_the_value_over_all_iterations_and_each_of_them(
         ("response_time", "p99"),
         ("service_time", "p99"),
         ("throughput", "mean"),
+    ]
+
+
+def test_the_values_of_each_host_are_a_series_of_their_own(
+    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    samples = tuple(
+        Sample(
+            phase="steady",
+            operation="write",
+            metric="server_cpu",
+            statistic="mean",
+            value=value + (iteration or 0),
+            iteration=iteration,
+            host=host,
+        )
+        for host, value in (("", 300.0), ("node-1", 100.0), ("node-2", 200.0))
+        for iteration in (None, 1, 2)
+    )
+    make_bundle(make_trial(samples=samples))
+    append_all(places, silent)
+    with open_history(places.history, read_only=True) as history:
+        found = [(o.key.host, o.value, o.iterations) for o in history.observations()]
+    assert found == [
+        ("", 300.0, (301.0, 302.0)),
+        ("node-1", 100.0, (101.0, 102.0)),
+        ("node-2", 200.0, (201.0, 202.0)),
     ]
 
 
