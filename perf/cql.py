@@ -6,13 +6,21 @@ that each failure is counted, and a timestamp is an exact number of milliseconds
 
 import itertools
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime, timedelta
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeAlias
 
-from cassandra import ConsistencyLevel, DriverException, OperationTimedOut, Timeout, Unavailable
+from cassandra import (
+    ConsistencyLevel,
+    DriverException,
+    OperationTimedOut,
+    ProtocolVersion,
+    Timeout,
+    Unavailable,
+)
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable
 from cassandra.cluster import Cluster as Driver
 from cassandra.policies import (
@@ -23,9 +31,10 @@ from cassandra.policies import (
 )
 from cassandra.query import BatchStatement, BatchType, tuple_factory
 
+from perf.cql_wire import Connection
 from perf.design import Sensor
 from perf.errors import NotReady
-from perf.systems.contract import Node, Stored, Target
+from perf.systems.contract import Node, OnRead, OnWritten, Stored, Target
 from perf.workloads.sensor import Reading, payload_bytes
 
 FIRST_TOKEN = -(1 << 63)
@@ -75,7 +84,9 @@ class CqlSession:
 
     @cached_property
     def _select(self) -> Any:  # noqa: ANN401  the driver is untyped
-        return self._session.prepare(f"SELECT {_COLUMNS} FROM {_TABLE} WHERE device_id = ? LIMIT ?")  # noqa: S608  constants
+        select = self._session.prepare(f"SELECT {_COLUMNS} FROM {_TABLE} WHERE device_id = ? LIMIT ?")  # noqa: S608  constants
+        select.fetch_size = None  # all rows in one answer, never in pages
+        return select
 
     def write(self, readings: Sequence[Reading]) -> None:
         """Insert readings of one device: one alone, several as one unlogged batch.
@@ -87,6 +98,36 @@ class CqlSession:
     def read_latest(self, device_id: str, count: int) -> Sequence[Reading]:
         """Select the newest readings of a device; the table's clustering order puts them first."""
         return tuple(map(_to_reading, self._session.execute(self._select, (device_id, count))))
+
+    def write_soon(self, readings: Sequence[Reading], done: OnWritten) -> None:
+        """Begin what `write` does; `done` is called by the thread of the driver's event loop."""
+        self._ask_soon(self._writing(readings), lambda _: done(None, None), done)
+
+    def read_latest_soon(self, device_id: str, count: int, done: OnRead) -> None:
+        """Begin what `read_latest` does; `done` is called by the thread of the driver's event loop."""
+
+        def answer(rows: Sequence[tuple[Any, ...]]) -> None:
+            try:
+                readings = tuple(map(_to_reading, rows))
+            except Exception as error:  # noqa: BLE001  rows that are no readings: told, as read_latest raises it
+                done(None, error)
+            else:
+                done(readings, None)
+
+        self._ask_soon((self._select, (device_id, count)), answer, done)
+
+    def _ask_soon(
+        self,
+        asked: tuple[Any, ...],
+        answer: Callable[[Any], None],
+        done: Callable[[None, Exception], None],
+    ) -> None:
+        try:
+            future = self._session.execute_async(*asked)
+        except Exception as error:  # noqa: BLE001  a driver may raise anything; the caller is told once
+            done(None, error)
+        else:
+            future.add_callbacks(answer, partial(done, None))
 
     def stored(self) -> Stored:
         """Read every row back, page by page, in slices of the ring; count rows and their bytes."""
@@ -142,7 +183,13 @@ def _open(addresses: Sequence[str], port: int, profile: ExecutionProfile) -> Ite
     cluster = Driver(
         list(addresses),
         port=port,
+        # What all supported releases speak. Version 5 adds checksums that the driver computes in Python:
+        # about a fifth of an operation's cost, and a client's share that differs by release.
+        protocol_version=ProtocolVersion.V4,
         compression=False,
+        connection_class=Connection,
+        # Without it, a request that does not fill a segment waits until the one before is acknowledged.
+        sockopts=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
         connect_timeout=_CONNECT_TIMEOUT_S,
         control_connection_timeout=_CONNECT_TIMEOUT_S,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
@@ -156,8 +203,11 @@ def _open(addresses: Sequence[str], port: int, profile: ExecutionProfile) -> Ite
 @contextmanager
 def connect(target: Target) -> Iterator[CqlSession]:
     """Connect a client that sends each request to a replica of its row."""
+    # Where every node holds every row, taking turns is enough: no token of a row has to be computed.
+    takes_turns = RoundRobinPolicy()
+    everywhere = target.replication_factor >= len(target.addresses)
     profile = ExecutionProfile(
-        load_balancing_policy=TokenAwarePolicy(RoundRobinPolicy()),
+        load_balancing_policy=takes_turns if everywhere else TokenAwarePolicy(takes_turns),
         retry_policy=FallthroughRetryPolicy(),
         consistency_level=ConsistencyLevel.name_to_value[target.consistency.upper()],
         request_timeout=target.timeout_s,
@@ -167,20 +217,53 @@ def connect(target: Target) -> Iterator[CqlSession]:
         yield CqlSession(session, target)
 
 
-def ask_each(nodes: Sequence[Node], port: int, query: str) -> tuple[tuple[Node, tuple[Any, ...]], ...]:
-    """Ask every node about itself; raise NotReady if one does not answer."""
-    answers = []
-    for node in nodes:
-        # One client per node: a client of all would be connected to some of them a little later.
-        profile = ExecutionProfile(
-            load_balancing_policy=WhiteListRoundRobinPolicy([node.address]),
-            consistency_level=ConsistencyLevel.ONE,
-            request_timeout=_CONNECT_TIMEOUT_S,
-            row_factory=tuple_factory,
-        )
-        try:
-            with _open([node.address], port, profile) as session:
-                answers.append((node, tuple(session.execute(query))))
-        except (DriverException, NoHostAvailable, OSError) as error:
-            raise NotReady("ask", node.name, f"{type(error).__name__}: {error}") from error
-    return tuple(answers)
+Answers: TypeAlias = tuple[tuple[Node, tuple[Any, ...]], ...]
+
+
+def ask_each(nodes: Sequence[Node], port: int, query: str) -> Answers:
+    """Ask every node about itself, once; raise NotReady if one does not answer."""
+    with connect_each(nodes, port) as ask:
+        return ask(query)
+
+
+@contextmanager
+def connect_each(nodes: Sequence[Node], port: int) -> Iterator[Callable[[str], Answers]]:
+    """Connect to every node by itself; give what asks them all a query.
+
+    Raises:
+        NotReady: a node does not answer, now or when it is asked.
+
+    """
+    with ExitStack() as connections:
+        sessions = []
+        for node in nodes:
+            with _answering(node):
+                sessions.append((node, connections.enter_context(_open_alone(node, port))))
+
+        def ask(query: str) -> Answers:
+            answers = []
+            for node, session in sessions:
+                with _answering(node):
+                    answers.append((node, tuple(session.execute(query))))
+            return tuple(answers)
+
+        yield ask
+
+
+def _open_alone(node: Node, port: int) -> AbstractContextManager[Any]:
+    # One client per node: a client of all would be connected to some of them a little later.
+    profile = ExecutionProfile(
+        load_balancing_policy=WhiteListRoundRobinPolicy([node.address]),
+        consistency_level=ConsistencyLevel.ONE,
+        request_timeout=_CONNECT_TIMEOUT_S,
+        row_factory=tuple_factory,
+    )
+    return _open([node.address], port, profile)
+
+
+@contextmanager
+def _answering(node: Node) -> Iterator[None]:
+    try:
+        yield
+    except (DriverException, NoHostAvailable, OSError) as error:
+        raise NotReady("ask", node.name, f"{type(error).__name__}: {error}") from error

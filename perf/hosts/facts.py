@@ -4,13 +4,17 @@ One shell command per host, so that it works the same here and over SSH. A fact 
 not have is recorded as "unavailable", never left out: absence is a fact too.
 """
 
-from importlib.metadata import PackageNotFoundError, version
+import json
 
+from perf.hosts.cgroups import DEFINE_CPU_GROUPS
 from perf.model import Fact
 from perf.remote import Remote
 
 UNAVAILABLE = "unavailable"
-_DRIVERS = ("pymongo", "cassandra-driver", "hdrhistogram", "numpy")
+LOAD_AVERAGE = "load_average_1min"
+STEAL_TICKS = "steal_ticks"
+THERMAL_THROTTLE_COUNT = "thermal_throttle_count"
+_PACKAGES = ("knickpoint", "pymongo", "cassandra-driver", "hdrhistogram", "numpy")
 
 # name → shell expression whose first line of output is the value
 _QUESTIONS = {
@@ -18,7 +22,16 @@ _QUESTIONS = {
     "machine": "uname -m",
     "os": ". /etc/os-release; echo $PRETTY_NAME",
     "cpu_model": "sed -n 's/^model name[^:]*: //p' /proc/cpuinfo",
+    "cpu_microcode": "sed -n 's/^microcode[^:]*: //p' /proc/cpuinfo",
     "cpu_cores": "nproc",
+    # In cores, the least of all groups around the processes.
+    "cpu_quota": (
+        "cpu_groups | while read -r group; do "
+        'cat "$group/cpu.max" || paste -d" " "$group/cpu.cfs_quota_us" "$group/cpu.cfs_period_us"; '
+        "done | awk '$1 + 0 > 0 { cores = $1 / $2; if (!least || cores < least) least = cores } "
+        'END { print (least ? least : "none") }\''
+    ),
+    "cpu_highest_khz": "cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq",
     "cpu_governor": "cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
     "cpu_turbo_off": "cat /sys/devices/system/cpu/intel_pstate/no_turbo",
     "smt": "cat /sys/devices/system/cpu/smt/control",
@@ -29,14 +42,32 @@ _QUESTIONS = {
     "max_map_count": "cat /proc/sys/vm/max_map_count",
     "numa_nodes": "ls -d /sys/devices/system/node/node* | wc -l",
     "clock_source": "cat /sys/devices/system/clocksource/clocksource0/current_clocksource",
-    "load_average_1min": "cut -d' ' -f1 /proc/loadavg",
-    "steal_ticks": "sed -n '1s/^cpu *//p' /proc/stat | cut -d' ' -f8",
+    LOAD_AVERAGE: "cut -d' ' -f1 /proc/loadavg",
+    THERMAL_THROTTLE_COUNT: (
+        "cat /sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count | "
+        "awk '{ sum += $1 } END { if (NR) print sum }'"
+    ),
+    STEAL_TICKS: "sed -n '1s/^cpu *//p' /proc/stat | cut -d' ' -f8",
     "boot_id": "cat /proc/sys/kernel/random/boot_id",
 }
-_SCRIPT = "\n".join(
+_SCRIPT = DEFINE_CPU_GROUPS + "\n".join(
     f"printf '%s\\t%s\\n' {name} \"$( {{ {expression}; }} 2>/dev/null | head -n 1)\""
     for name, expression in _QUESTIONS.items()
 )
+
+_VERSIONS = """
+import json, platform, sys
+from importlib.metadata import PackageNotFoundError, version
+
+def version_of(package):
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+found = {package: version_of(package) for package in sys.argv[1:]}
+print(json.dumps({"python": platform.python_version()} | found))
+"""
 
 
 def read_facts(remote: Remote) -> tuple[Fact, ...]:
@@ -54,16 +85,15 @@ def read_facts(remote: Remote) -> tuple[Fact, ...]:
     )
 
 
-def read_client_facts(host: str) -> tuple[Fact, ...]:
-    """Give the versions of the drivers and of Knickpoint itself on the controlling machine."""
+def read_client_facts(remote: Remote, python: str) -> tuple[Fact, ...]:
+    """Read the versions of what drives the load on a client host, from the Python that runs engines.
+
+    Raises:
+        StepFailed: the host cannot be reached, or has no such Python.
+
+    """
+    answer = remote.run([python, "-c", _VERSIONS, *_PACKAGES]).stdout
     return tuple(
-        Fact(host=host, name=f"version:{package}", value=_package_version(package))
-        for package in ("knickpoint", *_DRIVERS)
+        Fact(host=remote.name, name=f"version:{name}", value=value or UNAVAILABLE)
+        for name, value in json.loads(answer).items()
     )
-
-
-def _package_version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return UNAVAILABLE

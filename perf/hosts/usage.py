@@ -4,6 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from perf.errors import StepFailed
+from perf.hosts.cgroups import DEFINE_CPU_GROUPS
 from perf.remote import Remote
 
 
@@ -28,29 +29,20 @@ class HostUsage:
     sent_bytes: int
 
 
-# The quota that holds a process back may be that of any group around it, in either version of
-# control groups. An interface that lies on another (a bond, a bridge, a VLAN) counts the same bytes
-# once more. Cores are those that /proc/stat is about, whatever this process may use of them.
-_SCRIPT = r"""
+# The quota that holds a process back may be that of any group around it. An interface that lies on
+# another (a bond, a bridge, a VLAN) counts the same bytes once more. Cores are those that /proc/stat is
+# about, whatever this process may use of them.
+_SCRIPT = (
+    DEFINE_CPU_GROUPS
+    + r"""
 read -r line </proc/stat && echo "stat $line"
 echo "ticks $(getconf CLK_TCK)"
 echo "cores $(getconf _NPROCESSORS_ONLN)"
-while IFS=: read -r _ controllers path; do
-  case ,$controllers, in
-    ,,) root=/sys/fs/cgroup ;;
-    *,cpu,*) root=/sys/fs/cgroup/cpu ;;
-    *) continue ;;
-  esac
-  while true; do
-    if [ -r "$root$path/cpu.stat" ]; then
-      while read -r key value; do
-        case $key in throttled_*) echo "$key $value" ;; esac
-      done <"$root$path/cpu.stat"
-    fi
-    [ -n "$path" ] || break
-    path=${path%/*}
-  done
-done </proc/self/cgroup
+cpu_groups | while read -r group; do
+  [ -r "$group/cpu.stat" ] && while read -r key value; do
+    case $key in throttled_*) echo "$key $value" ;; esac
+  done <"$group/cpu.stat"
+done
 for link in /sys/class/net/*/lower_*; do
   [ -e "$link" ] && link=${link%/*} && echo "layered ${link##*/}"
 done
@@ -59,6 +51,7 @@ for _ in 1 2 3 4 5; do
   read -r up _ </proc/uptime && date "+clock $up %s.%N"
 done
 """
+)
 _IN_SECONDS = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
 
 

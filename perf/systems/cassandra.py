@@ -1,8 +1,9 @@
 """Apache Cassandra: a ring with fixed tokens whose nodes all start at once.
 
 A node's directory holds `release` and `java` (links), conf/, data/ and its other directories, native/,
-system.log and server.pid. Both forms of a release, the official archive and the set of libraries from
-Maven, have their jars under lib/ and are started by the same command, so that they compare.
+system.log, gc.log and server.pid. Both forms of a release, the official archive and the set of
+libraries from Maven, have their jars under lib/ and are started by the same command, so that they
+compare.
 
 Tokens: each node owns `num_tokens` of them (16, the default of every line here), computed so that all
 ranges have one size and neighbours belong to different nodes. Every node is a seed, and seeds do not
@@ -11,8 +12,8 @@ wait for each other; this suits a fresh and empty ring only.
 
 import signal
 import socket
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from importlib.resources import files
 from io import StringIO
@@ -27,7 +28,18 @@ from perf.errors import ConfigError, NotReady, StepFailed
 from perf.model import Fact, Release, Source
 from perf.releases import SUMS
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
-from perf.systems.contract import Cluster, Node, Origin, SensorSession, System, Target
+from perf.systems.contract import (
+    COMPACTION_PENDING_TASKS,
+    COMPACTION_REMAINING_BYTES,
+    GC_PAUSE_S,
+    Cluster,
+    Level,
+    Node,
+    Origin,
+    SensorSession,
+    System,
+    Target,
+)
 
 NATIVE_PORT = 9042
 STORAGE_PORT = 7000
@@ -138,8 +150,8 @@ class Cassandra:
         return (NATIVE_PORT, STORAGE_PORT)
 
     def logs(self, node: Node) -> tuple[str, ...]:
-        """Give the one log: all that the JVM prints."""
-        return (f"{node.work_dir}/system.log",)
+        """Give all that the JVM prints, and its own log of garbage collections."""
+        return (f"{node.work_dir}/system.log", _gc_log(node))
 
     def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
         """Give all nodes' addresses."""
@@ -165,6 +177,34 @@ class Cassandra:
         """Ask each node which release it runs."""
         answers = cql.ask_each(cluster.nodes, NATIVE_PORT, "SELECT release_version FROM system.local")
         return tuple((node.name, rows[0][0]) for node, rows in answers)
+
+    @contextmanager
+    def open_telemetry(self, cluster: Cluster) -> Iterator[Callable[[], tuple[Level, ...]]]:
+        """Connect to each node once; each call asks for its compactions and reads its log of pauses."""
+        with cql.connect_each(cluster.nodes, NATIVE_PORT) as ask:
+            yield lambda: (
+                *_compaction_levels(ask),
+                *(
+                    Level(
+                        node=node.name,
+                        name=GC_PAUSE_S,
+                        value=java.read_pauses_s(node.remote, _gc_log(node)),
+                    )
+                    for node in cluster.nodes
+                ),
+            )
+
+
+def _compaction_levels(ask: Callable[[str], cql.Answers]) -> Iterator[Level]:
+    # Virtual tables, the same from 4.0 on: a node answers from memory, for itself alone.
+    tasks = ask("SELECT total, progress, unit FROM system_views.sstable_tasks")
+    for node, rows in tasks:
+        remaining = sum(total - progress for total, progress, unit in rows if unit == "bytes")
+        yield Level(node=node.name, name=COMPACTION_REMAINING_BYTES, value=remaining)
+    query = "SELECT pending_tasks FROM system_views.thread_pools WHERE name = 'CompactionExecutor'"
+    for node, rows in ask(query):
+        pending = sum(count for (count,) in rows)
+        yield Level(node=node.name, name=COMPACTION_PENDING_TASKS, value=pending)
 
 
 def tokens(index: int, nodes: int, per_node: int) -> tuple[int, ...]:
@@ -246,6 +286,10 @@ def java_command(node: Node, cluster: Cluster) -> tuple[str, ...]:
         *("-cp", f"{home}/conf:{home}/release/lib/*"),
         "org.apache.cassandra.service.CassandraDaemon",
     )
+
+
+def _gc_log(node: Node) -> str:
+    return f"{node.work_dir}/gc.log"  # as jvm.options says; a JVM runs in its node's directory
 
 
 def _put_release(node: Node, cluster: Cluster) -> str:

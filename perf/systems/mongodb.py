@@ -6,8 +6,8 @@ priority, so it is the same host from trial to trial. Journalling is the server'
 
 import platform
 import signal
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from importlib.resources import files
 from io import StringIO
@@ -22,10 +22,21 @@ from perf.model import Release, Source
 from perf.mongo import REPLICA_SET, Client, Document, connect, open_client
 from perf.releases import copy_variable
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
-from perf.systems.contract import Cluster, Node, Origin, SensorSession, System, Target
+from perf.systems.contract import (
+    UNWRITTEN_BYTES,
+    Cluster,
+    Level,
+    Node,
+    Origin,
+    SensorSession,
+    System,
+    Target,
+)
 
 DOWNLOADS = "https://fastdl.mongodb.org/linux"
 _PROBE_S = 2.0
+_LOOK_S = 15.0
+_UNWRITTEN = "tracked dirty bytes in the cache"
 _NOT_INITIATED = 94  # the server's error code NotYetInitialized
 
 # Settings that follow from topology and testbed, by section: no config may set them.
@@ -190,6 +201,19 @@ class MongoDB:
         return connect(target)
 
     @contextmanager
+    def open_telemetry(self, cluster: Cluster) -> Iterator[Callable[[], tuple[Level, ...]]]:
+        """Connect to each node once; each call asks WiredTiger what it has yet to write.
+
+        A server has no pauses to tell of, and compacts only when it is told to.
+        """
+        with ExitStack() as clients:
+            members = tuple(
+                (node, clients.enter_context(open_client((node.address,), self._port, _LOOK_S)))
+                for node in cluster.nodes
+            )
+            yield lambda: tuple(_unwritten(node, client) for node, client in members)
+
+    @contextmanager
     def _probe(self, node: Node) -> Iterator[Client]:
         try:
             with open_client((node.address,), self._port, _PROBE_S) as client:
@@ -205,6 +229,18 @@ class MongoDB:
     def _ask_version(self, node: Node) -> str:
         with self._probe(node) as client:
             return str(client.server_info()["version"])
+
+
+def _unwritten(node: Node, client: Client) -> Level:
+    sections = {"repl": 0, "metrics": 0, "locks": 0, "tcmalloc": 0}  # left out, to cost little
+    try:
+        status = client.admin.command({"serverStatus": 1, **sections})
+    except PyMongoError as error:
+        raise NotReady("look", node.name, str(error)) from error
+    cache = status.get("wiredTiger", {}).get("cache", {})
+    if _UNWRITTEN not in cache:
+        raise StepFailed("look", node.name, f"its serverStatus has no wiredTiger.cache.{_UNWRITTEN!r}")
+    return Level(node=node.name, name=UNWRITTEN_BYTES, value=float(cache[_UNWRITTEN]))
 
 
 @cache

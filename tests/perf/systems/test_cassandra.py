@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from ruamel.yaml import YAML
 
 from perf import cql
-from perf.design import Host, Needs, SystemConfig, Testbed, TimeLimits, Topology, Validity
+from perf.design import SystemConfig, Testbed, Topology
 from perf.errors import ConfigError
 from perf.model import Artifact, Source
 from perf.releases import find_release
@@ -23,18 +23,6 @@ from perf.systems.cassandra import Cassandra, java_command, render_config, token
 from perf.systems.contract import BootstrapsOnce, Cluster, KnowsVersion, Node, Settles
 
 SYSTEM = Cassandra()
-TESTBED = Testbed(
-    name="here",
-    description="three addresses of one host",
-    testbed_class="here",
-    transport="local",
-    hosts=(Host(name="node-1", address="127.0.0.41", role="server"),),
-    client_cores=1,
-    needs=Needs(memory_mb=1, disk_mb=1),
-    limits=TimeLimits(),
-    validity=Validity(max_error_share=0.0, max_miss_share=0.0),
-    jvm_options=("-XX:TieredStopAtLevel=1",),
-)
 CONFIG = SystemConfig(system="cassandra", name="default", description="as shipped", heap_mb=512)
 # The newest five of each line; 6.0 has only one.
 NEWEST = [
@@ -64,7 +52,7 @@ class Recorder(LocalHost):
 
 
 @pytest.fixture
-def make_cluster(tmp_path: Path) -> Callable[..., Cluster]:
+def make_cluster(tmp_path: Path, make_testbed: Callable[..., Testbed]) -> Callable[..., Cluster]:
     """Give a function that describes a ring of three nodes under tmp_path."""
 
     def make(
@@ -89,7 +77,7 @@ def make_cluster(tmp_path: Path) -> Callable[..., Cluster]:
             artifact=Artifact(source=Source.MAVEN, sha256="ab" * 32),
             nodes=nodes,
             topology=Topology(name="ring", description="a ring", servers=3, replication_factor=3),
-            testbed=TESTBED,
+            testbed=make_testbed(jvm_options=("-XX:TieredStopAtLevel=1",)),
             config=replace(CONFIG, settings=settings or {}, jvm_options=jvm_options),
         )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perf.design import Host, Needs, SystemConfig, Testbed, TimeLimits, Topology, Validity
+from perf.design import SystemConfig, Testbed, Topology
 from perf.errors import NotReady, StepFailed
 from perf.model import Artifact, Source
 from perf.releases import SUMS, find_release
@@ -17,17 +17,6 @@ from perf.systems.contract import Cluster, Node
 SYSTEM = Cassandra()
 SUM_LINE = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb  lib/a.jar\n"
 SUM_OF_SUMS = "cf68441c975f242ee009f0bcbd18406348db301559357f92782ef6f4f3103c6a"
-TESTBED = Testbed(
-    name="here",
-    description="one host",
-    testbed_class="here",
-    transport="local",
-    hosts=(Host(name="node-1", address="127.0.0.45", role="server"),),
-    client_cores=1,
-    needs=Needs(memory_mb=1, disk_mb=1),
-    limits=TimeLimits(),
-    validity=Validity(max_error_share=0.0, max_miss_share=0.0),
-)
 
 
 class Elsewhere(LocalHost):
@@ -68,7 +57,10 @@ def artifact(tmp_path: Path) -> Artifact:
 
 @pytest.fixture
 def make_cluster(
-    artifact: Artifact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    artifact: Artifact,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make_testbed: Callable[..., Testbed],
 ) -> Callable[..., Cluster]:
     """Give a function that describes one node on a remote, with a script for its Java."""
 
@@ -86,7 +78,7 @@ def make_cluster(
             artifact=artifact,
             nodes=(node,),
             topology=Topology(name="one", description="one node", servers=1),
-            testbed=TESTBED,
+            testbed=make_testbed(),
             config=SystemConfig(system="cassandra", name="default", description="as shipped"),
         )
 
