@@ -1,10 +1,12 @@
 """Run engine processes on client hosts and merge what they measured. The harness's side of a load.
 
 All engines of a load begin together: each says READY once it is connected; when all have, each is
-given GO with the same Unix time. What they recorded is merged exactly: histograms by addition,
-counters by sum. An engine that fails fails the load, with the tail of its log.
+given GO with the same Unix time. When a warm-up ends is decided here for all of them: by what they
+report together, MEASURE tells each the same Unix time. What they recorded is merged exactly:
+histograms by addition, counters by sum. An engine that fails fails the load, with the tail of its log.
 """
 
+import itertools
 import os
 import signal
 import sys
@@ -13,16 +15,21 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from typing import Self
 
+from perf.design import Steadiness
 from perf.errors import StepFailed, TimedOut
+from perf.load import steadiness
 from perf.load.histogram import merge_equal_intervals
 from perf.load.hlog import read_hlog
 from perf.load.spec import (
     GO,
     INTERVALS,
+    MEASURE,
+    PROGRESS,
     READY,
     RESULT,
     EngineResult,
@@ -43,24 +50,29 @@ from perf.remote import (
     write_text,
 )
 
-POLL_S = 0.5
-# From GO to the first operation: time to tell one engine after the other, maybe over SSH.
+CONNECT_POLL_S = 0.5
+# While a load runs: each look at an engine is a connection over SSH, paid by hosts that measure.
+POLL_S = 1.0
+# From saying when to its coming: time to tell one engine after the other, maybe over SSH.
 _LEAD_S = 0.5
 _LEAD_EACH_S = 0.5
 _STOP_S = 3.0
 _LOG_LINES = 40
+_PYTHON_ENGINE = ("-m", "perf.load.python_engine")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """An engine process to be: what it does, on which host, by which Python there.
+    """An engine process to be: what it does, on which host, by which Python and program there.
 
     `spec.output_dir` is a directory on that host which belongs to this engine alone; it is emptied.
+    The program's only argument is the spec file; what it must do is written in `spec`.
     """
 
     spec: LoadSpec
     remote: Remote
     python: str = sys.executable
+    program: tuple[str, ...] = _PYTHON_ENGINE
 
     def path(self, name: str) -> str:
         """Give the path of one of the engine's files on its host."""
@@ -119,13 +131,16 @@ def run_engines(
     *,
     connect_s: float,
     limit_s: float,
+    steadiness: Steadiness,
     watch: Callable[[], None],
+    observe: Callable[[Edge], None],
 ) -> LoadOutcome:
-    """Start the engines, let them begin together, wait for their end and merge what they wrote.
+    """Start the engines, let them run their stages together, and merge what they wrote.
 
-    `watch` is called about every half second; whatever it raises ends the engines and is passed on.
-    `connect_s` bounds the time to READY, `limit_s` the time from GO to the end of the last engine.
-    Call from the main thread. No engine is left running, however this ends.
+    `watch` is called about every second; whatever it raises ends the engines and is passed on.
+    `observe` is called as the iterations of each stage begin and end. `connect_s` bounds the time to
+    READY, `limit_s` the time from GO to the end of the last engine. Call from the main thread. No
+    engine is left running, however this ends.
 
     Raises:
         TimedOut: an engine passed a limit.
@@ -133,12 +148,95 @@ def run_engines(
 
     """
     with _running(engines):
-        _wait(engines, _is_ready, connect_s, watch, "was not ready")
-        start_at_s = time.time() + _LEAD_S + _LEAD_EACH_S * len(engines)
-        for engine in engines:
-            write_text(engine.remote, engine.path(GO), f"{start_at_s:.6f}\n")
-        _wait(engines, _has_ended, limit_s, watch, "had not ended")
-        return _collect(engines)
+        limit = _Limit(until_s=time.time() + connect_s, limit_s=connect_s, what="was not ready")
+        _await_all(engines, _is_ready, limit, CONNECT_POLL_S, watch)
+        # A whole second, so that seconds of stages and of logs are those of the clock on the wall.
+        begin_s = float(ceil(time.time() + _lead_s(engines)))
+        _tell(engines, GO, begin_s)
+        limit = _Limit(until_s=begin_s + limit_s, limit_s=limit_s, what="had not ended")
+        load = _Load(engines, steadiness, watch, observe, limit)
+        warm_ups = load.follow_stages(begin_s)
+        _await_all(engines, _has_ended, limit, POLL_S, watch)
+        return replace(_collect(engines), warm_ups=warm_ups)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Limit:
+    """Until when something must have come about (Unix time), and what to say if it has not."""
+
+    until_s: float
+    limit_s: float
+    what: str
+
+    def check(self, engine: Engine) -> None:
+        if time.time() > self.until_s:
+            why = f"{_name(engine)} {self.what} after {self.limit_s:g} s"
+            raise TimedOut("engine", engine.remote.name, why, _tail(engine))
+
+
+class _Load:
+    """A load under way, followed through its stages."""
+
+    def __init__(
+        self,
+        engines: Sequence[Engine],
+        rule: Steadiness,
+        watch: Callable[[], None],
+        observe: Callable[[Edge], None],
+        limit: _Limit,
+    ) -> None:
+        self._engines, self._rule = engines, rule
+        self._watch, self._observe, self._limit = watch, observe, limit
+        # Each look at one engine, in turn: to look at all of them each second would cost too much.
+        self._turns = itertools.cycle(engines)
+
+    def follow_stages(self, begin_s: float) -> tuple[WarmedUp, ...]:
+        """Follow the stages from `begin_s` (Unix time) to the end; say how their warm-ups went."""
+        warm_ups = []
+        # All engines of a load have the same stages.
+        for place, stage in enumerate(self._engines[0].spec.stages):
+            warm_up = self._warm_up(place, stage, begin_s)
+            warm_ups.append(warm_up)
+            measure_s = begin_s + warm_up.duration_s
+            begin_s = measure_s + stage.iteration_s * len(stage.iterations)
+            for edge_s, is_start in ((measure_s, True), (begin_s, False)):
+                self._follow(edge_s)
+                self._observe(Edge(place=place, stage=stage, is_start=is_start))
+        return tuple(warm_ups)
+
+    def _warm_up(self, place: int, stage: Stage, begin_s: float) -> WarmedUp:
+        """Wait until the load is steady and say so to all engines, or until its cap is too near."""
+        cap_s = stage.warmup_cap_s
+        self._follow(begin_s + min(stage.warmup_s, cap_s))
+        while time.time() + _lead_s(self._engines) < begin_s + cap_s:
+            texts = [_read_progress(engine, cap_s) for engine in self._engines]
+            seconds = steadiness.merge_progress(texts, place)
+            if steadiness.is_steady(seconds, self._rule, stage.warmup_s):
+                # Whole seconds of the stage, so that no interval of a log is cut.
+                duration_s = float(ceil(time.time() + _lead_s(self._engines) - begin_s))
+                if duration_s < cap_s:
+                    _tell(self._engines, MEASURE.format(stage=place), begin_s + duration_s)
+                duration_s = min(duration_s, cap_s)
+                return WarmedUp(phase=stage.phase, duration_s=duration_s, is_steady=True)
+            self._follow(time.time() + POLL_S)
+        return WarmedUp(phase=stage.phase, duration_s=cap_s, is_steady=False)
+
+    def _follow(self, until_s: float) -> None:
+        """Watch until a moment (Unix time), and be there when it comes.
+
+        Raises:
+            StepFailed: an engine ended.
+            TimedOut: the limit passed.
+
+        """
+        while (rest_s := until_s - time.time()) > 0:
+            time.sleep(min(rest_s, POLL_S))
+            if until_s - time.time() >= POLL_S:
+                self._watch()
+                engine = next(self._turns)
+                if not _is_running(engine):
+                    raise _failed(engine)
+                self._limit.check(engine)
 
 
 @contextmanager
@@ -159,7 +257,7 @@ def _start(engine: Engine) -> None:
     is_local = isinstance(engine.remote, LocalHost)
     here = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     engine.remote.start(
-        [engine.python, "-m", "perf.load.python_engine", engine.path("spec.json")],
+        [engine.python, *engine.program, engine.path("spec.json")],
         pid_file=engine.path("engine.pid"),
         log=engine.path("engine.log"),
         cwd=".",  # so that a relative output_dir means the same in each step
@@ -178,22 +276,32 @@ def _end(engines: Iterable[Engine]) -> None:
             time.sleep(0.05 if running else 0)
 
 
-def _wait(
+def _await_all(
     engines: Sequence[Engine],
     is_done: Callable[[Engine], bool],
-    limit_s: float,
+    limit: _Limit,
+    poll_s: float,
     watch: Callable[[], None],
-    what: str,
 ) -> None:
-    give_up_s = time.monotonic() + limit_s
     waiting = list(engines)
     while waiting := [engine for engine in waiting if not is_done(engine)]:
         watch()
-        if time.monotonic() > give_up_s:
-            late = waiting[0]
-            why = f"{_name(late)} {what} after {limit_s:g} s"
-            raise TimedOut("engine", late.remote.name, why, _tail(late))
-        time.sleep(POLL_S)
+        limit.check(waiting[0])
+        time.sleep(poll_s)
+
+
+def _tell(engines: Sequence[Engine], name: str, unix_s: float) -> None:
+    for engine in engines:
+        write_text(engine.remote, engine.path(name), f"{unix_s:.6f}\n")
+
+
+def _lead_s(engines: Sequence[Engine]) -> float:
+    return _LEAD_S + _LEAD_EACH_S * len(engines)
+
+
+def _read_progress(engine: Engine, seconds: float) -> str:
+    # The stage under way is at the end, with a line for each of its seconds.
+    return read_tail(engine.remote, engine.path(PROGRESS), ceil(seconds) + 1)
 
 
 def _is_ready(engine: Engine) -> bool:
@@ -228,7 +336,7 @@ def _collect(engines: Sequence[Engine]) -> LoadOutcome:
             outcome += LoadOutcome(
                 intervals=read_hlog(intervals), counters=found.counters, results=(found,)
             )
-    return outcome
+    return replace(outcome, engine_hosts=tuple(engine.remote.name for engine in engines))
 
 
 def _add_counters(counters: Iterable[Counter]) -> tuple[Counter, ...]:

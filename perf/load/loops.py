@@ -1,27 +1,30 @@
-"""The hot loops: one call is one thread's share of a closed loop, an open loop or a preload.
+"""The hot loops on blocking calls: one call is one thread's share of a stage or a preload.
 
 Time is an argument, so that tests run them in no time and to the microsecond. What an operation is
-stands in `tasks`; histograms and counters belong to `recorder`.
+stands in `tasks`; histograms and counters belong to `recorder`. Drivers that call back instead of
+blocking have loops of their own, in `callbacks`.
 """
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol
 
 from perf.errors import StepFailed
-from perf.load.recorder import ThreadLog
-from perf.load.schedule import UniformArrivals
+from perf.load.recorder import Log
 from perf.load.tasks import Prepared, Reply, Task
-from perf.systems.contract import SensorSession
 from perf.workloads.sensor import Answer
 
 PRELOAD_ATTEMPTS = 6
+NAP_S = 0.25
+"""The longest sleep: how soon an idle loop notices that its stage ends earlier than it could have."""
 _FIRST_PAUSE_S = 0.1
+_CLOCK_TRIES = 9
 
 
 class Clock(Protocol):
-    """Seconds from the start of the first phase; negative before it."""
+    """Seconds from the start of the first stage; negative before it."""
 
     def now(self) -> float:
         """Give the time."""
@@ -37,7 +40,9 @@ class MonotonicClock:
 
     def __init__(self, start_at_s: float) -> None:
         """Count from `start_at_s` (Unix time)."""
-        self._origin = time.perf_counter() + start_at_s - time.time()
+        # Of several pairs of readings the closest is taken: between the two of a pair, this process
+        # may have lost its core for milliseconds.
+        self._origin = start_at_s - max(_wall_minus_monotonic_s() for _ in range(_CLOCK_TRIES))
 
     def now(self) -> float:
         """Give the time."""
@@ -49,43 +54,53 @@ class MonotonicClock:
             time.sleep(rest_s)
 
 
+@dataclass(slots=True)
+class Span:
+    """From when to when a stage starts operations. Its end may come nearer, never move away."""
+
+    begin_s: float
+    end_s: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop(Generic[Prepared, Reply]):
-    """What one thread needs. `numbers` is shared by all threads of the engine."""
+    """What one thread needs. `numbers` is shared by all threads of the engine, and by all stages."""
 
     task: Task[Prepared, Reply]
-    session: SensorSession
+    classify: Callable[[Exception], str]
     numbers: Iterator[int]
     clock: Clock
-    log: ThreadLog
+    log: Log
+    span: Span
 
-    def run_closed(self, end_s: float) -> None:
-        """Send one operation after the other until `end_s`; each is intended when it is sent."""
-        self.clock.sleep_until(0.0)
+    def run_closed(self) -> None:
+        """Send one operation after the other until the span ends; each is intended when it is sent."""
+        self.clock.sleep_until(self.span.begin_s)
         for number in self.numbers:
             prepared = self.task.prepare(number)
             sent_s = self.clock.now()
-            if sent_s >= end_s:
+            if sent_s >= self.span.end_s:
                 return
             self.log.begun.append(sent_s)
             self._perform(prepared, sent_s, sent_s)
 
-    def run_open(self, schedule: UniformArrivals, end_s: float, drain_s: float) -> None:
+    def run_open(self, places: Iterator[int], starts: Sequence[float], drain_s: float) -> None:
         """Send operations at their intended starts, or as soon after as this thread is free.
 
-        What is overdue at `end_s` is still sent until `drain_s`; what is left then counts as never
-        answered, which the recorder knows from the schedule.
+        `starts` is the engine's schedule, in seconds from the span's begin, and `places` the places in
+        it that no thread has taken yet. What is overdue at the end of the span is still sent within
+        `drain_s`; what is left then counts as never answered, which the recorder knows from the
+        schedule.
         """
-        for number in self.numbers:
-            intended_s = schedule.intended_start_s(number)
-            if intended_s >= end_s:
+        freed_s = -math.inf
+        for place in places:
+            intended_s = self.span.begin_s + starts[place]
+            prepared = self.task.prepare(next(self.numbers))
+            sent_s = self.await_start(intended_s)
+            if intended_s >= self.span.end_s or sent_s >= self.span.end_s + drain_s:
                 return
-            prepared = self.task.prepare(number)
-            self.clock.sleep_until(intended_s)
-            sent_s = self.clock.now()
-            if sent_s >= drain_s:
-                return
-            self._perform(prepared, intended_s, sent_s)
+            self.log.sent.extend((intended_s, max(intended_s, freed_s), sent_s))
+            freed_s, _ = self._perform(prepared, intended_s, sent_s)
 
     def run_to_completion(self) -> None:
         """Perform every operation, each in a bounded number of attempts with growing pauses.
@@ -94,7 +109,7 @@ class Loop(Generic[Prepared, Reply]):
             StepFailed: one could not be completed; what failed it is in the message.
 
         """
-        self.clock.sleep_until(0.0)
+        self.clock.sleep_until(self.span.begin_s)
         for number in self.numbers:
             prepared = self.task.prepare(number)
             failure: str | None = None
@@ -103,7 +118,7 @@ class Loop(Generic[Prepared, Reply]):
                     self.clock.sleep_until(self.clock.now() + _FIRST_PAUSE_S * 2 ** (attempt - 1))
                 sent_s = self.clock.now()
                 self.log.begun.append(sent_s)
-                failure = self._perform(prepared, sent_s, sent_s)
+                _, failure = self._perform(prepared, sent_s, sent_s)
                 if failure is None:
                     break
             else:
@@ -111,21 +126,53 @@ class Loop(Generic[Prepared, Reply]):
                 why = f"{what} did not succeed in {PRELOAD_ATTEMPTS} attempts; the last: {failure}"
                 raise StepFailed("load", "the load engine", why)
 
-    def _perform(self, prepared: Prepared, intended_s: float, sent_s: float) -> str | None:
-        """Do one operation and note how it ended; give the message of its failure, if it failed."""
+    def await_start(self, intended_s: float) -> float:
+        """Sleep until an intended start, or until the span ends before it; give the time then."""
+        now_s = self.clock.now()
+        while now_s < intended_s < self.span.end_s:
+            self.clock.sleep_until(min(intended_s, now_s + NAP_S))
+            now_s = self.clock.now()
+        return now_s
+
+    def note(
+        self, prepared: Prepared, intended_s: float, sent_s: float, ended_s: float, reply: Reply
+    ) -> str | None:
+        """Judge an answer and note how the operation ended; give the message of a failure."""
+        worth = self.task.judge(prepared, reply)
+        if worth is Answer.COMPLETED:
+            self.log.completed.extend((intended_s, sent_s, ended_s))
+            return None
+        return self._note_failure(prepared, intended_s, ended_s, worth.value, repr(reply)[:200])
+
+    def note_error(
+        self, prepared: Prepared, intended_s: float, ended_s: float, error: Exception
+    ) -> str:
+        """Note an operation that ended with an error; give the message."""
+        kind = self.classify(error)
+        return self._note_failure(prepared, intended_s, ended_s, kind, repr(error))
+
+    def _perform(
+        self, prepared: Prepared, intended_s: float, sent_s: float
+    ) -> tuple[float, str | None]:
+        """Do one operation; give when it ended, and the message of its failure, if it failed."""
         try:
             reply = self.task.send(prepared)
         except Exception as error:  # noqa: BLE001  a driver may raise anything; the session names it
-            return self._note(intended_s, self.session.classify(error), prepared, repr(error))
+            ended_s = self.clock.now()
+            return ended_s, self.note_error(prepared, intended_s, ended_s, error)
         ended_s = self.clock.now()
-        worth = self.task.judge(prepared, reply)
-        if worth is Answer.COMPLETED:
-            self.log.completed.append((intended_s, sent_s, ended_s))
-            return None
-        return self._note(intended_s, worth.value, prepared, repr(reply)[:200])
+        return ended_s, self.note(prepared, intended_s, sent_s, ended_s, reply)
 
-    def _note(self, intended_s: float, kind: str, prepared: Prepared, found: str) -> str:
-        self.log.failed.append((intended_s, kind))
+    def _note_failure(
+        self, prepared: Prepared, intended_s: float, ended_s: float, kind: str, found: str
+    ) -> str:
+        self.log.failed.append((intended_s, ended_s, kind))
         message = f"{self.task.describe(prepared)}: {found}"
         self.log.examples.setdefault(kind, message)
         return message
+
+
+def _wall_minus_monotonic_s() -> float:
+    # The later of the two reads: a pause between them only ever makes the difference smaller.
+    wall_s = time.time()
+    return wall_s - time.perf_counter()

@@ -1,68 +1,75 @@
-"""One engine process: `python -m perf.load.python_engine SPEC.json`, on the drivers' blocking calls.
+"""One engine process: `python -m perf.load.python_engine SPEC.json`, on the Python drivers.
 
-As many threads as operations may be in flight; the threads measure, the main thread folds what they
-measured once a second and appends it to the interval log, so that a crash costs one second.
+A driver that answers later is driven by one thread and its own callbacks, any other by as many
+threads as operations may be in flight. The main thread folds what they note once a second and appends
+it to the interval log, so that a crash costs about one second.
 
 Exit codes: 0 measured, 1 failed (the reason is the last line on standard error), 2 not a spec,
 143 and 130 ended by SIGTERM and SIGINT.
 """
 
 import gc
-import itertools
-import math
 import os
-import resource
 import signal
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from pydantic import ValidationError
 
-from perf.design import OpenLoop, Operation
 from perf.errors import KnickpointError, StepFailed
 from perf.load.hlog import HlogWriter
-from perf.load.loops import Clock, Loop, MonotonicClock
-from perf.load.recorder import Recorder, phase_edges
-from perf.load.schedule import UniformArrivals
+from perf.load.loops import MonotonicClock
+from perf.load.runner import Surroundings, plan_schedules, run_preload, run_stages
 from perf.load.spec import (
     GO,
     INTERVALS,
-    PRELOAD,
+    MEASURE,
+    PROGRESS,
     READY,
     RESULT,
-    EngineResult,
     LoadSpec,
-    TimedPhase,
     read_spec,
     write_result,
 )
-from perf.load.tasks import WriteTask, make_task
 from perf.model import Interval
 from perf.systems import registry
-from perf.systems.contract import SensorSession
 
-_FOLD_S = 1.0
 _GO_POLL_S = 0.02
 _LATEST_START_S = 1.0
-# Beyond the operation timeout, so that a driver's own timeout is seen as what it is.
-_GRACE_S = 0.5
 # A driver whose operations are stuck may not let itself be closed.
 _CLOSE_S = 3.0
+_SWITCH_INTERVAL_S = 0.0005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """What the threads of this engine run, and until when they are waited for."""
+class _Files:
+    """Where a load's results go, each at once on its way to the disk."""
 
-    recorder: Recorder
-    bodies: tuple[Callable[[], None], ...]
-    give_up_s: float
+    directory: Path
+    writer: HlogWriter
+    progress: TextIO
+
+    def append(self, intervals: Sequence[Interval]) -> None:
+        """Append to the interval log."""
+        self.writer.append(intervals)
+
+    def tell(self, lines: str) -> None:
+        """Append lines of PROGRESS."""
+        self.progress.write(lines)
+        self.progress.flush()
+
+    def measure_at(self, place: int) -> float | None:
+        """Read MEASURE of a stage."""
+        try:
+            return float((self.directory / MEASURE.format(stage=place)).read_text())
+        except FileNotFoundError:
+            return None
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -87,94 +94,12 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.flush()
 
 
-def run(
-    spec: LoadSpec,
-    session: SensorSession,
-    start_at_s: float,
-    clock: Clock,
-    emit: Callable[[Sequence[Interval]], None],
-) -> EngineResult:
-    """Offer the load of `spec` to `session` and give what was counted; `emit` takes the histograms.
-
-    Returns at the latest one operation timeout after the last phase, even if operations are still
-    unanswered; these count as timeouts.
-
-    Raises:
-        StepFailed: a row of a preload could not be written.
-
-    """
-    plan = (_plan_preload if spec.preload_rows else _plan_phases)(spec, session, start_at_s, clock)
-    cpu_before_s = _cpu_s()
-    failures: list[Exception] = []
-
-    def guard(body: Callable[[], None]) -> None:
-        try:
-            body()
-        except Exception as error:  # noqa: BLE001  handed to the main thread, which raises it
-            failures.append(error)
-
-    threads = [threading.Thread(target=guard, args=(body,), daemon=True) for body in plan.bodies]
-    for thread in threads:
-        thread.start()
-    while threads and clock.now() < plan.give_up_s:
-        next_s = min(max(clock.now(), 0.0) + _FOLD_S, plan.give_up_s)
-        for thread in threads:
-            thread.join(max(0.0, next_s - clock.now()))
-        threads = [thread for thread in threads if thread.is_alive()]
-        emit(plan.recorder.fold())
-        if failures:
-            raise failures[0]
-    return EngineResult(
-        engine_index=spec.engine_index,
-        counters=plan.recorder.count(),
-        cpu_s=_cpu_s() - cpu_before_s,
-        wall_s=clock.now(),
-        ended_s=plan.recorder.ended_s(),
-        examples=plan.recorder.examples(),
-    )
-
-
-def _plan_phases(spec: LoadSpec, session: SensorSession, start_at_s: float, clock: Clock) -> _Plan:
-    recorder = Recorder(spec.phases, spec.operation.value, start_at_s)
-    edges = phase_edges(spec.phases)
-    end_s, timeout_s = edges[-1], spec.target.timeout_s
-    task = make_task(spec, session)
-    numbers = itertools.count(spec.engine_index, spec.engine_count)
-    loops = [
-        Loop(task=task, session=session, numbers=numbers, clock=clock, log=recorder.open_log())
-        for _ in range(spec.load.in_flight)
-    ]
-    if isinstance(spec.load, OpenLoop):
-        schedule = UniformArrivals(
-            offered_load_ops_per_s=spec.load.offered_load_ops_per_s,
-            engine_index=spec.engine_index,
-            engine_count=spec.engine_count,
-        )
-        before = [schedule.count_before(edge_s) for edge_s in edges]
-        recorder.expect([end - start for start, end in itertools.pairwise(before)])
-        bodies = [partial(loop.run_open, schedule, end_s, end_s + timeout_s) for loop in loops]
-    else:
-        bodies = [partial(loop.run_closed, end_s) for loop in loops]
-    return _Plan(recorder=recorder, bodies=tuple(bodies), give_up_s=end_s + timeout_s + _GRACE_S)
-
-
-def _plan_preload(spec: LoadSpec, session: SensorSession, start_at_s: float, clock: Clock) -> _Plan:
-    endless = TimedPhase(name=PRELOAD, iteration=0, duration_s=math.inf)
-    recorder = Recorder((endless,), Operation.WRITE.value, start_at_s)
-    task = WriteTask(spec, session, first_row=0)
-    numbers = iter(range(spec.engine_index, spec.preload_rows, spec.engine_count))
-    loops = [
-        Loop(task=task, session=session, numbers=numbers, clock=clock, log=recorder.open_log())
-        for _ in range(spec.load.in_flight)
-    ]
-    bodies = tuple(loop.run_to_completion for loop in loops)
-    return _Plan(recorder=recorder, bodies=bodies, give_up_s=math.inf)
-
-
 def _measure(spec: LoadSpec) -> int:
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
     if spec.cores:
         os.sched_setaffinity(0, spec.cores)
     output = Path(spec.output_dir)
+    schedules = plan_schedules(spec)
     with registry.load(spec.target.system).connect(spec.target) as session:
         # What exists by now stays: the collector need never look at it again in a measured phase.
         gc.collect()
@@ -182,9 +107,17 @@ def _measure(spec: LoadSpec) -> int:
         (output / READY).touch()
         start_at_s = _await_go(output / GO, spec.go_within_s)
         try:
-            with (output / INTERVALS).open("w", encoding="utf-8") as log:
+            with (output / INTERVALS).open("w") as log, (output / PROGRESS).open("w") as progress:
                 writer = HlogWriter(log, start_at_s)
-                result = run(spec, session, start_at_s, MonotonicClock(start_at_s), writer.append)
+                around = Surroundings(
+                    start_at_s=start_at_s,
+                    clock=MonotonicClock(start_at_s),
+                    output=_Files(directory=output, writer=writer, progress=progress),
+                )
+                if spec.preload:
+                    result = run_preload(spec, spec.preload, session, around)
+                else:
+                    result = run_stages(spec, session, schedules, around)
             write_result(output / RESULT, result)
         finally:
             _end_within(_CLOSE_S, output / RESULT)
@@ -209,11 +142,6 @@ def _end_within(limit_s: float, result: Path) -> None:
     timer = threading.Timer(limit_s, lambda: os._exit(0 if result.exists() else 1))
     timer.daemon = True
     timer.start()
-
-
-def _cpu_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -1,101 +1,180 @@
 """What the threads of an engine measure, folded into histograms and counters about once a second.
 
-A thread only appends to its own `ThreadLog`; list.append and a slice taken from a list's front are
-each one step under the interpreter's lock, so that no thread waits for the folding. Nothing is ever
-dropped: each attempted operation ends in exactly one counter.
+A thread only appends floats to the lists of one `Log`; extending a list by a tuple and slicing a
+list's front off are each one step under the interpreter's lock, so that no thread waits for the
+folding or for another. Nothing is ever dropped: each attempted operation ends in exactly one counter.
+
+Everything belongs to a cell: one iteration of a phase, or one warm-up. An operation belongs to the
+cell of its intended start, whenever it ends.
 """
 
+import math
+from array import array
 from bisect import bisect_right
 from collections import Counter as Tally
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from perf.load.histogram import encode, record
-from perf.load.spec import TimedPhase
-from perf.metrics import RESPONSE_TIME, SERVICE_TIME
+from perf.load.histogram import Encoder
+from perf.load.spec import Stage
+from perf.metrics import RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME, Metric
 from perf.model import Counter, Interval
 from perf.workloads.sensor import Answer
 
-_T = TypeVar("_T")
-
 TIMEOUTS = "timeouts"
 COMPLETED_IN_WINDOW = "completed_in_window"
+SENT_IN_WINDOW = "sent_in_window"
+HELD = "held"
+ROWS = "rows"
 _ATTEMPTED = "attempted"
 _CLAMPED = "clamped"
-_ALWAYS_COUNTED = (_ATTEMPTED, *Answer, TIMEOUTS, COMPLETED_IN_WINDOW)
+_BESIDE = (_ATTEMPTED, COMPLETED_IN_WINDOW, SENT_IN_WINDOW, HELD, ROWS, _CLAMPED)
+_ALWAYS_COUNTED = (
+    *(_ATTEMPTED, *Answer, TIMEOUTS),
+    *(COMPLETED_IN_WINDOW, SENT_IN_WINDOW, HELD, ROWS),
+)
+
+_T = TypeVar("_T")
+Columns = NDArray[np.floating[Any]]
+_Chosen = slice | NDArray[np.bool_]
 
 
 @dataclass(slots=True)
-class ThreadLog:
-    """What one thread appends to. All times are seconds from the start of the first phase.
+class Log:
+    """What all threads append to. All times are seconds from the start of the first stage.
 
-    `begun`: intended start of each operation, before it is sent. `completed`: (intended start, send,
-    end). `failed`: (intended start, counter name). `examples`: the first message of each kind.
+    `begun`: send of each operation of a closed loop. `sent`: intended start, ready and send of each
+    operation of an open loop, one after the other. `completed`: intended start, send and end, one
+    after the other. `failed`: (intended start, end, counter name). `examples`: the first message of
+    each kind.
     """
 
+    # Flat lists: of what was tried they are the cheapest to append to and to turn into arrays. Tuples
+    # in a list cost three times as much to turn, array.array three times as much to append to.
     begun: list[float] = field(default_factory=list)
-    completed: list[tuple[float, float, float]] = field(default_factory=list)
-    failed: list[tuple[float, str]] = field(default_factory=list)
+    sent: list[float] = field(default_factory=list)
+    completed: list[float] = field(default_factory=list)
+    failed: list[tuple[float, float, str]] = field(default_factory=list)
     examples: dict[str, str] = field(default_factory=dict)
 
 
-class Recorder:
-    """Folds the logs of all threads of an engine, by phase and second of the intended start."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One iteration of a phase, or one of its warm-ups (iteration 0), by when it lies."""
 
-    def __init__(self, phases: Sequence[TimedPhase], operation: str, start_at_s: float) -> None:
-        """Lay the phases back to back from `start_at_s` (Unix time) on."""
-        self._phases = phases
+    phase: str
+    iteration: int
+    start_s: float
+    end_s: float
+    """Infinite for the warm-up under way, whose end is not known yet."""
+
+
+class Recorder:
+    """Folds the log of an engine's threads by cell, and by second of the intended start."""
+
+    def __init__(self, operation: str, start_at_s: float, rows: int) -> None:
+        """Let the first stage start at `start_at_s` (Unix time); `rows` is the rows per operation."""
+        self.log = Log()
         self._operation = operation
         self._start_at_s = start_at_s
-        self._edges = phase_edges(phases)
-        self._logs: list[ThreadLog] = []
-        self._tallies: list[Tally[str]] = [Tally() for _ in phases]
-        self._ended_s = [0.0 for _ in phases]
+        self._rows = rows
+        self._cells: list[Cell] = []
+        self._begins: list[float] = []
+        self._tallies: defaultdict[tuple[str, int], Tally[str]] = defaultdict(Tally)
+        self._waiting = _Waiting()
+        self._encoder = Encoder()
+        self._seconds: defaultdict[tuple[int, int], list[float]] = defaultdict(lambda: [0, 0.0])
+        self._told = 0
 
-    def open_log(self) -> ThreadLog:
-        """Give a thread the log that it alone appends to."""
-        log = ThreadLog()
-        self._logs.append(log)
-        return log
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Give all cells so far, in order."""
+        return tuple(self._cells)
 
-    def expect(self, scheduled: Sequence[int]) -> None:
-        """Count operations as attempted, per phase, because a schedule says when they start."""
-        for tally, count in zip(self._tallies, scheduled, strict=True):
-            tally[_ATTEMPTED] += count
+    def begin_stage(self, phase: str, begin_s: float) -> None:
+        """Open the warm-up of a stage, whose end is not known yet."""
+        self._begins.append(begin_s)
+        self._told = 0
+        self._open(phase, 0, begin_s, math.inf)
 
-    def fold(self) -> tuple[Interval, ...]:
-        """Take what the threads have appended since; give its histograms, one per second and kind.
+    def begin_iterations(self, stage: Stage, at_s: float, starts: Columns | None) -> float:
+        """End the warm-up at `at_s` and lay the iterations behind it; give the end of the last.
 
-        An operation that ends late adds a further interval of the second in which it was to start.
+        `starts` are the intended starts that an open loop's schedule holds, in seconds from the first
+        stage's start; those before the end count as attempted from now on.
+        """
+        warm_up = self._cells.pop()
+        first = len(self._cells)
+        self._open(warm_up.phase, 0, warm_up.start_s, at_s)
+        for place, iteration in enumerate(stage.iterations):
+            # Multiplied, not added up, so that all engines find the very same edges.
+            start_s, end_s = (at_s + stage.iteration_s * count for count in (place, place + 1))
+            self._open(stage.phase, iteration, start_s, end_s)
+        if starts is not None:
+            for cell in self._cells[first:]:
+                before = np.searchsorted(starts, (cell.start_s, cell.end_s))
+                self._tally(cell)[_ATTEMPTED] += int(before[1] - before[0])
+        return self._cells[-1].end_s
+
+    def fold(self, horizon_s: float = math.inf) -> tuple[Interval, ...]:
+        """Take what has happened before `horizon_s`; give its histograms, one per second and kind.
+
+        What has happened since stays for a later fold, so that a warm-up may still be told to end
+        there. An operation that ends late adds a further interval of the second in which it was to
+        start.
         """
         # What ended is taken before what began, so that nothing ends here before it has begun.
-        completed = [row for log in self._logs for row in _take(log.completed)]
-        failed = [row for log in self._logs for row in _take(log.failed)]
-        begun = [intended_s for log in self._logs for intended_s in _take(log.begun)]
-        for intended_s in begun:
-            self._tallies[self._phase_of(intended_s)][_ATTEMPTED] += 1
-        for intended_s, name in failed:
-            self._tallies[self._phase_of(intended_s)][name] += 1
-        return self._fold_completed(np.array(completed, dtype=np.float64).reshape(-1, 3))
+        completed, failed, sent, begun = self._waiting.take(self.log, horizon_s)
+        for intended_s, _, name in failed:
+            self._tally(self._cells[bisect_right(self._starts(), intended_s) - 1])[name] += 1
+        self._count(begun[:, 0], _ATTEMPTED)
+        for sends_s in (begun[:, 0], sent[:, 2]):
+            self._count(sends_s, SENT_IN_WINDOW)
+        self._count(sent[sent[:, 1] > sent[:, 0], 0], HELD)
+        self._count(completed[:, 2], COMPLETED_IN_WINDOW)
+        intended_s, sent_s, ended_s = np.ascontiguousarray(completed.T)
+        service_s = ended_s - sent_s
+        self._count_seconds(ended_s, service_s)
+        intervals: list[Interval] = []
+        for cell, second, chosen in self._by_second(intended_s):
+            self._tally(cell)[Answer.COMPLETED] += int(intended_s[chosen].size)
+            response_s = ended_s[chosen] - intended_s[chosen]
+            intervals.append(self._interval(RESPONSE_TIME, cell, second, response_s))
+            intervals.append(self._interval(SERVICE_TIME, cell, second, service_s[chosen]))
+        for cell, second, chosen in self._by_second(sent[:, 0]):
+            lateness_s = sent[chosen, 2] - sent[chosen, 1]
+            intervals.append(self._interval(SEND_LATENESS, cell, second, lateness_s))
+        return tuple(intervals)
+
+    def tell_seconds(self, until: int) -> str:
+        """Give the lines of PROGRESS of the stage under way, up to its second `until`, each once."""
+        stage = len(self._begins) - 1
+        lines = []
+        for second in range(self._told, until):
+            completed, service_s = self._seconds.pop((stage, second), (0, 0.0))
+            lines.append(f"{stage},{second},{completed:.0f},{service_s:.6f}\n")
+        self._told = max(self._told, until)
+        return "".join(lines)
 
     def count(self) -> tuple[Counter, ...]:
         """Give all counters; what was attempted and not folded by now counts as timeouts."""
         counters = []
-        for phase, tally in zip(self._phases, self._tallies, strict=True):
+        for (phase, iteration), tally in self._tallies.items():
             totals = Tally(dict.fromkeys(_ALWAYS_COUNTED, 0))
             totals.update(tally)
-            beside = (_ATTEMPTED, COMPLETED_IN_WINDOW, _CLAMPED)
-            ended = sum(value for name, value in tally.items() if name not in beside)
+            ended = sum(value for name, value in tally.items() if name not in _BESIDE)
             totals[TIMEOUTS] += tally[_ATTEMPTED] - ended
+            totals[ROWS] = self._rows * tally[Answer.COMPLETED]
             counters += [
                 Counter(
-                    phase=phase.name,
+                    phase=phase,
                     operation=self._operation,
-                    iteration=phase.iteration,
+                    iteration=iteration,
                     name=name,
                     value=value,
                 )
@@ -103,64 +182,116 @@ class Recorder:
             ]
         return tuple(counters)
 
-    def ended_s(self) -> tuple[float, ...]:
-        """Give, per phase, the seconds from its start to the end of its last completed operation."""
-        return tuple(self._ended_s)
-
     def examples(self) -> tuple[str, ...]:
         """Give the first message of each kind of error."""
-        found: dict[str, str] = {}
-        for log in self._logs:
-            found = {**dict(log.examples), **found}
-        return tuple(f"{kind}: {message}" for kind, message in found.items())
+        return tuple(f"{kind}: {message}" for kind, message in self.log.examples.items())
 
-    def _phase_of(self, intended_s: float) -> int:
-        return bisect_right(self._edges, intended_s) - 1
+    def _open(self, phase: str, iteration: int, start_s: float, end_s: float) -> None:
+        cell = Cell(phase=phase, iteration=iteration, start_s=start_s, end_s=end_s)
+        self._cells.append(cell)
+        self._tally(cell)
 
-    def _fold_completed(self, rows: NDArray[np.float64]) -> tuple[Interval, ...]:
-        intended_s, sent_s, ended_s = rows.T
-        edges = np.array(self._edges)
-        windows = np.searchsorted(edges, ended_s, side="right") - 1
-        for window, count in zip(*np.unique(windows, return_counts=True), strict=True):
-            if window < len(self._phases):
-                self._tallies[window][COMPLETED_IN_WINDOW] += int(count)
-        phases = np.searchsorted(edges, intended_s, side="right") - 1
-        seconds = np.floor(intended_s - edges[phases]).astype(np.int64)
-        intervals: list[Interval] = []
-        for phase, second in np.unique(np.column_stack((phases, seconds)), axis=0):
-            chosen = (phases == phase) & (seconds == second)
-            self._tallies[phase][Answer.COMPLETED] += int(np.count_nonzero(chosen))
-            last_s = float(ended_s[chosen].max()) - self._edges[phase]
-            self._ended_s[phase] = max(self._ended_s[phase], last_s)
-            for kind, since_s in ((RESPONSE_TIME, intended_s), (SERVICE_TIME, sent_s)):
-                times_s = ended_s[chosen] - since_s[chosen]
-                intervals.append(self._interval(int(phase), int(second), kind.name, times_s))
-        return tuple(intervals)
+    def _tally(self, cell: Cell) -> Tally[str]:
+        return self._tallies[cell.phase, cell.iteration]
 
-    def _interval(self, phase: int, second: int, kind: str, times_s: NDArray[np.float64]) -> Interval:
-        histogram, clamped = record(np.rint(times_s * 1e6).astype(np.int64))
-        if clamped:
-            self._tallies[phase][_CLAMPED] += clamped
-        start_s = self._edges[phase] + second
+    def _starts(self) -> list[float]:
+        return [cell.start_s for cell in self._cells]
+
+    def _count(self, times_s: Columns, name: str) -> None:
+        """Count each time into the cell in which it lies; what lies after the last cell has none."""
+        if not times_s.size:
+            return
+        first, last = (bisect_right(self._starts(), t) for t in (times_s.min(), times_s.max()))
+        for cell in self._cells[first - 1 : last]:
+            is_in = (times_s >= cell.start_s) & (times_s < cell.end_s)
+            if count := int(np.count_nonzero(is_in)):
+                self._tally(cell)[name] += count
+
+    def _count_seconds(self, ended_s: Columns, service_s: Columns) -> None:
+        for stage, second, chosen in _group(self._begins, ended_s):
+            found = self._seconds[stage, second]
+            found[0] += service_s[chosen].size
+            found[1] += float(service_s[chosen].sum())
+
+    def _by_second(self, intended_s: Columns) -> Iterator[tuple[Cell, int, _Chosen]]:
+        for cell, second, chosen in _group(self._starts(), intended_s):
+            yield self._cells[cell], second, chosen
+
+    def _interval(self, kind: Metric, cell: Cell, second: int, times_s: Columns) -> Interval:
+        encoded = self._encoder.encode(np.rint(times_s * 1e6).astype(np.int64))
+        if encoded.clamped:
+            self._tally(cell)[_CLAMPED] += encoded.clamped
+        start_s = cell.start_s + second
         # Rounded as the interval log keeps it, so that equal intervals of two engines stay equal.
         return Interval(
-            phase=self._phases[phase].name,
+            phase=cell.phase,
             operation=self._operation,
-            kind=kind,
-            iteration=self._phases[phase].iteration,
+            kind=kind.name,
+            iteration=cell.iteration,
             start_s=round(self._start_at_s + start_s, 6),
-            length_s=round(min(1.0, self._edges[phase + 1] - start_s), 6),
-            max_us=histogram.get_max_value(),
-            encoded=encode(histogram),
+            length_s=round(min(1.0, cell.end_s - start_s), 6),
+            max_us=encoded.max_us,
+            encoded=encoded.text,
         )
 
 
-def phase_edges(phases: Sequence[TimedPhase]) -> tuple[float, ...]:
-    """Give the start of each phase and the end of the last, in seconds from the first one's start."""
-    edges = [0.0]
-    for phase in phases:
-        edges.append(edges[-1] + phase.duration_s)
-    return tuple(edges)
+class _Waiting:
+    """What was taken from the log and has not been folded: it happened after the last horizon."""
+
+    def __init__(self) -> None:
+        self._completed: Columns = np.empty((0, 3))
+        self._sent: Columns = np.empty((0, 3))
+        self._begun: Columns = np.empty((0, 1))
+        self._failed: list[tuple[float, float, str]] = []
+
+    def take(
+        self, log: Log, horizon_s: float
+    ) -> tuple[Columns, list[tuple[float, float, str]], Columns, Columns]:
+        """Give completed, failed, sent and begun of what happened before the horizon."""
+        completed, self._completed = _split(self._completed, log.completed, 3, horizon_s)
+        failed = [*self._failed, *_take(log.failed)]
+        self._failed = [one for one in failed if one[1] >= horizon_s]
+        sent, self._sent = _split(self._sent, log.sent, 3, horizon_s)
+        begun, self._begun = _split(self._begun, log.begun, 1, horizon_s)
+        return completed, [one for one in failed if one[1] < horizon_s], sent, begun
+
+
+def _split(
+    waiting: Columns, flat: list[float], width: int, horizon_s: float
+) -> tuple[Columns, Columns]:
+    # By way of a plain array: a third faster than numpy's own walk through a list.
+    fresh = np.frombuffer(array("d", _take(flat))).reshape(-1, width)
+    rows = np.concatenate((waiting, fresh)) if waiting.size else fresh
+    # The last column is when it happened, never before the others.
+    is_past = rows[:, -1] < horizon_s
+    return (rows, rows[:0]) if is_past.all() else (rows[is_past], rows[~is_past])
+
+
+def _group(starts: list[float], times_s: Columns) -> Iterator[tuple[int, int, _Chosen]]:
+    """Give each place in `starts` and second since it in which times lie, and which times these are."""
+    if not times_s.size:
+        return
+    place, second = _find(starts, float(times_s.min()))
+    last = _find(starts, float(times_s.max()))
+    if (place, second) == last:
+        yield place, second, slice(None)
+        return
+    # Second by second, since rows are many and seconds few: cheaper than to sort or to search.
+    is_before: NDArray[np.bool_] = np.zeros(times_s.size, dtype=np.bool_)
+    while (place, second) <= last:
+        end_s = starts[place] + second + 1
+        is_last_second = place + 1 < len(starts) and end_s >= starts[place + 1]
+        is_until = times_s < (starts[place + 1] if is_last_second else end_s)
+        chosen = is_until & ~is_before
+        if chosen.any():
+            yield place, second, chosen
+        is_before = is_until
+        place, second = (place + 1, 0) if is_last_second else (place, second + 1)
+
+
+def _find(starts: list[float], time_s: float) -> tuple[int, int]:
+    place = bisect_right(starts, time_s) - 1
+    return place, math.floor(time_s - starts[place])
 
 
 def _take(items: list[_T]) -> list[_T]:

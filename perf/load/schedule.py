@@ -1,38 +1,61 @@
-"""When each operation should start, as pure functions. Waiting and sending belong to `loops`.
+"""When each operation of an open loop should start: fixed before the load begins, and pure.
 
-Other arrival patterns (Poisson, steps) belong here too.
+Waiting and sending belong to `loops`; other arrival patterns belong here. All times are seconds from
+the start of a stage.
 """
 
 from dataclasses import dataclass
-from math import ceil
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perf.design import OpenLoop
+
+Starts: TypeAlias = NDArray[np.floating[Any]]
+
+_BLOCK = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UniformArrivals:
-    """Operations evenly spaced over all engines together.
+class Share:
+    """Which part of a load one engine offers: the seed, the place of the stage, which engine of all."""
 
-    Operation `n` of the whole load starts `n / offered_load` seconds after the first phase begins;
-    engine `engine_index` of `engine_count` takes the numbers engine_index + k · engine_count.
-    """
-
-    offered_load_ops_per_s: float
+    seed: int
+    stage_place: int
     engine_index: int
     engine_count: int
 
-    def intended_start_s(self, number: int) -> float:
-        """Give the intended start of operation `number`, in seconds from the first phase's start."""
-        return number / self.offered_load_ops_per_s
 
-    def count_before(self, time_s: float) -> int:
-        """Count this engine's operations whose intended start lies before `time_s`."""
-        shares = (time_s * self.offered_load_ops_per_s - self.engine_index) / self.engine_count
-        count = max(0, ceil(shares))
-        # The product above may round across an integer; the division in intended_start_s decides.
-        while count and self._start_s(count - 1) >= time_s:
-            count -= 1
-        while self._start_s(count) < time_s:
-            count += 1
-        return count
+def plan_starts(load: OpenLoop, share: Share, duration_s: float) -> Starts:
+    """Give the intended starts of one engine's operations in [0, duration_s), in order."""
+    if load.arrivals == "poisson":
+        return _poisson(load.offered_load_ops_per_s / share.engine_count, share, duration_s)
+    return _uniform(load.offered_load_ops_per_s, share, duration_s)
 
-    def _start_s(self, place: int) -> float:
-        return self.intended_start_s(self.engine_index + place * self.engine_count)
+
+def _uniform(load_ops_per_s: float, share: Share, duration_s: float) -> Starts:
+    """Start operation n of the stage at n / load; an engine takes engine_index + k · engine_count."""
+    # One more than the product says: it may round across an integer, the division below decides.
+    last = int(duration_s * load_ops_per_s) + 2
+    starts = np.arange(share.engine_index, last, share.engine_count, dtype=np.float64) / load_ops_per_s
+    return starts[starts < duration_s]
+
+
+def _poisson(rate_ops_per_s: float, share: Share, duration_s: float) -> Starts:
+    """Draw a Poisson process of this engine's own, with exponential gaps by inversion.
+
+    Independent Poisson processes of rate λ/m, one per engine, are together one of rate λ (the
+    superposition theorem; J. F. C. Kingman, Poisson Processes, 1993, section 2.2), so that engines
+    need to agree on nothing but the seed.
+    """
+    key = (share.seed, share.stage_place, share.engine_index)
+    generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
+    blocks: list[Starts] = []
+    reached_s = 0.0
+    while reached_s < duration_s:
+        gaps_s = -np.log1p(-generator.random(_BLOCK)) / rate_ops_per_s
+        blocks.append(reached_s + np.cumsum(gaps_s))
+        reached_s = float(blocks[-1][-1])
+    starts = np.concatenate(blocks)
+    return starts[starts < duration_s]

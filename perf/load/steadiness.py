@@ -1,0 +1,66 @@
+"""Is a load steady? Decided from what all engines together completed, second by second. Pure.
+
+The rule compares two adjacent windows at the end of what has been seen: the load is steady when their
+throughput and their mean service time are alike. That a measurement begins where adjacent windows stop
+differing, and not after a number of seconds chosen beforehand, follows A. Georges, D. Buytaert and
+L. Eeckhout, "Statistically rigorous Java performance evaluation", OOPSLA 2007, section 3.2.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from perf.design import Steadiness
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Second:
+    """What ended in one second of a stage: operations, and the sum of their service times."""
+
+    completed: int
+    service_s: float
+
+
+def merge_progress(texts: Sequence[str], stage: int) -> tuple[Second, ...]:
+    """Add up the lines of PROGRESS of all engines for one stage (its place, from 0).
+
+    Only whole seconds that every engine has reported count; a last line without an end is ignored.
+    """
+    engines = [_read_seconds(text, stage) for text in texts]
+    reported = min((len(seconds) for seconds in engines), default=0)
+    return tuple(
+        Second(
+            completed=sum(seconds[second].completed for seconds in engines),
+            service_s=sum(seconds[second].service_s for seconds in engines),
+        )
+        for second in range(reported)
+    )
+
+
+def is_steady(seconds: Sequence[Second], rule: Steadiness, warmup_s: float) -> bool:
+    """Say whether the last two windows are alike, and at least `warmup_s` have passed.
+
+    A window in which nothing completed is never like another.
+    """
+    window = rule.window_s
+    if len(seconds) < max(ceil(warmup_s), 2 * window):
+        return False
+    earlier, later = seconds[-2 * window : -window], seconds[-window:]
+    before, after = (sum(one.completed for one in part) for part in (earlier, later))
+    if not before or not after:
+        return False
+    mean_before_s = sum(one.service_s for one in earlier) / before
+    mean_after_s = sum(one.service_s for one in later) / after
+    return (
+        abs(after - before) <= rule.tolerance * after
+        and abs(mean_after_s - mean_before_s) <= rule.tolerance * mean_after_s
+    )
+
+
+def _read_seconds(text: str, stage: int) -> list[Second]:
+    seconds = []
+    for line in text.splitlines(keepends=True):
+        fields = line.split(",")
+        if line.endswith("\n") and fields[0] == str(stage):
+            seconds.append(Second(completed=int(fields[2]), service_s=float(fields[3])))
+    return seconds
