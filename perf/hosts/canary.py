@@ -31,7 +31,8 @@ def run_canary(
     # -I -S: what is installed on the host, or set in its environment, has no part in the work.
     done = remote.run([python, "-I", "-S", "-", directory], stdin=program, check=False)
     if done.returncode:
-        why = f"{python} ended with exit {done.returncode}: {done.stderr.strip()[-500:]}"
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        why = f"{python} ended with exit {done.returncode}: {last}"
         raise StepFailed("canary", remote.name, why)
     return summarize_work(json.loads(done.stdout), remote.name, phase)
 
