@@ -21,6 +21,7 @@ from perf.errors import BundleError, HostUnfit, MeasureError, UsageError
 from perf.harness import Order, run_trial
 from perf.history import bundle
 from perf.hosts.checks import check_hosts
+from perf.load.stages import expected_s
 from perf.metrics import RESPONSE_TIME, THROUGHPUT
 from perf.model import Artifact, Purpose, Release, Source, Trial, TrialId, TrialStatus
 from perf.night import Night, PlannedTrial, open_night
@@ -203,10 +204,7 @@ def _check_hosts(session: Session) -> None:
 def _planned_s(deployment: Deployment) -> float:
     workload = deployment.workload
     rows = workload.preload_rows_per_device * workload.records.devices
-    load_s = sum(
-        phase.warmup_s + phase.iterations * phase.iteration_s for phase in workload.measurements
-    )
-    return _DEPLOY_S + rows / _PRELOAD_ROWS_PER_S + load_s
+    return _DEPLOY_S + rows / _PRELOAD_ROWS_PER_S + expected_s(workload)
 
 
 @contextmanager

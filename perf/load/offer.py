@@ -1,23 +1,22 @@
 """Turn a deployment's workload into engines, and offer the load: one engine per client core."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from perf.deployment import base_dir, client_hosts
-from perf.design import ClosedLoop, Deployment, Load, Measurement, Operation
-from perf.load.engines import Engine, LoadOutcome, run_engines
-from perf.load.spec import LoadSpec, TimedPhase
-from perf.remote import LocalHost
+from perf.deployment import base_dir, client_hosts, engine_python
+from perf.design import Deployment, Operation
+from perf.load.engines import Edge, Engine, LoadOutcome, run_engines
+from perf.load.spec import LoadSpec, Preload, Stage
 from perf.systems.contract import Target
 
-# A phase's last operations may end one operation timeout after it; engines end and write after that.
+# A stage's last operations may end one operation timeout after it; engines end and write after that.
 _GRACE_S = 30.0
-# Rows written by one measured phase have numbers of their own; no phase writes as many per device.
-_PHASE_ROWS_PER_DEVICE = 1_000_000
+# The rows of each run of engines have numbers of their own; no run writes as many per device.
+_RUN_ROWS_PER_DEVICE = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Offer:
     """A deployment's clients: where engines run, and where they keep their files."""
 
@@ -26,6 +25,7 @@ class Offer:
     run_dir: Path
     """Where engines of a local testbed keep their files; on SSH hosts, the host says."""
     watch: Callable[[], None]
+    _runs: int = field(init=False, default=0)
 
     @property
     def preload_rows(self) -> int:
@@ -35,33 +35,41 @@ class Offer:
 
     def preload(self) -> LoadOutcome:
         """Write the rows that must be there; StepFailed if a row could not be written."""
-        load = ClosedLoop(kind="closed", in_flight=self.deployment.workload.preload_in_flight)
-        engines = self._engines(load, Operation.WRITE, preload_rows=self.preload_rows)
-        return self._run(engines, self.deployment.testbed.limits.load_s)
+        preload = Preload(rows=self.preload_rows, in_flight=self.deployment.workload.preload_in_flight)
+        engines = self._engines(Operation.WRITE, preload=preload)
+        return self._run(engines, self.deployment.testbed.limits.load_s, _ignore)
 
-    def measure(self, place: int) -> LoadOutcome:
-        """Run the workload's measured phase number `place` (from 0): warm-up and iterations."""
+    def run(self, stages: Sequence[Stage], observe: Callable[[Edge], None]) -> LoadOutcome:
+        """Run stages back to back; `observe` is called as their iterations begin and end."""
         workload = self.deployment.workload
-        phase = workload.measurements[place]
-        first_row = self.preload_rows + place * workload.records.devices * _PHASE_ROWS_PER_DEVICE
-        engines = self._engines(
-            phase.load, workload.operation, first_row=first_row, phases=_timed_phases(phase)
+        first_row = self.preload_rows + self._runs * workload.records.devices * _RUN_ROWS_PER_DEVICE
+        self._runs += 1
+        engines = self._engines(workload.operation, stages=tuple(stages), first_row=first_row)
+        longest_s = sum(
+            stage.warmup_cap_s + stage.iteration_s * len(stage.iterations) for stage in stages
         )
-        planned_s = phase.warmup_s + phase.iterations * phase.iteration_s
-        return self._run(engines, planned_s + workload.operation_timeout_s + _GRACE_S)
+        return self._run(engines, longest_s + workload.operation_timeout_s + _GRACE_S, observe)
 
-    def _run(self, engines: tuple[Engine, ...], limit_s: float) -> LoadOutcome:
-        connect_s = self.deployment.testbed.limits.connect_s
-        return run_engines(engines, connect_s=connect_s, limit_s=limit_s, watch=self.watch)
+    def _run(
+        self, engines: tuple[Engine, ...], limit_s: float, observe: Callable[[Edge], None]
+    ) -> LoadOutcome:
+        testbed = self.deployment.testbed
+        return run_engines(
+            engines,
+            connect_s=testbed.limits.connect_s,
+            limit_s=limit_s,
+            steadiness=testbed.steadiness,
+            watch=self.watch,
+            observe=observe,
+        )
 
     def _engines(
         self,
-        load: Load,
         operation: Operation,
         *,
-        preload_rows: int = 0,
+        preload: Preload | None = None,
+        stages: tuple[Stage, ...] = (),
         first_row: int = 0,
-        phases: tuple[TimedPhase, ...] = (),
     ) -> tuple[Engine, ...]:
         testbed, workload = self.deployment.testbed, self.deployment.workload
         clients = client_hosts(testbed, self.deployment.topology.clients)
@@ -70,31 +78,24 @@ class Offer:
         ]
         engines = []
         for index, (host, remote, core) in enumerate(places):
-            is_local = isinstance(remote, LocalHost)
             spec = LoadSpec(
                 target=self.target,
                 records=workload.records,
                 operation=operation,
-                load=load,
                 seed=workload.seed,
                 engine_index=index,
                 engine_count=len(places),
-                preload_rows=preload_rows,
+                preload=preload,
+                stages=stages,
                 readable_rows=self.preload_rows,
                 first_row=first_row,
-                phases=phases,
+                batch_rows=workload.batch_rows or 1,
                 output_dir=f"{base_dir(testbed, host, self.run_dir)}/engines/{index}",
                 cores=host.cores[core : core + 1],
             )
-            python = {} if is_local else {"python": host.python}
-            engines.append(Engine(spec=spec, remote=remote, **python))
+            engines.append(Engine(spec=spec, remote=remote, python=engine_python(host, remote)))
         return tuple(engines)
 
 
-def _timed_phases(phase: Measurement) -> tuple[TimedPhase, ...]:
-    warm_up = TimedPhase(name=phase.name, iteration=0, duration_s=phase.warmup_s)
-    measured = (
-        TimedPhase(name=phase.name, iteration=number, duration_s=phase.iteration_s)
-        for number in range(1, phase.iterations + 1)
-    )
-    return (warm_up, *measured)
+def _ignore(_: Edge) -> None:
+    """Look at nothing: a preload has no measured window."""

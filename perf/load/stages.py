@@ -1,0 +1,103 @@
+"""From a workload to the stages that engines run; pure."""
+
+from perf.design import ClosedLoop, Measurement, OpenLoop, SearchLoad, SteppedLoad, Workload
+from perf.load.spec import Stage
+
+# A search of a factor of ten to within a few per cent, with two confirmations, takes about so many
+# steps, and each of them new engines.
+_SEARCH_STEPS = 12
+_STEP_START_S = 4.0
+
+
+def plan_stages(workload: Workload) -> tuple[Stage, ...]:
+    """Give the stages of all that is known beforehand: closed and open loops, and ladders.
+
+    The iterations of the measured phases take turns, so that a drift of the host or of the data meets
+    all of them alike. A search is not among them: its loads depend on what it finds.
+    """
+    rounds = max(phase.iterations for phase in workload.measurements)
+    return tuple(
+        stage
+        for iteration in range(1, rounds + 1)
+        for phase in workload.measurements
+        if iteration <= phase.iterations
+        for stage in _stages(phase, iteration)
+    )
+
+
+def searches(workload: Workload) -> tuple[tuple[Measurement, SearchLoad], ...]:
+    """Give the measured phases that look for the highest load, each with its search."""
+    return tuple(
+        (phase, phase.load) for phase in workload.measurements if isinstance(phase.load, SearchLoad)
+    )
+
+
+def search_stage(phase: Measurement, search: SearchLoad, step: int, offered_load: float) -> Stage:
+    """Give step number `step` (from 1) of a search, at `offered_load` operations per second."""
+    load = _open_loop(search, offered_load)
+    iterations = tuple(range(1, phase.iterations + 1))
+    return _stage(phase, f"{phase.name}-{step:02d}", load, iterations)
+
+
+def ladder_phases(workload: Workload) -> tuple[str, ...]:
+    """Name the phases of all ladders, each from its lowest load up."""
+    return tuple(
+        ladder_phase(phase, offered_load)
+        for phase in workload.measurements
+        if isinstance(phase.load, SteppedLoad)
+        for offered_load in phase.load.offered_loads_ops_per_s
+    )
+
+
+def ladder_phase(phase: Measurement, offered_load: float) -> str:
+    """Name the phase of one step of a ladder."""
+    return f"{phase.name}-{offered_load:g}"
+
+
+def expected_s(workload: Workload) -> float:
+    """Guess how long all measured phases take, in seconds, if each warm-up ends at its earliest."""
+    planned_s = sum(stage.warmup_s + stage.iteration_s for stage in plan_stages(workload))
+    return planned_s + sum(
+        _SEARCH_STEPS * (_STEP_START_S + phase.warmup_s + phase.iterations * phase.iteration_s)
+        for phase, _ in searches(workload)
+    )
+
+
+def _stages(phase: Measurement, iteration: int) -> tuple[Stage, ...]:
+    match phase.load:
+        case ClosedLoop() | OpenLoop():
+            return (_stage(phase, phase.name, phase.load, (iteration,)),)
+        case SteppedLoad():
+            return tuple(
+                _stage(
+                    phase,
+                    ladder_phase(phase, offered_load),
+                    _open_loop(phase.load, offered_load),
+                    (iteration,),
+                )
+                for offered_load in phase.load.offered_loads_ops_per_s
+            )
+        case SearchLoad():
+            return ()
+
+
+def _stage(
+    phase: Measurement, name: str, load: ClosedLoop | OpenLoop, iterations: tuple[int, ...]
+) -> Stage:
+    return Stage(
+        phase=name,
+        load=load,
+        warmup_s=phase.warmup_s,
+        warmup_cap_s=phase.warmup_cap_s,
+        iteration_s=phase.iteration_s,
+        iterations=iterations,
+    )
+
+
+def _open_loop(load: SteppedLoad | SearchLoad, offered_load: float) -> OpenLoop:
+    return OpenLoop(
+        kind="open",
+        offered_load_ops_per_s=offered_load,
+        in_flight=load.in_flight,
+        arrivals=load.arrivals,
+    )

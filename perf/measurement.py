@@ -1,0 +1,210 @@
+"""The load of a trial: preload and verify, settle, measure; with looks at servers and hosts around it.
+
+What was found is kept as it comes, so that a trial that ends early still says what it saw.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perf.design import (
+    ClosedLoop,
+    Deployment,
+    Measurement,
+    Operation,
+    SearchLoad,
+    SteppedLoad,
+    Workload,
+)
+from perf.diagnostics import Diagnostics, summarize_windows
+from perf.errors import StepFailed
+from perf.load.engines import Edge, LoadOutcome
+from perf.load.offer import Offer
+from perf.load.search import Found, next_load
+from perf.load.spec import Stage
+from perf.load.stages import ladder_phases, plan_stages, search_stage, searches
+from perf.load.summary import summarize
+from perf.load.validity import find_faults, find_remarks, judge_step
+from perf.model import LoadStep, Reason, Sample
+from perf.steps import Steps
+from perf.systems.contract import SensorSession
+from perf.telemetry import Look, Window
+
+
+@dataclass(slots=True)
+class Findings:
+    """All that the load of a trial brought to light so far."""
+
+    outcome: LoadOutcome = field(default_factory=LoadOutcome)
+    windows: list[Window] = field(default_factory=list)
+    load_steps: list[LoadStep] = field(default_factory=list)
+    answers: list[tuple[Measurement, Found]] = field(default_factory=list)
+    faults: list[Reason] = field(default_factory=list)
+    remarks: list[Reason] = field(default_factory=list)
+
+
+def measure(steps: Steps, deployment: Deployment, run_dir: Path, findings: Findings) -> None:
+    """Run a trial's whole load on a cluster that serves; `findings` gets all that comes.
+
+    Raises:
+        StepFailed: a step of it failed.
+        NodeDied: a server process ended under load.
+
+    """
+    workload = deployment.workload
+    target = steps.target(workload)
+    offer = Offer(deployment=deployment, target=target, run_dir=run_dir, watch=steps.watch)
+    with steps.connect(target) as session:
+        session.create_schema(workload.records)
+        if offer.preload_rows:
+            findings.faults += _preload(steps, offer, session)
+    steps.settle()
+    with steps.telemetry(findings.remarks.append) as look:
+        run = _Run(steps, offer, look, findings)
+        if stages := plan_stages(workload):
+            steps.progress.tell(describe_load(workload))
+            run.offer_planned(stages)
+        for phase, search in searches(workload):
+            run.search(phase, search)
+
+
+def judge(findings: Findings, deployment: Deployment) -> tuple[Reason, ...]:
+    """Give every reason why the load of a trial cannot be trusted."""
+    workload = deployment.workload
+    ladders = ladder_phases(workload)
+    plain = [stage for stage in plan_stages(workload) if stage.phase not in ladders]
+    validity = deployment.testbed.validity
+    return (
+        *findings.faults,
+        *find_faults(plain, findings.outcome, findings.windows, validity),
+    )
+
+
+def diagnose(findings: Findings, workload: Workload) -> Diagnostics:
+    """Give what the looks at servers and hosts say about each planned phase.
+
+    Not about a search: the loads that it offers differ from trial to trial.
+    """
+    planned = {stage.phase for stage in plan_stages(workload)}
+    return summarize_windows(
+        [window for window in findings.windows if window.phase in planned],
+        findings.outcome.counters,
+        workload.records.payload_bytes,
+        is_write=workload.operation is Operation.WRITE,
+    )
+
+
+def summarize_load(findings: Findings, workload: Workload) -> tuple[Sample, ...]:
+    """Give the samples of all measured phases."""
+    return summarize(
+        workload,
+        plan_stages(workload),
+        findings.outcome,
+        findings.load_steps,
+        findings.answers,
+    )
+
+
+def _preload(steps: Steps, offer: Offer, session: SensorSession) -> tuple[Reason, ...]:
+    """Write the rows that must be there and read them back: count and bytes."""
+    rows = offer.preload_rows
+    expected_bytes = rows * offer.deployment.workload.records.payload_bytes
+    steps.progress.tell(f"load: {rows} rows, {expected_bytes / 1e6:.1f} MB")
+    offer.preload()
+    steps.watch()
+    stored = session.stored()
+    if (stored.rows, stored.payload_bytes) == (rows, expected_bytes):
+        return ()
+    text = (
+        f"{stored.rows} of {rows} rows and {stored.payload_bytes} of {expected_bytes} bytes "
+        "were stored after the load phase"
+    )
+    return (Reason(kind="not-loaded", text=text),)
+
+
+@dataclass(slots=True)
+class _Run:
+    """Offers load and looks at servers and hosts while it does."""
+
+    steps: Steps
+    offer: Offer
+    look: Callable[[], Look]
+    findings: Findings
+    _before: Look | None = field(init=False, default=None)
+
+    def offer_planned(self, stages: Sequence[Stage]) -> None:
+        """Run all that is known beforehand, in one go."""
+        outcome = self._offer(stages)
+        self.findings.remarks += find_remarks(stages, outcome)
+        for name in ladder_phases(self.offer.deployment.workload):
+            self._judge([stage for stage in stages if stage.phase == name], outcome, None)
+
+    def search(self, phase: Measurement, search: SearchLoad) -> None:
+        """Offer one load after the other until the search has its answer."""
+        taken: list[LoadStep] = []
+        objective_ms = search.response_time_p99_objective_ms
+        while isinstance(load := next_load(search, taken), float):
+            stage = search_stage(phase, search, len(taken) + 1, load)
+            self.steps.progress.tell(
+                f"{stage.phase}: {load:.1f} ops/s, with a p99 of at most {objective_ms:g} ms?"
+            )
+            taken.append(self._judge([stage], self._offer([stage]), objective_ms))
+        self.findings.answers.append((phase, load))
+        self.steps.progress.tell(f"{phase.name}: {load.text}")
+
+    def _offer(self, stages: Sequence[Stage]) -> LoadOutcome:
+        outcome = self.offer.run(stages, self._observe)
+        self.steps.watch()
+        self.findings.outcome += outcome
+        return outcome
+
+    def _judge(
+        self, stages: Sequence[Stage], outcome: LoadOutcome, objective_ms: float | None
+    ) -> LoadStep:
+        limits = self.offer.deployment.testbed.validity
+        step = judge_step(stages, outcome, self.findings.windows, limits, objective_ms)
+        self.findings.load_steps.append(step)
+        self.steps.progress.tell(f"{step.phase}: {step.outcome}: {step.text}")
+        return step
+
+    def _observe(self, edge: Edge) -> None:
+        """Look as iterations begin and end; two looks make a window."""
+        try:
+            now, stage = self.look(), edge.stage
+        except StepFailed:
+            self.steps.watch()  # a node that died says more than that it could not be read
+            raise
+        if edge.is_start:
+            numbers = ", ".join(map(str, stage.iterations))
+            self.steps.progress.tell(f"{stage.phase}: warm; measure iteration {numbers}")
+            self._before = now
+        elif self._before is not None:
+            self.findings.windows.append(
+                Window(phase=stage.phase, iterations=stage.iterations, before=self._before, after=now)
+            )
+            self._before = None
+
+
+def describe_load(workload: Workload) -> str:
+    """Say what will be offered, one line per measured phase."""
+    return "\n".join(
+        f"{phase.name}: {workload.operation.value}, {_how(phase)}; "
+        f"{phase.iterations} × {phase.iteration_s:g} s, each after "
+        f"{phase.warmup_s:g} to {phase.warmup_cap_s:g} s of warm-up"
+        for phase in workload.measurements
+    )
+
+
+def _how(phase: Measurement) -> str:
+    match phase.load:
+        case ClosedLoop() as load:
+            return f"closed loop, {load.in_flight} in flight"
+        case SteppedLoad() as load:
+            return f"a ladder of {' · '.join(f'{one:g}' for one in load.offered_loads_ops_per_s)} ops/s"
+        case SearchLoad() as load:
+            return (
+                f"search between {load.lowest_ops_per_s:g} and {load.highest_ops_per_s:g} ops/s "
+                f"for a p99 of {load.response_time_p99_objective_ms:g} ms"
+            )
+        case load:
+            return f"open loop, {load.offered_load_ops_per_s:g} ops/s offered"

@@ -1,0 +1,232 @@
+"""The steps of a trial over all nodes of one cluster, with their time limits and their progress.
+
+Systems own none of this: no order, no clock, no polling. `harness` puts the steps in order.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from perf.deployment import client_hosts
+from perf.design import Workload
+from perf.errors import KnickpointError, NotReady, StepFailed, TimedOut
+from perf.hosts.canary import run_canary
+from perf.model import Fact, Reason, Release, Sample
+from perf.progress import Progress
+from perf.remote import make_directory, read_tail
+from perf.systems.contract import (
+    BootstrapsOnce,
+    Cluster,
+    KnowsVersion,
+    Level,
+    Node,
+    ReportsFacts,
+    ReportsTelemetry,
+    SensorSession,
+    Settles,
+    System,
+    Target,
+)
+from perf.telemetry import Look, look
+
+POLL_S = 0.5
+_LOG_LINES = 40
+
+
+class NodeDied(StepFailed):
+    """A node's process ended while it was being measured; the trial is invalid, not failed."""
+
+
+@dataclass(slots=True)
+class Steps:
+    """The steps of a trial over all nodes of one cluster, with their limits and progress."""
+
+    system: System
+    cluster: Cluster
+    progress: Progress
+
+    def end_leftovers(self) -> None:
+        """End servers that an interrupted run left behind in this testbed's directories."""
+        if any(self.system.is_running(node) for node in self.cluster.nodes):
+            self.progress.tell("ending servers that an interrupted run left behind")
+            self.end()
+
+    def wipe(self) -> None:
+        """Remove what any earlier trial left on each node."""
+        for node in self.cluster.nodes:
+            self.system.wipe(node)
+
+    def install(self) -> None:
+        """Put the release on each node."""
+        for node in self.cluster.nodes:
+            self.progress.tell(f"{node.name}: install {_label(self.cluster.release)}")
+            make_directory(node.remote, node.work_dir)
+            self.system.install(node, self.cluster)
+
+    def configure(self) -> None:
+        """Write each node's configuration."""
+        for node in self.cluster.nodes:
+            self.system.configure(node, self.cluster)
+
+    def facts(self) -> tuple[Fact, ...]:
+        """Read the facts that only the system knows, where it reports any."""
+        return self.system.facts(self.cluster) if isinstance(self.system, ReportsFacts) else ()
+
+    def start(self) -> None:
+        """Start all nodes, then wait until the cluster serves as a whole."""
+        limit_s = self.cluster.testbed.limits.start_s
+        for node in self.cluster.nodes:
+            self.progress.tell(f"{node.name}: start on {node.address} (up to {limit_s:g} s)")
+            self.system.start(node, self.cluster)
+        started_s = time.monotonic()
+        if isinstance(self.system, BootstrapsOnce):
+            self._poll(self.system.bootstrap, "join the nodes", limit_s)
+        self._poll(self.system.check, "wait until the cluster serves", limit_s)
+        self.progress.tell(f"cluster serves after {time.monotonic() - started_s:.0f} s")
+
+    def verify_version(self) -> None:
+        """Make sure that every node runs the release that the trial is about."""
+        if not isinstance(self.system, KnowsVersion):
+            return
+        for name, running in self.system.running_versions(self.cluster):
+            if running != self.cluster.release.version:
+                wanted = self.cluster.release.version
+                raise StepFailed("check", name, f"runs {running}, but {wanted} was to be measured")
+
+    def target(self, workload: Workload) -> Target:
+        """Give what clients of this cluster need to connect."""
+        return self.system.target(
+            self.cluster, consistency=workload.consistency, timeout_s=workload.operation_timeout_s
+        )
+
+    @contextmanager
+    def connect(self, target: Target) -> Iterator[SensorSession]:
+        """Connect the harness's own client; a driver's error is a failed step, not a defect."""
+        try:
+            with self.system.connect(target) as session:
+                yield session
+        except KnickpointError:
+            raise
+        except Exception as error:
+            raise StepFailed("client", target.addresses[0], repr(error)) from error
+
+    @contextmanager
+    def telemetry(self, tell: Callable[[Reason], None]) -> Iterator[Callable[[], Look]]:
+        """Give a function that looks at all hosts and nodes, connected for as long as it is needed.
+
+        What a system cannot say of itself is told of, and the looks go on without it.
+        """
+        with ExitStack() as connections:
+            ask: Callable[[], tuple[Level, ...]] = tuple
+            if isinstance(self.system, ReportsTelemetry):
+                try:
+                    ask = connections.enter_context(self.system.open_telemetry(self.cluster))
+                except StepFailed as failure:
+                    tell(_missing(failure))
+
+            def read_levels() -> tuple[Level, ...]:
+                try:
+                    return ask()
+                except StepFailed as failure:
+                    tell(_missing(failure))
+                    return ()
+
+            clients = [
+                remote
+                for _, remote in client_hosts(self.cluster.testbed, self.cluster.topology.clients)
+            ]
+            yield lambda: look(self.cluster, read_levels, clients)
+
+    def canaries(self, phase: str, tell: Callable[[Reason], None]) -> tuple[Sample, ...]:
+        """Do the fixed work that watches the hosts, once on each; tell of a host that cannot."""
+        nodes = {node.remote.name: node for node in self.cluster.nodes}
+        samples: list[Sample] = []
+        for node in nodes.values():
+            try:
+                samples += run_canary(node.remote, str(Path(node.work_dir).parent), phase)
+            except StepFailed as failure:
+                text = f"{phase}: no fixed work was done: {sentence(failure)}"
+                tell(Reason(kind="canary-missing", text=text))
+        return tuple(samples)
+
+    def settle(self) -> None:
+        """Wait until background work is idle, where the system can tell."""
+        if isinstance(self.system, Settles):
+            limit_s = self.cluster.testbed.limits.settle_s
+            self._poll(self.system.settle, "settle: wait until compaction is idle", limit_s)
+
+    def watch(self) -> None:
+        """Raise NodeDied if a server process has ended; say now and then that the load goes on."""
+        for node in self.cluster.nodes:
+            if not self.system.is_running(node):
+                raise NodeDied("measure", node.name, "its server process ended", self.tail(node))
+        self.progress.tell_sometimes("… under load, all nodes run")
+
+    def tail(self, node: Node) -> str:
+        """Give the last lines of a node's most telling log."""
+        return read_tail(node.remote, self.system.logs(node)[0], _LOG_LINES)
+
+    def end(self) -> None:
+        """Stop every node: politely, then by force; return only when all are gone."""
+        limit_s = self.cluster.testbed.limits.stop_s
+        for force, wait_s in ((False, limit_s), (True, limit_s)):
+            running = [node for node in self.cluster.nodes if self.system.is_running(node)]
+            if not running:
+                return
+            how = "kill" if force else "stop"
+            self.progress.tell(f"{how} {', '.join(node.name for node in running)}")
+            for node in running:
+                self.system.stop(node, force=force)
+            end_s = time.monotonic() + wait_s
+            while time.monotonic() < end_s and any(map(self.system.is_running, running)):
+                time.sleep(POLL_S)
+        for node in self.cluster.nodes:
+            if self.system.is_running(node):
+                raise StepFailed("stop", node.name, f"its server still runs {limit_s:g} s after a kill")
+
+    def clean_up(self, staged: Path) -> None:
+        """End all servers, keep their logs, wipe the nodes. Files under a server that lives stay."""
+        self.end()
+        self.collect_logs(staged)
+        self.wipe()
+
+    def collect_logs(self, staged: Path) -> None:
+        """Copy each node's logs into the bundle; a missing log is not a failure."""
+        for node in self.cluster.nodes:
+            for path in self.system.logs(node):
+                target = staged / "logs" / f"{node.name}-{Path(path).name}"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if node.remote.run(["test", "-f", path], check=False).returncode == 0:
+                    node.remote.get(path, target)
+
+    def _poll(self, ask: Callable[[Cluster], None], what: str, limit_s: float) -> None:
+        end_s = time.monotonic() + limit_s
+        while True:
+            try:
+                ask(self.cluster)
+            except NotReady as reason:
+                if time.monotonic() > end_s:
+                    node = next((n for n in self.cluster.nodes if n.name == reason.node), None)
+                    tail = self.tail(node or self.cluster.nodes[0])
+                    why = f"not within {limit_s:g} s: {reason.why}"
+                    raise TimedOut(reason.step, reason.node, why, tail) from reason
+                self.progress.tell_sometimes(f"{what}: {reason.node}: {reason.why}")
+                time.sleep(POLL_S)
+            else:
+                return
+
+
+def sentence(failure: StepFailed) -> str:
+    """Say in one line what failed where, without the log."""
+    return f"{failure.step} failed on {failure.node}: {failure.why}"
+
+
+def _missing(failure: StepFailed) -> Reason:
+    text = f"the servers' own figures are missing from a window: {sentence(failure)}"
+    return Reason(kind="telemetry-missing", text=text)
+
+
+def _label(release: Release) -> str:
+    return f"{release.system} {release.version}"

@@ -1,0 +1,135 @@
+"""What a trial says of its own load: invalid beside a hog, and the capacity that a search finds."""
+
+import io
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from perf.config import load_catalog
+from perf.design import (
+    Deployment,
+    Load,
+    Measurement,
+    OpenLoop,
+    SearchLoad,
+    SteppedLoad,
+    SystemConfig,
+    Validity,
+)
+from perf.harness import Order, run_trial
+from perf.history import bundle
+from perf.model import Artifact, Purpose, Source, StepOutcome, Trial, TrialId, TrialStatus
+from perf.places import Places
+from perf.progress import Progress
+from perf.systems import registry
+
+CONFIGS = Path(__file__).parent.parent / "data" / "configs"
+
+
+def resolve(system: str, load: Load, **times: float) -> Deployment:
+    catalog = load_catalog(CONFIGS)
+    suite = catalog.suites["fake-night"]
+    deployment = catalog.resolve(suite, suite.experiments[0])
+    planned = {"warmup_s": 0.5, "warmup_cap_s": 0.5, "iteration_s": 2.0, **times}
+    phase = Measurement(name="sought", load=load, iterations=1, **planned)
+    records = deployment.workload.records
+    return replace(
+        deployment,
+        experiment=replace(deployment.experiment, system=system),
+        workload=replace(
+            deployment.workload, records=records, measurements=(phase,), preload_rows_per_device=0
+        ),
+    )
+
+
+def set_null(deployment: Deployment, **settings: float) -> Deployment:
+    config = SystemConfig(system="null", name="planted", description="planted", settings=settings)
+    topology = replace(deployment.topology, servers=1, replication_factor=1)
+    return replace(deployment, config=config, topology=topology)
+
+
+def limit(deployment: Deployment, **limits: float) -> Deployment:
+    validity: Validity = replace(deployment.testbed.validity, **limits)
+    return replace(deployment, testbed=replace(deployment.testbed, validity=validity))
+
+
+def run(deployment: Deployment, tmp_path: Path) -> Trial:
+    system = registry.load(deployment.experiment.system)
+    order = Order(
+        trial=TrialId("trial"),
+        night="night",
+        purpose=Purpose.SCHEDULED,
+        deployment=deployment,
+        release=system.releases()[0],
+        artifact=Artifact(source=Source.BUILTIN, sha256=""),
+    )
+    return run_trial(order, system, Places(tmp_path), Progress(io.StringIO()))
+
+
+@contextmanager
+def hogs(count: int) -> Iterator[None]:
+    """Keep so many cores busy."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for hog in running:
+            hog.kill()
+            hog.wait()
+
+
+def test_a_trial_beside_a_hog_is_invalid_and_says_so(tmp_path: Path) -> None:
+    load = OpenLoop(kind="open", offered_load_ops_per_s=50.0, in_flight=8)
+    deployment = limit(resolve("fake", load), max_foreign_cpu_share=0.25)
+    with hogs(2):
+        trial = run(deployment, tmp_path)
+    assert trial.status is TrialStatus.INVALID
+    reasons = {reason.kind: reason.text for reason in trial.reasons}
+    assert "host-busy" in reasons, trial.reasons
+    assert "other programs" in reasons["host-busy"]
+    assert "the limit is 25" in reasons["host-busy"]
+
+
+def test_a_search_finds_the_planted_capacity(tmp_path: Path) -> None:
+    search = SearchLoad(
+        kind="search",
+        lowest_ops_per_s=100.0,
+        highest_ops_per_s=800.0,
+        response_time_p99_objective_ms=60.0,
+        resolution=0.02,
+        confirmations=1,
+        in_flight=128,
+    )
+    # Four slots of 16 ms: 250 operations per second and not one more.
+    deployment = set_null(resolve("null", search, iteration_s=3.0), slots=4, service_time_ms=16.0)
+    trial = run(deployment, tmp_path)
+    assert trial.status is TrialStatus.COMPLETED, trial.reasons
+    found = {
+        sample.statistic: sample.value for sample in trial.samples if sample.metric == "highest_load"
+    }
+    assert found["estimate"] == pytest.approx(250.0, rel=0.05), trial.steps
+    assert found["lower"] <= found["estimate"] <= found["upper"]
+    assert {step.outcome for step in trial.steps} == {StepOutcome.HELD, StepOutcome.MISSED}
+    kept, intervals = bundle.read(tmp_path / "trials" / trial.id)
+    assert kept.steps == trial.steps
+    assert {step.phase for step in trial.steps} == {interval.phase for interval in intervals}
+
+
+def test_a_ladder_says_which_loads_held(tmp_path: Path) -> None:
+    ladder = SteppedLoad(kind="stepped", offered_loads_ops_per_s=(50.0, 100.0, 200.0), in_flight=64)
+    # Two slots of 16 ms: 125 operations per second.
+    deployment = set_null(resolve("null", ladder), slots=2, service_time_ms=16.0)
+    deployment = limit(deployment, min_achieved_share=0.9)
+    trial = run(deployment, tmp_path)
+    assert trial.status is TrialStatus.COMPLETED, trial.reasons
+    outcomes = {step.phase: step.outcome for step in trial.steps}
+    assert outcomes == {
+        "sought-50": StepOutcome.HELD,
+        "sought-100": StepOutcome.HELD,
+        "sought-200": StepOutcome.MISSED,
+    }
