@@ -2,17 +2,14 @@
 
 import itertools
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
-from perf.design import Sensor
 from perf.errors import StepFailed
-from perf.load.loops import PRELOAD_ATTEMPTS, Loop, MonotonicClock
-from perf.load.recorder import ThreadLog
-from perf.load.schedule import UniformArrivals
-from perf.workloads.sensor import Answer, Reading
+from perf.load.loops import PRELOAD_ATTEMPTS, Loop, MonotonicClock, Span
+from perf.load.recorder import Log
+from perf.workloads.sensor import Answer
 
 
 @dataclass
@@ -32,7 +29,7 @@ class VirtualClock:
 class Script:
     """A system that takes 1 ms for each operation, but longer or fails where it is told to.
 
-    It is task and session at once: operation numbers are all that is sent.
+    Operation numbers are all that is sent.
     """
 
     clock: VirtualClock
@@ -40,8 +37,10 @@ class Script:
     fails: dict[int, int] = field(default_factory=dict)
     answers: dict[int, Answer] = field(default_factory=dict)
     sent: list[int] = field(default_factory=list)
+    slow_to_prepare: dict[int, float] = field(default_factory=dict)
 
     def prepare(self, number: int) -> int:
+        self.clock.time_s += self.slow_to_prepare.get(number, 0.0)
         return number
 
     def send(self, prepared: int) -> None:
@@ -57,76 +56,119 @@ class Script:
     def describe(self, prepared: int) -> str:
         return f"operation {prepared}"
 
+    @property
+    def rows(self) -> int:
+        return 1
+
+    def soon(self) -> None:
+        """Give no call that answers later."""
+
     def classify(self, error: Exception) -> str:
         return f"error:{type(error).__name__}"
 
-    def create_schema(self, records: Sensor) -> None:
-        """Is never called."""
 
-    def write(self, reading: Reading) -> None:
-        """Is never called."""
+def make_loop(script: Script, count: int | None = None, end_s: float = 1.0) -> Loop[int, None]:
+    return Loop(
+        task=script,
+        classify=script.classify,
+        numbers=itertools.count() if count is None else iter(range(count)),
+        clock=script.clock,
+        log=Log(),
+        span=Span(0.0, end_s),
+    )
 
-    def read_latest(self, device_id: str, count: int) -> Sequence[Reading]:
-        return ()
 
-    def count(self) -> int:
-        return 0
+def completed(loop: Loop[int, None]) -> list[tuple[float, float, float]]:
+    times_s = iter(loop.log.completed)
+    return list(zip(times_s, times_s, times_s, strict=True))
 
 
-def make_loop(script: Script, count: int | None = None) -> Loop[int, None]:
-    numbers = itertools.count() if count is None else iter(range(count))
-    return Loop(task=script, session=script, numbers=numbers, clock=script.clock, log=ThreadLog())
+def sent(loop: Loop[int, None]) -> list[tuple[float, float, float]]:
+    times_s = iter(loop.log.sent)
+    return list(zip(times_s, times_s, times_s, strict=True))
 
 
 def times_ms(loop: Loop[int, None]) -> tuple[list[int], list[int]]:
-    response = [round((end - intended) * 1000) for intended, _, end in loop.log.completed]
-    service = [round((end - sent) * 1000) for _, sent, end in loop.log.completed]
+    response = [round((end - intended) * 1000) for intended, _, end in completed(loop)]
+    service = [round((end - sent) * 1000) for _, sent, end in completed(loop)]
     return response, service
 
 
-SCHEDULE = UniformArrivals(offered_load_ops_per_s=100.0, engine_index=0, engine_count=1)
+def run_open(loop: Loop[int, None], drain_s: float = 2.0) -> None:
+    loop.run_open(iter(range(len(STARTS))), STARTS, drain_s)
+
+
+STARTS = [number / 100 for number in range(300)]
 
 
 def test_a_stall_shows_in_the_response_times_of_all_who_waited_behind_it() -> None:
     loop = make_loop(Script(VirtualClock(), takes_s={50: 0.3}))
-    loop.run_open(SCHEDULE, 1.0, 3.0)
+    run_open(loop)
     response, service = times_ms(loop)
     assert len(response) == 100
     assert [place for place, one in enumerate(service) if one > 1] == [50]
     assert response[49:54] == [1, 300, 291, 282, 273]
     assert sum(one > 1 for one in response) == 34  # 0.3 s at 100/s, and while catching up
     assert service[50] == response[50] == 300
+    # It was the system, not the client, that was late: whoever waited could not be sent before.
+    assert all(sent_s == ready_s for _, ready_s, sent_s in sent(loop))
+    assert sum(ready_s > intended_s for intended_s, ready_s, _ in sent(loop)) == 33
+
+
+def test_what_the_client_itself_loses_is_lateness() -> None:
+    script = Script(VirtualClock())
+    script.slow_to_prepare[50] = 0.0255
+    loop = make_loop(script)
+    run_open(loop)
+    late_ms = [round((sent_s - ready_s) * 1000, 1) for _, ready_s, sent_s in sent(loop)]
+    # The next one is held: the only slot was taken when it was due.
+    assert late_ms[49:54] == [0.0, 16.5, 0.0, 0.0, 0.0]
+    assert [place for place, one in enumerate(sent(loop)) if one[1] > one[0]] == [51]
+
+
+def test_an_end_that_comes_nearer_ends_the_loop_even_before_a_late_start() -> None:
+    class TellingClock(VirtualClock):
+        def sleep_until(self, time_s: float) -> None:
+            super().sleep_until(time_s)
+            if self.time_s > 0.4:
+                loop.span.end_s = 0.5
+
+    script = Script(TellingClock())
+    loop = make_loop(script, end_s=1000.0)
+    loop.run_open(iter(range(2)), [0.0, 900.0], 2.0)
+    assert script.sent == [0]
+    assert script.clock.now() < 1.0
 
 
 def test_a_closed_loop_hides_the_same_stall() -> None:
     loop = make_loop(Script(VirtualClock(), takes_s={50: 0.3}))
-    loop.run_closed(1.0)
+    loop.run_closed()
     response, service = times_ms(loop)
     assert response == service
     assert sum(one > 1 for one in response) == 1
 
 
 def test_an_open_loop_starts_operations_when_they_are_due() -> None:
-    loop = make_loop(Script(VirtualClock()))
-    loop.run_open(SCHEDULE, 0.1, 1.0)
-    assert [intended for intended, _, _ in loop.log.completed] == [n / 100 for n in range(10)]
-    assert [sent for _, sent, _ in loop.log.completed] == [n / 100 for n in range(10)]
+    loop = make_loop(Script(VirtualClock()), end_s=0.1)
+    run_open(loop)
+    assert [intended for intended, _, _ in completed(loop)] == STARTS[:10]
+    assert sent(loop) == [(start_s, start_s, start_s) for start_s in STARTS[:10]]
 
 
 def test_overdue_operations_are_still_sent_until_the_drain_ends() -> None:
     script = Script(VirtualClock(), takes_s=dict.fromkeys(range(100), 0.1))
-    loop = make_loop(script)
-    loop.run_open(SCHEDULE, 0.5, 2.0)
+    loop = make_loop(script, end_s=0.5)
+    run_open(loop, drain_s=1.5)
     assert script.sent == list(range(20))  # of 50 that were due
-    assert all(intended < 0.5 for intended, _, _ in loop.log.completed)
+    assert all(intended < 0.5 for intended, _, _ in completed(loop))
 
 
 def test_a_closed_loop_begins_at_zero_and_sends_nothing_at_the_end() -> None:
-    loop = make_loop(Script(VirtualClock()))
-    loop.run_closed(0.1)
+    loop = make_loop(Script(VirtualClock()), end_s=0.1)
+    loop.run_closed()
     assert loop.log.begun[0] == 0.0
     assert max(loop.log.begun) < 0.1
-    assert len(loop.log.begun) == len(loop.log.completed) == 100
+    assert len(loop.log.begun) == len(completed(loop)) == 100
 
 
 def test_failures_and_misses_are_counted_apart_from_times() -> None:
@@ -135,11 +177,11 @@ def test_failures_and_misses_are_counted_apart_from_times() -> None:
         fails={3: 1, 4: 1},
         answers={5: Answer.NOT_FOUND, 6: Answer.WRONG_DATA},
     )
-    loop = make_loop(script)
-    loop.run_closed(0.02)
-    kinds = [kind for _, kind in loop.log.failed]
+    loop = make_loop(script, end_s=0.02)
+    loop.run_closed()
+    kinds = [kind for _, _, kind in loop.log.failed]
     assert kinds == ["error:ValueError", "error:ValueError", "not_found", "wrong_data"]
-    assert len(loop.log.completed) + len(loop.log.failed) == len(loop.log.begun)
+    assert len(completed(loop)) + len(loop.log.failed) == len(loop.log.begun)
     assert loop.log.examples["error:ValueError"] == "operation 3: ValueError(3)"
 
 
@@ -149,7 +191,7 @@ def test_a_preload_repeats_what_failed_with_growing_pauses() -> None:
     loop.run_to_completion()
     assert script.sent == [0, 1, 1, 1, 2]
     assert script.clock.time_s == pytest.approx(5 * 0.001 + 0.1 + 0.2)
-    assert len(loop.log.completed) == 3
+    assert len(completed(loop)) == 3
 
 
 def test_a_preload_that_cannot_be_complete_fails_loudly() -> None:
