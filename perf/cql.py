@@ -8,14 +8,15 @@ import itertools
 import logging
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, TypeAlias
 
 from cassandra import (
     ConsistencyLevel,
     DriverException,
+    InvalidRequest,
     OperationTimedOut,
     ProtocolVersion,
     Timeout,
@@ -61,12 +62,14 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  the driver's timestamps are naive
 
 
 class CqlSession:
-    """A client's session; its statements are prepared when first used."""
+    """A client's session; its statements are prepared before the first operation."""
 
     def __init__(self, session: Any, target: Target) -> None:  # noqa: ANN401  the driver is untyped
         """Wrap a connected session of the driver."""
         self._session = session
         self._target = target
+        self._insert: Any = None
+        self._select: Any = None
 
     def create_schema(self, records: Sensor) -> None:
         """Create keyspace and table as in the public report that the workload follows."""
@@ -76,17 +79,17 @@ class CqlSession:
             timeout=_SLOW_S,
         )
         self._session.execute(_CREATE_TABLE, timeout=_SLOW_S)
+        self.prepare()
 
-    @cached_property
-    def _insert(self) -> Any:  # noqa: ANN401  the driver is untyped
+    def prepare(self) -> None:
+        """Prepare the statements, once; raise what the driver raises if there is no table yet."""
+        if self._select is not None:
+            return
         marks = ", ".join("?" for _ in range(3 + len(_VALUES)))
-        return self._session.prepare(f"INSERT INTO {_TABLE} ({_COLUMNS}) VALUES ({marks})")  # noqa: S608  constants
-
-    @cached_property
-    def _select(self) -> Any:  # noqa: ANN401  the driver is untyped
+        self._insert = self._session.prepare(f"INSERT INTO {_TABLE} ({_COLUMNS}) VALUES ({marks})")  # noqa: S608  constants
         select = self._session.prepare(f"SELECT {_COLUMNS} FROM {_TABLE} WHERE device_id = ? LIMIT ?")  # noqa: S608  constants
         select.fetch_size = None  # all rows in one answer, never in pages
-        return select
+        self._select = select
 
     def write(self, readings: Sequence[Reading]) -> None:
         """Insert readings of one device: one alone, several as one unlogged batch.
@@ -97,11 +100,11 @@ class CqlSession:
 
     def read_latest(self, device_id: str, count: int) -> Sequence[Reading]:
         """Select the newest readings of a device; the table's clustering order puts them first."""
-        return tuple(map(_to_reading, self._session.execute(self._select, (device_id, count))))
+        return tuple(map(_to_reading, self._session.execute(*self._reading(device_id, count))))
 
     def write_soon(self, readings: Sequence[Reading], done: OnWritten) -> None:
         """Begin what `write` does; `done` is called by the thread of the driver's event loop."""
-        self._ask_soon(self._writing(readings), lambda _: done(None, None), done)
+        self._ask_soon(partial(self._writing, readings), lambda _: done(None, None), done)
 
     def read_latest_soon(self, device_id: str, count: int, done: OnRead) -> None:
         """Begin what `read_latest` does; `done` is called by the thread of the driver's event loop."""
@@ -114,16 +117,16 @@ class CqlSession:
             else:
                 done(readings, None)
 
-        self._ask_soon((self._select, (device_id, count)), answer, done)
+        self._ask_soon(partial(self._reading, device_id, count), answer, done)
 
     def _ask_soon(
         self,
-        asked: tuple[Any, ...],
+        ask: Callable[[], tuple[Any, ...]],
         answer: Callable[[Any], None],
         done: Callable[[None, Exception], None],
     ) -> None:
         try:
-            future = self._session.execute_async(*asked)
+            future = self._session.execute_async(*ask())
         except Exception as error:  # noqa: BLE001  a driver may raise anything; the caller is told once
             done(None, error)
         else:
@@ -144,6 +147,7 @@ class CqlSession:
         return Stored(rows=rows, payload_bytes=size)
 
     def _writing(self, readings: Sequence[Reading]) -> tuple[Any, ...]:
+        self.prepare()
         # A timestamp goes in as integer milliseconds, exactly.
         rows = [(one.device_id, one.ts_ms, *one.values, one.metadata) for one in readings]
         if len(rows) == 1:
@@ -152,6 +156,10 @@ class CqlSession:
         for row in rows:
             batch.add(self._insert, row)
         return (batch,)
+
+    def _reading(self, device_id: str, count: int) -> tuple[Any, ...]:
+        self.prepare()
+        return self._select, (device_id, count)
 
     def classify(self, error: Exception) -> str:
         """Name the kind of an error: a timeout on either side is "timeouts"."""
@@ -183,8 +191,8 @@ def _open(addresses: Sequence[str], port: int, profile: ExecutionProfile) -> Ite
     cluster = Driver(
         list(addresses),
         port=port,
-        # What all supported releases speak. Version 5 adds checksums that the driver computes in Python:
-        # about a fifth of an operation's cost, and a client's share that differs by release.
+        # What all supported releases speak. Version 5 adds checksums that the driver computes in
+        # Python: a fifth of an operation's cost, and a client's share that differs by release.
         protocol_version=ProtocolVersion.V4,
         compression=False,
         connection_class=Connection,
@@ -214,7 +222,10 @@ def connect(target: Target) -> Iterator[CqlSession]:
         row_factory=tuple_factory,
     )
     with _open(target.addresses, target.port, profile) as session:
-        yield CqlSession(session, target)
+        wrapped = CqlSession(session, target)
+        with suppress(InvalidRequest):  # there is no table yet: then the first operation prepares
+            wrapped.prepare()
+        yield wrapped
 
 
 Answers: TypeAlias = tuple[tuple[Node, tuple[Any, ...]], ...]

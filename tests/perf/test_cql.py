@@ -1,6 +1,6 @@
 """The edge of the CQL driver: exact timestamps, and errors by kind."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 import pytest
@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf.cql import CqlSession, to_ms
-from perf.systems.contract import Target
+from perf.systems.contract import AnswersLater, Target
 from perf.workloads.sensor import Reading
 
 TARGET = Target(
@@ -32,15 +32,33 @@ TARGET = Target(
 PROTOCOL = 4
 
 
+class Prepared(str):  # noqa: SLOT000  the driver's have settable fields
+    """Stands in for a prepared statement."""
+
+    fetch_size: int | None = 5000
+
+
 class Recorder:
     """Stands in for the driver's session: keeps what it is asked, answers with fixed rows."""
 
     def __init__(self, rows: tuple[tuple[object, ...], ...] = ()) -> None:
         self.rows = rows
         self.asked: list[tuple[object, ...]] = []
+        self.refuses: Exception | None = None
 
-    def prepare(self, statement: str) -> str:
-        return f"prepared: {statement}"
+    def prepare(self, statement: str) -> Prepared:
+        return Prepared(statement)
+
+    def execute_async(self, *asked: object) -> "Recorder":
+        self.asked.append(asked)
+        if self.refuses is not None:
+            raise self.refuses
+        return self
+
+    def add_callbacks(
+        self, callback: Callable[[object], None], errback: Callable[[Exception], None]
+    ) -> None:
+        self.answer, self.fail = callback, errback
 
     def execute(self, *asked: object, **_: object) -> tuple[tuple[object, ...], ...]:
         self.asked.append(asked)
@@ -70,6 +88,49 @@ def test_a_row_becomes_the_reading_that_was_written() -> None:
     assert row == ("d7", 1_700_000_000_123, *reading.values, b"\x00\xff")
     assert "WHERE device_id = ? LIMIT ?" in str(select)
     assert question == ("d7", 10)
+
+
+def test_an_answer_may_come_later_and_is_given_once() -> None:
+    reading = Reading("d7", 1_700_000_000_123, (0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5), b"\x00\xff")
+    timestamp = datetime(2023, 11, 14, 22, 13, 20, 123_000)  # noqa: DTZ001  as the driver gives it
+    driver, told = Recorder(), []
+    session = CqlSession(driver, TARGET)
+    assert isinstance(session, AnswersLater)
+
+    def done(answer: Sequence[Reading] | None, error: Exception | None) -> None:
+        told.append((answer, error))
+
+    session.write_soon([reading], done)
+    assert told == []
+    driver.answer(None)
+    session.read_latest_soon("d7", 10, done)
+    driver.answer([("d7", timestamp, *reading.values, reading.metadata)])
+    assert told == [(None, None), ((reading,), None)]
+    # Never in pages: a page would be taken for the whole answer.
+    (select, _) = driver.asked[-1]
+    assert isinstance(select, Prepared)
+    assert select.fetch_size is None
+
+
+def test_what_fails_later_is_told_and_has_a_kind() -> None:
+    driver, told = Recorder(), []
+    session = CqlSession(driver, TARGET)
+    reading = Reading("d7", 1, (0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5), b"")
+
+    def done(answer: object, error: Exception | None) -> None:
+        assert answer is None
+        assert error is not None
+        told.append(session.classify(error))
+
+    session.write_soon([reading], done)
+    driver.fail(OperationTimedOut())
+    session.read_latest_soon("d7", 10, done)
+    driver.fail(Unavailable("2 of 3"))
+    session.read_latest_soon("d7", 10, done)
+    driver.answer([("a row of another table",)])
+    driver.refuses = TypeError("cannot be bound")
+    session.write_soon([reading], done)
+    assert told == ["timeouts", "error:unavailable", "error:IndexError", "error:TypeError"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,118 @@
+"""How our CQL clients use a socket: a connection of the driver with fewer system calls and timers.
+
+A client's own work is in every response time, so it has to be small. The driver takes the connection
+class as an argument; this one changes three things of the class that it is given by default. What each
+saves was measured at 64 operations in flight, 1 KB rows, in CPU time per operation (docs/engine.md).
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from cassandra.io.libevreactor import LibevConnection
+
+_TICK_S = 0.05
+_SEND_BYTES = 1 << 16
+
+
+class TimeLimit:
+    """When to call back, unless it is cancelled before."""
+
+    __slots__ = ("call", "due_s")
+
+    def __init__(self, due_s: float, call: Callable[[], None]) -> None:
+        """Wait for `due_s`."""
+        self.due_s = due_s
+        self.call: Callable[[], None] | None = call
+
+    def cancel(self) -> None:
+        """Never call back, and let go of what would have been called: an answer and its rows."""
+        self.call = None
+
+
+class TimeLimits:
+    """All time limits of a process, looked at together a few times per second.
+
+    A driver's timer per operation wakes the event loop twice, and stays on a heap with the whole
+    answer until its time has come, long after the operation ended. A limit is kept up to a twentieth
+    of a second late instead. `call_later` is the event loop's own timer.
+    """
+
+    def __init__(
+        self,
+        call_later: Callable[[float, Callable[[], None]], object],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Look at nothing until there is a limit."""
+        self._call_later = call_later
+        self._now = now
+        # One queue for each length of time, to a tenth of a second: its limits are due in order.
+        self._queues: dict[float, deque[TimeLimit]] = {}
+        self._is_ticking = False
+        self._lock = threading.Lock()
+
+    def add(self, timeout_s: float, call: Callable[[], None]) -> TimeLimit:
+        """Call back in `timeout_s`; any thread may ask."""
+        limit = TimeLimit(self._now() + timeout_s, call)
+        length = round(timeout_s, 1)
+        queue = self._queues.get(length)
+        if queue is None:
+            queue = self._queues.setdefault(length, deque())
+        queue.append(limit)
+        if not self._is_ticking:
+            self._begin()
+        return limit
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._is_ticking:
+                return
+            self._is_ticking = True
+        self._call_later(_TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        try:
+            for queue in tuple(self._queues.values()):
+                self._expire(queue)
+        finally:
+            self._is_ticking = False
+            if any(self._queues.values()):
+                self._begin()
+
+    def _expire(self, queue: deque[TimeLimit]) -> None:
+        now_s = self._now()
+        while queue and (queue[0].call is None or queue[0].due_s <= now_s):
+            call = queue.popleft().call
+            if call is not None:
+                call()
+
+
+class Connection(LibevConnection):  # type: ignore[misc]  # the driver is untyped
+    """The driver's connection on libev, named here so that no other event loop is chosen silently."""
+
+    # An answer of ten rows comes with one recv() instead of three: about 10 µs of such a read.
+    in_buffer_size = _SEND_BYTES
+    out_buffer_size = _SEND_BYTES
+
+    time_limits: ClassVar[TimeLimits]
+
+    @classmethod
+    def create_timer(cls, timeout: float, callback: Callable[[], None]) -> TimeLimit:
+        """Bound an operation; the driver calls this for each."""
+        return cls.time_limits.add(timeout, callback)
+
+    def handle_write(self, watcher: Any, revents: int, errno: int | None = None) -> None:  # noqa: ANN401  the driver is untyped
+        """Send what has queued up in one system call, where the driver takes one for each message."""
+        with self._deque_lock:
+            parts, size = [], 0
+            while self.deque and size < _SEND_BYTES:
+                parts.append(self.deque.popleft())
+                size += len(parts[-1])
+            if parts:
+                self.deque.appendleft(b"".join(parts))
+        super().handle_write(watcher, revents, errno)
+
+
+Connection.time_limits = TimeLimits(LibevConnection.create_timer)

@@ -1,0 +1,115 @@
+"""One timer for all time limits, and all that is queued sent at once."""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from cassandra.io.libevreactor import libev
+
+from perf.cql_wire import Connection, TimeLimits
+
+
+class Later:
+    """Stands in for the event loop: its timers fire when time is moved on."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+        self.waiting: list[tuple[float, Callable[[], None]]] = []
+        self.fired = 0
+
+    def call_later(self, delay_s: float, call: Callable[[], None]) -> None:
+        self.waiting.append((self.now_s + delay_s, call))
+
+    def move_to(self, now_s: float) -> None:
+        while self.waiting and self.waiting[0][0] <= now_s:
+            self.now_s, call = self.waiting.pop(0)
+            self.fired += 1
+            call()
+        self.now_s = now_s
+
+
+def begin() -> tuple[Later, TimeLimits, list[str]]:
+    later = Later()
+    return later, TimeLimits(later.call_later, lambda: later.now_s), []
+
+
+def test_limits_are_kept_in_order_and_at_most_a_twentieth_of_a_second_late() -> None:
+    later, limits, _ = begin()
+    kept: list[tuple[float, float]] = []
+    for timeout_s in (10.0, 0.5, 0.52, 0.01):
+        limits.add(timeout_s, partial(lambda due_s: kept.append((due_s, later.now_s)), 100 + timeout_s))
+    later.move_to(111.0)
+    assert [due_s - 100.0 for due_s, _ in kept] == pytest.approx([0.01, 0.5, 0.52, 10.0])
+    assert all(due_s <= now_s <= due_s + 0.051 for due_s, now_s in kept)
+
+
+def test_a_cancelled_limit_is_never_called_and_holds_nothing() -> None:
+    later, limits, called = begin()
+    limit = limits.add(0.5, lambda: called.append("late"))
+    limit.cancel()
+    assert limit.call is None
+    later.move_to(101.0)
+    assert called == []
+
+
+def test_nothing_ticks_while_there_is_no_limit() -> None:
+    later, limits, called = begin()
+    assert later.waiting == []
+    limits.add(0.1, lambda: called.append("first"))
+    later.move_to(200.0)
+    assert called == ["first"]
+    assert later.waiting == []
+    assert later.fired <= 3
+    limits.add(0.1, lambda: called.append("second"))
+    later.move_to(300.0)
+    assert called == ["first", "second"]
+
+
+def test_a_failing_callback_stops_no_other() -> None:
+    later, limits, called = begin()
+
+    def fail() -> None:
+        raise LookupError("planted")
+
+    limits.add(0.1, fail)
+    limits.add(0.1, lambda: called.append("next"))
+    try:
+        later.move_to(101.0)
+    except LookupError:
+        later.move_to(101.0)
+    assert called == ["next"]
+
+
+class Socket:
+    """Takes at most `room` bytes per call."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.sent: list[bytes] = []
+
+    def send(self, data: bytes) -> int:
+        self.sent.append(data[: self.room])
+        return len(self.sent[-1])
+
+
+class Wired(Connection):
+    """A connection that is open, with messages queued."""
+
+    def __init__(self, socket: Socket, *queued: bytes) -> None:
+        self.deque, self._deque_lock = deque(queued), threading.Lock()
+        self._socket, self._socket_writable = socket, True
+
+
+def test_what_is_queued_is_sent_in_one_call() -> None:
+    socket = Socket(room=1 << 20)
+    Wired(socket, b"one", b"two", b"three").handle_write(None, libev.EV_WRITE)
+    assert socket.sent == [b"onetwothree"]
+
+
+def test_no_byte_is_lost_or_moved_where_the_socket_takes_a_part() -> None:
+    socket = Socket(room=70_000)
+    messages = [bytes([number]) * 50_000 for number in range(6)]
+    Wired(socket, *messages).handle_write(None, libev.EV_WRITE)
+    assert b"".join(socket.sent) == b"".join(messages)
