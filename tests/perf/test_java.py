@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from perf import java
-from perf.errors import HostUnfit
+from perf.errors import HostUnfit, StepFailed
 from perf.remote import LocalHost
 
 BANNERS = {8: '1.8.0_402"', 11: '11.0.13" 2021-10-19', 17: '17.0.15" 2025-04-15', 99: '99.0.1"'}
@@ -69,3 +69,27 @@ def test_a_fetched_runtime_runs(major: int) -> None:
     found = java.fetch((major,), print)
     done = subprocess.run([found.path, "-version"], capture_output=True, text=True, check=True)
     assert f'version "{major}.' in done.stderr
+
+
+def test_pauses_of_every_collector_add_up(tmp_path: Path) -> None:
+    log = tmp_path / "gc.log"
+    log.write_text(
+        "[2026-03-01T02:00:00.000+0000][0.010s] Using G1\n"
+        "[..][1.0s] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(512M) 3.250ms\n"
+        "[..][1.0s] GC(0)   Evacuate Collection Set: 2.9ms\n"
+        "[..][2.0s] GC(1) Concurrent Mark Cycle 25.700ms\n"
+        "[..][2.0s] GC(1) Pause Remark 30M->30M(512M) 1.500ms\n"
+        "[..][3.0s] GC(2) Pause Full (System.gc()) 40M->9M(512M) 120.000ms\n"
+        "[..][4.0s] GC(3) Pause Mark Start 0.015ms\n"
+        "[..][5.0s] GC(4) y: Pause Relocate Start 0.005ms\n"
+        "[..][6.0s] GC(5) Pause Final Mark (unload classes) 0.230ms\n"
+        "[..][7.0s] GC(6) Pause Young (Normal) (G1 Evac"
+    )
+    assert java.read_pauses_s(LocalHost(), str(log)) == pytest.approx(0.125)
+    log.write_text("")
+    assert java.read_pauses_s(LocalHost(), str(log)) == 0.0
+
+
+def test_a_missing_log_of_pauses_is_told(tmp_path: Path) -> None:
+    with pytest.raises(StepFailed, match=r"gc\.log"):
+        java.read_pauses_s(LocalHost(), str(tmp_path / "gc.log"))

@@ -20,7 +20,14 @@ from perf.model import Artifact, Source
 from perf.releases import find_release
 from perf.remote import LocalHost
 from perf.systems.cassandra import Cassandra, java_command, render_config, tokens
-from perf.systems.contract import BootstrapsOnce, Cluster, KnowsVersion, Node, Settles
+from perf.systems.contract import (
+    BootstrapsOnce,
+    Cluster,
+    KnowsVersion,
+    Node,
+    ReportsTelemetry,
+    Settles,
+)
 
 SYSTEM = Cassandra()
 CONFIG = SystemConfig(system="cassandra", name="default", description="as shipped", heap_mb=512)
@@ -92,6 +99,7 @@ def load(text: str) -> dict[str, Any]:
 def test_offers_the_abilities_that_fit() -> None:
     assert isinstance(SYSTEM, Settles)
     assert isinstance(SYSTEM, KnowsVersion)
+    assert isinstance(SYSTEM, ReportsTelemetry)
     assert not isinstance(SYSTEM, BootstrapsOnce)
 
 

@@ -18,10 +18,10 @@ import pytest
 from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 
 from perf.design import Sensor, SystemConfig, Testbed, Topology
-from perf.errors import NotReady
+from perf.errors import NotReady, StepFailed
 from perf.model import Artifact, Source
 from perf.remote import LocalHost
-from perf.systems.contract import Cluster, Node, SensorSession, Stored
+from perf.systems.contract import UNWRITTEN_BYTES, Cluster, Node, SensorSession, Stored
 from perf.systems.mongodb import MongoDB
 from perf.workloads.sensor import Reading
 
@@ -370,6 +370,41 @@ def test_what_is_stored_is_read_back_and_may_take_longer_than_an_operation(serve
         assert session.stored() == Stored(rows=2, payload_bytes=2 * (16 + 8 + 64) + 42)
     (asked,) = members.scripts[0].named("find")
     assert asked["maxTimeMS"] > 60_000
+
+
+def _status(dirty_bytes: int) -> Document:
+    return {"ok": 1, "wiredTiger": {"cache": {"tracked dirty bytes in the cache": dirty_bytes}}}
+
+
+def test_each_member_says_what_it_has_yet_to_write(serve: Serve, port: int) -> None:
+    scripts = _set("primary", "secondary", "secondary", port=port)
+    for place, script in enumerate(scripts):
+        script.answers["serverStatus"] = _status(place * 1000)
+    members = serve(*scripts)
+    with members.system.open_telemetry(members.cluster) as read_levels:
+        first = read_levels()
+        scripts[0].answers["serverStatus"] = _status(bson.Int64(1 << 40))
+        second = read_levels()
+    assert [(level.node, level.name, level.value) for level in first] == [
+        ("s1", UNWRITTEN_BYTES, 0.0),
+        ("s2", UNWRITTEN_BYTES, 1000.0),
+        ("s3", UNWRITTEN_BYTES, 2000.0),
+    ]
+    assert second[0].value == 1 << 40
+    asked = scripts[0].named("serverStatus")
+    assert len(asked) == 2
+    assert asked[0]["metrics"] == 0
+
+
+def test_a_member_that_cannot_say_is_named(serve: Serve) -> None:
+    script = Script(STAND_ALONE, {"serverStatus": {"ok": 1, "wiredTiger": {}}})
+    members = serve(script)
+    with members.system.open_telemetry(members.cluster) as read_levels:
+        with pytest.raises(StepFailed, match=r"look failed on s1: .*tracked dirty bytes"):
+            read_levels()
+        script.answers["serverStatus"] = None
+        with pytest.raises(NotReady, match="look failed on s1"):
+            read_levels()
 
 
 def test_members_of_another_set_are_not_taken_for_ours(serve: Serve, port: int) -> None:
