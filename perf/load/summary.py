@@ -4,64 +4,128 @@ Throughput is the operations that completed inside the measured window, whenever
 divided by the window's length; so work that a slow system finishes after the window raises no
 figure, and an answer that comes late once does not lower it. Operations that failed, or whose answer
 was wrong, do not count. Times are those of completed operations, by their intended start.
+
+A step at which the client was the limit says nothing about the system, so it has no samples. Nor have
+the steps of a search: which loads they offer differs from trial to trial, so they could make no series.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
+from statistics import mean
 
 from perf.design import Measurement, Workload
 from perf.load.engines import LoadOutcome
-from perf.load.histogram import merge, summarize_times
-from perf.load.recorder import COMPLETED_IN_WINDOW
-from perf.metrics import RESPONSE_TIME, SERVICE_TIME, THROUGHPUT
-from perf.model import Interval, Sample
+from perf.load.figures import PhaseFigures, collect_figures
+from perf.load.recorder import COMPLETED_IN_WINDOW, ROWS
+from perf.load.search import Found
+from perf.load.spec import Stage
+from perf.metrics import (
+    CLIENT_CPU,
+    HIGHEST_LOAD,
+    RESPONSE_TIME,
+    ROW_THROUGHPUT,
+    SEND_LATENESS,
+    SERVICE_TIME,
+    THROUGHPUT,
+    WARM_UP,
+)
+from perf.model import LoadStep, Sample, StepOutcome
+
+_EVERY = ("p50", "p95", "p99", "p99.9", "max", "mean")
+_OF_THE_CLIENT = ("p50", "p99", "max")
 
 
-def summarize(workload: Workload, outcome: LoadOutcome) -> tuple[Sample, ...]:
-    """Give the samples of each measured phase that was run, per iteration and over all of them."""
-    return tuple(
-        sample
-        for phase in workload.measurements
-        for sample in _summarize_phase(phase, workload.operation.value, outcome)
-    )
+def summarize(
+    workload: Workload,
+    stages: Sequence[Stage],
+    outcome: LoadOutcome,
+    steps: Sequence[LoadStep] = (),
+    answers: Sequence[tuple[Measurement, Found]] = (),
+) -> tuple[Sample, ...]:
+    """Give the samples of each phase of `stages`, per iteration and over all; then those of searches.
 
-
-def _summarize_phase(phase: Measurement, operation: str, outcome: LoadOutcome) -> Iterator[Sample]:
-    completed = {
-        counter.iteration: counter.value
-        for counter in outcome.counters
-        if (counter.phase, counter.operation) == (phase.name, operation)
-        and counter.name == COMPLETED_IN_WINDOW
-        and counter.iteration
-    }
-    intervals = [
-        interval
-        for interval in outcome.intervals
-        if (interval.phase, interval.operation) == (phase.name, operation) and interval.iteration
-    ]
-    everything = [(None, sorted(completed))] if completed else []
-    for label, iterations in (*everything, *((one, [one]) for one in sorted(completed))):
-        sample = partial(Sample, phase=phase.name, operation=operation, iteration=label)
-        count = sum(completed[iteration] for iteration in iterations)
-        throughput = count / (phase.iteration_s * len(iterations))
-        yield sample(metric=THROUGHPUT.name, statistic="mean", value=throughput)
-        for metric in (RESPONSE_TIME, SERVICE_TIME):
-            for statistic, value in _statistics(intervals, metric.name, iterations):
-                yield sample(metric=metric.name, statistic=statistic, value=value)
-
-
-def _statistics(
-    intervals: list[Interval], kind: str, iterations: Collection[int]
-) -> tuple[tuple[str, float], ...]:
-    chosen = [one for one in intervals if one.kind == kind and one.iteration in iterations]
-    if not chosen:
-        return ()
-    found = summarize_times(merge(chosen))
+    `stages` are those of closed and open loops and of ladders; `steps` and `answers` may hold those of
+    searches too.
+    """
+    limited = {step.phase for step in steps if step.outcome is StepOutcome.CLIENT_LIMITED}
+    told = [stage for stage in stages if stage.phase not in limited]
+    operation = workload.operation.value
     return (
-        ("p50", found.p50),
-        ("p95", found.p95),
-        ("p99", found.p99),
-        ("p99.9", found.p99_9),
-        ("max", found.max),
-        ("mean", found.mean),
+        *(
+            sample
+            for figures in collect_figures(told, outcome)
+            for sample in _summarize_phase(figures, workload.batch_rows or 1)
+        ),
+        *(
+            sample
+            for phase, found in answers
+            for sample in _summarize_search(phase.name, operation, found)
+        ),
     )
+
+
+def _summarize_phase(figures: PhaseFigures, batch_rows: int) -> Iterator[Sample]:
+    everything = figures.iterations
+    for label, iterations in ((None, everything), *((one, (one,)) for one in everything)):
+        sample = partial(
+            Sample, phase=figures.phase, operation=figures.operation, iteration=label, statistic="mean"
+        )
+        completed = figures.count(COMPLETED_IN_WINDOW, iterations)
+        throughput = completed / figures.seconds(iterations)
+        yield sample(metric=THROUGHPUT.name, value=throughput)
+        # Rows are counted by when operations were to start, throughput by when they ended: what carries
+        # over from one to the other is how many rows an operation has.
+        counted = figures.count("completed", iterations)
+        if batch_rows > 1 and counted:
+            rows = figures.count(ROWS, iterations) / counted
+            yield sample(metric=ROW_THROUGHPUT.name, value=throughput * rows)
+        for metric, statistics in (
+            (RESPONSE_TIME, _EVERY),
+            (SERVICE_TIME, _EVERY),
+            (SEND_LATENESS, _OF_THE_CLIENT if figures.is_open else ()),
+        ):
+            times = figures.times(metric.name, iterations) if statistics else None
+            if times is not None:
+                for name in statistics:
+                    value = getattr(times, name.replace(".", "_"))
+                    yield sample(metric=metric.name, statistic=name, value=value)
+        engines = figures.engines(iterations)
+        if engines and completed:
+            cpu_us = sum(use.cpu_s for use in engines) * 1e6
+            yield sample(metric=CLIENT_CPU.name, value=cpu_us / completed)
+    yield from _summarize_warm_ups(figures)
+
+
+def _summarize_warm_ups(figures: PhaseFigures) -> Iterator[Sample]:
+    """Give how long the warm-ups of a phase took: their mean, and each where all are known."""
+    lengths = [one.duration_s for one in figures.warm_ups]
+    sample = partial(
+        Sample,
+        phase=figures.phase,
+        operation=figures.operation,
+        metric=WARM_UP.name,
+        statistic="mean",
+    )
+    if lengths:
+        yield sample(value=mean(lengths))
+    if len(lengths) == len(figures.stages):
+        for stage, length in zip(figures.stages, lengths, strict=True):
+            # A warm-up before several iterations is of none of them alone.
+            if len(stage.iterations) == 1:
+                yield sample(value=length, iteration=stage.iterations[0])
+
+
+def _summarize_search(phase: str, operation: str, found: Found) -> Iterator[Sample]:
+    for statistic, value in (
+        ("estimate", found.estimate),
+        ("lower", found.lower),
+        ("upper", found.upper),
+    ):
+        if value is not None:
+            yield Sample(
+                phase=phase,
+                operation=operation,
+                metric=HIGHEST_LOAD.name,
+                statistic=statistic,
+                value=value,
+            )

@@ -1,48 +1,271 @@
-"""Is a trial valid? Faults found in its counters, as reasons with numbers. Pure.
+"""Can these numbers be trusted? Each broken limit of the testbed is one reason, with numbers. Pure.
 
-Whether the client kept up (lateness, saturation) will be judged here too.
+Three kinds of rules: what was answered (errors, misses), whether the client kept up, and whether the
+hosts were left alone. On a ladder or in a search a client that fell behind marks the step, and the
+trial stays valid; see `judge_step`.
 """
 
-from perf.design import Validity
-from perf.load.engines import LoadOutcome
-from perf.model import Reason
+from collections.abc import Iterator, Sequence
+from statistics import median
 
+from perf.design import OpenLoop, Validity
+from perf.load.disturbance import find_disturbances, percent
+from perf.load.engines import LoadOutcome
+from perf.load.figures import PhaseFigures, collect_figures
+from perf.load.recorder import COMPLETED_IN_WINDOW, HELD, SENT_IN_WINDOW
+from perf.load.spec import Stage
+from perf.metrics import RESPONSE_TIME, SEND_LATENESS
+from perf.model import LoadStep, Reason, StepOutcome
+from perf.telemetry import Window
+
+_ATTEMPTED = "attempted"
 _ERRORS = ("timeouts", "error:")
 _MISSES = ("not_found", "wrong_data")
+_NOTHING = "nothing-completed"
 
 
-def find_faults(outcome: LoadOutcome, limits: Validity) -> tuple[Reason, ...]:
-    """Compare errors and misses of the measured iterations with the testbed's limits.
+def find_faults(
+    stages: Sequence[Stage], outcome: LoadOutcome, windows: Sequence[Window], limits: Validity
+) -> tuple[Reason, ...]:
+    """Compare all that was measured with the limits of the testbed; one reason per kind and phase.
 
-    An error is an operation that was answered with one, or not at all; a miss is an operation whose
-    answer lacked a row or held a wrong one.
+    `stages` are those of closed and open loops; steps of a ladder or a search are judged one by one,
+    by `judge_step`. `windows` are all there are: a host that was not left alone spoils a step, too.
     """
-    counted: dict[tuple[str, str], dict[str, int]] = {}
-    for counter in outcome.counters:
-        if counter.iteration:
-            totals = counted.setdefault((counter.phase, counter.operation), {})
-            totals[counter.name] = totals.get(counter.name, 0) + counter.value
-    reasons = []
-    for (phase, operation), totals in counted.items():
-        where = f"{phase}, {operation}"
-        attempted = totals.get("attempted", 0)
-        if not totals.get("completed", 0):
-            text = f"{where}: none of {attempted} operations completed"
-            reasons.append(Reason(kind="nothing-completed", text=text + _example(outcome)))
+    reasons: list[Reason] = []
+    measured = {figures.phase for figures in collect_figures(stages, outcome)}
+    for phase in dict.fromkeys(stage.phase for stage in stages):
+        if phase not in measured:
+            text = f"{phase}: none of 0 operations completed; the engines recorded nothing of it"
+            reasons.append(Reason(kind=_NOTHING, text=text))
+    for figures in collect_figures(stages, outcome):
+        if not figures.count("completed"):
+            reasons.append(_nothing_completed(figures, outcome))
             continue
-        for kind, prefixes, limit in (
-            ("errors-above-limit", _ERRORS, limits.max_error_share),
-            ("misses-above-limit", _MISSES, limits.max_miss_share),
-        ):
-            found = {name: n for name, n in totals.items() if n and name.startswith(prefixes)}
-            share = sum(found.values()) / attempted
-            if share > limit:
-                each = ", ".join(f"{n} × {name.removeprefix('error:')}" for name, n in found.items())
-                text = (
-                    f"{where}: {share:.2%} of {attempted} operations ({each}); the limit is {limit:.2%}"
-                )
-                reasons.append(Reason(kind=kind, text=text + _example(outcome)))
-    return tuple(reasons)
+        reasons += _answer_faults(figures, outcome, limits)
+        reasons += _shortfall(figures, limits)
+        reasons += _client_faults(figures, limits)
+        reasons += _unsteadiness(figures, limits)
+    return (*reasons, *find_disturbances(outcome, windows, limits))
+
+
+def find_remarks(stages: Sequence[Stage], outcome: LoadOutcome) -> tuple[Reason, ...]:
+    """Say what a reader must know of a load that is valid all the same.
+
+    A warm-up whose least and greatest length are one was never asked to end by rule.
+    """
+    remarks = []
+    for phase in dict.fromkeys(stage.phase for stage in stages):
+        (stage, *_) = (stage for stage in stages if stage.phase == phase)
+        warm_ups = [one for one in outcome.warm_ups if one.phase == phase]
+        capped = sum(not one.is_steady for one in warm_ups)
+        if capped and stage.warmup_s < stage.warmup_cap_s:
+            text = (
+                f"{phase}: {capped} of {len(warm_ups)} warm-ups ran to their cap of "
+                f"{stage.warmup_cap_s:g} s and were not steady by then; "
+                "the figures may be of a system that was still warming up"
+            )
+            remarks.append(Reason(kind="warm-up-capped", text=text))
+    return tuple(remarks)
+
+
+def judge_step(
+    stages: Sequence[Stage],
+    outcome: LoadOutcome,
+    windows: Sequence[Window],
+    limits: Validity,
+    objective_ms: float | None,
+) -> LoadStep:
+    """Say how one offered load of a ladder (without objective) or of a search went.
+
+    A load of a search that was offered in full and answered within the objective held, however the
+    client did: a client that is late, busy or starved makes response times longer, never shorter. In
+    all other cases such a client makes the step client-limited. A server that falls behind does not:
+    waiting for a slot is no lateness. A missed step says so if a host was not left alone in it.
+
+    Raises:
+        ValueError: `stages` are not of one phase with an open loop.
+
+    """
+    load = stages[0].load if stages else None
+    phases = {stage.phase for stage in stages}
+    if not isinstance(load, OpenLoop) or len(phases) != 1:
+        raise ValueError(f"a step is one phase with an open loop, not {sorted(phases)} with {load}")
+    (phase,) = phases
+    offered = load.offered_load_ops_per_s
+    figures = next(collect_figures(stages, outcome), None)
+    if figures is None:
+        return LoadStep(
+            phase=phase,
+            offered_load_ops_per_s=offered,
+            achieved_ops_per_s=0.0,
+            response_time_p99_ms=None,
+            send_lateness_p99_ms=0.0,
+            client_cpu_share=0.0,
+            outcome=StepOutcome.CLIENT_LIMITED,
+            text=f"of {offered:g} ops/s none was sent",
+        )
+    hosts = [reason.text for reason in find_disturbances(outcome, windows, limits, phase)]
+    result, text = _judge(figures, outcome, limits, objective_ms)
+    if result is not StepOutcome.HELD and hosts:
+        text = "; ".join((text, *hosts))
+    response = figures.times(RESPONSE_TIME.name)
+    lateness = figures.times(SEND_LATENESS.name)
+    return LoadStep(
+        phase=phase,
+        offered_load_ops_per_s=offered,
+        achieved_ops_per_s=_achieved_ops_per_s(figures),
+        response_time_p99_ms=response.p99 if response else None,
+        send_lateness_p99_ms=lateness.p99 if lateness else 0.0,
+        client_cpu_share=max((use.cpu_share for use in figures.engines()), default=0.0),
+        outcome=result,
+        text=text,
+    )
+
+
+def _judge(
+    figures: PhaseFigures, outcome: LoadOutcome, limits: Validity, objective_ms: float | None
+) -> tuple[StepOutcome, str]:
+    response = figures.times(RESPONSE_TIME.name)
+    shortfall = [reason.text for reason in _shortfall(figures, limits)]
+    server = [reason.text for reason in _answer_faults(figures, outcome, limits)]
+    if response is None:
+        server.append(_nothing_completed(figures, outcome).text)
+    elif objective_ms is not None and response.p99 > objective_ms:
+        server.append(
+            f"p99 of response time is {response.p99:.2f} ms; the objective is {objective_ms:g} ms"
+        )
+    client = [reason.text for reason in _client_faults(figures, limits)]
+    has_held = not shortfall and not server
+    if shortfall and not _is_held_up(figures):
+        client += shortfall
+    elif shortfall:
+        server += shortfall
+    if response and has_held and (objective_ms is not None or not client):
+        objective = "" if objective_ms is None else f"; the objective is {objective_ms:g} ms"
+        return StepOutcome.HELD, (
+            f"{_achieved_ops_per_s(figures):.1f} ops/s were sent; "
+            f"p99 of response time is {response.p99:.2f} ms{objective}"
+        )
+    if client:
+        return StepOutcome.CLIENT_LIMITED, "; ".join((*client, *server))
+    return StepOutcome.MISSED, "; ".join(server)
+
+
+def _answer_faults(figures: PhaseFigures, outcome: LoadOutcome, limits: Validity) -> Iterator[Reason]:
+    """Find too many errors (answered with one, or not at all), and too many missing or wrong rows."""
+    attempted = figures.count(_ATTEMPTED)
+    for kind, prefixes, limit in (
+        ("errors-above-limit", _ERRORS, limits.max_error_share),
+        ("misses-above-limit", _MISSES, limits.max_miss_share),
+    ):
+        found = {name: n for name, n in figures.totals().items() if n and name.startswith(prefixes)}
+        share = sum(found.values()) / attempted if attempted else 0.0
+        if share > limit:
+            each = ", ".join(f"{n} × {name.removeprefix('error:')}" for name, n in found.items())
+            text = (
+                f"{_where(figures)}: {percent(share)} of {attempted} operations ({each}); "
+                f"the limit is {percent(limit)}"
+            )
+            yield Reason(kind=kind, text=text + _example(outcome))
+
+
+def _shortfall(figures: PhaseFigures, limits: Validity) -> Iterator[Reason]:
+    """Find an open loop that did not send what it was to send, and say who fell behind."""
+    intended, sent = figures.count(_ATTEMPTED), figures.count(SENT_IN_WINDOW)
+    if not figures.is_open or sent >= limits.min_achieved_share * intended:
+        return
+    held = figures.count(HELD)
+    use = max(figures.engines(), key=lambda one: one.cpu_share, default=None)
+    cpu = f"; the busiest engine used {use.cpu_share:.2f} of a core" if use else ""
+    who = (
+        "the server fell behind, or in_flight is too small for this load"
+        if _is_held_up(figures)
+        else "the client fell behind"
+    )
+    text = (
+        f"{_where(figures)}: {sent} of {intended} operations were sent in time "
+        f"({percent(sent / intended)}); the limit is {percent(limits.min_achieved_share)}; {who}: "
+        f"{held} operations ({percent(held / intended)}) waited for one of the client's slots{cpu}"
+    )
+    yield Reason(kind="load-not-offered", text=text)
+
+
+def _is_held_up(figures: PhaseFigures) -> bool:
+    """Say whether waiting for slots explains all that was not sent in time.
+
+    What the server holds up at the end of a window waits for a slot; what the client has not got
+    round to does not. That most operations of the whole window waited would ask too much: after a
+    stall in its last second they did not, and still it was the server that fell behind.
+    """
+    missing = figures.count(_ATTEMPTED) - figures.count(SENT_IN_WINDOW)
+    return figures.count(HELD) >= missing
+
+
+def _client_faults(figures: PhaseFigures, limits: Validity) -> Iterator[Reason]:
+    """Find a client that was late, busy or starved, so that times are partly its own."""
+    where = _where(figures)
+    late, response = figures.times(SEND_LATENESS.name), figures.times(RESPONSE_TIME.name)
+    if figures.is_open and late and response and late.p99 > limits.max_lateness_share * response.p99:
+        share = late.p99 / response.p99 if response.p99 else float("inf")
+        text = (
+            f"{where}: the client sent late by {late.p99:.2f} ms at p99, which is {share:.2f} of the "
+            f"p99 of response time ({response.p99:.2f} ms); the limit is {limits.max_lateness_share:g}"
+        )
+        yield Reason(kind="client-late", text=text)
+    engines = figures.engines()
+    if not engines:
+        return
+    busy = max(engines, key=lambda one: one.cpu_share)
+    if busy.cpu_share > limits.max_client_cpu_share:
+        text = (
+            f"{where}: engine {busy.engine_index} used {busy.cpu_share:.2f} s of CPU per second over "
+            f"{busy.wall_s:.1f} s; the limit is {limits.max_client_cpu_share:g}"
+        )
+        yield Reason(kind="client-busy", text=text)
+    starved = max(engines, key=lambda one: one.waited_share)
+    if starved.waited_share > limits.max_client_wait_share:
+        text = (
+            f"{where}: threads of engine {starved.engine_index} waited {starved.waited_share:.2f} s "
+            f"for a core per second over {starved.wall_s:.1f} s; the limit is "
+            f"{limits.max_client_wait_share:g}"
+        )
+        yield Reason(kind="client-starved", text=text)
+
+
+def _unsteadiness(figures: PhaseFigures, limits: Validity) -> Iterator[Reason]:
+    """Find iterations that disagree: in throughput, or in median response time of an open loop."""
+    values = []
+    for iteration in figures.iterations:
+        if figures.is_open:
+            response = figures.times(RESPONSE_TIME.name, (iteration,))
+            if response is not None:
+                values.append(response.p50)
+        else:
+            completed = figures.count(COMPLETED_IN_WINDOW, (iteration,))
+            values.append(completed / figures.seconds((iteration,)))
+    apart = max(values) - min(values) if values else 0.0
+    if apart > limits.max_iteration_spread * median(values or (0.0,)):
+        what, unit = ("median response time", "ms") if figures.is_open else ("throughput", "ops/s")
+        each = ", ".join(f"{value:.4g}" for value in values)
+        text = (
+            f"{_where(figures)}: {what} of the iterations is {each} {unit}, {apart:.4g} {unit} apart; "
+            f"the limit is {limits.max_iteration_spread:g} of their median, {median(values):.4g} {unit}"
+        )
+        yield Reason(kind="not-steady", text=text)
+
+
+def _nothing_completed(figures: PhaseFigures, outcome: LoadOutcome) -> Reason:
+    text = f"{_where(figures)}: none of {figures.count(_ATTEMPTED)} operations completed"
+    return Reason(kind=_NOTHING, text=text + _example(outcome))
+
+
+def _achieved_ops_per_s(figures: PhaseFigures) -> float:
+    return figures.count(SENT_IN_WINDOW) / figures.seconds(figures.iterations)
+
+
+def _where(figures: PhaseFigures) -> str:
+    return f"{figures.phase}, {figures.operation}"
 
 
 def _example(outcome: LoadOutcome) -> str:
