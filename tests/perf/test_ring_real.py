@@ -105,4 +105,4 @@ def test_a_node_that_dies_mid_trial_makes_it_invalid(
     assert trial.reasons[0].kind == "node-died"
     assert "node-2" in trial.reasons[0].text
     logs = {path.name for path in (tmp_path / "trials" / trial.id / "logs").iterdir()}
-    assert logs == {f"node-{number}-system.log" for number in (1, 2, 3)}
+    assert logs == {f"node-{number}-{log}.log" for number in (1, 2, 3) for log in ("system", "gc")}

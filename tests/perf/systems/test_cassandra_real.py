@@ -1,9 +1,12 @@
 """One real node of Cassandra through all verbs: what is written is read back, and nothing is left."""
 
+import os
+import signal
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +16,19 @@ from cassandra.cluster import NoHostAvailable
 from perf.design import Sensor, SystemConfig, Testbed, Topology
 from perf.errors import NotReady, StepFailed
 from perf.releases import fetch, find_release
-from perf.remote import LocalHost
+from perf.remote import LocalHost, running_pid
 from perf.systems.cassandra import Cassandra
-from perf.systems.contract import Cluster, Node, SensorSession, Stored
+from perf.systems.contract import (
+    COMPACTION_PENDING_TASKS,
+    COMPACTION_REMAINING_BYTES,
+    GC_PAUSE_S,
+    AnswersLater,
+    Cluster,
+    Node,
+    SensorSession,
+    Stored,
+)
+from perf.telemetry import look
 from perf.workloads.sensor import Reading
 
 pytestmark = pytest.mark.real
@@ -115,8 +128,111 @@ def test_reads_what_many_threads_wrote(cluster: Cluster) -> None:
     poll(lambda: SYSTEM.settle(cluster), limit_s=60)
 
 
+class Answers:
+    """Collects what is told later, until all of it has come."""
+
+    def __init__(self, expected: int) -> None:
+        self.told: dict[object, list[object]] = {}
+        self._left = expected
+        self._all = threading.Event()
+
+    def of(self, key: object) -> Callable[[object, Exception | None], None]:
+        """Give what takes the answer of one operation."""
+
+        def done(answer: object, error: Exception | None) -> None:
+            self.told.setdefault(key, []).append(answer if error is None else error)
+            self._left -= 1  # one thread calls: that of the driver's event loop
+            if not self._left:
+                self._all.set()
+
+        return done
+
+    def wait(self) -> dict[object, list[object]]:
+        """Give all that was told."""
+        assert self._all.wait(30), f"{self._left} operations were never answered"
+        return self.told
+
+
+def test_answers_come_later_batches_are_whole_and_bytes_are_counted(cluster: Cluster) -> None:
+    target = SYSTEM.target(cluster, consistency="quorum", timeout_s=10.0)
+    with SYSTEM.connect(target) as session:
+        assert isinstance(session, AnswersLater)
+        before = session.stored()
+        written = Answers(300)
+        batches = {
+            f"batch-{number}": [
+                replace(reading(place), device_id=f"batch-{number}")
+                for place in range(4 * number, 4 * number + 4)
+            ]
+            for number in range(300)
+        }
+        for device, batch in batches.items():
+            session.write_soon(batch, written.of(device))
+        assert all(told == [None] for told in written.wait().values())
+        found = Answers(300)
+        for device in batches:
+            session.read_latest_soon(device, 10, found.of(device))
+        assert found.wait() == {device: [tuple(reversed(batch))] for device, batch in batches.items()}
+        after = session.stored()
+    assert after.rows - before.rows == 1200
+    assert after.payload_bytes - before.payload_bytes == 1200 * (88 + 900)
+
+
+def test_a_server_that_does_not_answer_is_a_timeout_for_each_operation(cluster: Cluster) -> None:
+    (node,) = cluster.nodes
+    pid = running_pid(node.remote, node.pid_file)
+    assert pid is not None
+    target = SYSTEM.target(cluster, consistency="quorum", timeout_s=0.5)
+    with SYSTEM.connect(target) as session:
+        assert isinstance(session, AnswersLater)
+        session.write([reading(3)])
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            late = Answers(50)
+            for number in range(25):
+                session.write_soon([reading(number)], late.of(("write", number)))
+                session.read_latest_soon("device-1", 3, late.of(("read", number)))
+            errors = [told for all_told in late.wait().values() for told in all_told]
+            with pytest.raises(DriverException) as alone:
+                session.write([reading(3)])
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        kinds = [session.classify(error) for error in errors if isinstance(error, Exception)]
+        assert kinds == ["timeouts"] * 50
+        assert session.classify(alone.value) == "timeouts"
+    with SYSTEM.connect(replace(target, timeout_s=30.0)) as session:
+        session.write([reading(3)])
+
+
 def test_says_which_release_runs(cluster: Cluster) -> None:
     assert SYSTEM.running_versions(cluster) == (("node-1", "5.0.9"),)
+
+
+def test_says_what_it_did_for_its_writes(cluster: Cluster) -> None:
+    (node,) = cluster.nodes
+    target = SYSTEM.target(cluster, consistency="quorum", timeout_s=10.0)
+    with SYSTEM.open_telemetry(cluster) as read_levels, SYSTEM.connect(target) as session:
+        session.create_schema(RECORDS)
+        before = look(cluster, read_levels)
+        for _ in range(4):
+            for first in range(4):
+                write_share(session, first)
+        after = look(cluster, read_levels)
+    (began,), (ended,) = before.processes, after.processes
+    assert (ended.node, ended.host) == ("node-1", node.remote.name)
+    busy_s = after.hosts[0].busy_s - before.hosts[0].busy_s
+    assert 0 < ended.cpu_s - began.cpu_s <= busy_s + 0.1
+    # The commit log alone holds all of it.
+    assert ended.written_bytes - began.written_bytes >= 4 * 500 * (88 + 900)
+    assert {level.node for level in after.levels} == {"node-1"}
+    levels = {level.name: level.value for level in after.levels}
+    assert set(levels) == {GC_PAUSE_S, COMPACTION_REMAINING_BYTES, COMPACTION_PENDING_TASKS}
+    assert min(levels.values()) >= 0
+    # A JVM collects while it starts, and none of its pauses is as long as it has lived.
+    started = {level.name: level.value for level in before.levels}
+    assert 0 < started[GC_PAUSE_S] <= levels[GC_PAUSE_S] < 60
+    for path in SYSTEM.logs(node):
+        assert Path(path).stat().st_size
 
 
 def test_a_killed_node_is_told_comes_back_stops_cleanly_and_leaves_nothing(cluster: Cluster) -> None:
