@@ -13,10 +13,10 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from typing import Self
 
@@ -57,6 +57,8 @@ POLL_S = 1.0
 _LEAD_S = 0.5
 _LEAD_EACH_S = 0.5
 _STOP_S = 3.0
+# How exactly a log keeps Unix time, and a little for adding up.
+_EXACT_S = 1e-5
 _LOG_LINES = 40
 _PYTHON_ENGINE = ("-m", "perf.load.python_engine")
 
@@ -155,9 +157,9 @@ def run_engines(
         _tell(engines, GO, begin_s)
         limit = _Limit(until_s=begin_s + limit_s, limit_s=limit_s, what="had not ended")
         load = _Load(engines, steadiness, watch, observe, limit)
-        warm_ups = load.follow_stages(begin_s)
+        load.follow_stages(begin_s)
         _await_all(engines, _has_ended, limit, POLL_S, watch)
-        return replace(_collect(engines), warm_ups=warm_ups)
+        return replace(_collect(engines, load.starts), warm_ups=tuple(load.warm_ups))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,20 +191,23 @@ class _Load:
         self._watch, self._observe, self._limit = watch, observe, limit
         # Each look at one engine, in turn: to look at all of them each second would cost too much.
         self._turns = itertools.cycle(engines)
+        self.warm_ups: list[WarmedUp] = []
+        self.starts: dict[tuple[str, int], float] = {}
+        """Unix time of the start of each iteration of each phase, so far."""
 
-    def follow_stages(self, begin_s: float) -> tuple[WarmedUp, ...]:
-        """Follow the stages from `begin_s` (Unix time) to the end; say how their warm-ups went."""
-        warm_ups = []
+    def follow_stages(self, begin_s: float) -> None:
+        """Follow the stages from `begin_s` (Unix time) to the end of the last one."""
         # All engines of a load have the same stages.
         for place, stage in enumerate(self._engines[0].spec.stages):
             warm_up = self._warm_up(place, stage, begin_s)
-            warm_ups.append(warm_up)
+            self.warm_ups.append(warm_up)
             measure_s = begin_s + warm_up.duration_s
+            for number, iteration in enumerate(stage.iterations):
+                self.starts[stage.phase, iteration] = measure_s + stage.iteration_s * number
             begin_s = measure_s + stage.iteration_s * len(stage.iterations)
             for edge_s, is_start in ((measure_s, True), (begin_s, False)):
                 self._follow(edge_s)
                 self._observe(Edge(place=place, stage=stage, is_start=is_start))
-        return tuple(warm_ups)
 
     def _warm_up(self, place: int, stage: Stage, begin_s: float) -> WarmedUp:
         """Wait until the load is steady and say so to all engines, or until its cap is too near."""
@@ -325,18 +330,30 @@ def _failed(engine: Engine) -> StepFailed:
     return StepFailed("engine", engine.remote.name, why, _tail(engine))
 
 
-def _collect(engines: Sequence[Engine]) -> LoadOutcome:
+def _collect(engines: Sequence[Engine], starts: Mapping[tuple[str, int], float]) -> LoadOutcome:
     outcome = LoadOutcome()
     with tempfile.TemporaryDirectory(prefix="knickpoint-") as directory:
         for engine in engines:
             intervals, result = Path(directory, INTERVALS), Path(directory, RESULT)
             engine.remote.get(engine.path(INTERVALS), intervals)
             engine.remote.get(engine.path(RESULT), result)
-            found = read_result(result)
-            outcome += LoadOutcome(
-                intervals=read_hlog(intervals), counters=found.counters, results=(found,)
-            )
+            found, kept = read_result(result), read_hlog(intervals)
+            _check_starts(engine, kept, starts)
+            outcome += LoadOutcome(intervals=kept, counters=found.counters, results=(found,))
     return replace(outcome, engine_hosts=tuple(engine.remote.name for engine in engines))
+
+
+def _check_starts(
+    engine: Engine, intervals: Iterable[Interval], starts: Mapping[tuple[str, int], float]
+) -> None:
+    """Raise StepFailed if an interval does not lie by whole seconds from where its iteration began."""
+    for interval in intervals:
+        if interval.iteration:
+            since_s = interval.start_s - starts.get((interval.phase, interval.iteration), inf)
+            if since_s < -_EXACT_S or abs(since_s - round(since_s)) > _EXACT_S:
+                where = f"iteration {interval.iteration} of {interval.phase}"
+                why = f"{_name(engine)} did not begin {where} together with the others"
+                raise StepFailed("engine", engine.remote.name, why, _tail(engine))
 
 
 def _add_counters(counters: Iterable[Counter]) -> tuple[Counter, ...]:

@@ -6,16 +6,17 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from perf.design import ClosedLoop, Load, OpenLoop, Operation, Sensor
+from perf.design import ClosedLoop, OpenLoop, Operation, Sensor, SimpleLoad, Steadiness
 from perf.errors import StepFailed, TimedOut
-from perf.load.engines import Engine, LoadOutcome, run_engines
+from perf.load.engines import Edge, Engine, LoadOutcome, WarmedUp, run_engines
 from perf.load.histogram import merge
 from perf.load.hlog import read_hlog
-from perf.load.spec import GO, INTERVALS, READY, RESULT, LoadSpec, TimedPhase, dump_spec
+from perf.load.spec import GO, INTERVALS, PRELOAD, READY, RESULT, LoadSpec, Preload, Stage, dump_spec
 from perf.model import Counter, Interval
 from perf.remote import LocalHost, running_pid, send_signal
 from perf.systems import fake
@@ -56,15 +57,32 @@ def wait_for(is_true: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def make_stage(
+    load: SimpleLoad = CLOSED,
+    *,
+    phase: str = "steady",
+    warmup_s: float = 0.5,
+    cap_s: float = 0.5,
+    iteration_s: float = 0.5,
+    iterations: tuple[int, ...] = (1,),
+) -> Stage:
+    return Stage(
+        phase=phase,
+        load=load,
+        warmup_s=warmup_s,
+        warmup_cap_s=cap_s,
+        iteration_s=iteration_s,
+        iterations=iterations,
+    )
+
+
 def make_engines(
     host: LocalHost,
     path: Path,
-    *,
+    *stages: Stage,
     operation: Operation = Operation.WRITE,
-    load: Load = CLOSED,
     address: str = ADDRESS,
     preload_rows: int = 0,
-    iteration_s: float = 0.5,
     count: int = 2,
     go_within_s: float = LIMIT_S,
 ) -> tuple[Engine, ...]:
@@ -76,24 +94,19 @@ def make_engines(
         consistency="one",
         timeout_s=2.0,
     )
-    phases = (
-        TimedPhase(name="steady", iteration=0, duration_s=0.3),
-        TimedPhase(name="steady", iteration=1, duration_s=iteration_s),
-    )
     return tuple(
         Engine(
             spec=LoadSpec(
                 target=target,
                 records=RECORDS,
                 operation=operation,
-                load=load,
                 seed=5,
                 engine_index=index,
                 engine_count=count,
-                preload_rows=preload_rows,
+                preload=Preload(rows=preload_rows, in_flight=2) if preload_rows else None,
+                stages=() if preload_rows else stages or (make_stage(),),
                 readable_rows=100,
                 first_row=10_000,
-                phases=() if preload_rows else phases,
                 output_dir=str(path / f"engine-{index}"),
                 go_within_s=go_within_s,
             ),
@@ -111,8 +124,26 @@ def total(outcome: LoadOutcome, name: str, iteration: int = 1) -> int:
     return sum(one.value for one in outcome.counters if (one.name, one.iteration) == (name, iteration))
 
 
-def run(engines: tuple[Engine, ...], watch: Callable[[], None] = watch_nothing) -> LoadOutcome:
-    return run_engines(engines, connect_s=LIMIT_S, limit_s=LIMIT_S, watch=watch)
+def ignore(_: Edge) -> None:
+    pass
+
+
+def run(
+    engines: tuple[Engine, ...],
+    watch: Callable[[], None] = watch_nothing,
+    *,
+    observe: Callable[[Edge], None] = ignore,
+    limit_s: float = LIMIT_S,
+    tolerance: float = 1.0,
+) -> LoadOutcome:
+    return run_engines(
+        engines,
+        connect_s=LIMIT_S,
+        limit_s=limit_s,
+        steadiness=Steadiness(window_s=1, tolerance=tolerance),
+        watch=watch,
+        observe=observe,
+    )
 
 
 def assert_gone(engines: tuple[Engine, ...]) -> None:
@@ -122,22 +153,90 @@ def assert_gone(engines: tuple[Engine, ...]) -> None:
 def test_two_engines_load_and_then_read_what_was_loaded(host: LocalHost, tmp_path: Path) -> None:
     load = run(make_engines(host, tmp_path, preload_rows=100))
     assert total(load, "completed", iteration=0) == total(load, "attempted", iteration=0) == 100
+    assert {one.phase for one in load.counters} == {PRELOAD}
+    assert load.warm_ups == ()
 
     offered = OpenLoop(kind="open", offered_load_ops_per_s=100.0, in_flight=4)
     watched = []
-    engines = make_engines(host, tmp_path, operation=Operation.READ_LATEST, load=offered)
+    engines = make_engines(host, tmp_path, make_stage(offered), operation=Operation.READ_LATEST)
     read = run(engines, lambda: watched.append(1))
     assert watched
     assert [result.engine_index for result in read.results] == [0, 1]
+    assert read.engine_hosts == ("local", "local")
     assert total(read, "attempted") == total(read, "completed") == 50
-    assert read.cpu_s > 0
+    assert total(read, "rows") == 150
+    for result in read.results:
+        assert [(one.phase, one.iteration) for one in result.usages] == [("steady", 0), ("steady", 1)]
+        assert all(0 < one.cpu_s < one.wall_s * 4 for one in result.usages)
     measured = [one for one in read.intervals if one.iteration == 1]
     assert [(one.kind, one.length_s) for one in measured] == [
         ("response_time", 0.5),
+        ("send_lateness", 0.5),
         ("service_time", 0.5),
     ]
     assert merge(measured[:1]).get_total_count() == 50
     assert_gone(engines)
+
+
+def test_stages_end_their_warm_ups_together_and_are_observed(host: LocalHost, tmp_path: Path) -> None:
+    offered = OpenLoop(kind="open", offered_load_ops_per_s=200.0, in_flight=4)
+    stages = (
+        make_stage(offered, phase="even", warmup_s=1.0, cap_s=40.0, iteration_s=1.0, iterations=(1, 2)),
+        make_stage(phase="capped", warmup_s=0.5, cap_s=1.0, iteration_s=1.0, iterations=(7,)),
+    )
+    seen: list[tuple[Edge, float]] = []
+    engines = make_engines(host, tmp_path, *stages)
+    outcome = run(engines, observe=lambda edge: seen.append((edge, time.time())))
+    even, capped = outcome.warm_ups
+    assert even.is_steady
+    assert 2 <= even.duration_s < 30
+    assert capped == WarmedUp(phase="capped", duration_s=1.0, is_steady=False)
+    assert [(edge.place, edge.stage, edge.is_start) for edge, _ in seen] == [
+        (place, stage, is_start) for place, stage in enumerate(stages) for is_start in (True, False)
+    ]
+    begin_s = float(Path(engines[0].path(GO)).read_text())
+    expected = [even.duration_s, even.duration_s + 2, even.duration_s + 3, even.duration_s + 4]
+    late_s = [at_s - begin_s - due_s for (_, at_s), due_s in zip(seen, expected, strict=True)]
+    assert all(0 <= one < 0.5 for one in late_s)
+    # Both engines began their iterations at the same moment, to the microsecond.
+    starts = {(one.phase, one.iteration): one.start_s for one in reversed(outcome.intervals)}
+    assert starts["even", 1] == begin_s + even.duration_s
+    assert starts["capped", 7] == begin_s + even.duration_s + 3
+    assert total(outcome, "attempted") == 200
+    assert total(outcome, "attempted", 2) == 200
+    # One interval per second and kind: no engine cut a second that the other did not.
+    keys = [(one.phase, one.kind, one.iteration, one.start_s) for one in outcome.intervals]
+    assert len(keys) == len(set(keys))
+    assert all(one.length_s == 1.0 for one in outcome.intervals)
+    assert_gone(engines)
+
+
+def test_a_load_that_does_not_get_steady_runs_to_its_cap(host: LocalHost, tmp_path: Path) -> None:
+    engines = make_engines(host, tmp_path, make_stage(warmup_s=1.0, cap_s=3.5), count=1)
+    outcome = run(engines, tolerance=0.0)
+    assert outcome.warm_ups == (WarmedUp(phase="steady", duration_s=3.5, is_steady=False),)
+
+
+_BEGINS_LATE = """
+import sys
+from perf.load import python_engine
+
+true = python_engine._Files.measure_at
+def late(self, place):
+    told_s = true(self, place)
+    return None if told_s is None else told_s + 0.25
+
+python_engine._Files.measure_at = late
+sys.exit(python_engine.main(sys.argv[1:]))
+"""
+
+
+def test_an_engine_that_begins_on_its_own_fails_the_load(host: LocalHost, tmp_path: Path) -> None:
+    stage = make_stage(warmup_s=1.0, cap_s=40.0)
+    engines = make_engines(host, tmp_path, stage)
+    engines = (engines[0], replace(engines[1], program=("-c", _BEGINS_LATE)))
+    with pytest.raises(StepFailed, match="engine 1 did not begin iteration 1 of steady together"):
+        run(engines)
 
 
 def test_an_engine_that_cannot_connect_shows_its_log(host: LocalHost, tmp_path: Path) -> None:
@@ -149,7 +248,7 @@ def test_an_engine_that_cannot_connect_shows_its_log(host: LocalHost, tmp_path: 
 
 
 def test_an_engine_that_crashes_while_measuring_fails_the_load(host: LocalHost, tmp_path: Path) -> None:
-    engines = make_engines(host, tmp_path, iteration_s=60.0)
+    engines = make_engines(host, tmp_path, make_stage(iteration_s=60.0))
 
     def kill_one() -> None:
         if Path(engines[1].path(GO)).exists():
@@ -162,7 +261,7 @@ def test_an_engine_that_crashes_while_measuring_fails_the_load(host: LocalHost, 
 
 
 def test_what_the_watch_raises_ends_the_engines_and_passes_on(host: LocalHost, tmp_path: Path) -> None:
-    engines = make_engines(host, tmp_path, iteration_s=60.0)
+    engines = make_engines(host, tmp_path, make_stage(iteration_s=60.0))
 
     def find_dead_node() -> None:
         if Path(engines[0].path(GO)).exists():
@@ -174,9 +273,9 @@ def test_what_the_watch_raises_ends_the_engines_and_passes_on(host: LocalHost, t
 
 
 def test_a_load_that_passes_its_limit_is_ended(host: LocalHost, tmp_path: Path) -> None:
-    engines = make_engines(host, tmp_path, iteration_s=60.0, count=1)
+    engines = make_engines(host, tmp_path, make_stage(iteration_s=60.0), count=1)
     with pytest.raises(TimedOut, match=r"load engine 0 had not ended after 0\.1 s"):
-        run_engines(engines, connect_s=LIMIT_S, limit_s=0.1, watch=watch_nothing)
+        run(engines, limit_s=0.1)
     assert_gone(engines)
 
 
@@ -184,7 +283,7 @@ def test_a_load_that_passes_its_limit_is_ended(host: LocalHost, tmp_path: Path) 
 def test_a_signal_ends_an_engine_at_once_and_what_it_measured_stays(
     host: LocalHost, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
-    (engine,) = make_engines(host, tmp_path, iteration_s=600.0, count=1)
+    (engine,) = make_engines(host, tmp_path, make_stage(iteration_s=600.0), count=1)
     output = start_alone(host, engine)
     wait_for((output / READY).exists)
     (output / GO).write_text(f"{time.time() + 0.1}\n")
@@ -234,7 +333,7 @@ sys.exit(main(sys.argv[1:]))
 def test_a_driver_that_cannot_be_closed_does_not_hold_up_the_end(
     host: LocalHost, tmp_path: Path
 ) -> None:
-    (engine,) = make_engines(host, tmp_path, count=1, iteration_s=0.1)
+    (engine,) = make_engines(host, tmp_path, make_stage(iteration_s=0.1), count=1)
     output = start_alone(host, engine, ["-c", _NEVER_CLOSES])
     wait_for((output / READY).exists)
     (output / GO).write_text(f"{time.time() + 0.1}\n")
