@@ -23,7 +23,8 @@ from perf.options import configs_option, data_option
 from perf.places import Places
 from reports.pages import render_site
 from reports.site import check_target, explained, write_site
-from reports.view.index import LeftOut, view_index
+from reports.view.attention import LeftOut
+from reports.view.index import view_index
 from reports.view.links import series_page, trial_page
 from reports.view.series import view_series
 from reports.view.trial import BundleFile, SeriesLink, view_trial

@@ -40,6 +40,8 @@ def render_site(
         yield SiteFile(one.data, charts.to_script(charts.draw_series(one, "../")).encode())
     for trial in trials:
         yield _render("trial.html", trial.page, root="../", page=trial, built=built)
+        if trial.data:
+            yield SiteFile(trial.data, charts.to_script(charts.draw_steps(trial.steps)).encode())
     for name in _STATIC:
         yield SiteFile(f"static/{name}", (files("reports") / "static" / name).read_bytes())
     yield SiteFile("static/vega.js", _bundle_scripts())

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from perf.errors import KnickpointError
-from perf.metrics import METRICS, Better, Metric
-from perf.model import Purpose, TrialStatus
+from perf.metrics import DIAGNOSTICS, METRICS, Better, Metric
+from perf.model import Purpose, StepOutcome, TrialStatus
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -27,12 +27,17 @@ operation, sample, metric, series, point, change point, incident, baseline, cand
 minimum detectable effect, verdict, probe, culprit, canary, sentinel, offered load, throughput,
 response time, service time, open loop, closed loop, saturation, steady, night, bundle, history,
 provisional, confirmed, significant, relevant, warm-up, counter, histogram, engine, artifact, purpose,
-invalid, failed, regressed, improved, unchanged, undecided
+invalid, failed, regressed, improved, unchanged, undecided, send lateness, held, stage, ladder, search,
+load step, missed, client-limited, diagnostic, remark, look, window, foreign cpu, null server,
+self-test, intended start, highest load
 """
 # Classes whose names are words of the glossary, by the module that defines them.
 CLASSES = {
     "perf.design": "Topology Testbed Workload Experiment Suite OpenLoop ClosedLoop Operation",
-    "perf.model": "Release Artifact Metric Sample Counter Trial Purpose",
+    "perf.load.spec": "Stage",
+    "perf.model": "Release Artifact Sample Counter LoadStep Trial Purpose",
+    "perf.metrics": "Metric",
+    "perf.telemetry": "Look Window",
     "perf.night": "Night",
     "analysis.series": "Point Series",
     "analysis.detection": "ChangePoint Detector",
@@ -60,9 +65,11 @@ def test_glossary_explains_the_classes_that_carry_its_words() -> None:
             assert re.sub(r"(?<=.)([A-Z])", r" \1", name).lower() in entries(), name
 
 
-def test_glossary_knows_each_status_and_purpose() -> None:
+def test_glossary_knows_each_status_outcome_and_purpose() -> None:
     text = GLOSSARY.lower()
-    assert [word.value for word in (*TrialStatus, *Purpose) if word.value not in text] == []
+    assert [
+        word.value for word in (*TrialStatus, *StepOutcome, *Purpose) if word.value not in text
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -72,7 +79,9 @@ def test_each_command_is_explained(command: str) -> None:
     assert re.search(rf"^\| `{command}` \|", ARCHITECTURE, flags=re.MULTILINE), command
 
 
-@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+@pytest.mark.parametrize(
+    "metric", [*METRICS.values(), *DIAGNOSTICS.values()], ids=lambda metric: metric.name
+)
 def test_each_metric_is_explained_and_has_a_direction(metric: Metric) -> None:
     assert f"`{metric.name}`" in GLOSSARY
     assert metric.better in Better

@@ -1,4 +1,4 @@
-// Draws the chart of a series page in the colours of its theme, and lets the front page notice its
+// Draws the chart of a series or trial page in the colours of its theme, and lets the front page notice its
 // own age. All words and numbers come from the page; without this script nothing but these is lost.
 "use strict";
 
@@ -15,6 +15,7 @@
     };
     for (const kind of ["good", "bad", "calm", "unsure"]) {
       styles[`kp-change-${kind}`] = { color: colour(kind), strokeWidth: 1.5 };
+      styles[`kp-step-${kind}`] = { color: colour(kind), fontSize: 18, fontWeight: 700 };
       styles[`kp-label-${kind}`] = { color: colour(kind), fontSize: 12, fontWeight: 600 };
     }
     return {

@@ -13,9 +13,10 @@ _HASH_DIGITS = 8
 
 def series_stem(key: SeriesKey) -> str:
     """Give a readable file stem that is unique to the key: the slug may collide, the hash tells."""
-    identity = "\0".join(str(part) for part in dataclasses.astuple(key))
+    # No host adds nothing, so that such pages keep the addresses that they always had.
+    identity = "\0".join(str(part) for part in dataclasses.astuple(key)).removesuffix("\0")
     readable = (key.system, key.topology, key.workload.partition("@")[0], key.phase)
-    return _stem(" ".join((*readable, key.operation, key.metric, key.statistic)), identity)
+    return _stem(" ".join((*readable, key.operation, key.metric, key.statistic, key.host)), identity)
 
 
 def series_page(key: SeriesKey) -> str:
@@ -31,6 +32,11 @@ def series_data(key: SeriesKey) -> str:
 def trial_page(trial: TrialId) -> str:
     """Give the path of a trial page: its id, or a slug with a hash if the id is no file name."""
     return f"trials/{trial if _SAFE_ID.fullmatch(trial) else _stem(trial, trial)}.html"
+
+
+def trial_data(trial: TrialId) -> str:
+    """Give the path of the script that carries a trial page's chart."""
+    return f"data/{_stem(f'trial {trial}', trial)}.js"
 
 
 def _stem(text: str, identity: str) -> str:

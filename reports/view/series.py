@@ -1,6 +1,6 @@
 """What the page of one series shows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
@@ -8,8 +8,10 @@ from statistics import fmean
 from analysis.detection import ChangePoint, State
 from analysis.judgement import JudgedSeries
 from analysis.verdict import Outcome
+from perf.metrics import HIGHEST_LOAD
 from perf.model import SeriesKey, Trial, TrialId
 from reports.view import links
+from reports.view.steps import find_bounds
 from reports.view.wording import (
     NOTHING,
     OUTCOME_BADGES,
@@ -17,10 +19,12 @@ from reports.view.wording import (
     Badge,
     Field,
     Moment,
+    caveat_words,
     count,
     definition_words,
     direction_words,
     heading,
+    interval,
     metric_words,
     moment,
     number,
@@ -109,6 +113,7 @@ class SeriesView:
     segments: tuple[Segment, ...]
     bands: tuple[ReleaseBand, ...]
     summary: str
+    spread_title: str
     caveat: str
 
 
@@ -137,8 +142,15 @@ def view_series(
         segments=_find_segments(judged),
         bands=bands,
         summary=f"{count(len(rows), 'point')} over {count(len(bands), 'release')}",
-        caveat=caveats.get(latest.testbed.name, "") if latest else "",
+        spread_title="Uncertainty" if key.metric == HIGHEST_LOAD.name else "Iterations",
+        caveat=_caveat({trials[point.trial].testbed.name for point in points}, caveats),
     )
+
+
+def _caveat(testbeds: Iterable[str], caveats: Mapping[str, str]) -> str:
+    """Say what must be known of all testbeds of one class that a series has points from."""
+    found = dict.fromkeys(caveat_words(testbed, caveats) for testbed in sorted(testbeds))
+    return " ".join(caveat for caveat in found if caveat)
 
 
 def _view_points(judged: JudgedSeries, trials: Mapping[TrialId, Trial]) -> tuple[PointRow, ...]:
@@ -150,14 +162,15 @@ def _view_points(judged: JudgedSeries, trials: Mapping[TrialId, Trial]) -> tuple
             night=trials[point.trial].night,
             started=moment(point.started_at),
             text=quantity(point.value, metric),
-            spread=spread(point.iterations),
+            spread=f"between {interval(*bounds)}" if bounds else spread(point.iterations),
             trial=point.trial,
             page=links.trial_page(point.trial),
             value=point.value,
-            low=min(point.iterations, default=point.value),
-            high=max(point.iterations, default=point.value),
+            low=min(bounds or point.iterations, default=point.value),
+            high=max(bounds or point.iterations, default=point.value),
         )
         for index, point in enumerate(judged.series.points, start=1)
+        for bounds in [find_bounds(trials[point.trial].samples, judged.series.key)]
     )
 
 
@@ -214,6 +227,7 @@ def _view_key(key: SeriesKey) -> tuple[Field, ...]:
         Field(name="Operation", value=key.operation),
         Field(name="Metric", value=key.metric, note=definition_words(key.metric)),
         Field(name="Statistic", value=key.statistic or NOTHING),
+        *((Field(name="Host", value=key.host),) if key.host else ()),
     )
 
 

@@ -3,15 +3,19 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perf.metrics import METRICS
+from perf.metrics import HIGHEST_LOAD, METRICS, ROW_THROUGHPUT, THROUGHPUT
 from perf.model import Counter, Fact, Sample, Trial, TrialStatus
 from reports.view import links
+from reports.view.diagnostics import DiagnosticsView, is_diagnostic, view_diagnostics
+from reports.view.steps import StepTable, view_steps
 from reports.view.wording import (
     NOTHING,
     STATUS_BADGES,
+    VOID_BADGE,
     Badge,
     Field,
     Moment,
+    caveat_words,
     count,
     direction_words,
     duration,
@@ -24,8 +28,20 @@ from reports.view.wording import (
     unit_words,
 )
 
+_METRICS = (THROUGHPUT.name, ROW_THROUGHPUT.name, *METRICS)
 _STATISTICS = ("mean", "p50", "p95", "p99", "p99.9", "max")
-_COUNTERS = ("attempted", "completed", "completed_in_window", "not_found", "wrong_data", "timeouts")
+_COUNTERS = {
+    "attempted": "",
+    "completed": "",
+    "not_found": "the answer lacked a row",
+    "wrong_data": "the answer held a wrong row",
+    "timeouts": "",
+    "completed_in_window": "ended in the measured time, whenever they were to start",
+    "sent_in_window": "sent in the measured time",
+    "held": "waited for one of the client's slots: the server was slower than the load",
+    "rows": "in completed operations",
+    "clamped": "times outside of a histogram's range",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +102,11 @@ class FactRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialView:
-    """All that the page of one trial shows."""
+    """All that the page of one trial shows.
+
+    `void` marks the numbers of a trial that enters no series; `data` is the script of its chart, empty
+    if it has none.
+    """
 
     page: str
     id: str
@@ -94,10 +114,15 @@ class TrialView:
     status: Badge
     meaning: str
     reasons: tuple[Field, ...]
+    remarks: tuple[Field, ...]
+    void: Badge | None
     log_tail: str
     started: Moment
     fields: tuple[Field, ...]
+    data: str
+    steps: tuple[StepTable, ...]
     samples: tuple[PhaseTable, ...]
+    diagnostics: DiagnosticsView
     counters: tuple[PhaseTable, ...]
     facts: tuple[FactRow, ...]
     facts_summary: str
@@ -124,6 +149,7 @@ def view_trial(
 ) -> TrialView:
     """Put a trial into words. `reproduce` is the command line that measures the same again."""
     facts = _compare_facts(trial.environment_before, trial.environment_after)
+    steps = view_steps(trial.steps, trial.samples)
     return TrialView(
         page=links.trial_page(trial.id),
         id=trial.id,
@@ -131,17 +157,24 @@ def view_trial(
         status=STATUS_BADGES[trial.status],
         meaning=_MEANINGS[trial.status],
         reasons=tuple(Field(name=reason.kind, value=reason.text) for reason in trial.reasons),
+        remarks=tuple(Field(name=remark.kind, value=remark.text) for remark in trial.remarks),
+        void=None if trial.status is TrialStatus.COMPLETED else VOID_BADGE,
         log_tail=trial.log_tail.rstrip(),
         started=moment(trial.started_at),
         fields=_view_fields(trial),
+        data=links.trial_data(trial.id)
+        if any(row.response_time_p99_ms is not None for table in steps for row in table.rows)
+        else "",
+        steps=steps,
         samples=_view_samples(trial.samples),
+        diagnostics=view_diagnostics(trial.samples),
         counters=_view_counters(trial.counters),
         facts=facts,
         facts_summary=_summarize_facts(facts),
         files=tuple(FileRow(name=file.name, href=file.href, size=size(file.length)) for file in files),
         series=tuple(series),
         reproduce=reproduce,
-        caveat=caveats.get(trial.testbed.name, ""),
+        caveat=caveat_words(trial.testbed.name, caveats),
     )
 
 
@@ -175,9 +208,11 @@ def _view_fields(trial: Trial) -> tuple[Field, ...]:
 
 
 def _view_samples(samples: Sequence[Sample]) -> tuple[PhaseTable, ...]:
+    # The answer of a search stands with its steps, what explains results among the diagnostics.
+    shown = [s for s in samples if s.metric != HIGHEST_LOAD.name and not is_diagnostic(s)]
     return tuple(
-        _tabulate_samples(phase, operation, [s for s in samples if _at(s) == (phase, operation)])
-        for phase, operation in dict.fromkeys(_at(sample) for sample in samples)
+        _tabulate_samples(phase, operation, [s for s in shown if _at(s) == (phase, operation)])
+        for phase, operation in dict.fromkeys(_at(sample) for sample in shown)
     )
 
 
@@ -187,24 +222,22 @@ def _at(value: Sample | Counter) -> tuple[str, str]:
 
 def _tabulate_samples(phase: str, operation: str, samples: Sequence[Sample]) -> PhaseTable:
     iterations = tuple(sorted({s.iteration for s in samples if s.iteration is not None}))
-    cells = {(s.metric, s.statistic, s.iteration): number(s.value) for s in samples}
-    wanted = dict.fromkeys((s.metric, s.statistic) for s in samples)
-    metrics = tuple(METRICS)
+    cells = {(s.metric, s.statistic, s.host, s.iteration): number(s.value) for s in samples}
     ordered = sorted(
-        wanted,
-        key=lambda name: (_rank(name[0], metrics), name[0], _rank(name[1], _STATISTICS), name[1]),
+        {(s.metric, s.statistic, s.host) for s in samples},
+        key=lambda name: (_rank(name[0], _METRICS), name[0], _rank(name[1], _STATISTICS), *name[1:]),
     )
     return PhaseTable(
         title=f"{operation} {phase_words(phase)}",
         columns=_name_columns(iterations),
         rows=tuple(
             ValueRow(
-                name=metric_words(metric, statistic),
+                name=metric_words(metric, statistic) + (f", {host}" if host else ""),
                 note=f"{unit_words(metric)}, {direction_words(metric)}",
-                overall=cells.get((metric, statistic, None), NOTHING),
-                iterations=tuple(cells.get((metric, statistic, i), NOTHING) for i in iterations),
+                overall=cells.get((metric, statistic, host, None), NOTHING),
+                iterations=tuple(cells.get((metric, statistic, host, i), NOTHING) for i in iterations),
             )
-            for metric, statistic in ordered
+            for metric, statistic, host in ordered
         ),
     )
 
@@ -225,7 +258,7 @@ def _tabulate_counters(phase: str, operation: str, counters: Sequence[Counter]) 
     # Iteration 0 is a warm-up, or all of a phase without iterations: never part of a measured sum.
     measured = [i for i in found if i > 0]
     iterations = tuple(found) if measured else ()
-    names = sorted({c.name for c in counters}, key=lambda name: (_rank(name, _COUNTERS), name))
+    names = sorted({c.name for c in counters}, key=lambda name: (_rank(name, tuple(_COUNTERS)), name))
     values = {(c.name, c.iteration): c.value for c in counters}
     return PhaseTable(
         title=f"{operation} {phase_words(phase)}",
@@ -233,7 +266,7 @@ def _tabulate_counters(phase: str, operation: str, counters: Sequence[Counter]) 
         rows=tuple(
             ValueRow(
                 name=name.replace("_", " "),
-                note="",
+                note=_COUNTERS.get(name, ""),
                 overall=f"{sum(values.get((name, i), 0) for i in measured or found):,}",
                 iterations=tuple(
                     f"{values[name, i]:,}" if (name, i) in values else NOTHING for i in iterations

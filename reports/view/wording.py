@@ -1,15 +1,15 @@
 """Words and numbers for people: the one place where a value becomes text."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from analysis import words
 from analysis.detection import State
 from analysis.verdict import Outcome
-from perf.metrics import METRICS, Better
-from perf.model import Named, SeriesKey, TrialStatus
+from perf.metrics import CANARY_PHASES, DIAGNOSTICS, METRICS, Better
+from perf.model import Named, SeriesKey, StepOutcome, TrialStatus
 
 NOTHING = "–"
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -61,14 +61,40 @@ STATE_BADGES = {
     State.CONFIRMED: Badge(kind="calm", symbol="●", word="Confirmed"),
     State.PROVISIONAL: Badge(kind="unsure", symbol="?", word="Provisional"),
 }
+STEP_BADGES = {
+    StepOutcome.HELD: Badge(kind="good", symbol="✓", word="Held"),
+    StepOutcome.MISSED: Badge(kind="bad", symbol="✕", word="Missed"),
+    StepOutcome.CLIENT_LIMITED: Badge(kind="unsure", symbol="?", word="Client-limited"),
+}
+VOID_BADGE = Badge(kind="bad", symbol="!", word="In no series")
 STALE_BADGE = Badge(kind="unsure", symbol="…", word="Stale")
 MISSING_BADGE = Badge(kind="bad", symbol="…", word="Missing")
 LEFT_OUT_BADGE = Badge(kind="bad", symbol="!", word="Left out")
 EMPTY_BADGE = Badge(kind="unsure", symbol="?", word="Nothing measured yet")
 
-_PHASES = {"saturation": "at saturation", "steady": "at steady load"}
+_PHASES = {
+    "saturation": "at saturation",
+    "steady": "at steady load",
+    CANARY_PHASES[0]: "before the trial",
+    CANARY_PHASES[1]: "after the trial",
+}
 _DIRECTIONS = {Better.HIGHER: "higher is better", Better.LOWER: "lower is better"}
-_METRIC_WORDS = {"response_time": "response time", "service_time": "service time"}
+_KNOWN_METRICS = {**METRICS, **DIAGNOSTICS}
+_METRIC_WORDS = {
+    "canary_cpu": "CPU canary",
+    "canary_memory": "memory canary",
+    "canary_fsync": "fsync canary",
+    "canary_loopback": "loopback canary",
+    "client_cpu": "client CPU",
+    "gc_pause": "GC pause",
+    "server_cpu": "server CPU",
+    "unwritten": "unwritten changes",
+    "warm_up": "warm-up",
+}
+# A mean of times hides what a percentile shows, so it is always called one; elsewhere it is the figure.
+_DISTRIBUTIONS = frozenset({"response_time", "service_time", "send_lateness"})
+_PLAIN_STATISTICS = frozenset({"mean", "last", "estimate"})
+_BOUNDS = {"lower": "lower bound of", "upper": "upper bound of"}
 
 
 def number(value: float) -> str:
@@ -98,6 +124,11 @@ def percent(share: float) -> str:
     return f"{'+' if value > 0 else '−'}{abs(value):,.1f}{_NO_BREAK}%"
 
 
+def share(value: float) -> str:
+    """Write a share as a percentage with three significant digits."""
+    return f"{number(100 * value)}{_NO_BREAK}%"
+
+
 def probability(p_value: float) -> str:
     """Write a p-value as the reasons of verdicts do."""
     return words.p_value(p_value)
@@ -110,6 +141,11 @@ def spread(values: Sequence[float]) -> str:
     if len(values) == 1:
         return "1 iteration"
     return f"{number(min(values))} to {number(max(values))} in {len(values)} iterations"
+
+
+def interval(low: float, high: float) -> str:
+    """Write the ends of an interval in which a value lies."""
+    return f"{number(low)} and {number(high)}"
 
 
 def moment(when: datetime) -> Moment:
@@ -170,26 +206,34 @@ def phase_words(phase: str) -> str:
     return _PHASES.get(phase, f"in phase {phase}")
 
 
+def metric_name(metric: str) -> str:
+    """Name a metric in words; one that this version does not know keeps its name."""
+    known = metric in _KNOWN_METRICS
+    return _METRIC_WORDS.get(metric, metric.replace("_", " ") if known else metric)
+
+
 def metric_words(metric: str, statistic: str) -> str:
     """Name a metric with its statistic: p99 response time, throughput."""
-    name = _METRIC_WORDS.get(metric, metric)
-    return name if (metric, statistic) == ("throughput", "mean") else f"{statistic} {name}"
+    name, known = metric_name(metric), metric in _KNOWN_METRICS
+    if known and metric not in _DISTRIBUTIONS and statistic in _PLAIN_STATISTICS:
+        return name
+    return f"{_BOUNDS.get(statistic, statistic)} {name}"
 
 
 def unit_words(metric: str) -> str:
     """Give the unit of a metric; none for a metric that this version does not know."""
-    return METRICS[metric].unit if metric in METRICS else ""
+    return _KNOWN_METRICS[metric].unit if metric in _KNOWN_METRICS else ""
 
 
 def direction_words(metric: str) -> str:
     """Say which direction of a metric is good news."""
-    known = METRICS.get(metric)
+    known = _KNOWN_METRICS.get(metric)
     return _DIRECTIONS[known.better] if known else "which direction is better is not known"
 
 
 def definition_words(metric: str) -> str:
     """Say what a metric measures."""
-    known = METRICS.get(metric)
+    known = _KNOWN_METRICS.get(metric)
     return known.description if known else "this version of Knickpoint does not know the metric"
 
 
@@ -212,4 +256,17 @@ def sentence(text: str) -> str:
 
 def series_words(key: SeriesKey) -> str:
     """Name a series inside its experiment, for example: p99 response time of write at steady load."""
-    return f"{metric_words(key.metric, key.statistic)} of {key.operation} {phase_words(key.phase)}"
+    what = f"{metric_words(key.metric, key.statistic)} of {key.operation} {phase_words(key.phase)}"
+    return f"{what}, {key.host}" if key.host else what
+
+
+def caveat_words(testbed: str, caveats: Mapping[str, str]) -> str:
+    """Say what a reader must know of a testbed's numbers; `caveats` has an entry for each known one.
+
+    Of a testbed that the configuration does not know (any more), nothing can be vouched for.
+    """
+    return caveats.get(
+        testbed,
+        f"The configuration that these pages were made with has no testbed {testbed}, so what is "
+        "special about its hosts is not known here: compare these numbers only with themselves.",
+    )

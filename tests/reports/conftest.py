@@ -1,5 +1,6 @@
 """A small made-up history for the pages: three releases, eight nights, two workloads, every trouble.
 
+The newest trial of Cassandra 5.0.3 has all that a trial can have: a ladder, a search, diagnostics.
 Cassandra 5.0.3 writes 14 % slower than its forerunners; the last night has one failed trial, with a
 hostile log, one invalid trial, and one planned trial that never came.
 """
@@ -18,12 +19,14 @@ from perf.design import Detection
 from perf.model import (
     Counter,
     Fact,
+    LoadStep,
     Named,
     Observation,
     Reason,
     Release,
     Sample,
     SeriesKey,
+    StepOutcome,
     Trial,
     TrialId,
     TrialStatus,
@@ -57,8 +60,18 @@ SETTINGS = Detection(
     window_points=50,
     minimum_points=8,
     confirming_points=3,
-    judged={"throughput": ("mean",), "response_time": ("p50", "p99"), "service_time": ("p99",)},
-    relevant_change={"throughput": 0.05, "response_time": 0.1, "service_time": 0.1},
+    judged={
+        "throughput": ("mean",),
+        "response_time": ("p50", "p99"),
+        "service_time": ("p99",),
+        "highest_load": ("estimate",),
+    },
+    relevant_change={
+        "throughput": 0.05,
+        "response_time": 0.1,
+        "service_time": 0.1,
+        "highest_load": 0.05,
+    },
 )
 CAVEAT = "Three nodes share two cores of one machine: differences count, absolute numbers do not."
 
@@ -139,7 +152,12 @@ def demo(make_trial: Callable[..., Trial]) -> Demo:
                     )
                 )
     trials[-1:] = []  # the last planned trial never came
-    trials[-1] = _spoil(trials[-1], TrialStatus.INVALID, "client fell behind: 3.1 % started late")
+    trials[-3] = _enrich(trials[-3], "write")
+    trials[-1] = _spoil(
+        _enrich(trials[-1], "read-latest"),
+        TrialStatus.INVALID,
+        "client fell behind: 3.1 % started late",
+    )
     trials[-2] = _spoil(trials[-2], TrialStatus.FAILED, HOSTILE)
     last = Night(
         id=trials[-1].night,
@@ -202,6 +220,92 @@ def _facts(kernel: str, clock: str) -> tuple[Fact, ...]:
     )
 
 
+REMARKS = (
+    Reason(kind="warm-up-capped", text="steady: 1 of 3 warm-ups ran to their cap of 8 s"),
+    Reason(kind="telemetry-missing", text="phase steady: gc_pause is left out: <b>node-3</b> is gone"),
+)
+STEPS = tuple(
+    LoadStep(
+        phase=phase,
+        offered_load_ops_per_s=offered,
+        achieved_ops_per_s=achieved,
+        response_time_p99_ms=p99_ms,
+        send_lateness_p99_ms=0.4,
+        client_cpu_share=offered / 4200,
+        outcome=outcome,
+        text=f"p99 of response time against an objective of 20 ms, at {offered:g} ops/s",
+    )
+    for phase, offered, achieved, p99_ms, outcome in (
+        ("ladder-500", 500.0, 500.0, 4.1, StepOutcome.HELD),
+        ("ladder-1000", 1000.0, 999.5, 5.2, StepOutcome.HELD),
+        ("ladder-2000", 2000.0, 1999.0, 9.7, StepOutcome.HELD),
+        ("ladder-4000", 4000.0, 3391.0, 874.0, StepOutcome.CLIENT_LIMITED),
+        ("search-01", 2000.0, 1998.0, 9.9, StepOutcome.HELD),
+        ("search-02", 2828.4271, 2700.0, None, StepOutcome.MISSED),
+        ("search-03", 2378.4142, 2377.0, 27.5, StepOutcome.MISSED),
+        ("search-04", 2181.0155, 2180.0, 16.5, StepOutcome.HELD),
+    )
+)
+
+
+def _enrich(trial: Trial, operation: str) -> Trial:
+    """Give a trial all that a trial can have."""
+    rows = (
+        ("search", "highest_load", "estimate", "", 2277.6),
+        ("search", "highest_load", "lower", "", 2181.0),
+        ("search", "highest_load", "upper", "", 2378.4),
+        ("saturation", "row_throughput", "mean", "", 41_200.0),
+        ("saturation", "client_cpu", "mean", "", 163.4),
+        ("steady", "send_lateness", "p99", "", 0.412),
+        ("steady", "warm_up", "mean", "", 4.67),
+        *(
+            (phase, metric, statistic, host, value * share)
+            for phase in ("saturation", "steady")
+            for metric, statistic, value in (
+                ("server_cpu", "mean", 412.0),
+                ("storage_written", "mean", 3121.5),
+                ("network_sent", "mean", 1811.0),
+                ("compaction_debt", "last", 17.25),
+                ("gc_pause", "mean", 2.1),
+            )
+            for host, share in (("", 1.0), ("node-1", 0.4), ("node-2", 0.35), ("node-3", 0.25))
+        ),
+        ("saturation", "write_amplification", "mean", "", 3.04),
+    )
+    diagnostics = tuple(
+        Sample(
+            phase=phase,
+            operation=operation,
+            metric=metric,
+            statistic=statistic,
+            host=host,
+            value=value if iteration is None else value * (0.9 + 0.1 * iteration),
+            iteration=iteration,
+        )
+        for phase, metric, statistic, host, value in rows
+        for iteration in ((None, 1, 2) if metric in {"client_cpu", "warm_up"} else (None,))
+    )
+    canaries = tuple(
+        Sample(
+            phase=phase,
+            operation="canary",
+            metric=metric,
+            statistic=statistic,
+            value=value * slower * factor,
+            host="localhost",
+        )
+        for phase, slower in (("canary-before", 1.0), ("canary-after", 1.08))
+        for metric, value in (("canary_cpu", 12.31), ("canary_memory", 8123.0), ("canary_fsync", 1.7))
+        for statistic, factor in (("p50", 1.0), ("min", 0.98), ("max", 1.3))
+    )
+    return replace(
+        trial,
+        remarks=REMARKS,
+        steps=STEPS,
+        samples=(*trial.samples, *diagnostics, *canaries),
+    )
+
+
 def _spoil(trial: Trial, status: TrialStatus, why: str) -> Trial:
     failed = status is TrialStatus.FAILED
     return replace(
@@ -231,6 +335,7 @@ def _observe(trial: Trial) -> tuple[Observation, ...]:
                 operation=whole.operation,
                 metric=whole.metric,
                 statistic=whole.statistic,
+                host=whole.host,
             ),
             trial=trial.id,
             release=trial.release,
@@ -240,8 +345,8 @@ def _observe(trial: Trial) -> tuple[Observation, ...]:
             iterations=tuple(
                 s.value
                 for s in trial.samples
-                if (s.phase, s.operation, s.metric, s.statistic)
-                == (whole.phase, whole.operation, whole.metric, whole.statistic)
+                if (s.phase, s.operation, s.metric, s.statistic, s.host)
+                == (whole.phase, whole.operation, whole.metric, whole.statistic, whole.host)
                 and s.iteration is not None
             ),
         )

@@ -9,8 +9,9 @@ import pytest
 
 from analysis.verdict import Outcome
 from perf.model import Trial, TrialId
-from reports.charts import draw_series, draw_sparkline, to_script
+from reports.charts import draw_series, draw_sparkline, draw_steps, to_script
 from reports.view.series import SeriesView, view_series
+from reports.view.steps import view_steps
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +66,18 @@ def test_release_names_stay_data_in_expressions_and_scripts(view: SeriesView) ->
     expression = draw(replace(view, bands=bands))["layer"][-1]["encoding"]["x"]["axis"]["labelExpr"]
     assert json.loads(expression.removesuffix("[datum.value]"))["4.5"] == hostile
     assert to_script(spec).isascii()
+
+
+def test_each_load_step_is_drawn_by_the_symbol_of_its_outcome(demo: Any) -> None:
+    trial = next(trial for trial in demo.trials if trial.steps)
+    spec: Any = draw_steps(view_steps(trial.steps, trial.samples))
+    drawn = [(row["offered"], row["p99"], row["outcome"]) for row in spec["data"]["values"]]
+    assert drawn[3:5] == [(4000.0, 874.0, "Client-limited"), (2000.0, 9.9, "Held")]
+    assert len(drawn) == len(trial.steps) - 1  # at one of them nothing completed
+    assert [layer["mark"]["text"] for layer in spec["layer"]] == ["✓", "✕", "?"]
+    assert spec["encoding"]["y"]["scale"]["type"] == "log"
+    calm: Any = draw_steps(view_steps(trial.steps[:3], trial.samples))
+    assert calm["encoding"]["y"]["scale"] == {"padding": 14, "zero": False}
 
 
 def heights(values: list[float]) -> list[float]:

@@ -10,8 +10,19 @@ import pytest
 
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome, Verdict
-from perf.model import Counter, Fact, SeriesKey, Trial, TrialId, TrialStatus
-from reports.view.index import STALE_AFTER, IndexView, LeftOut, view_index
+from perf.model import (
+    Counter,
+    Fact,
+    Named,
+    Reason,
+    Sample,
+    SeriesKey,
+    Trial,
+    TrialId,
+    TrialStatus,
+)
+from reports.view.attention import STALE_AFTER, LeftOut
+from reports.view.index import IndexView, view_index
 from reports.view.links import series_page, trial_page
 from reports.view.series import view_series
 from reports.view.trial import TrialView, view_trial
@@ -200,6 +211,170 @@ def test_a_warm_up_is_shown_but_never_counted(make_trial: Callable[..., Trial]) 
     assert (steady.rows[0].overall, steady.rows[0].iterations) == ("110", ("1", "10", "100"))
 
 
+def test_a_trial_without_the_newer_fields_has_none_of_their_sections(
+    make_trial: Callable[..., Trial],
+) -> None:
+    view = view_plainly(make_trial())
+    assert (view.remarks, view.steps, view.data, view.void) == ((), (), "", None)
+    assert (view.diagnostics.tables, view.diagnostics.canaries) == ((), ())
+
+
+def enriched(demo: Any) -> TrialView:
+    return view_plainly(next(trial for trial in demo.trials if trial.steps))
+
+
+def test_ladders_and_searches_are_tables_in_the_order_in_which_they_ran(demo: Any) -> None:
+    view = enriched(demo)
+    ladder, search = view.steps
+    assert (ladder.title, ladder.answer) == ("Ladder", "")
+    assert [row.offered for row in ladder.rows] == ["500", "1,000", "2,000", "4,000"]
+    last = ladder.rows[-1]
+    assert (last.outcome.word, last.client_cpu) == ("Client-limited", f"95.2{NBSP}%")
+    assert search.title == "Search"
+    assert search.answer == (
+        "The highest offered load whose p99 of response time met the objective of a search: "
+        f"2,278{NBSP}ops/s; it lies between 2,181 and 2,378 ops/s."
+    )
+    assert [row.response_time for row in search.rows] == ["9.90", "–", "27.5", "16.5"]
+    assert view.data.startswith("data/trial-2026-03-08-1-03")
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ((), "not known; the steps below say why."),
+        (("lower",), f"at least 1,000{NBSP}ops/s; how much more is not known."),
+        (("upper",), f"less than 1,000{NBSP}ops/s; how much less is not known."),
+    ],
+)
+def test_a_search_without_an_answer_says_what_it_can(
+    demo: Any, bounds: tuple[str, ...], said: str
+) -> None:
+    trial = next(trial for trial in demo.trials if trial.steps)
+    samples = tuple(
+        Sample(phase="search", operation="write", metric="highest_load", statistic=bound, value=1000.0)
+        for bound in bounds
+    )
+    (search,) = view_plainly(replace(trial, steps=trial.steps[4:], samples=samples)).steps
+    assert search.answer.endswith(f": {said}")
+
+
+def test_what_hosts_and_clients_did_stands_apart_from_what_is_judged(demo: Any) -> None:
+    view = enriched(demo)
+    shown = {row.name for table in view.samples for row in table.rows}
+    assert {"throughput", "row throughput"} <= shown
+    assert not shown & {"server CPU", "p99 send lateness", "highest load", "CPU canary"}
+    saturation, steady = view.diagnostics.tables
+    assert (saturation.title, saturation.hosts) == (
+        "write at saturation",
+        ("node-1", "node-2", "node-3"),
+    )
+    client, server = saturation.rows[:2]
+    assert (client.name, client.overall, client.iterations) == (
+        "client CPU",
+        "163",
+        "163 to 180 in 2 iterations",
+    )
+    assert (server.name, server.unit, server.overall) == ("server CPU", "µs/op", "412")
+    assert server.by_host == ("165", "144", "103")
+    assert [row.name for row in steady.rows][:2] == ["warm-up", "p99 send lateness"]
+    explained = [field.name for field in view.diagnostics.definitions]
+    assert explained[:3] == ["Warm-up (s)", "Send lateness (ms)", "Client CPU (µs/op)"]
+
+
+def test_canaries_are_compared_by_host(demo: Any) -> None:
+    computing, memory, _ = enriched(demo).diagnostics.canaries
+    assert (computing.host, computing.name) == ("localhost", "CPU canary")
+    assert computing.before.value == f"12.3{NBSP}ms"
+    assert computing.before.note == "between 12.1 and 16.0"
+    assert computing.difference == f"+8.0{NBSP}%"
+    assert (memory.after.value, memory.direction) == (f"8,773{NBSP}MB/s", "higher is better")
+    trial = next(trial for trial in demo.trials if trial.steps)
+    first_only = tuple(one for one in trial.samples if one.phase != "canary-after")
+    lonely = view_plainly(replace(trial, samples=first_only)).diagnostics.canaries[0]
+    assert (lonely.after.value, lonely.difference) == ("–", "–")
+
+
+def test_the_numbers_of_an_invalid_trial_stay_and_are_marked(demo: Any) -> None:
+    invalid = next(trial for trial in demo.trials if trial.status is TrialStatus.INVALID)
+    view = view_plainly(invalid)
+    assert view.reasons
+    assert view.samples
+    assert view.steps
+    assert view.void is not None
+    assert view.void.word == "In no series"
+    page = next(f for f in demo.files() if f.path == trial_page(invalid.id)).content.decode()
+    assert page.index("client fell behind") < page.index("Load steps") < page.index("Samples")
+    assert page.count("In no series") == 4  # load steps, samples, counters, hosts and clients
+
+
+REASONS = {
+    "load-not-offered": "steady, write: 560 of 600 operations were sent in time (93.3%)",
+    "client-late": "steady, write: the client sent late by 12.31 ms at p99, which is 0.62 of the p99",
+    "client-busy": "saturation, write: engine 0 used 0.95 s of CPU per second over 18.0 s",
+    "client-starved": "saturation, write: threads of engine 0 waited 1.72 s for a core per second",
+    "host-busy": "server-1: others used 0.61 of 2 cores while steady was measured (iteration 1, 6.0 s)",
+    "clock-stepped": "server-1: the wall clock moved by 120.3 ms against the time since boot",
+    "not-steady": "saturation, write: throughput of the iterations is 300, 290, 120 ops/s",
+    "host-drifted": "server-1: kernel was 6.1.0 before the trial and 6.2.0 after it",
+    "not-loaded": "1999 of 2000 rows and 999500 of 1000000 bytes were stored after the load phase",
+}
+
+
+@pytest.mark.parametrize("kind", REASONS)
+def test_attention_names_an_invalid_trial_by_its_first_reason_in_full(
+    make_trial: Callable[..., Trial], kind: str
+) -> None:
+    reasons = (Reason(kind=kind, text=REASONS[kind]), Reason(kind="other", text="one more"))
+    for found, said in (
+        (reasons[:1], REASONS[kind]),
+        (reasons, f"{REASONS[kind]} (1 more reason)"),
+        (reasons * 2, f"{REASONS[kind]} (3 more reasons)"),
+    ):
+        trial = make_trial(status=TrialStatus.INVALID, reasons=found)
+        view = view_index([trial], NOTHING, nights=(), caveats={}, now=trial.finished_at)
+        assert view.attention[0].text == said
+        assert view.night_rows[0].reason == said
+
+
+def test_a_series_of_several_testbeds_shows_the_caveat_of_each(demo: Any) -> None:
+    judged = next(judged for judged in demo.judgement.series if judged.series.points)
+    trials = {trial.id: trial for trial in demo.trials}
+    first = judged.series.points[0].trial
+    trials[first] = replace(trials[first], testbed=Named(name="local-2", sha256="2" * 12))
+    view = view_series(judged, trials, {"local": "Two cores.", "local-2": "One core."})
+    assert view.caveat == "Two cores. One core."
+
+
+def test_every_page_with_numbers_of_a_testbed_shows_its_caveat(demo: Any) -> None:
+    pages = [f for f in demo.files() if f.path.endswith(".html")]
+    unmeasured = [f for f in pages if b"0 points over 0 releases" in f.content]
+    assert len(pages) == 1 + len(demo.judgement.series) + len(demo.trials)
+    lacking = [f for f in pages if demo.caveats["local"].encode() not in f.content]
+    assert lacking == unmeasured
+
+
+def test_the_answer_of_a_search_is_a_point_with_its_uncertainty(demo: Any) -> None:
+    judged = next(
+        judged
+        for judged in demo.judgement.series
+        if judged.series.key.metric == "highest_load" and judged.series.points
+    )
+    view = view_series(judged, {trial.id: trial for trial in demo.trials}, {})
+    assert view.spread_title == "Uncertainty"
+    (point,) = view.points
+    assert (point.spread, point.low, point.high) == ("between 2,181 and 2,378", 2181.0, 2378.4)
+
+
+def test_a_series_without_a_point_stands_with_those_of_its_experiment(
+    index: IndexView, demo: Any
+) -> None:
+    pointless = [one.series.key.metric for one in demo.judgement.series if not one.series.points]
+    assert pointless == ["highest_load"]
+    (row,) = [row for row in index.groups[0].rows if row.value == "–"]
+    assert row.title == "highest load of read-latest in phase search"
+
+
 def test_page_names_are_safe_and_distinct(demo: Any) -> None:
     key: SeriesKey = demo.judgement.series[0].series.key
     hostile = replace(key, config="../../etc/passwd", line="<b>")
@@ -207,3 +382,4 @@ def test_page_names_are_safe_and_distinct(demo: Any) -> None:
     assert series_page(hostile).count("/") == 1
     assert trial_page(TrialId("../x")).count("/") == 1
     assert trial_page(TrialId("../x")) != trial_page(TrialId("./x"))
+    assert series_page(replace(key, host="node-1")) != series_page(key)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
+from perf.metrics import DIAGNOSTICS, METRICS, Metric
 from perf.model import TrialStatus
 from reports.view import wording
 
@@ -52,6 +53,19 @@ def test_quantities_carry_the_unit_of_their_metric() -> None:
     assert wording.quantity(4181.3, "throughput") == f"4,181{NBSP}ops/s"
     assert wording.quantity(7.931, "response_time") == f"7.93{NBSP}ms"
     assert wording.quantity(7.931, "from_the_future") == "7.93"
+    assert wording.quantity(163.44, "client_cpu") == f"163{NBSP}µs/op"
+    assert wording.quantity(3.042, "write_amplification") == f"3.04{NBSP}bytes/byte"
+    assert wording.quantity(0.0421, "gc_pause") == f"0.0421{NBSP}ms/s"
+    assert wording.quantity(0, "pending_compactions") == f"0{NBSP}tasks"
+    assert wording.quantity(81_230.4, "canary_memory") == f"81,230{NBSP}MB/s"
+
+
+@pytest.mark.parametrize("metric", [*METRICS.values(), *DIAGNOSTICS.values()], ids=lambda m: m.name)
+def test_each_metric_has_words_a_unit_a_direction_and_a_definition(metric: Metric) -> None:
+    assert "_" not in wording.metric_name(metric.name)
+    assert wording.unit_words(metric.name) == metric.unit != ""
+    assert wording.direction_words(metric.name) == f"{metric.better} is better"
+    assert wording.definition_words(metric.name) == metric.description
 
 
 @pytest.mark.parametrize(
@@ -94,6 +108,13 @@ def test_series_are_named_in_the_words_of_the_glossary() -> None:
     assert wording.metric_words("response_time", "p99.9") == "p99.9 response time"
     assert wording.metric_words("throughput", "mean") == "throughput"
     assert wording.metric_words("service_time", "mean") == "mean service time"
+    assert wording.metric_words("send_lateness", "mean") == "mean send lateness"
+    assert wording.metric_words("server_cpu", "mean") == "server CPU"
+    assert wording.metric_words("compaction_debt", "last") == "compaction debt"
+    assert wording.metric_words("highest_load", "estimate") == "highest load"
+    assert wording.metric_words("highest_load", "lower") == "lower bound of highest load"
+    assert wording.metric_words("from_the_future", "mean") == "mean from_the_future"
+    assert wording.phase_words("canary-before") == "before the trial"
     assert wording.phase_words("steady") == "at steady load"
     assert wording.phase_words("burst") == "in phase burst"
     assert wording.direction_words("service_time") == "lower is better"
@@ -107,13 +128,26 @@ def test_counts_sizes_and_spreads_agree_with_their_nouns() -> None:
     assert wording.size(1) == "1 byte"
     assert wording.size(2345) == "2.3 kB"
     assert wording.size(2_345_000) == "2.3 MB"
+    assert wording.share(0.4761) == f"47.6{NBSP}%"
     assert wording.spread(()) == "–"
     assert wording.spread((5.0,)) == "1 iteration"
     assert wording.spread((5.0, 4.0)) == "4.00 to 5.00 in 2 iterations"
 
 
+def test_the_caveat_of_an_unknown_testbed_is_doubt_not_silence() -> None:
+    caveats = {"local": "Shared cores.", "rack": ""}
+    assert wording.caveat_words("local", caveats) == "Shared cores."
+    assert wording.caveat_words("rack", caveats) == ""
+    assert "compare these numbers only with themselves" in wording.caveat_words("gone", caveats)
+
+
 def test_no_state_is_told_by_colour_alone() -> None:
-    for badges in (wording.OUTCOME_BADGES, wording.STATUS_BADGES, wording.STATE_BADGES):
+    for badges in (
+        wording.OUTCOME_BADGES,
+        wording.STATUS_BADGES,
+        wording.STATE_BADGES,
+        wording.STEP_BADGES,
+    ):
         words = [(badge.symbol, badge.word) for badge in badges.values()]
         assert all(symbol and word for symbol, word in words)
         assert len(set(words)) == len(words)

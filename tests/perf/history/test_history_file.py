@@ -228,7 +228,7 @@ def test_a_history_of_the_first_schema_is_refused_and_made_new_from_its_bundles(
         connection.execute("ALTER TABLE samples DROP host")
         connection.execute("DROP TABLE load_steps")
     with pytest.raises(
-        HistoryError, match="made by an older Knickpoint.* safe in their bundles"
+        HistoryError, match=r"made by an older Knickpoint.* safe in their bundles"
     ) as error:
         append_all(filled, silent)
     assert str(error.value).endswith("with: knickpoint history rebuild")

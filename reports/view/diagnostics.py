@@ -1,0 +1,173 @@
+"""What the page of a trial shows of its hosts and clients: diagnostics and canaries, never judged."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from perf.metrics import CANARY_PHASES, DIAGNOSTICS, ROW_THROUGHPUT
+from perf.model import Sample
+from reports.view.wording import (
+    NOTHING,
+    Field,
+    definition_words,
+    direction_words,
+    heading,
+    interval,
+    metric_name,
+    metric_words,
+    number,
+    percent,
+    phase_words,
+    quantity,
+    sentence,
+    spread,
+    unit_words,
+)
+
+_ORDER = tuple(DIAGNOSTICS)
+_MEDIAN = "p50"
+_STATISTICS = ("mean", "p50", "p95", "p99", "p99.9", "max", "last")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnosticRow:
+    """One diagnostic: over the whole phase, of each host, and its range over the iterations."""
+
+    name: str
+    unit: str
+    overall: str
+    by_host: tuple[str, ...]
+    iterations: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnosticTable:
+    """What happened in one phase; `hosts` are the names of its columns."""
+
+    title: str
+    hosts: tuple[str, ...]
+    has_iterations: bool
+    rows: tuple[DiagnosticRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryRow:
+    """Fixed work on one host, before and after the trial: its median, with the range as a note."""
+
+    host: str
+    name: str
+    direction: str
+    before: Field
+    after: Field
+    difference: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnosticsView:
+    """What hosts and clients did; `definitions` explain the quantities that are shown."""
+
+    tables: tuple[DiagnosticTable, ...]
+    canaries: tuple[CanaryRow, ...]
+    definitions: tuple[Field, ...]
+
+
+def is_diagnostic(sample: Sample) -> bool:
+    """Tell whether a sample explains a result rather than being one.
+
+    Rows per second are throughput in another unit, so they stand beside it.
+    """
+    return sample.metric in DIAGNOSTICS and sample.metric != ROW_THROUGHPUT.name
+
+
+def view_diagnostics(samples: Iterable[Sample]) -> DiagnosticsView:
+    """Put the diagnostics of a trial into words, phase by phase."""
+    found = [sample for sample in samples if is_diagnostic(sample)]
+    canaries = [sample for sample in found if sample.phase in CANARY_PHASES]
+    others = [sample for sample in found if sample.phase not in CANARY_PHASES]
+    places = dict.fromkeys((sample.phase, sample.operation) for sample in others)
+    names = {sample.metric for sample in found}
+    return DiagnosticsView(
+        tables=tuple(
+            _tabulate(phase, operation, [s for s in others if (s.phase, s.operation) == place])
+            for place in places
+            for phase, operation in [place]
+        ),
+        canaries=_view_canaries(canaries),
+        definitions=tuple(
+            Field(
+                name=f"{heading(metric_name(name))} ({unit_words(name)})",
+                value=sentence(definition_words(name)),
+            )
+            for name in _ORDER
+            if name in names
+        ),
+    )
+
+
+def _tabulate(phase: str, operation: str, samples: Sequence[Sample]) -> DiagnosticTable:
+    hosts = tuple(sorted({s.host for s in samples if s.host}))
+    whole = {(s.metric, s.statistic, s.host): number(s.value) for s in samples if s.iteration is None}
+    wanted = sorted({(s.metric, s.statistic) for s in samples}, key=_reading_order)
+    repeated = {
+        at: [
+            s.value
+            for s in samples
+            if (s.metric, s.statistic) == at and s.iteration is not None and not s.host
+        ]
+        for at in wanted
+    }
+    return DiagnosticTable(
+        title=f"{operation} {phase_words(phase)}".strip(),
+        hosts=hosts,
+        has_iterations=any(repeated.values()),
+        rows=tuple(
+            DiagnosticRow(
+                name=metric_words(metric, statistic),
+                unit=unit_words(metric),
+                overall=whole.get((metric, statistic, ""), NOTHING),
+                by_host=tuple(whole.get((metric, statistic, host), NOTHING) for host in hosts),
+                iterations=spread(repeated[metric, statistic]),
+            )
+            for metric, statistic in wanted
+        ),
+    )
+
+
+def _reading_order(at: tuple[str, str]) -> tuple[int, int, str]:
+    metric, statistic = at
+    place = _STATISTICS.index(statistic) if statistic in _STATISTICS else len(_STATISTICS)
+    return _ORDER.index(metric), place, statistic
+
+
+def _view_canaries(samples: Iterable[Sample]) -> tuple[CanaryRow, ...]:
+    runs: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+    for sample in samples:
+        if sample.iteration is None:
+            of_place = runs.setdefault((sample.host, sample.metric), {})
+            of_place.setdefault(sample.phase, {})[sample.statistic] = sample.value
+    ordered = sorted(runs, key=lambda at: (at[0], _ORDER.index(at[1])))
+    return tuple(
+        _view_canary(host, metric, *(runs[host, metric].get(phase, {}) for phase in CANARY_PHASES))
+        for host, metric in ordered
+    )
+
+
+def _view_canary(
+    host: str, metric: str, before: Mapping[str, float], after: Mapping[str, float]
+) -> CanaryRow:
+    # A trial that failed may have no second run.
+    comparable = before.get(_MEDIAN) and _MEDIAN in after
+    return CanaryRow(
+        host=host or NOTHING,
+        name=heading(metric_name(metric)),
+        direction=direction_words(metric),
+        before=_view_run(before, metric),
+        after=_view_run(after, metric),
+        difference=percent(after[_MEDIAN] / before[_MEDIAN] - 1) if comparable else NOTHING,
+    )
+
+
+def _view_run(run: Mapping[str, float], metric: str) -> Field:
+    """Give the median of one run of a canary, noting between which ends its repetitions lay."""
+    median = quantity(run[_MEDIAN], metric) if _MEDIAN in run else NOTHING
+    ends = interval(run["min"], run["max"]) if run.keys() >= {"min", "max"} else ""
+    return Field(name=metric, value=median, note=f"between {ends}" if ends else "")
