@@ -7,7 +7,6 @@ import pytest
 from perf.design import Needs
 from perf.errors import HostUnfit
 from perf.hosts.checks import check_hosts
-from perf.hosts.facts import UNAVAILABLE, read_client_facts, read_facts
 from perf.remote import LocalHost
 from perf.systems.contract import Node
 
@@ -41,18 +40,3 @@ def test_all_shortfalls_are_told_at_once_with_what_to_do(tmp_path: Path) -> None
     assert "1000000000 MB needed; make room" in text
     assert f"node-2: port {port} on 127.0.0.2 is in use by pid {os.getpid()} (" in text
     assert "node-1: port" not in text
-
-
-def test_facts_of_this_host_are_complete_and_absence_is_a_fact() -> None:
-    facts = {fact.name: fact.value for fact in read_facts(LocalHost())}
-    assert facts["kernel"] == os.uname().release
-    assert int(facts["cpu_cores"]) >= 1
-    assert int(facts["memory_kb"]) > 0
-    assert all(facts.values())
-    assert "cpu_governor" in facts
-
-
-def test_client_facts_name_the_drivers() -> None:
-    facts = {fact.name: fact.value for fact in read_client_facts("client")}
-    assert facts["version:pymongo"].startswith("4.17.")
-    assert facts["version:cassandra-driver"] != UNAVAILABLE
