@@ -160,7 +160,7 @@ def _trial(order: Order, draft: Draft, started_at: datetime) -> Trial:
         finished_at=datetime.now(UTC),
         status=draft.status,
         reasons=tuple(draft.reasons),
-        remarks=(*draft.findings.remarks, *diagnostics.remarks),
+        remarks=tuple(dict.fromkeys((*draft.findings.remarks, *diagnostics.remarks))),
         steps=tuple(draft.findings.load_steps),
         environment_before=draft.before,
         environment_after=draft.after,

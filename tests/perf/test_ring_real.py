@@ -30,7 +30,9 @@ def short_deployment() -> Deployment:
     experiment = next(e for e in suite.experiments if e.workload == "sensor-read")
     deployment = catalog.resolve(suite, experiment)
     load = OpenLoop(kind="open", offered_load_ops_per_s=50.0, in_flight=32)
-    phase = Measurement(name="steady", load=load, warmup_s=1.0, iteration_s=3.0, iterations=2)
+    phase = Measurement(
+        name="steady", load=load, warmup_s=1.0, warmup_cap_s=2.0, iteration_s=3.0, iterations=2
+    )
     records = replace(deployment.workload.records, devices=40)
     workload = replace(deployment.workload, records=records, measurements=(phase,))
     return replace(deployment, workload=workload)
