@@ -12,6 +12,7 @@ from perf.workloads.sensor import (
     Answer,
     Reading,
     _mix,
+    batch,
     check_latest,
     choose_device,
     device_ids,
@@ -67,6 +68,32 @@ def test_rows_spread_over_devices_with_a_timestamp_of_their_own() -> None:
     assert len({(row.device_id, row.ts_ms) for row in rows}) == 700
     assert len({row.values for row in rows}) == 700
     assert {row.device_id for row in rows[:7]} == set(device_ids(RECORDS))
+
+
+@given(st.integers(0, 10**9), st.integers(0, 1000))
+def test_a_batch_of_one_row_is_that_row(number: int, before: int) -> None:
+    first_row = before * RECORDS.devices
+    assert batch(RECORDS, SEED, first_row, 1, number) == (reading(RECORDS, SEED, first_row + number),)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 8), st.integers(0, 10), st.integers(1, 40))
+def test_batches_leave_out_no_row_and_write_none_twice(
+    batch_rows: int, before: int, turns: int
+) -> None:
+    first_row = before * RECORDS.devices
+    made = [
+        batch(RECORDS, SEED, first_row, batch_rows, number) for number in range(turns * RECORDS.devices)
+    ]
+    assert all(len(rows) == batch_rows for rows in made)
+    assert all(len({row.device_id for row in rows}) == 1 for rows in made)
+    expected = range(first_row, first_row + turns * batch_rows * RECORDS.devices)
+    found = sorted((row.ts_ms, row.device_id) for rows in made for row in rows)
+    wanted = (reading(RECORDS, SEED, row) for row in expected)
+    assert found == sorted((row.ts_ms, row.device_id) for row in wanted)
+    # The batches of one device follow each other.
+    times = [row.ts_ms for rows in made[3 :: RECORDS.devices] for row in rows]
+    assert times == list(range(times[0], times[-1] + 1, STEP_MS))
 
 
 def test_seeds_give_different_data() -> None:
