@@ -75,6 +75,12 @@ def read_behaviour(settings: Mapping[str, JsonValue], where: str) -> Behaviour:
     raise ConfigError(problems)
 
 
+def write_settings(behaviour: Behaviour) -> dict[str, JsonValue]:
+    """Give the settings that make a null server behave so; those that are not set are left out."""
+    settings: dict[str, JsonValue] = _BEHAVIOUR.dump_python(behaviour, exclude_none=True)
+    return settings
+
+
 def _contradictions(behaviour: Behaviour) -> list[str]:
     problems = []
     for pair in _TOGETHER:

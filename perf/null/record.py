@@ -21,6 +21,7 @@ class Deeds:
     due_s: NDArray[np.float64]
     """When it was to be answered; what is between this and `answered_s` is the machine's delay."""
     answered_s: NDArray[np.float64]
+    """Infinite if it never was: the client had gone, or the server ended."""
     is_refused: NDArray[np.bool_]
     device: NDArray[np.int64]
     """CRC-32 of the id of the device that was written or read."""
@@ -49,7 +50,7 @@ class Record:
 
 
 def read_record(path: Path) -> Deeds:
-    """Read what a null server left; an answer that was never sent has no line."""
+    """Read what a null server left."""
     lines = np.fromfile(path, dtype=np.float64).reshape(-1, COLUMNS)
     by_arrival = np.argsort(lines[:, 0], kind="stable")
     arrived, due, answered, refused, device, ts_ms = lines[by_arrival].T

@@ -7,6 +7,7 @@ it; if it was told to keep a record, that is on disk then.
 import ctypes
 import heapq
 import json
+import math
 import select
 import signal
 import socket
@@ -89,6 +90,10 @@ class NullServer:
                     self._receive(fileno)
             self._answer_due()
 
+    def note_rest(self) -> None:
+        """Note what will never be answered."""
+        self._note(self._waiting, math.inf)
+
     def _accept(self) -> None:
         peer, _ = self._listener.accept()
         peer.settimeout(0)
@@ -100,6 +105,7 @@ class NullServer:
         self._events.unregister(fileno)
         self._connections.pop(fileno).peer.close()
         # Its number may belong to the next client soon.
+        self._note([one for one in self._waiting if one.fileno == fileno], math.inf)
         self._waiting = [one for one in self._waiting if one.fileno != fileno]
         heapq.heapify(self._waiting)
 
@@ -133,8 +139,7 @@ class NullServer:
             due[one.fileno].append(one)
         for fileno, answered in due.items():
             self._send(fileno, b"".join(map(self._acknowledge, answered)))
-            if self._behaviour.keep_record:
-                self._note(answered, time.perf_counter())
+            self._note(answered, time.perf_counter())
 
     def _acknowledge(self, one: _Waiting) -> bytes:
         number, kind, rows, size, _, _ = one.request
@@ -145,10 +150,12 @@ class NullServer:
             self._bytes += size
         return ANSWER.pack(number, Status.DONE, 0, 0)
 
-    def _note(self, answered: list[_Waiting], now_s: float) -> None:
-        for one in answered:
-            device, ts_ms = one.request[4:]
-            self.record.append((one.arrived_s, one.due_s, now_s, one.is_refused, device, ts_ms))
+    def _note(self, ended: list[_Waiting], answered_s: float) -> None:
+        if self._behaviour.keep_record:
+            for one in ended:
+                device, ts_ms = one.request[4:]
+                line = (one.arrived_s, one.due_s, answered_s, one.is_refused, device, ts_ms)
+                self.record.append(line)
 
     def _send(self, fileno: int, data: bytes) -> None:
         try:
@@ -172,6 +179,7 @@ def _main(path: Path) -> None:
     try:
         server.serve()
     finally:
+        server.note_rest()
         if behaviour.keep_record:
             server.record.write(Path(config["record"]), unix_minus_clock_s)
 

@@ -1,1 +1,1 @@
-"""Does an engine report what was planted? The instrument, tested against a server whose truth is known."""
+"""Does an engine report what was planted? The instrument, against a server whose truth is known."""

@@ -10,9 +10,11 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import ClassVar
+
+from pydantic import JsonValue
 
 from perf.errors import NotReady, StepFailed
 from perf.model import Release, Source
@@ -24,6 +26,40 @@ from perf.systems.contract import Cluster, Node, Origin, SensorSession, System, 
 
 RECORD = "record.bin"
 """In a node's directory, once the server has ended: what it did, if it was told to keep a record."""
+_LOG = "server.log"
+
+
+def configure_node(node: Node, settings: Mapping[str, JsonValue], where: str) -> None:
+    """Check settings and write them as the server reads them; a ConfigError names `where`."""
+    read_behaviour(settings, where)
+    record = f"{node.work_dir}/{RECORD}"
+    told = {"address": node.address, "record": record, "settings": dict(settings)}
+    write_text(node.remote, f"{node.work_dir}/null.json", json.dumps(told, indent=1))
+
+
+def start_node(node: Node) -> None:
+    """Start the server process of a configured node, unless it runs."""
+    if running_pid(node.remote, node.pid_file) is not None:
+        return
+    command = (sys.executable, "-m", "perf.null.server", f"{node.work_dir}/null.json")
+    node.remote.start(
+        node.pinned(command),
+        pid_file=node.pid_file,
+        log=f"{node.work_dir}/{_LOG}",
+        cwd=node.work_dir,
+        env={"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )
+
+
+def check_node(node: Node) -> None:
+    """Return if the node lets a client connect; raise NotReady, or StepFailed if its process ended."""
+    if running_pid(node.remote, node.pid_file) is None:
+        tail = read_tail(node.remote, f"{node.work_dir}/{_LOG}")
+        raise StepFailed("start", node.name, "the server process ended", tail)
+    try:
+        socket.create_connection((node.address, PORT), timeout=1).close()
+    except OSError as error:
+        raise NotReady("start", node.name, str(error)) from error
 
 
 class Null:
@@ -45,37 +81,17 @@ class Null:
 
     def configure(self, node: Node, cluster: Cluster) -> None:
         """Check the settings and write them as the server reads them."""
-        read_behaviour(cluster.config.settings, f"configs/systems/null/{cluster.config.name}.yaml")
-        told = {
-            "address": node.address,
-            "record": f"{node.work_dir}/{RECORD}",
-            "settings": dict(cluster.config.settings),
-        }
-        write_text(node.remote, f"{node.work_dir}/null.json", json.dumps(told, indent=1))
+        where = f"configs/systems/null/{cluster.config.name}.yaml"
+        configure_node(node, cluster.config.settings, where)
 
     def start(self, node: Node, cluster: Cluster) -> None:
         """Start the server process."""
-        if self.is_running(node):
-            return
-        command = (sys.executable, "-m", "perf.null.server", f"{node.work_dir}/null.json")
-        node.remote.start(
-            node.pinned(command),
-            pid_file=node.pid_file,
-            log=self.logs(node)[0],
-            cwd=node.work_dir,
-            env={"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-        )
+        start_node(node)
 
     def check(self, cluster: Cluster) -> None:
         """See that each node lets a client connect."""
         for node in cluster.nodes:
-            if not self.is_running(node):
-                tail = read_tail(node.remote, self.logs(node)[0])
-                raise StepFailed("start", node.name, "the server process ended", tail)
-            try:
-                socket.create_connection((node.address, PORT), timeout=1).close()
-            except OSError as error:
-                raise NotReady("start", node.name, str(error)) from error
+            check_node(node)
 
     def is_running(self, node: Node) -> bool:
         """Say whether the node's server process lives."""
@@ -95,7 +111,7 @@ class Null:
 
     def logs(self, node: Node) -> tuple[str, ...]:
         """Give the one log."""
-        return (f"{node.work_dir}/server.log",)
+        return (f"{node.work_dir}/{_LOG}",)
 
     def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
         """Give all nodes' addresses."""

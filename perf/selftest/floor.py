@@ -1,0 +1,125 @@
+"""The engine's own floor on this machine: what it costs and how late it sends, with nobody to wait for.
+
+The highest honest rate is the highest rung of a ladder of offered loads up to which, rung by rung, at
+least 99 % was sent in its window and the p99 of send lateness stayed below 5 ms. These are figures, not
+checks: they belong to this machine and this hour.
+"""
+
+from dataclasses import dataclass
+
+from perf.design import ClosedLoop, OpenLoop
+from perf.load.figures import PhaseFigures, collect_figures
+from perf.load.spec import Stage
+from perf.metrics import SEND_LATENESS
+from perf.null.behaviour import Behaviour
+from perf.selftest.stand import Delays, Observation, Stand, Told
+
+MIN_ACHIEVED_SHARE = 0.99
+MAX_LATENESS_P99_MS = 5.0
+SHOWN_LOADS = (500, 1000, 2000)
+LADDER = (*SHOWN_LOADS, 4000, 8000, 12_000, 16_000, 24_000)
+
+_CLOSED = "closed"
+_IN_FLIGHT = 32
+_WARMUP_S = 0.5
+_CLOSED_S = 2.0
+_RUNG_S = 1.2
+_TIMEOUT_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rung:
+    """One offered load, and how the engine kept up with it."""
+
+    offered_load_ops_per_s: float
+    achieved_share: float
+    lateness_p50_ms: float
+    lateness_p99_ms: float
+    lateness_max_ms: float
+
+    @property
+    def is_honest(self) -> bool:
+        """The engine sent what it said, when it said."""
+        return self.achieved_share >= MIN_ACHIEVED_SHARE and self.lateness_p99_ms <= MAX_LATENESS_P99_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """What the engine itself costs. `rungs` are in order of their load."""
+
+    cpu_us_per_operation: float
+    throughput_ops_per_s: float
+    """Of the closed loop that the CPU time was measured in."""
+    rungs: tuple[Rung, ...]
+    delays: Delays
+
+    @property
+    def highest_honest_load(self) -> float | None:
+        """The last rung before the first that was not honest; None if that was the very first."""
+        highest = None
+        for rung in self.rungs:
+            if not rung.is_honest:
+                break
+            highest = rung.offered_load_ops_per_s
+        return highest
+
+
+def measure_floor(stand: Stand) -> Floor:
+    """Drive a null server that answers at once: the ladder, then a closed loop.
+
+    Raises:
+        MeasureError: the server or the engine did not start, failed or did not end.
+
+    """
+    seen = stand.observe(
+        "floor",
+        servers=[Behaviour()],
+        engines=[Told()],
+        stages=[
+            *(_stage(f"rung-{load}", _open(load), _RUNG_S) for load in LADDER),
+            _stage(_CLOSED, ClosedLoop(kind="closed", in_flight=_IN_FLIGHT), _CLOSED_S),
+        ],
+        timeout_s=_TIMEOUT_S,
+    )
+    return read_floor(seen)
+
+
+def read_floor(seen: Observation) -> Floor:
+    """Read the floor from what the engine reported."""
+    found = {figures.phase: figures for figures in collect_figures(seen.stages, seen.outcome)}
+    closed = found[_CLOSED]
+    completed = closed.count("completed_in_window")
+    cpu_s = sum(use.cpu_s for use in closed.engines())
+    return Floor(
+        cpu_us_per_operation=cpu_s / completed * 1e6 if completed else float("inf"),
+        throughput_ops_per_s=completed / closed.seconds(closed.iterations),
+        rungs=tuple(_read_rung(load, found[f"rung-{load}"]) for load in LADDER),
+        delays=seen.delays,
+    )
+
+
+def _read_rung(load: float, figures: PhaseFigures) -> Rung:
+    times, attempted = figures.times(SEND_LATENESS.name), figures.count("attempted")
+    never = float("inf")
+    return Rung(
+        offered_load_ops_per_s=load,
+        achieved_share=figures.count("sent_in_window") / attempted if attempted else 0.0,
+        lateness_p50_ms=times.p50 if times else never,
+        lateness_p99_ms=times.p99 if times else never,
+        lateness_max_ms=times.max if times else never,
+    )
+
+
+def _stage(phase: str, load: ClosedLoop | OpenLoop, measured_s: float) -> Stage:
+    return Stage(
+        phase=phase,
+        load=load,
+        warmup_s=_WARMUP_S,
+        warmup_cap_s=_WARMUP_S,
+        iteration_s=measured_s,
+        iterations=(1,),
+    )
+
+
+def _open(load_ops_per_s: float) -> OpenLoop:
+    return OpenLoop(kind="open", offered_load_ops_per_s=load_ops_per_s, in_flight=8 * _IN_FLIGHT)

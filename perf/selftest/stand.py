@@ -1,0 +1,258 @@
+"""The test stand: null servers and engines, all real processes on loopback, and what both sides say.
+
+Truth comes from the servers' own record and from what the engines were told; nothing here trusts an
+engine.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perf.design import Operation, Sensor, Steadiness
+from perf.errors import NotReady, TimedOut
+from perf.load.engines import Engine, LoadOutcome, run_engines
+from perf.load.spec import GO, INTERVALS, LoadSpec, Stage
+from perf.null.behaviour import Behaviour, write_settings
+from perf.null.record import Deeds, read_record
+from perf.null.wire import PORT
+from perf.remote import LocalHost, make_directory
+from perf.systems.contract import Node, Target
+from perf.systems.null import RECORD, SYSTEM, check_node, configure_node, start_node
+
+_RECORDS = Sensor(kind="sensor", devices=97, payload_bytes=1000)
+_SEED = 20_260_301
+_START_S = 30.0
+_STOP_S = 10.0
+_POLL_S = 0.02
+_TICK_S = 0.005
+# Beyond the last stage: answers that are still out, the last fold, the end of the process.
+_AFTER_S = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What one engine is told: which servers, by place, it speaks to."""
+
+    servers: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """When a stage began, when its iterations began and ended: as the engines were told, Unix time."""
+
+    begin_s: float
+    measured_s: float
+    ended_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delays:
+    """How late this machine woke a thread that only sleeps, while the engines ran, in milliseconds."""
+
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """Both sides of a load: what the engines reported, and what the servers know."""
+
+    stages: tuple[Stage, ...]
+    spans: tuple[Span, ...]
+    outcome: LoadOutcome
+    logs: tuple[Path, ...]
+    """The interval log of each engine, as it wrote it."""
+    deeds: tuple[Deeds, ...]
+    """What each server did."""
+    delays: Delays
+
+    def count(self, name: str, phase: str | None = None, iteration: int | None = None) -> int:
+        """Add up a counter, of one phase or iteration or of all."""
+        return sum(
+            counter.value
+            for counter in self.outcome.counters
+            if counter.name == name
+            and phase in {None, counter.phase}
+            and iteration in {None, counter.iteration}
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """Where the self-test runs. `program` is the engine to be tested, if it is not our own."""
+
+    directory: Path
+    program: tuple[str, ...] | None = None
+
+    def observe(
+        self,
+        name: str,
+        *,
+        servers: Sequence[Behaviour],
+        engines: Sequence[Told],
+        stages: Sequence[Stage],
+        timeout_s: float = 5.0,
+    ) -> Observation:
+        """Let engines offer the stages to null servers that behave so, and collect all traces.
+
+        Raises:
+            MeasureError: a server or an engine did not start, failed or did not end.
+
+        """
+        with _serving(self.directory / name, servers) as nodes:
+            specs = [
+                LoadSpec(
+                    target=_target([nodes[server] for server in told.servers], timeout_s),
+                    records=_RECORDS,
+                    operation=Operation.WRITE,
+                    seed=_SEED,
+                    engine_index=place,
+                    engine_count=len(engines),
+                    stages=tuple(stages),
+                    output_dir=str(self.directory / name / f"engine-{place}"),
+                )
+                for place, told in enumerate(engines)
+            ]
+            limit_s = sum(map(_longest_s, stages)) + timeout_s + _AFTER_S
+            with _heartbeat() as beats:
+                outcome = run_engines(
+                    [self._engine(spec) for spec in specs],
+                    connect_s=_START_S,
+                    limit_s=limit_s,
+                    steadiness=Steadiness(window_s=1, tolerance=1.0),
+                    watch=lambda: None,
+                    observe=lambda _: None,
+                )
+        directories = [Path(spec.output_dir) for spec in specs]
+        spans = _spans(float((directories[0] / GO).read_text()), stages)
+        return Observation(
+            stages=tuple(stages),
+            spans=spans,
+            outcome=outcome,
+            logs=tuple(directory / INTERVALS for directory in directories),
+            deeds=tuple(read_record(Path(node.work_dir, RECORD)) for node in nodes),
+            delays=beats.delays(spans[0].begin_s, spans[-1].ended_s),
+        )
+
+    def _engine(self, spec: LoadSpec) -> Engine:
+        if self.program is None:
+            return Engine(spec=spec, remote=LocalHost())
+        return Engine(spec=spec, remote=LocalHost(), program=self.program)
+
+
+def _target(nodes: Sequence[Node], timeout_s: float) -> Target:
+    return Target(
+        system=SYSTEM.name,
+        addresses=tuple(node.address for node in nodes),
+        port=PORT,
+        replication_factor=1,
+        consistency="one",
+        timeout_s=timeout_s,
+    )
+
+
+@contextmanager
+def _serving(directory: Path, servers: Sequence[Behaviour]) -> Iterator[tuple[Node, ...]]:
+    """Run null servers; when this ends they have ended, and have left their records."""
+    nodes = tuple(_node(directory, place) for place in range(len(servers)))
+    with ExitStack() as stack:
+        for node, told in zip(nodes, servers, strict=True):
+            make_directory(node.remote, node.work_dir)
+            configure_node(node, {**write_settings(told), "keep_record": True}, "self-test")
+            stack.callback(_stop, node)
+            start_node(node)
+        for node in nodes:
+            _await_ready(node)
+        yield nodes
+
+
+def _node(directory: Path, place: int) -> Node:
+    # Loopback has sixteen million addresses: two runs at a time take different ones.
+    pid = os.getpid()
+    return Node(
+        name=f"null-{place + 1}",
+        index=place,
+        address=f"127.{80 + place}.{pid >> 8 & 255}.{pid & 255 or 1}",
+        remote=LocalHost(),
+        work_dir=str(directory / f"null-{place + 1}"),
+    )
+
+
+def _await_ready(node: Node) -> None:
+    end_s = time.monotonic() + _START_S
+    while True:
+        try:
+            return check_node(node)
+        except NotReady:
+            if time.monotonic() > end_s:
+                raise
+        time.sleep(_POLL_S)
+
+
+def _stop(node: Node) -> None:
+    end_s = time.monotonic() + _STOP_S
+    SYSTEM.stop(node, force=False)
+    while SYSTEM.is_running(node):
+        if time.monotonic() > end_s:
+            SYSTEM.stop(node, force=True)
+            raise TimedOut("stop", node.name, f"the null server had not ended after {_STOP_S:g} s")
+        time.sleep(_POLL_S)
+
+
+def _longest_s(stage: Stage) -> float:
+    return stage.warmup_cap_s + stage.iteration_s * len(stage.iterations)
+
+
+def _spans(begin_s: float, stages: Sequence[Stage]) -> tuple[Span, ...]:
+    """Say when everything was to happen; warm-ups here are as short as they are long."""
+    spans = []
+    for stage in stages:
+        measured_s, ended_s = begin_s + stage.warmup_cap_s, begin_s + _longest_s(stage)
+        spans.append(Span(begin_s=begin_s, measured_s=measured_s, ended_s=ended_s))
+        begin_s = ended_s
+    return tuple(spans)
+
+
+@dataclass(slots=True)
+class _Beats:
+    """A thread that only sleeps, and how late it woke each time."""
+
+    ended: threading.Event = field(default_factory=threading.Event)
+    woken_s: list[float] = field(default_factory=list)
+    late_s: list[float] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Sleep until told to end."""
+        while not self.ended.is_set():
+            due_s = time.time() + _TICK_S
+            time.sleep(_TICK_S)
+            now_s = time.time()
+            self.woken_s.append(now_s)
+            self.late_s.append(now_s - due_s)
+
+    def delays(self, begin_s: float, end_s: float) -> Delays:
+        """Summarize what happened between two times."""
+        woken: NDArray[np.float64] = np.array(self.woken_s)
+        late = np.array(self.late_s)[(woken >= begin_s) & (woken < end_s)] * 1000
+        p50_ms, p99_ms, max_ms = np.percentile(late, (50, 99, 100)) if late.size else (0.0, 0.0, 0.0)
+        return Delays(p50_ms=float(p50_ms), p99_ms=float(p99_ms), max_ms=float(max_ms))
+
+
+@contextmanager
+def _heartbeat() -> Iterator[_Beats]:
+    beats = _Beats()
+    thread = threading.Thread(target=beats.run, name="heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield beats
+    finally:
+        beats.ended.set()
+        thread.join()

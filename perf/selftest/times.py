@@ -1,0 +1,124 @@
+"""Are the times that were reported the times that were planted? Pure.
+
+The server does what was planted as exactly as this machine lets it, and records what it has done;
+that is what reports are held against. The stall shows whether a response time counts from the
+intended start.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perf.design import OpenLoop
+from perf.load.histogram import Histogram, merge
+from perf.metrics import RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME, Metric
+from perf.null.behaviour import Behaviour
+from perf.selftest.finding import Finding, bound, compare
+from perf.selftest.stand import Observation
+
+_SERVICE = "service time"
+_INTENDED = "intended time"
+# Two processes, two threads and loopback lie between the two ends that are compared.
+_TIME_TOLERANCE_MS = 3.0
+_COUNT_SHARE = 0.1
+_LATENESS_MS = 25.0
+_LIMITS_MS = (100, 250)
+
+
+def check_service_time(seen: Observation, place: int, told: Behaviour) -> tuple[Finding, ...]:
+    """Check percentiles of the service time, where each `slow_every`-th operation is slow."""
+    found = merge_kind(seen, place, SERVICE_TIME)
+    (deeds,) = seen.deeds
+    span = seen.spans[place]
+    is_in = (deeds.arrived_s >= span.measured_s) & (deeds.arrived_s < span.ended_s)
+    true_ms = (deeds.answered_s - deeds.arrived_s)[is_in] * 1000
+    findings = []
+    for percentile, planted_ms in ((50, told.service_time_ms), (99.5, told.slow_ms or 0.0)):
+        server_ms = float(np.percentile(true_ms, percentile)) if true_ms.size else 0.0
+        reported_ms = found.get_value_at_percentile(percentile) / 1000
+        findings.append(
+            compare(
+                _SERVICE,
+                f"p{percentile:g}",
+                planted=planted_ms,
+                done=server_ms,
+                reported=reported_ms,
+                tolerance=_TIME_TOLERANCE_MS,
+                unit="ms",
+                delays=2 * seen.delays.p99_ms,
+            )
+        )
+    return tuple(findings)
+
+
+def check_stall(seen: Observation, place: int, stall_s: float) -> tuple[Finding, ...]:
+    """Check that all that was to start in a stall has the rest of the stall in its response time.
+
+    The server's record gives the number to expect: its answers, in order, against the schedule. It is
+    a little above that of the stall alone, since what piled up has to be worked off.
+    """
+    load = seen.stages[place].load
+    if not isinstance(load, OpenLoop):
+        raise TypeError(f"stage {place} is no open loop")
+    rate = load.offered_load_ops_per_s
+    response, service = (merge_kind(seen, place, kind) for kind in (RESPONSE_TIME, SERVICE_TIME))
+    true_ms = _responses_ms(seen, place, rate)
+    blurred = rate * seen.delays.max_ms / 1000
+    return (
+        *(
+            compare(
+                _INTENDED,
+                f"response times above {limit_ms} ms",
+                planted=(stall_s - limit_ms / 1000) * rate,
+                done=int(np.count_nonzero(true_ms > limit_ms)),
+                reported=_count_above(response, limit_ms),
+                tolerance=_COUNT_SHARE * rate * stall_s,
+                delays=blurred,
+            )
+            for limit_ms in _LIMITS_MS
+        ),
+        bound(
+            _INTENDED,
+            f"service times above {_LIMITS_MS[0]} ms, as many as in flight",
+            limit=load.in_flight,
+            reported=_count_above(service, _LIMITS_MS[0]),
+            delays=blurred,
+        ),
+        bound(
+            _INTENDED,
+            "send lateness p99, without waiting for the server",
+            limit=_LATENESS_MS,
+            reported=merge_kind(seen, place, SEND_LATENESS).get_value_at_percentile(99) / 1000,
+            unit="ms",
+            delays=seen.delays.max_ms,
+        ),
+    )
+
+
+def merge_kind(seen: Observation, place: int, kind: Metric) -> Histogram:
+    """Merge what was reported of a kind of time in the first iteration of a stage."""
+    phase = seen.stages[place].phase
+    return merge(
+        one
+        for one in seen.outcome.intervals
+        if (one.phase, one.kind, one.iteration) == (phase, kind.name, 1)
+    )
+
+
+def _responses_ms(seen: Observation, place: int, rate: float) -> NDArray[np.floating[Any]]:
+    span, (deeds,) = seen.spans[place], seen.deeds
+    answered_s = np.sort(deeds.answered_s[deeds.arrived_s >= span.begin_s])
+    intended_s = span.begin_s + np.arange(answered_s.size) / rate
+    is_measured = (intended_s >= span.measured_s) & (intended_s < span.ended_s)
+    response_s: NDArray[np.floating[Any]] = (answered_s - intended_s)[is_measured]
+    return response_s * 1000
+
+
+def _count_above(histogram: Histogram, limit_ms: float) -> int:
+    count: int = histogram.get_total_count() - sum(
+        one.count_added_in_this_iter_step
+        for one in histogram.get_recorded_iterator()
+        if one.value_iterated_to <= limit_ms * 1000
+    )
+    return count
