@@ -7,15 +7,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 
-from perf.errors import SiteError, UsageError
+from perf.errors import HistoryError, SiteError, UsageError
 from perf.history import bundle
 from perf.history.store import append_all
 from perf.model import TrialId
 from perf.places import Places
 from reports.commands import report, write_report
+from reports.nightly import nightly
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 NOW = datetime(2026, 3, 8, 6, 30, tzinfo=UTC)
@@ -94,6 +96,19 @@ def test_bundles_without_any_history_are_told_too(tmp_path: Path) -> None:
     text = write_report(places, CONFIGS, NOW).read_text()
     assert "1 bundle on disk is not in the history" in text
     assert "How to begin" in text
+
+
+def test_a_night_on_an_old_history_is_refused_before_it_measures(
+    places: Places, tmp_path: Path
+) -> None:
+    mine = Places(shutil.copytree(places.data, tmp_path / "var"))
+    with duckdb.connect(mine.history) as connection:
+        connection.execute("UPDATE meta SET schema_version = 1")
+    done = CliRunner().invoke(nightly, ["--data", str(mine.data), "--configs", str(CONFIGS)])
+    assert isinstance(done.exception, HistoryError)
+    assert str(done.exception).endswith("new from them with: knickpoint history rebuild")
+    assert done.output == ""
+    assert not mine.nights.exists()
 
 
 def test_a_place_that_cannot_be_written_is_told_in_a_sentence(places: Places, tmp_path: Path) -> None:
