@@ -5,9 +5,10 @@ that name exists: a file that exists but is wrong is complained about once, wher
 """
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
+from itertools import pairwise
 from typing import Generic, Protocol, TypeVar
 
 from perf.config.document import Document, Steps, dotted
@@ -16,7 +17,10 @@ from perf.design import (
     Detection,
     Experiment,
     Host,
+    Measurement,
     Operation,
+    SearchLoad,
+    SteppedLoad,
     Suite,
     SystemConfig,
     Testbed,
@@ -24,7 +28,8 @@ from perf.design import (
     Workload,
 )
 from perf.load.spec import PRELOAD, WARM_UP
-from perf.metrics import METRICS
+from perf.load.stages import ladder_phase
+from perf.metrics import CANARY_PHASES, DIAGNOSTICS, METRICS
 
 # RFC 1123, 2.1: labels of letters, digits and inner hyphens; the last is not all digits, so that a
 # mistyped IP address is no name.
@@ -100,9 +105,18 @@ def check_workload(entry: Entry[Workload]) -> Iterator[str]:
     parts = workload.measurements
     yield from _repeated(document, ("measurements",), parts, "name", lambda part: part.name)
     for index, part in enumerate(parts):
-        if part.name in {WARM_UP, PRELOAD}:
+        steps: Steps = ("measurements", index)
+        if part.name in {WARM_UP, PRELOAD, *CANARY_PHASES}:
             why = "which names a phase of every trial; choose another name"
-            yield _say(document, ("measurements", index, "name"), part.name, why)
+            yield _say(document, (*steps, "name"), part.name, why)
+        if part.warmup_cap_s < part.warmup_s:
+            why = f"but warmup_s is {part.warmup_s:g}; make the cap at least as long"
+            yield _say(document, (*steps, "warmup_cap_s"), part.warmup_cap_s, why)
+        yield from _check_load(document, steps, part)
+    yield from _confused_phases(document, parts)
+    if workload.batch_rows is not None and workload.operation is not Operation.WRITE:
+        why = f"but operation is {workload.operation.value}; only writes have batches, so remove it"
+        yield _say(document, ("batch_rows",), workload.batch_rows, why)
     rows, wanted = workload.preload_rows_per_device, workload.records.latest_count
     if workload.operation is Operation.READ_LATEST and rows < wanted:
         why = f"but each read asks for records.latest_count = {wanted} rows; preload at least as many"
@@ -116,8 +130,10 @@ def check_detection(document: Document, detection: Detection) -> Iterator[str]:
         ("relevant_change", detection.relevant_change, "a share"),
     ):
         for metric in table:
-            if metric not in METRICS:
-                place = document.locate((name, metric))
+            place = document.locate((name, metric))
+            if metric in DIAGNOSTICS:
+                yield f"{place}: {name}.{metric} explains results and is not judged; remove it"
+            elif metric not in METRICS:
                 yield f"{place}: {name}.{metric} is no metric; {suggest(metric, METRICS)}"
         for metric in METRICS:
             if metric not in table:
@@ -154,6 +170,9 @@ def check_suite(entry: Entry[Suite], entries: Entries) -> Iterator[str]:
         topology = entries.topologies.get(experiment.topology)
         if testbed and testbed.value and topology and topology.value:
             yield from _check_room(document, steps, topology.value, testbed.value)
+        workload = entries.workloads.get(experiment.workload)
+        if testbed and testbed.value and workload and workload.value:
+            yield from _check_warm_ups(document, steps, workload.value, testbed.value)
 
 
 def check_topology(entry: Entry[Topology]) -> Iterator[str]:
@@ -162,6 +181,42 @@ def check_topology(entry: Entry[Topology]) -> Iterator[str]:
     if topology is not None and topology.replication_factor > topology.servers:
         why = f"but servers is {topology.servers}; keep no more copies than there are servers"
         yield _say(entry.document, ("replication_factor",), topology.replication_factor, why)
+
+
+def _check_load(document: Document, steps: Steps, part: Measurement) -> Iterator[str]:
+    """Insist that a ladder goes up, each load in a phase of its own, and that a search has room."""
+    load = part.load
+    if isinstance(load, SteppedLoad):
+        rungs: Steps = (*steps, "load", "offered_loads_ops_per_s")
+        for place, (before, rung) in enumerate(pairwise(load.offered_loads_ops_per_s), start=1):
+            if rung <= before:
+                why = f"but the one before it is {before:g}; list them from the lowest up, each once"
+                yield _say(document, (*rungs, place), rung, why)
+            elif ladder_phase(part, rung) == ladder_phase(part, before):
+                why = "which reads like the one before it; let them differ in their first six digits"
+                yield _say(document, (*rungs, place), rung, why)
+    elif isinstance(load, SearchLoad) and load.lowest_ops_per_s >= load.highest_ops_per_s:
+        why = f"but highest_ops_per_s is {load.highest_ops_per_s:g}; make it the lower of the two"
+        yield _say(document, (*steps, "load", "lowest_ops_per_s"), load.lowest_ops_per_s, why)
+
+
+def _confused_phases(document: Document, parts: Sequence[Measurement]) -> Iterator[str]:
+    """Find measurements that are named like a phase of a ladder or of a search."""
+    for index, part in enumerate(parts):
+        steps: Steps = ("measurements", index, "name")
+        for other in parts:
+            if isinstance(other.load, SteppedLoad):
+                is_taken = any(
+                    part.name == ladder_phase(other, rung)
+                    for rung in other.load.offered_loads_ops_per_s
+                )
+            elif isinstance(other.load, SearchLoad):
+                is_taken = re.fullmatch(rf"{other.name}-[0-9]{{2,}}", part.name) is not None
+            else:
+                continue
+            if is_taken:
+                why = f"which names a phase of the measurement {other.name}; rename one of the two"
+                yield _say(document, steps, part.name, why)
 
 
 def _check_names(
@@ -194,6 +249,21 @@ def _check_room(
                 "choose a smaller topology or another testbed"
             )
             yield _say(document, (*steps, "topology"), topology.name, why)
+
+
+def _check_warm_ups(
+    document: Document, steps: Steps, workload: Workload, testbed: Testbed
+) -> Iterator[str]:
+    """Find warm-ups that cannot end by rule before their cap; one of fixed length asks for no rule."""
+    window_s = testbed.steadiness.window_s
+    for part in workload.measurements:
+        if part.warmup_s < part.warmup_cap_s < 2 * window_s:
+            why = (
+                f"whose measurement {part.name} warms up for at most {part.warmup_cap_s:g} s, but "
+                f"testbed {testbed.name} compares two windows of {window_s} s; "
+                f"make warmup_cap_s at least {2 * window_s}"
+            )
+            yield _say(document, (*steps, "workload"), workload.name, why)
 
 
 def _repeated_releases(document: Document, steps: Steps, experiment: Experiment) -> Iterator[str]:

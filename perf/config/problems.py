@@ -90,7 +90,8 @@ def describe(document: Document, schema: Schema, errors: Sequence[ErrorDetails])
     explained = {(*steps[:-1], close) for steps, close in meant.items()}
     sentences = []
     for item in found:
-        is_artifact = item.kind == "too_short" and item.value  # pydantic counts only valid items
+        # pydantic counts only valid items
+        is_artifact = item.kind == "too_short" and len(item.value) >= item.context["min_length"]
         is_known = any(item.steps[:n] in document.unusable for n in range(len(item.steps) + 1))
         is_said = item.kind == "missing" and item.steps in explained
         if not (is_artifact or is_known or is_said):
@@ -149,7 +150,11 @@ def _sentence(document: Document, item: _Found, meant: str | None) -> str:
             value = document.show(steps, tag)
             return f"{dotted(steps)} is {value}; {suggest(tag, allowed.split(', '))}"
         case "too_short" | "string_too_short":
-            return f"{subject} is empty; it needs at least one entry"
+            least = item.context["min_length"]
+            few = "is empty; it needs at least one entry"
+            return (
+                f"{subject} {few if least == 1 else f'has too few entries; it needs at least {least}'}"
+            )
         case _:
             value = document.show(item.steps, item.value)
             return f"{subject} is {value}{_fix(document, item)}"

@@ -141,7 +141,7 @@ def test_schemas_refuse_unknown_keys() -> None:
     ("old", "new"),
     [
         ("# Two more than", "# Three more than"),
-        ("warmup_s: 6\n    iteration_s: 6", "iteration_s: 6.0\n    warmup_s: 6"),
+        ("warmup_s: 4\n    warmup_cap_s: 12", "warmup_cap_s: 12.0\n    warmup_s: 4"),
         ("owner: Knickpoint maintainers", "owner: somebody else"),
         ("description: Each operation", "description: Every operation"),
     ],

@@ -20,8 +20,8 @@ max_p_value: 0.001
 window_points: 50
 minimum_points: 6
 confirming_points: 3
-relevant_change: {throughput: 0.05, response_time: 0.1, service_time: 0.1}
-judged: {throughput: [mean], response_time: [p50, p99], service_time: [p99]}
+relevant_change: {throughput: 0.05, response_time: 0.1, service_time: 0.1, highest_load: 0.05}
+judged: {throughput: [mean], response_time: [p50, p99], service_time: [p99], highest_load: [estimate]}
 """
 TOPOLOGY = """\
 name: pair
@@ -41,7 +41,10 @@ hosts:
 client_cores: 1
 needs: {memory_mb: 100, disk_mb: 100}
 limits: {start_s: 5}
-validity: {max_error_share: 0.0, max_miss_share: 0.0}
+validity: {max_error_share: 0.0, max_miss_share: 0.0, min_achieved_share: 0.9, max_lateness_share: 0.1,
+  max_client_cpu_share: 0.8, max_client_wait_share: 0.1, max_iteration_spread: 0.1,
+  max_foreign_cpu_share: 0.1, max_steal_share: 0.0, max_throttled_share: 0.0, max_clock_step_ms: 5}
+steadiness: {window_s: 2, tolerance: 0.1}
 """
 WORKLOAD = """\
 name: read
@@ -58,6 +61,7 @@ measurements:
   - name: steady
     load: {kind: open, offered_load_ops_per_s: 10, in_flight: 4}
     warmup_s: 1
+    warmup_cap_s: 4
     iteration_s: 2
     iterations: 3
 seed: 1
@@ -178,7 +182,7 @@ def test_problems_of_all_files_are_told_together(root: Path, edit: Edit) -> None
         "quotes or unit\n"
         "  configs/workloads/read.yaml:14: the key measurements[0].warmup is not known; write warmup_s "
         "instead, in seconds\n"
-        "  configs/workloads/read.yaml:17: seed is -1; it must be at least 0\n"
+        "  configs/workloads/read.yaml:18: seed is -1; it must be at least 0\n"
         "  configs/systems/fake/default.yaml:1:10: not YAML: while parsing a flow node, expected the "
         "node content, but found '<stream end>'; mend the syntax at this place\n"
         "  configs/suites/tiny.yaml:10: experiments[0].releases[1] is 1.1, a number; write it in "
@@ -229,6 +233,22 @@ def test_release_of_a_local_build_must_be_known_too(
     edit(S, '"1.1.0"', '"9.9.9"')
     (problem,) = problems(root)
     assert 'releases[1] is "9.9.9", and fake has no such release' in problem
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("kind: open", "kind: open, arrivals: poisson"),
+        ("kind: open, offered_load_ops_per_s: 10", "kind: stepped, offered_loads_ops_per_s: [0.5, 20]"),
+        ("warmup_cap_s: 4", "warmup_cap_s: 1"),
+        ("operation: read-latest", "operation: write\nbatch_rows: 10"),
+        ("name: steady", "name: steady-01"),
+    ],
+    ids=["poisson", "ladder", "warm-up of fixed length", "batches", "number in a name"],
+)
+def test_what_only_looks_like_a_mistake_is_accepted(root: Path, edit: Edit, old: str, new: str) -> None:
+    edit(W, old, new)
+    assert load_catalog(root).workloads["read"].measurements
 
 
 def test_repeated_experiment_names_are_refused(root: Path, edit: Edit) -> None:
