@@ -62,7 +62,7 @@ def check_uniform(seen: Observation, place: int) -> tuple[Finding, ...]:
             _SCHEDULE,
             "even: middle half of gaps spreads over",
             limit=_EVEN_SPREAD,
-            reported=_spread(arrived_s, load),
+            reported=_spread(arrived_s),
             unit="gaps",
             delays=_blurred(seen, load),
         ),
@@ -88,7 +88,7 @@ def check_poisson(seen: Observation, place: int) -> tuple[Finding, ...]:
             _SCHEDULE,
             "Poisson: middle half of gaps spreads over",
             planted=_POISSON_SPREAD,
-            reported=_spread(arrived_s, load),
+            reported=_spread(arrived_s),
             tolerance=_SPREAD_TOLERANCE,
             unit="gaps",
             delays=_blurred(seen, load),
@@ -147,11 +147,12 @@ def _edges(begin_s: float, end_s: float, width_s: float) -> NDArray[np.floating[
     return begin_s + width_s * np.arange(round((end_s - begin_s) / width_s) + 1)
 
 
-def _spread(arrived_s: NDArray[np.floating[Any]], load: float) -> float:
+def _spread(arrived_s: NDArray[np.floating[Any]]) -> float:
     if arrived_s.size < _FEWEST:
         return math.inf
-    low, high = np.percentile(np.diff(np.sort(arrived_s)), (25, 75))
-    return float(high - low) * load
+    gaps_s = np.diff(arrived_s)
+    low_s, high_s = np.percentile(gaps_s, (25, 75))
+    return float((high_s - low_s) / gaps_s.mean())
 
 
 def _blurred(seen: Observation, load: float) -> float:

@@ -23,7 +23,7 @@ def selftest() -> None:
 
 @selftest.command()
 def engine() -> None:
-    r"""Check that the load engine reports what was planted; then show what it costs.
+    """Check that the load engine reports what was planted; then show what it costs.
 
     Starts null servers on this machine: processes that answer at planted times, with a planted stall,
     planted errors and a record of their own. Real engine processes offer them load, just as in a
@@ -45,7 +45,7 @@ def engine() -> None:
     can say nothing about a database that is faster than that.
 
     Needs a minute, two cores and nothing else that runs. It needs no configuration and keeps nothing.
-    """
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
     progress = Progress(expected_s=_EXPECTED_S)
     findings: list[Finding] = []
     with tempfile.TemporaryDirectory(prefix="knickpoint-selftest-") as directory:
