@@ -44,7 +44,11 @@ _GO_POLL_S = 0.02
 _LATEST_START_S = 1.0
 # A driver whose operations are stuck may not let itself be closed.
 _CLOSE_S = 3.0
-_SWITCH_INTERVAL_S = 0.0005
+# How long a driver's thread may keep the interpreter while a send is due. Beside a thread that computes
+# 0.2 ms per answer, at 2000 operations per second, send lateness (p50; p90) in three rounds was 0.5 to
+# 2.6 ms; 3.9 to 6.4 ms at Python's own 5 ms, and 0.1 to 0.3 ms; 0.7 to 1.4 ms at this, for 6 to 13 %
+# more CPU time. Half of this was no better.
+_SWITCH_INTERVAL_S = 0.0001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
