@@ -44,8 +44,9 @@ contracts: .venv/.dev ## import contracts: who may import whom
 wheel-smoke: .venv/.dev ## build the wheel, install it in a clean environment, use it
 	sh .ci/wheel-smoke
 
-bench: .venv/.dev ## measure the speed of our own code
+bench: .venv/.dev ## measure our own code, and the load engine beside a peer (about 15 minutes)
 	$(BIN)/pytest tests/benchmarks --benchmark-only
+	$(BIN)/python tests/benchmarks/engine_against_peer.py
 
 site: .venv/.ready ## write the site again from the history
 	$(BIN)/knickpoint report --data $(DATA)
