@@ -4,6 +4,7 @@ Blocking calls take a connection out of a pool and put it back, as pymongo does;
 share one connection per node, whose answers a thread reads, as cassandra-driver does.
 """
 
+import contextlib
 import itertools
 import queue
 import socket
@@ -128,7 +129,6 @@ class _Line:
         self._waiting: dict[int, _Done] = {}
         self._deadlines: deque[tuple[float, int]] = deque()
         self._sending = threading.Lock()
-        self._is_open = True
         self._reader = threading.Thread(target=self._read, name="null-reader", daemon=True)
         self._reader.start()
 
@@ -144,8 +144,9 @@ class _Line:
             self._end(number, error)
 
     def close(self) -> None:
-        self._is_open = False
-        self._connection.shutdown(socket.SHUT_RDWR)
+        """Close the connection; what is still outstanding fails."""
+        with contextlib.suppress(OSError):  # the server may have closed it before
+            self._connection.shutdown(socket.SHUT_RDWR)
         self._reader.join()
         self._connection.close()
 

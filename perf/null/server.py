@@ -16,7 +16,7 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from perf.null.behaviour import Behaviour, TimeLine, read_behaviour
 from perf.null.record import Record
@@ -61,7 +61,7 @@ class _Waiting(NamedTuple):
 
 
 class NullServer:
-    """Serves until it is interrupted by an exception out of a signal handler."""
+    """Serves until it is told to end, between two operations and never within one."""
 
     def __init__(self, address: str, port: int, behaviour: Behaviour) -> None:
         """Listen; raise OSError where that is not possible."""
@@ -73,26 +73,28 @@ class NullServer:
         self._rows = self._bytes = 0
         self._listener = socket.create_server((address, port), backlog=_BACKLOG)
         self._listener.settimeout(0)
+        self._end, self.wake = socket.socketpair()
+        self.wake.settimeout(0)
         self._events = select.epoll()
+        self._events.register(self._end.fileno(), select.EPOLLIN)
         self._events.register(self._listener.fileno(), select.EPOLLIN)
 
-    def serve(self) -> NoReturn:
-        """Answer, for ever."""
+    def serve(self) -> None:
+        """Answer until a byte is written to `wake`."""
         while True:
             rest_s = self._waiting[0].due_s - time.perf_counter() if self._waiting else None
             if rest_s is None or rest_s > 0:
                 # epoll itself waits in whole milliseconds; select on it, in microseconds.
                 select.select([self._events], (), (), rest_s)
             for fileno, _ in self._events.poll(0):
+                if fileno == self._end.fileno():
+                    self._note([*self._waiting], math.inf)
+                    return
                 if fileno == self._listener.fileno():
                     self._accept()
                 else:
                     self._receive(fileno)
             self._answer_due()
-
-    def note_rest(self) -> None:
-        """Note what will never be answered."""
-        self._note(self._waiting, math.inf)
 
     def _accept(self) -> None:
         peer, _ = self._listener.accept()
@@ -169,19 +171,17 @@ class NullServer:
 def _main(path: Path) -> None:
     config = json.loads(path.read_text())
     behaviour = read_behaviour(config["settings"], str(path))
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     # Linux lets a timer fire 50 µs late by default, to save power.
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, _TIMER_SLACK_NS, 0, 0, 0)
     server = NullServer(config["address"], PORT, behaviour)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.set_wakeup_fd(server.wake.fileno())
     sys.stderr.write(f"serving on {config['address']}:{PORT}\n")
     sys.stderr.flush()
     unix_minus_clock_s = time.time() - time.perf_counter()
-    try:
-        server.serve()
-    finally:
-        server.note_rest()
-        if behaviour.keep_record:
-            server.record.write(Path(config["record"]), unix_minus_clock_s)
+    server.serve()
+    if behaviour.keep_record:
+        server.record.write(Path(config["record"]), unix_minus_clock_s)
 
 
 if __name__ == "__main__":
