@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 SUITE ?= quickstart
 DATA ?= var
 
-.PHONY: help setup nightly test test-long lint format types contracts wheel-smoke bench site lock schema clean
+.PHONY: help setup nightly test test-long lint format types contracts wheel-smoke selftest bench site lock schema clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -43,6 +43,9 @@ contracts: .venv/.dev ## import contracts: who may import whom
 
 wheel-smoke: .venv/.dev ## build the wheel, install it in a clean environment, use it
 	sh .ci/wheel-smoke
+
+selftest: .venv/.ready ## does the load engine report what was planted? (a minute, on a quiet machine)
+	$(BIN)/knickpoint selftest engine
 
 bench: .venv/.dev ## measure our own code, and the load engine beside a peer (about 15 minutes)
 	$(BIN)/pytest tests/benchmarks --benchmark-only

@@ -150,7 +150,9 @@ class _Run:
             )
             taken.append(self._judge([stage], self._offer([stage]), objective_ms))
         self.findings.answers.append((phase, load))
-        self.steps.progress.tell(f"{phase.name}: {load.text}")
+        text = f"{phase.name}: {load.text}"
+        self.findings.remarks.append(Reason(kind="search-ended", text=text))
+        self.steps.progress.tell(text)
 
     def _offer(self, stages: Sequence[Stage]) -> LoadOutcome:
         outcome = self.offer.run(stages, self._observe)

@@ -17,6 +17,7 @@ from perf.config import (
 )
 from perf.design import OpenLoop, Testbed, Workload
 from perf.errors import UsageError
+from perf.load.stages import plan_stages
 from perf.metrics import METRICS
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -77,10 +78,10 @@ def test_quickstart_measures_for_less_than_five_minutes(catalog: Catalog) -> Non
     measured_s = 0.0
     for experiment in suite.experiments:
         workload = catalog.resolve(suite, experiment).workload
-        for part in workload.measurements:
-            one_s = part.warmup_s + part.iterations * part.iteration_s
-            measured_s += len(experiment.releases) * one_s
-    assert measured_s <= 2 * 2 * (24 + 21)
+        measured_s += len(experiment.releases) * sum(
+            stage.warmup_cap_s + stage.iteration_s for stage in plan_stages(workload)
+        )
+    assert measured_s <= 2 * 2 * (36 + 30)
 
 
 def test_unknown_suite_is_refused_with_the_nearest_name(catalog: Catalog) -> None:

@@ -101,12 +101,12 @@ def test_a_search_finds_the_planted_capacity(tmp_path: Path) -> None:
         lowest_ops_per_s=160.0,
         highest_ops_per_s=400.0,
         response_time_p99_objective_ms=60.0,
-        resolution=0.03,
-        confirmations=1,
+        resolution=0.04,
+        confirmations=2,
         in_flight=128,
     )
     # Four slots of 16 ms: 250 operations per second and not one more.
-    deployment = set_null(resolve("null", search, iteration_s=2.5), slots=4, service_time_ms=16.0)
+    deployment = set_null(resolve("null", search, iteration_s=2.0), slots=4, service_time_ms=16.0)
     trial = run(deployment, tmp_path)
     assert trial.status is TrialStatus.COMPLETED, trial.reasons
     found = {
