@@ -9,7 +9,6 @@ import logging
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -32,6 +31,7 @@ from cassandra.policies import (
 )
 from cassandra.query import BatchStatement, BatchType, tuple_factory
 
+from perf.cql_rows import ReadingsProtocol
 from perf.cql_wire import Connection
 from perf.design import Sensor
 from perf.errors import NotReady
@@ -58,7 +58,6 @@ CREATE TABLE IF NOT EXISTS {_TABLE} (
     device_id text, ts timestamp, {", ".join(f"{value} double" for value in _VALUES)}, metadata blob,
     PRIMARY KEY ((device_id), ts)
 ) WITH CLUSTERING ORDER BY (ts DESC) AND compaction = {{'class': 'LeveledCompactionStrategy'}}"""
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  the driver's timestamps are naive and in UTC
 
 
 class CqlSession:
@@ -67,6 +66,7 @@ class CqlSession:
     def __init__(self, session: Any, target: Target) -> None:  # noqa: ANN401  the driver is untyped
         """Wrap a connected session of the driver."""
         self._session = session
+        session.client_protocol_handler = ReadingsProtocol
         self._target = target
         self._insert: Any = None
         self._select: Any = None
@@ -100,7 +100,7 @@ class CqlSession:
 
     def read_latest(self, device_id: str, count: int) -> Sequence[Reading]:
         """Select the newest readings of a device; the table's clustering order puts them first."""
-        return tuple(map(_to_reading, self._session.execute(*self._reading(device_id, count))))
+        return tuple(self._session.execute(*self._reading(device_id, count)))
 
     def write_soon(self, readings: Sequence[Reading], done: OnWritten) -> None:
         """Begin what `write` does; `done` is called by the thread of the driver's event loop."""
@@ -108,16 +108,8 @@ class CqlSession:
 
     def read_latest_soon(self, device_id: str, count: int, done: OnRead) -> None:
         """Begin what `read_latest` does; `done` is called by the thread of the driver's event loop."""
-
-        def answer(rows: Sequence[tuple[Any, ...]]) -> None:
-            try:
-                readings = tuple(map(_to_reading, rows))
-            except Exception as error:  # noqa: BLE001  rows that are no readings: told, as read_latest raises it
-                done(None, error)
-            else:
-                done(readings, None)
-
-        self._ask_soon(partial(self._reading, device_id, count), answer, done)
+        asked = partial(self._reading, device_id, count)
+        self._ask_soon(asked, lambda rows: done(tuple(rows), None), done)
 
     def _ask_soon(
         self,
@@ -141,9 +133,9 @@ class CqlSession:
         rows = size = 0
         for low, high in itertools.pairwise(edges):
             slice_of = (low, min(high, FIRST_TOKEN + RING - 1))
-            for row in self._session.execute(statement, slice_of, timeout=_SLOW_S):
+            for reading in self._session.execute(statement, slice_of, timeout=_SLOW_S):
                 rows += 1
-                size += payload_bytes(_to_reading(row))
+                size += payload_bytes(reading)
         return Stored(rows=rows, payload_bytes=size)
 
     def _writing(self, readings: Sequence[Reading]) -> tuple[Any, ...]:
@@ -170,18 +162,6 @@ class CqlSession:
         if isinstance(error, NoHostAvailable):
             return "error:no-host-available"
         return f"error:{type(error).__name__}"
-
-
-def _to_reading(row: tuple[Any, ...]) -> Reading:
-    return Reading(row[0], to_ms(row[1]), row[2:-1], row[-1])
-
-
-def to_ms(timestamp: datetime) -> int:
-    """Give the driver's timestamp in milliseconds since the epoch, exactly.
-
-    The driver computes it by floating point, so it may be a microsecond off the millisecond.
-    """
-    return ((timestamp - _EPOCH) // timedelta(microseconds=1) + 500) // 1000
 
 
 @contextmanager

@@ -45,12 +45,12 @@ class TimeLimits:
         call_later: Callable[[float, Callable[[], None]], object],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Look at nothing until there is a limit."""
+        """Look at nothing until the first limit."""
         self._call_later = call_later
         self._now = now
         # One queue for each length of time, to a tenth of a second: its limits are due in order.
         self._queues: dict[float, deque[TimeLimit]] = {}
-        self._is_ticking = False
+        self._ticks = False
         self._lock = threading.Lock()
 
     def add(self, timeout_s: float, call: Callable[[], None]) -> TimeLimit:
@@ -61,25 +61,23 @@ class TimeLimits:
         if queue is None:
             queue = self._queues.setdefault(length, deque())
         queue.append(limit)
-        if not self._is_ticking:
+        if not self._ticks:
             self._begin()
         return limit
 
     def _begin(self) -> None:
         with self._lock:
-            if self._is_ticking:
+            if self._ticks:
                 return
-            self._is_ticking = True
+            self._ticks = True
         self._call_later(_TICK_S, self._tick)
 
     def _tick(self) -> None:
-        try:
-            for queue in tuple(self._queues.values()):
-                self._expire(queue)
-        finally:
-            self._is_ticking = False
-            if any(self._queues.values()):
-                self._begin()
+        # Once begun, this never ends: without any timer the event loop would repeat its last one, whose
+        # rest may have been some microseconds, and take a fifth of a core for nothing.
+        self._call_later(_TICK_S, self._tick)
+        for queue in tuple(self._queues.values()):
+            self._expire(queue)
 
     def _expire(self, queue: deque[TimeLimit]) -> None:
         now_s = self._now()
