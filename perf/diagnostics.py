@@ -23,7 +23,7 @@ from perf.metrics import (
     WRITE_AMPLIFICATION,
     Metric,
 )
-from perf.model import Counter, Reason, Sample
+from perf.model import COMPLETED_IN_WINDOW, ROWS, Counter, Reason, Sample
 from perf.systems.contract import (
     COMPACTION_PENDING_TASKS,
     COMPACTION_REMAINING_BYTES,
@@ -31,6 +31,7 @@ from perf.systems.contract import (
     UNWRITTEN_BYTES,
 )
 from perf.telemetry import Look, Window
+from perf.workloads.sensor import Answer
 
 Figures: TypeAlias = Mapping[str, float]
 
@@ -107,7 +108,7 @@ def _gather(name: str, windows: Sequence[Window], counters: Sequence[Counter]) -
 
 
 def _costs(phase: _Phase, payload_bytes_per_row: int) -> Iterator[Sample | Reason]:
-    completed = phase.counts["completed_in_window"]
+    completed = phase.counts[COMPLETED_IN_WINDOW]
     if not completed:
         yield phase.remark("no operation completed while the servers were looked at: no cost of one")
         return
@@ -123,7 +124,7 @@ def _costs(phase: _Phase, payload_bytes_per_row: int) -> Iterator[Sample | Reaso
 def _rows(phase: _Phase) -> float:
     """Give the rows of what completed in the windows; rows are counted by when it was to start."""
     counts = phase.counts
-    return counts["completed_in_window"] * counts["rows"] / max(1, counts["completed"])
+    return counts[COMPLETED_IN_WINDOW] * counts[ROWS] / max(1, counts[Answer.COMPLETED])
 
 
 def _pauses(phase: _Phase) -> Iterator[Sample | Reason]:

@@ -85,15 +85,29 @@ class Sample:
     host: str = ""
 
 
+ATTEMPTED = "attempted"
+TIMEOUTS = "timeouts"
+"""Operations that were never answered, too."""
+ERROR = "error:"
+"""The kind of the error follows."""
+COMPLETED_IN_WINDOW = "completed_in_window"
+"""Completions by when they ended, not by when they were to start."""
+SENT_IN_WINDOW = "sent_in_window"
+"""Sends by when they happened."""
+HELD = "held"
+"""Operations that waited for one of the client's slots."""
+ROWS = "rows"
+"""Rows of completed operations."""
+CLAMPED = "clamped"
+"""Times outside a histogram's range."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counter:
-    """How often something happened in one iteration of a phase.
+    """How often something happened in one iteration of a phase; `name` is one of those above.
 
-    Each attempted operation ends as exactly one of completed, not_found, wrong_data, timeouts (never
-    answered, too) or error:<kind>. Beside these, completed_in_window counts completions by when they
-    ended, not by when they were to start; sent_in_window counts sends by when they happened; held
-    counts operations that waited for one of the client's slots; rows counts the rows of completed
-    operations; and clamped counts times outside a histogram's range.
+    Each attempted operation ends as exactly one of completed, not_found, wrong_data, timeouts or
+    error:<kind>. The others count beside these.
     """
 
     phase: str

@@ -23,21 +23,21 @@ from numpy.typing import NDArray
 from perf.load.histogram import Encoder
 from perf.load.spec import Stage
 from perf.metrics import RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME, Metric
-from perf.model import Counter, Interval
+from perf.model import (
+    ATTEMPTED,
+    CLAMPED,
+    COMPLETED_IN_WINDOW,
+    HELD,
+    ROWS,
+    SENT_IN_WINDOW,
+    TIMEOUTS,
+    Counter,
+    Interval,
+)
 from perf.workloads.sensor import Answer
 
-TIMEOUTS = "timeouts"
-COMPLETED_IN_WINDOW = "completed_in_window"
-SENT_IN_WINDOW = "sent_in_window"
-HELD = "held"
-ROWS = "rows"
-_ATTEMPTED = "attempted"
-_CLAMPED = "clamped"
-_BESIDE = (_ATTEMPTED, COMPLETED_IN_WINDOW, SENT_IN_WINDOW, HELD, ROWS, _CLAMPED)
-_ALWAYS_COUNTED = (
-    *(_ATTEMPTED, *Answer, TIMEOUTS),
-    *(COMPLETED_IN_WINDOW, SENT_IN_WINDOW, HELD, ROWS),
-)
+_BESIDE = (ATTEMPTED, COMPLETED_IN_WINDOW, SENT_IN_WINDOW, HELD, ROWS, CLAMPED)
+_ALWAYS_COUNTED = (ATTEMPTED, *Answer, TIMEOUTS, COMPLETED_IN_WINDOW, SENT_IN_WINDOW, HELD, ROWS)
 
 _T = TypeVar("_T")
 Columns = NDArray[np.floating[Any]]
@@ -118,7 +118,7 @@ class Recorder:
         if starts is not None:
             for cell in self._cells[first:]:
                 before = np.searchsorted(starts, (cell.start_s, cell.end_s))
-                self._tally(cell)[_ATTEMPTED] += int(before[1] - before[0])
+                self._tally(cell)[ATTEMPTED] += int(before[1] - before[0])
         return self._cells[-1].end_s
 
     def fold(self, horizon_s: float = math.inf) -> tuple[Interval, ...]:
@@ -132,7 +132,7 @@ class Recorder:
         completed, failed, sent, begun = self._waiting.take(self.log, horizon_s)
         for intended_s, _, name in failed:
             self._tally(self._cells[bisect_right(self._starts(), intended_s) - 1])[name] += 1
-        self._count(begun[:, 0], _ATTEMPTED)
+        self._count(begun[:, 0], ATTEMPTED)
         for sends_s in (begun[:, 0], sent[:, 2]):
             self._count(sends_s, SENT_IN_WINDOW)
         self._count(sent[sent[:, 1] > sent[:, 0], 0], HELD)
@@ -168,7 +168,7 @@ class Recorder:
             totals = Tally(dict.fromkeys(_ALWAYS_COUNTED, 0))
             totals.update(tally)
             ended = sum(value for name, value in tally.items() if name not in _BESIDE)
-            totals[TIMEOUTS] += tally[_ATTEMPTED] - ended
+            totals[TIMEOUTS] += tally[ATTEMPTED] - ended
             totals[ROWS] = self._rows * tally[Answer.COMPLETED]
             counters += [
                 Counter(
@@ -220,7 +220,7 @@ class Recorder:
     def _interval(self, kind: Metric, cell: Cell, second: int, times_s: Columns) -> Interval:
         encoded = self._encoder.encode(np.rint(times_s * 1e6).astype(np.int64))
         if encoded.clamped:
-            self._tally(cell)[_CLAMPED] += encoded.clamped
+            self._tally(cell)[CLAMPED] += encoded.clamped
         start_s = cell.start_s + second
         # Rounded as the interval log keeps it, so that equal intervals of two engines stay equal.
         return Interval(

@@ -16,7 +16,6 @@ from statistics import mean
 from perf.design import Measurement, Workload
 from perf.load.engines import LoadOutcome
 from perf.load.figures import PhaseFigures, collect_figures
-from perf.load.recorder import COMPLETED_IN_WINDOW, ROWS
 from perf.load.search import Found
 from perf.load.spec import Stage
 from perf.metrics import (
@@ -29,7 +28,8 @@ from perf.metrics import (
     THROUGHPUT,
     WARM_UP,
 )
-from perf.model import LoadStep, Sample, StepOutcome
+from perf.model import COMPLETED_IN_WINDOW, ROWS, LoadStep, Sample, StepOutcome
+from perf.workloads.sensor import Answer
 
 _EVERY = ("p50", "p95", "p99", "p99.9", "max", "mean")
 _OF_THE_CLIENT = ("p50", "p99", "max")
@@ -75,7 +75,7 @@ def _summarize_phase(figures: PhaseFigures, batch_rows: int) -> Iterator[Sample]
         yield sample(metric=THROUGHPUT.name, value=throughput)
         # Rows are counted by when operations were to start, throughput by when they ended: what carries
         # over from one to the other is how many rows an operation has.
-        counted = figures.count("completed", iterations)
+        counted = figures.count(Answer.COMPLETED, iterations)
         if batch_rows > 1 and counted:
             rows = figures.count(ROWS, iterations) / counted
             yield sample(metric=ROW_THROUGHPUT.name, value=throughput * rows)

@@ -12,15 +12,24 @@ from perf.design import OpenLoop, Validity
 from perf.load.disturbance import find_disturbances, percent
 from perf.load.engines import LoadOutcome
 from perf.load.figures import PhaseFigures, collect_figures
-from perf.load.recorder import COMPLETED_IN_WINDOW, HELD, SENT_IN_WINDOW
 from perf.load.spec import Stage
 from perf.metrics import RESPONSE_TIME, SEND_LATENESS
-from perf.model import LoadStep, Reason, StepOutcome
+from perf.model import (
+    ATTEMPTED,
+    COMPLETED_IN_WINDOW,
+    ERROR,
+    HELD,
+    SENT_IN_WINDOW,
+    TIMEOUTS,
+    LoadStep,
+    Reason,
+    StepOutcome,
+)
 from perf.telemetry import Window
+from perf.workloads.sensor import Answer
 
-_ATTEMPTED = "attempted"
-_ERRORS = ("timeouts", "error:")
-_MISSES = ("not_found", "wrong_data")
+_ERRORS = (TIMEOUTS, ERROR)
+_MISSES = (Answer.NOT_FOUND, Answer.WRONG_DATA)
 _NOTHING = "nothing-completed"
 
 
@@ -33,13 +42,14 @@ def find_faults(
     by `judge_step`. `windows` are all there are: a host that was not left alone spoils a step, too.
     """
     reasons: list[Reason] = []
-    measured = {figures.phase for figures in collect_figures(stages, outcome)}
+    collected = tuple(collect_figures(stages, outcome))
+    measured = {figures.phase for figures in collected}
     for phase in dict.fromkeys(stage.phase for stage in stages):
         if phase not in measured:
             text = f"{phase}: none of 0 operations completed; the engines recorded nothing of it"
             reasons.append(Reason(kind=_NOTHING, text=text))
-    for figures in collect_figures(stages, outcome):
-        if not figures.count("completed"):
+    for figures in collected:
+        if not figures.count(Answer.COMPLETED):
             reasons.append(_nothing_completed(figures, outcome))
             continue
         reasons += _answer_faults(figures, outcome, limits)
@@ -154,7 +164,7 @@ def _judge(
 
 def _answer_faults(figures: PhaseFigures, outcome: LoadOutcome, limits: Validity) -> Iterator[Reason]:
     """Find too many errors (answered with one, or not at all), and too many missing or wrong rows."""
-    attempted = figures.count(_ATTEMPTED)
+    attempted = figures.count(ATTEMPTED)
     for kind, prefixes, limit in (
         ("errors-above-limit", _ERRORS, limits.max_error_share),
         ("misses-above-limit", _MISSES, limits.max_miss_share),
@@ -162,7 +172,7 @@ def _answer_faults(figures: PhaseFigures, outcome: LoadOutcome, limits: Validity
         found = {name: n for name, n in figures.totals().items() if n and name.startswith(prefixes)}
         share = sum(found.values()) / attempted if attempted else 0.0
         if share > limit:
-            each = ", ".join(f"{n} × {name.removeprefix('error:')}" for name, n in found.items())
+            each = ", ".join(f"{n} × {name.removeprefix(ERROR)}" for name, n in found.items())
             text = (
                 f"{_where(figures)}: {percent(share)} of {attempted} operations ({each}); "
                 f"the limit is {percent(limit)}"
@@ -172,7 +182,7 @@ def _answer_faults(figures: PhaseFigures, outcome: LoadOutcome, limits: Validity
 
 def _shortfall(figures: PhaseFigures, limits: Validity) -> Iterator[Reason]:
     """Find an open loop that did not send what it was to send, and say who fell behind."""
-    intended, sent = figures.count(_ATTEMPTED), figures.count(SENT_IN_WINDOW)
+    intended, sent = figures.count(ATTEMPTED), figures.count(SENT_IN_WINDOW)
     if not figures.is_open or sent >= limits.min_achieved_share * intended:
         return
     held = figures.count(HELD)
@@ -198,7 +208,7 @@ def _is_held_up(figures: PhaseFigures) -> bool:
     round to does not. That most operations of the whole window waited would ask too much: after a
     stall in its last second they did not, and still it was the server that fell behind.
     """
-    missing = figures.count(_ATTEMPTED) - figures.count(SENT_IN_WINDOW)
+    missing = figures.count(ATTEMPTED) - figures.count(SENT_IN_WINDOW)
     return figures.count(HELD) >= missing
 
 
@@ -256,7 +266,7 @@ def _unsteadiness(figures: PhaseFigures, limits: Validity) -> Iterator[Reason]:
 
 
 def _nothing_completed(figures: PhaseFigures, outcome: LoadOutcome) -> Reason:
-    text = f"{_where(figures)}: none of {figures.count(_ATTEMPTED)} operations completed"
+    text = f"{_where(figures)}: none of {figures.count(ATTEMPTED)} operations completed"
     return Reason(kind=_NOTHING, text=text + _example(outcome))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perf.design import ClosedLoop, OpenLoop
+from perf.model import ATTEMPTED
 from perf.selftest.finding import Finding, bound, compare
 from perf.selftest.stand import Observation
 
@@ -26,7 +27,7 @@ def check_uniform(seen: Observation, place: int) -> tuple[Finding, ...]:
     """Check an even schedule: its count, each second, its drift over the stage, its spacing."""
     stage, span = seen.stages[place], seen.spans[place]
     load = _open(seen, place)
-    attempted = seen.count("attempted", stage.phase, 1)
+    attempted = seen.count(ATTEMPTED, stage.phase, 1)
     edges_s = (span.measured_s - span.begin_s, span.ended_s - span.begin_s)
     first, last = (math.ceil(round(edge_s * load, 6)) for edge_s in edges_s)
     arrived_s = _within(seen, place)
@@ -102,7 +103,7 @@ def check_all_arrived(seen: Observation) -> Finding:
         _SCHEDULE,
         "operations that the server saw, attempted",
         planted=sum(int(deeds.arrived_s.size) for deeds in seen.deeds),
-        reported=seen.count("attempted"),
+        reported=seen.count(ATTEMPTED),
         tolerance=0,
     )
 

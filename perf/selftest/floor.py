@@ -11,6 +11,7 @@ from perf.design import ClosedLoop, OpenLoop
 from perf.load.figures import PhaseFigures, collect_figures
 from perf.load.spec import Stage
 from perf.metrics import SEND_LATENESS
+from perf.model import ATTEMPTED, COMPLETED_IN_WINDOW, SENT_IN_WINDOW
 from perf.null.behaviour import Behaviour
 from perf.selftest.stand import Delays, Observation, Stand, Told
 
@@ -88,7 +89,7 @@ def read_floor(seen: Observation) -> Floor:
     """Read the floor from what the engine reported."""
     found = {figures.phase: figures for figures in collect_figures(seen.stages, seen.outcome)}
     closed = found[_CLOSED]
-    completed = closed.count("completed_in_window")
+    completed = closed.count(COMPLETED_IN_WINDOW)
     cpu_s = sum(use.cpu_s for use in closed.engines())
     return Floor(
         cpu_us_per_operation=cpu_s / completed * 1e6 if completed else float("inf"),
@@ -99,11 +100,11 @@ def read_floor(seen: Observation) -> Floor:
 
 
 def _read_rung(load: float, figures: PhaseFigures) -> Rung:
-    times, attempted = figures.times(SEND_LATENESS.name), figures.count("attempted")
+    times, attempted = figures.times(SEND_LATENESS.name), figures.count(ATTEMPTED)
     never = float("inf")
     return Rung(
         offered_load_ops_per_s=load,
-        achieved_share=figures.count("sent_in_window") / attempted if attempted else 0.0,
+        achieved_share=figures.count(SENT_IN_WINDOW) / attempted if attempted else 0.0,
         lateness_p50_ms=times.p50 if times else never,
         lateness_p99_ms=times.p99 if times else never,
         lateness_max_ms=times.max if times else never,

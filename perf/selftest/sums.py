@@ -14,14 +14,17 @@ from hdrh.log import HistogramLogReader
 from perf.load.figures import collect_figures
 from perf.load.histogram import HIGHEST_US, Histogram
 from perf.metrics import RESPONSE_TIME, SERVICE_TIME, Metric
+from perf.model import ATTEMPTED, ERROR, TIMEOUTS
+from perf.null.client import Refused
 from perf.selftest.finding import Finding, compare
 from perf.selftest.stand import Observation
 from perf.selftest.times import merge_kind
+from perf.workloads.sensor import Answer
 
 _MERGE = "merge"
 _COUNTERS = "counters"
 _PERCENTILES = (50, 95, 99, 99.9)
-_ENDS = ("completed", "not_found", "wrong_data", "timeouts")
+_ENDS = (*Answer, TIMEOUTS)
 
 
 def check_merge(seen: Observation, place: int) -> tuple[Finding, ...]:
@@ -65,18 +68,18 @@ def check_counters(seen: Observation, timeout_s: float) -> tuple[Finding, ...]:
     ended = sum(
         counter.value
         for counter in seen.outcome.counters
-        if counter.name in _ENDS or counter.name.startswith("error:")
+        if counter.name in _ENDS or counter.name.startswith(ERROR)
     )
     planted = {
-        "timeouts": int(np.count_nonzero(is_late)),
-        "error:Refused": int(np.count_nonzero(is_refused & ~is_late)),
-        "completed": int(np.count_nonzero(~is_refused & ~is_late)),
+        TIMEOUTS: int(np.count_nonzero(is_late)),
+        f"{ERROR}{Refused.__name__}": int(np.count_nonzero(is_refused & ~is_late)),
+        Answer.COMPLETED: int(np.count_nonzero(~is_refused & ~is_late)),
     }
     return (
         compare(
             _COUNTERS,
             "operations attempted, ended in one counter",
-            planted=seen.count("attempted"),
+            planted=seen.count(ATTEMPTED),
             reported=ended,
             tolerance=0,
         ),
@@ -132,7 +135,7 @@ def _check_counts(seen: Observation, place: int, raw: Mapping[str, Histogram]) -
         compare(
             _MERGE,
             "operations completed, with a response time in a log",
-            planted=seen.count("completed", phase, 1),
+            planted=seen.count(Answer.COMPLETED, phase, 1),
             reported=written,
             tolerance=0,
         ),
@@ -152,7 +155,7 @@ def _check_disjoint(seen: Observation) -> Finding:
     return compare(
         _MERGE,
         "operations attempted, each with rows of its own at a server",
-        planted=seen.count("attempted"),
+        planted=seen.count(ATTEMPTED),
         reported=np.unique(rows, axis=1).shape[1],
         tolerance=0,
     )

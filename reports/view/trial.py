@@ -4,7 +4,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perf.metrics import HIGHEST_LOAD, METRICS, ROW_THROUGHPUT, THROUGHPUT
-from perf.model import Counter, Fact, Sample, Trial, TrialStatus
+from perf.model import (
+    ATTEMPTED,
+    CLAMPED,
+    COMPLETED_IN_WINDOW,
+    HELD,
+    ROWS,
+    SENT_IN_WINDOW,
+    TIMEOUTS,
+    Counter,
+    Fact,
+    Sample,
+    Trial,
+    TrialStatus,
+)
+from perf.workloads.sensor import Answer
 from reports.view import links
 from reports.view.diagnostics import DiagnosticsView, is_diagnostic, view_diagnostics
 from reports.view.steps import StepTable, view_steps
@@ -31,16 +45,16 @@ from reports.view.wording import (
 _METRICS = (THROUGHPUT.name, ROW_THROUGHPUT.name, *METRICS)
 _STATISTICS = ("mean", "p50", "p95", "p99", "p99.9", "max")
 _COUNTERS = {
-    "attempted": "",
-    "completed": "",
-    "not_found": "the answer lacked a row",
-    "wrong_data": "the answer held a wrong row",
-    "timeouts": "",
-    "completed_in_window": "ended in the measured time, whenever they were to start",
-    "sent_in_window": "sent in the measured time",
-    "held": "waited for one of the client's slots: the server was slower than the load",
-    "rows": "in completed operations",
-    "clamped": "times outside of a histogram's range",
+    ATTEMPTED: "",
+    Answer.COMPLETED: "",
+    Answer.NOT_FOUND: "the answer lacked a row",
+    Answer.WRONG_DATA: "the answer held a wrong row",
+    TIMEOUTS: "",
+    COMPLETED_IN_WINDOW: "ended in the measured time, whenever they were to start",
+    SENT_IN_WINDOW: "sent in the measured time",
+    HELD: "waited for one of the client's slots: the server was slower than the load",
+    ROWS: "in completed operations",
+    CLAMPED: "times outside of a histogram's range",
 }
 
 
