@@ -45,9 +45,7 @@ class Offer:
         first_row = self.preload_rows + self._runs * workload.records.devices * _RUN_ROWS_PER_DEVICE
         self._runs += 1
         engines = self._engines(workload.operation, stages=tuple(stages), first_row=first_row)
-        longest_s = sum(
-            stage.warmup_cap_s + stage.iteration_s * len(stage.iterations) for stage in stages
-        )
+        longest_s = sum(stage.longest_s for stage in stages)
         return self._run(engines, longest_s + workload.operation_timeout_s + _GRACE_S, observe)
 
     def _run(

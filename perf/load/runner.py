@@ -21,7 +21,7 @@ from perf.load.loops import Clock, Loop, Span
 from perf.load.own_usage import OwnUsage, Used, use_between
 from perf.load.recorder import Recorder
 from perf.load.schedule import Share, Starts, plan_starts
-from perf.load.spec import PRELOAD, EngineResult, LoadSpec, Preload, Stage
+from perf.load.spec import PRELOAD, EngineResult, LoadSpec, Preload
 from perf.load.tasks import Task, WriteTask, make_task
 from perf.model import Interval
 from perf.systems.contract import SensorSession
@@ -73,10 +73,9 @@ def plan_schedules(spec: LoadSpec) -> tuple[Starts | None, ...]:
             engine_index=spec.engine_index,
             engine_count=spec.engine_count,
         )
-        longest_s = stage.warmup_cap_s + _measured_s(stage)
         match stage.load:
             case OpenLoop():
-                schedules.append(plan_starts(stage.load, share, longest_s))
+                schedules.append(plan_starts(stage.load, share, stage.longest_s))
             case ClosedLoop():
                 schedules.append(None)
     return tuple(schedules)
@@ -187,7 +186,7 @@ class _Run:
     def start_stage(self, place: int, schedule: Starts | None, begin_s: float) -> Span:
         """Start the threads of a stage; they wait until it begins. Its span ends at the latest end."""
         stage = self._spec.stages[place]
-        span = Span(begin_s, begin_s + stage.warmup_cap_s + _measured_s(stage))
+        span = Span(begin_s, begin_s + stage.longest_s)
         loop, soon, in_flight = self.loop(span), self._task.soon(), stage.load.in_flight
         drain_s = self._spec.target.timeout_s
         if schedule is None:
@@ -304,10 +303,6 @@ def _begin_all(closed: Sequence[ClosedCalls[Any, Any]], clock: Clock, begin_s: f
     clock.sleep_until(begin_s)
     for calls in closed:
         calls.run()
-
-
-def _measured_s(stage: Stage) -> float:
-    return stage.iteration_s * len(stage.iterations)
 
 
 def _say_late(place: int, late_s: float) -> str:

@@ -47,6 +47,16 @@ class Stage:
     iteration_s: PositiveFloat
     iterations: tuple[int, ...]
 
+    @property
+    def measured_s(self) -> float:
+        """How long its iterations last together."""
+        return self.iteration_s * len(self.iterations)
+
+    @property
+    def longest_s(self) -> float:
+        """How long it lasts if the warm-up runs to its cap."""
+        return self.warmup_cap_s + self.measured_s
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preload:

@@ -121,7 +121,7 @@ class Stand:
                 )
                 for place, told in enumerate(engines)
             ]
-            limit_s = sum(map(_longest_s, stages)) + timeout_s + _AFTER_S
+            limit_s = sum(stage.longest_s for stage in stages) + timeout_s + _AFTER_S
             with _heartbeat() as beats:
                 outcome = run_engines(
                     [self._engine(spec) for spec in specs],
@@ -207,15 +207,11 @@ def _stop(node: Node) -> None:
         time.sleep(_POLL_S)
 
 
-def _longest_s(stage: Stage) -> float:
-    return stage.warmup_cap_s + stage.iteration_s * len(stage.iterations)
-
-
 def _spans(begin_s: float, stages: Sequence[Stage]) -> tuple[Span, ...]:
     """Say when everything was to happen; warm-ups here are as short as they are long."""
     spans = []
     for stage in stages:
-        measured_s, ended_s = begin_s + stage.warmup_cap_s, begin_s + _longest_s(stage)
+        measured_s, ended_s = begin_s + stage.warmup_cap_s, begin_s + stage.longest_s
         spans.append(Span(begin_s=begin_s, measured_s=measured_s, ended_s=ended_s))
         begin_s = ended_s
     return tuple(spans)
