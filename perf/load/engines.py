@@ -85,7 +85,6 @@ class Engine:
 class Edge:
     """The iterations of a stage begin now, or have just ended."""
 
-    place: int
     stage: Stage
     is_start: bool
 
@@ -204,10 +203,10 @@ class _Load:
             measure_s = begin_s + warm_up.duration_s
             for number, iteration in enumerate(stage.iterations):
                 self.starts[stage.phase, iteration] = measure_s + stage.iteration_s * number
-            begin_s = measure_s + stage.iteration_s * len(stage.iterations)
+            begin_s = measure_s + stage.measured_s
             for edge_s, is_start in ((measure_s, True), (begin_s, False)):
                 self._follow(edge_s)
-                self._observe(Edge(place=place, stage=stage, is_start=is_start))
+                self._observe(Edge(stage=stage, is_start=is_start))
 
     def _warm_up(self, place: int, stage: Stage, begin_s: float) -> WarmedUp:
         """Wait until the load is steady and say so to all engines, or until its cap is too near."""

@@ -48,8 +48,6 @@ class Found:
     estimate: float | None
     lower: float | None
     upper: float | None
-    is_client_limited: bool
-    """The client could not offer more, so that nothing is known of the system above `lower`."""
     text: str
 
 
@@ -204,7 +202,6 @@ def _conclude(
         estimate=estimate,
         lower=least,
         upper=most,
-        is_client_limited=limited is not None,
         text=text,
     )
 
@@ -220,7 +217,6 @@ def _give_up(search: SearchLoad, tried: Sequence[_Tried], count: int) -> Found:
         estimate=None,
         lower=lower,
         upper=upper,
-        is_client_limited=False,
         text=(
             f"no answer after {count} steps, because the same loads held and missed in turn; {least} "
             f"in {search.confirmations + 1} runs"

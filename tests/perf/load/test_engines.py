@@ -191,8 +191,8 @@ def test_stages_end_their_warm_ups_together_and_are_observed(host: LocalHost, tm
     assert even.is_steady
     assert 2 <= even.duration_s < 30
     assert capped == WarmedUp(phase="capped", duration_s=1.0, is_steady=False)
-    assert [(edge.place, edge.stage, edge.is_start) for edge, _ in seen] == [
-        (place, stage, is_start) for place, stage in enumerate(stages) for is_start in (True, False)
+    assert [(edge.stage, edge.is_start) for edge, _ in seen] == [
+        (stage, is_start) for stage in stages for is_start in (True, False)
     ]
     begin_s = float(Path(engines[0].path(GO)).read_text())
     expected = [even.duration_s, even.duration_s + 2, even.duration_s + 3, even.duration_s + 4]
@@ -288,7 +288,8 @@ def test_a_signal_ends_an_engine_at_once_and_what_it_measured_stays(
     wait_for((output / READY).exists)
     (output / GO).write_text(f"{time.time() + 0.1}\n")
     wait_for(lambda: (output / INTERVALS).exists() and "Tag=" in (output / INTERVALS).read_text())
-    child = host._children[engine.path("engine.pid")]  # noqa: SLF001  the exit code is asked for
+    child = host.child(engine.path("engine.pid"))
+    assert child is not None
     child.send_signal(number)
     assert child.wait(timeout=5) == code
     assert read_hlog(output / INTERVALS)
@@ -308,7 +309,8 @@ def test_an_engine_without_a_good_start_gives_up(
     if go:
         Path(engine.path(GO)).write_text(go)
     output = start_alone(host, engine)
-    child = host._children[engine.path("engine.pid")]  # noqa: SLF001  the exit code is asked for
+    child = host.child(engine.path("engine.pid"))
+    assert child is not None
     assert child.wait(timeout=LIMIT_S) == 1
     assert message in (output / "engine.log").read_text()
 
@@ -337,7 +339,8 @@ def test_a_driver_that_cannot_be_closed_does_not_hold_up_the_end(
     output = start_alone(host, engine, ["-c", _NEVER_CLOSES])
     wait_for((output / READY).exists)
     (output / GO).write_text(f"{time.time() + 0.1}\n")
-    child = host._children[engine.path("engine.pid")]  # noqa: SLF001  the exit code is asked for
+    child = host.child(engine.path("engine.pid"))
+    assert child is not None
     assert child.wait(timeout=LIMIT_S) == 0
     assert (output / RESULT).exists()
 

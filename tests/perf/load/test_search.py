@@ -123,7 +123,6 @@ def test_when_the_lowest_misses_there_is_no_answer_but_a_bound() -> None:
 def test_when_the_highest_holds_there_is_no_answer_but_a_bound() -> None:
     found, steps = run(make_search(), exact(1600.0))
     assert (found.estimate, found.lower, found.upper) == (None, 1600.0, None)
-    assert not found.is_client_limited
     assert [one.offered_load_ops_per_s for one in steps][-3:] == [1600.0] * 3
     assert "is at least 1600 ops/s: the highest of the search" in found.text
 
@@ -140,7 +139,6 @@ def test_when_the_client_was_the_limit_the_answer_is_a_lower_bound(
     lowest, highest = search.lowest_ops_per_s, search.highest_ops_per_s
     client = min(max(lowest, lowest * (highest / lowest) ** place), highest * (1 - 1e-9))
     found, _ = run(search, exact(float("inf"), client))
-    assert found.is_client_limited
     assert (found.estimate, found.upper) == (None, None)
     assert found.lower is not None
     assert found.lower <= client <= found.lower * (1 + search.resolution) * (1 + 1e-6)

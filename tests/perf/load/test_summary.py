@@ -220,7 +220,7 @@ def test_a_search_gives_its_answer_and_no_sample_of_its_steps() -> None:
     phase = replace(WORKLOAD.measurements[0], name="sought", load=search)
     workload = replace(WORKLOAD, measurements=(phase,))
     outcome = LoadOutcome(counters=tuple(tell(1, "sought-01", completed_in_window=100)))
-    found = Found(estimate=410.0, lower=400.0, upper=420.0, is_client_limited=False, text="t")
+    found = Found(estimate=410.0, lower=400.0, upper=420.0, text="t")
     steps = [step("sought-01", StepOutcome.HELD)]
     made = summarize(workload, plan_stages(workload), outcome, steps, [(phase, found)])
     assert {(one.phase, one.operation) for one in made} == {("sought", "write")}
