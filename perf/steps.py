@@ -171,7 +171,7 @@ class Steps:
     def end(self) -> None:
         """Stop every node: politely, then by force; return only when all are gone."""
         limit_s = self.cluster.testbed.limits.stop_s
-        for force, wait_s in ((False, limit_s), (True, limit_s)):
+        for force in (False, True):
             running = [node for node in self.cluster.nodes if self.system.is_running(node)]
             if not running:
                 return
@@ -179,7 +179,7 @@ class Steps:
             self.progress.tell(f"{how} {', '.join(node.name for node in running)}")
             for node in running:
                 self.system.stop(node, force=force)
-            end_s = time.monotonic() + wait_s
+            end_s = time.monotonic() + limit_s
             while time.monotonic() < end_s and any(map(self.system.is_running, running)):
                 time.sleep(POLL_S)
         for node in self.cluster.nodes:
