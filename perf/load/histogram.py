@@ -43,19 +43,9 @@ def make_histogram() -> Histogram:
     return HdrHistogram(1, HIGHEST_US, _DIGITS)
 
 
-def record(times_us: NDArray[np.int64]) -> tuple[Histogram, int]:
-    """Record times into a fresh histogram, with the same counts as record_value for each of them.
-
-    Times outside [0, HIGHEST_US] are recorded at the nearer end, never dropped; gives their number too.
-    """
-    histogram = make_histogram()
-    _, clamped = _fill(histogram, np.frombuffer(histogram.counts, dtype=np.uint64), times_us)
-    return histogram, clamped
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoded:
-    """Times as `record` and `encode` give them, the highest of them, and how many were out of range."""
+    """A histogram as text, the highest of its times, and how many of them were out of range."""
 
     text: str
     max_us: int
@@ -63,7 +53,7 @@ class Encoded:
 
 
 class Encoder:
-    """Records and encodes again and again into one histogram; a fresh one costs more than its use."""
+    """Records and encodes times, always in the same histogram: a fresh one costs more than its use."""
 
     def __init__(self) -> None:
         """Make the histogram."""
@@ -71,36 +61,28 @@ class Encoder:
         self._counts = np.frombuffer(self._histogram.counts, dtype=np.uint64)
 
     def encode(self, times_us: NDArray[np.int64]) -> Encoded:
-        """Record times, at least one, and encode them."""
-        used, clamped = _fill(self._histogram, self._counts, times_us)
-        encoded = Encoded(
-            text=encode(self._histogram), max_us=self._histogram.get_max_value(), clamped=clamped
-        )
-        self._counts[:used] = 0
+        """Record times, at least one, with the same counts as record_value for each; encode them.
+
+        Times outside [0, HIGHEST_US] are recorded at the nearer end, never dropped.
+        """
+        lowest, highest = int(times_us.min()), int(times_us.max())
+        clamped = 0
+        if lowest < 0 or highest > HIGHEST_US:
+            clamped = int(np.count_nonzero((times_us < 0) | (times_us > HIGHEST_US)))
+            times_us = np.clip(times_us, 0, HIGHEST_US)
+        # The index of HdrHistogram: the bucket is the power of two above the value, the sub-bucket its
+        # leading bits. The power is read from the exponent of the value as a double, exact below 2^53.
+        bits = (times_us | _FULL_MASK).astype(np.float64).view(np.int64)
+        bucket = (bits >> _MANTISSA_BITS) - (_EXPONENT_BIAS + _HALF_BITS)
+        found = np.bincount((bucket << _HALF_BITS) + (times_us >> bucket))
+        self._counts[: found.size] = found
+        histogram = self._histogram
+        histogram.total_count = int(times_us.size)
+        histogram.min_value = min(max(lowest, 0), HIGHEST_US)
+        histogram.max_value = min(max(highest, 0), HIGHEST_US)
+        encoded = Encoded(text=encode(histogram), max_us=histogram.get_max_value(), clamped=clamped)
+        self._counts[: found.size] = 0
         return encoded
-
-
-def _fill(
-    histogram: Histogram, counts: NDArray[np.uint64], times_us: NDArray[np.int64]
-) -> tuple[int, int]:
-    """Fill a histogram that has no counts; give how many counts are in use, and how many clamped."""
-    if not times_us.size:
-        return 0, 0
-    lowest, highest = int(times_us.min()), int(times_us.max())
-    clamped = 0
-    if lowest < 0 or highest > HIGHEST_US:
-        clamped = int(np.count_nonzero((times_us < 0) | (times_us > HIGHEST_US)))
-        times_us = np.clip(times_us, 0, HIGHEST_US)
-    # The index of HdrHistogram: the bucket is the power of two above the value, the sub-bucket its
-    # leading bits. The power is read from the exponent of the value as a double, exact below 2^53.
-    bits = (times_us | _FULL_MASK).astype(np.float64).view(np.int64)
-    bucket = (bits >> _MANTISSA_BITS) - (_EXPONENT_BIAS + _HALF_BITS)
-    found = np.bincount((bucket << _HALF_BITS) + (times_us >> bucket))
-    counts[: found.size] = found
-    histogram.total_count = int(times_us.size)
-    histogram.min_value = min(max(lowest, 0), HIGHEST_US)
-    histogram.max_value = min(max(highest, 0), HIGHEST_US)
-    return found.size, clamped
 
 
 def encode(histogram: Histogram) -> str:

@@ -10,7 +10,7 @@ from perf.design import OpenLoop
 from perf.load import engines
 from perf.load.engines import LoadOutcome
 from perf.load.figures import PhaseFigures
-from perf.load.histogram import Statistics, encode, record, summarize_times
+from perf.load.histogram import Encoder, Statistics, summarize_times
 from perf.load.histogram import merge as merge_intervals
 from perf.load.hlog import read_hlog, write_hlog
 from perf.load.spec import Stage
@@ -39,7 +39,7 @@ def _log(path: Path, scale_ms: float, seed: int) -> Path:
     for second in range(SECONDS):
         for kind in (RESPONSE_TIME, SERVICE_TIME):
             times_us = (generator.exponential(scale_ms, PER_SECOND) * 1000).astype(np.int64)
-            histogram, _ = record(times_us)
+            times = Encoder().encode(times_us)
             intervals.append(
                 Interval(
                     phase="merge",
@@ -48,8 +48,8 @@ def _log(path: Path, scale_ms: float, seed: int) -> Path:
                     iteration=1,
                     start_s=START_S + second,
                     length_s=1.0,
-                    max_us=histogram.get_max_value(),
-                    encoded=encode(histogram),
+                    max_us=times.max_us,
+                    encoded=times.text,
                 )
             )
     write_hlog(path, intervals)
