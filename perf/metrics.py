@@ -97,7 +97,7 @@ UNWRITTEN = Metric(
     name="unwritten",
     unit="MB",
     better=Better.LOWER,
-    description="changes that the servers had yet to write to their data files at the end of the window",
+    description="changes that servers had yet to write to their data files at the end of the window",
 )
 STORAGE_READ = Metric(
     name="storage_read",

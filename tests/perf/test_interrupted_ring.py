@@ -41,7 +41,12 @@ preload_rows_per_device: 1
 preload_in_flight: 8
 operation_timeout_s: 10
 measurements:
-  - {name: saturation, load: {kind: closed, in_flight: 8}, warmup_s: 1, warmup_cap_s: 1, iteration_s: 5, iterations: 2}
+  - name: saturation
+    load: {kind: closed, in_flight: 8}
+    warmup_s: 1
+    warmup_cap_s: 1
+    iteration_s: 5
+    iterations: 2
 seed: 1
 """
 
