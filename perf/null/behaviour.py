@@ -43,7 +43,7 @@ class Behaviour:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Plan:
     """What becomes of one operation: when it is to be answered (same clock as its arrival), and how."""
 
     due_s: float
@@ -109,7 +109,7 @@ class TimeLine:
         """Make all slots free."""
         self._free_s = [float("-inf")] * (self.behaviour.slots or 0)
 
-    def decide(self, arrived_s: float) -> Verdict:
+    def decide(self, arrived_s: float) -> Plan:
         """Say what becomes of an operation that arrived now."""
         told = self.behaviour
         if not self.operations:
@@ -121,7 +121,7 @@ class TimeLine:
         if self._free_s:
             due_s = max(arrived_s, self._free_s[0]) + service_ms / 1000
             heapq.heapreplace(self._free_s, due_s)
-        return Verdict(due_s=self._unstalled(due_s), is_refused=self._is_refused())
+        return Plan(due_s=self._unstalled(due_s), is_refused=self._is_refused())
 
     def _unstalled(self, due_s: float) -> float:
         told = self.behaviour

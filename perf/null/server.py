@@ -122,14 +122,14 @@ class NullServer:
                 answer = ANSWER.pack(request[0], Status.DONE, self._rows, self._bytes)
                 self._send(fileno, answer)
                 continue
-            verdict = self._time_line.decide(arrived_s)
+            plan = self._time_line.decide(arrived_s)
             waiting = _Waiting(
-                verdict.due_s,
+                plan.due_s,
                 self._time_line.operations,
                 arrived_s,
                 fileno,
                 request,
-                verdict.is_refused,
+                plan.is_refused,
             )
             heapq.heappush(self._waiting, waiting)
 

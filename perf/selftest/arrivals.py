@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from perf.design import ClosedLoop, OpenLoop
 from perf.model import ATTEMPTED
 from perf.selftest.finding import Finding, bound, compare
-from perf.selftest.stand import Observation
+from perf.selftest.stand import Evidence
 
 _SCHEDULE = "schedule"
 _CLOSED = "closed loop"
@@ -23,7 +23,7 @@ _MOSTLY = 0.75
 _FEWEST = 10
 
 
-def check_uniform(seen: Observation, place: int) -> tuple[Finding, ...]:
+def check_uniform(seen: Evidence, place: int) -> tuple[Finding, ...]:
     """Check an even schedule: its count, each second, its drift over the stage, its spacing."""
     stage, span = seen.stages[place], seen.spans[place]
     load = _open(seen, place)
@@ -70,8 +70,8 @@ def check_uniform(seen: Observation, place: int) -> tuple[Finding, ...]:
     )
 
 
-def check_poisson(seen: Observation, place: int) -> tuple[Finding, ...]:
-    """Check a Poisson process: its count, and that its counts vary as much as they must."""
+def check_poisson(seen: Evidence, place: int) -> tuple[Finding, ...]:
+    """Check a Poisson process: its count, and that its gaps differ as much as they must."""
     span = seen.spans[place]
     load = _open(seen, place)
     arrived_s = _within(seen, place)
@@ -97,7 +97,7 @@ def check_poisson(seen: Observation, place: int) -> tuple[Finding, ...]:
     )
 
 
-def check_all_arrived(seen: Observation) -> Finding:
+def check_all_arrived(seen: Evidence) -> Finding:
     """Check that what was attempted in all stages is what the servers saw."""
     return compare(
         _SCHEDULE,
@@ -108,7 +108,7 @@ def check_all_arrived(seen: Observation) -> Finding:
     )
 
 
-def check_closed(seen: Observation, place: int) -> tuple[Finding, ...]:
+def check_closed(seen: Evidence, place: int) -> tuple[Finding, ...]:
     """Check that as many operations were in flight as planned, never more and mostly no fewer."""
     load, span = seen.stages[place].load, seen.spans[place]
     if not isinstance(load, ClosedLoop):
@@ -130,14 +130,14 @@ def check_closed(seen: Observation, place: int) -> tuple[Finding, ...]:
     )
 
 
-def _open(seen: Observation, place: int) -> float:
+def _open(seen: Evidence, place: int) -> float:
     load = seen.stages[place].load
     if not isinstance(load, OpenLoop):
         raise TypeError(f"stage {place} is no open loop")
     return load.offered_load_ops_per_s
 
 
-def _within(seen: Observation, place: int) -> NDArray[np.floating[Any]]:
+def _within(seen: Evidence, place: int) -> NDArray[np.floating[Any]]:
     span = seen.spans[place]
     (deeds,) = seen.deeds
     is_in = (deeds.arrived_s >= span.measured_s) & (deeds.arrived_s < span.ended_s)
@@ -156,12 +156,12 @@ def _spread(arrived_s: NDArray[np.floating[Any]]) -> float:
     return float((high_s - low_s) / gaps_s.mean())
 
 
-def _blurred(seen: Observation, load: float) -> float:
+def _blurred(seen: Evidence, load: float) -> float:
     """Give by how many mean gaps this machine typically moves one arrival, with room."""
     return 4 * seen.delays.p50_ms / 1000 * load
 
 
-def _drift_ms(seen: Observation, place: int) -> float:
+def _drift_ms(seen: Evidence, place: int) -> float:
     """Give the median distance, in the last second, between arrivals and their intended starts."""
     span, (deeds,) = seen.spans[place], seen.deeds
     load = _open(seen, place)

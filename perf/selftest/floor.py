@@ -13,7 +13,7 @@ from perf.load.spec import Stage
 from perf.metrics import SEND_LATENESS
 from perf.model import ATTEMPTED, COMPLETED_IN_WINDOW, SENT_IN_WINDOW
 from perf.null.behaviour import Behaviour
-from perf.selftest.stand import Delays, Observation, Stand, Told
+from perf.selftest.stand import Delays, Evidence, Stand, plan_stage
 
 MIN_ACHIEVED_SHARE = 0.99
 MAX_LATENESS_P99_MS = 5.0
@@ -75,7 +75,6 @@ def measure_floor(stand: Stand) -> Floor:
     seen = stand.observe(
         "floor",
         servers=[Behaviour()],
-        engines=[Told()],
         stages=[
             *(_stage(f"rung-{load}", _open(load), _RUNG_S) for load in LADDER),
             _stage(_CLOSED, ClosedLoop(kind="closed", in_flight=_IN_FLIGHT), _CLOSED_S),
@@ -85,7 +84,7 @@ def measure_floor(stand: Stand) -> Floor:
     return read_floor(seen)
 
 
-def read_floor(seen: Observation) -> Floor:
+def read_floor(seen: Evidence) -> Floor:
     """Read the floor from what the engine reported."""
     found = {figures.phase: figures for figures in collect_figures(seen.stages, seen.outcome)}
     closed = found[_CLOSED]
@@ -112,14 +111,7 @@ def _read_rung(load: float, figures: PhaseFigures) -> Rung:
 
 
 def _stage(phase: str, load: ClosedLoop | OpenLoop, measured_s: float) -> Stage:
-    return Stage(
-        phase=phase,
-        load=load,
-        warmup_s=_WARMUP_S,
-        warmup_cap_s=_WARMUP_S,
-        iteration_s=measured_s,
-        iterations=(1,),
-    )
+    return plan_stage(phase, load, warmup_s=_WARMUP_S, measured_s=measured_s)
 
 
 def _open(load_ops_per_s: float) -> OpenLoop:

@@ -8,7 +8,7 @@ from perf.load.spec import Stage
 from perf.null.behaviour import Behaviour
 from perf.selftest.arrivals import check_all_arrived, check_closed, check_poisson, check_uniform
 from perf.selftest.finding import Finding, Outcome, merge_outcomes
-from perf.selftest.stand import Stand, Told
+from perf.selftest.stand import Stand, plan_stage
 from perf.selftest.sums import check_counters, check_merge
 from perf.selftest.times import check_service_time, check_stall
 
@@ -50,7 +50,6 @@ def run_loops(stand: Stand, profile: Profile) -> tuple[Finding, ...]:
     seen = stand.observe(
         "loops",
         servers=[told],
-        engines=[Told()],
         stages=[
             _stage("even", _open_loop(profile.load_ops_per_s, _ROOM), profile),
             _stage("poisson", _open_loop(profile.load_ops_per_s, _ROOM, poisson=True), profile),
@@ -72,7 +71,6 @@ def run_stall(stand: Stand, profile: Profile) -> tuple[Finding, ...]:
     seen = stand.observe(
         "stall",
         servers=[Behaviour(service_time_ms=1.0, stall_at_s=begin_s, stall_s=_STALL_S)],
-        engines=[Told()],
         stages=[_stage("stall", _open_loop(profile.stall_load_ops_per_s, _STALL_IN_FLIGHT), profile)],
     )
     return check_stall(seen, 0, _STALL_S)
@@ -86,7 +84,7 @@ def run_merge(stand: Stand, profile: Profile) -> tuple[Finding, ...]:
             Behaviour(service_time_ms=2.0),
             Behaviour(service_time_ms=12.0, slow_every=20, slow_ms=60.0),
         ],
-        engines=[Told(servers=(0,)), Told(servers=(1,))],
+        engines=(0, 1),
         stages=[_stage("merge", _open_loop(profile.load_ops_per_s, _ROOM), profile)],
     )
     return check_merge(seen, 0)
@@ -98,7 +96,6 @@ def run_counters(stand: Stand, profile: Profile) -> tuple[Finding, ...]:
     seen = stand.observe(
         "counters",
         servers=[told],
-        engines=[Told()],
         stages=[_stage("counters", _open_loop(profile.load_ops_per_s / 2, _ROOM), profile)],
         timeout_s=_TIMEOUT_S,
     )
@@ -128,14 +125,7 @@ SCENARIOS = (
 
 
 def _stage(phase: str, load: SimpleLoad, profile: Profile) -> Stage:
-    return Stage(
-        phase=phase,
-        load=load,
-        warmup_s=profile.warmup_s,
-        warmup_cap_s=profile.warmup_s,
-        iteration_s=profile.measured_s,
-        iterations=(1,),
-    )
+    return plan_stage(phase, load, warmup_s=profile.warmup_s, measured_s=profile.measured_s)
 
 
 def _open_loop(load_ops_per_s: float, in_flight: int, *, poisson: bool = False) -> OpenLoop:

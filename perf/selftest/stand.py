@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from perf.design import Operation, Sensor, Steadiness
+from perf.design import Operation, Sensor, SimpleLoad, Steadiness
 from perf.errors import NotReady, TimedOut
 from perf.load.engines import Engine, LoadOutcome, run_engines
 from perf.load.spec import GO, INTERVALS, LoadSpec, Stage
@@ -37,13 +37,6 @@ _AFTER_S = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What one engine is told: which servers, by place, it speaks to."""
-
-    servers: tuple[int, ...] = (0,)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
     """When a stage began, when its iterations began and ended: as the engines were told, Unix time."""
 
@@ -62,7 +55,7 @@ class Delays:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
+class Evidence:
     """Both sides of a load: what the engines reported, and what the servers know."""
 
     stages: tuple[Stage, ...]
@@ -97,11 +90,13 @@ class Stand:
         name: str,
         *,
         servers: Sequence[Behaviour],
-        engines: Sequence[Told],
         stages: Sequence[Stage],
+        engines: Sequence[int] = (0,),
         timeout_s: float = 5.0,
-    ) -> Observation:
+    ) -> Evidence:
         """Let engines offer the stages to null servers that behave so, and collect all traces.
+
+        `engines` holds, for each engine, the place of the server that it speaks to.
 
         Raises:
             MeasureError: a server or an engine did not start, failed or did not end.
@@ -110,7 +105,7 @@ class Stand:
         with _serving(self.directory / name, servers) as nodes:
             specs = [
                 LoadSpec(
-                    target=_target([nodes[server] for server in told.servers], timeout_s),
+                    target=_target(nodes[server], timeout_s),
                     records=_RECORDS,
                     operation=Operation.WRITE,
                     seed=_SEED,
@@ -119,7 +114,7 @@ class Stand:
                     stages=tuple(stages),
                     output_dir=str(self.directory / name / f"engine-{place}"),
                 )
-                for place, told in enumerate(engines)
+                for place, server in enumerate(engines)
             ]
             limit_s = sum(stage.longest_s for stage in stages) + timeout_s + _AFTER_S
             with _heartbeat() as beats:
@@ -133,7 +128,7 @@ class Stand:
                 )
         directories = [Path(spec.output_dir) for spec in specs]
         spans = _spans(float((directories[0] / GO).read_text()), stages)
-        return Observation(
+        return Evidence(
             stages=tuple(stages),
             spans=spans,
             outcome=outcome,
@@ -148,10 +143,22 @@ class Stand:
         return Engine(spec=spec, remote=LocalHost(), program=self.program)
 
 
-def _target(nodes: Sequence[Node], timeout_s: float) -> Target:
+def plan_stage(phase: str, load: SimpleLoad, *, warmup_s: float, measured_s: float) -> Stage:
+    """Give a stage with a warm-up of fixed length, then one iteration."""
+    return Stage(
+        phase=phase,
+        load=load,
+        warmup_s=warmup_s,
+        warmup_cap_s=warmup_s,
+        iteration_s=measured_s,
+        iterations=(1,),
+    )
+
+
+def _target(node: Node, timeout_s: float) -> Target:
     return Target(
         system=SYSTEM.name,
-        addresses=tuple(node.address for node in nodes),
+        addresses=(node.address,),
         port=PORT,
         replication_factor=1,
         consistency="one",

@@ -17,7 +17,7 @@ from perf.metrics import RESPONSE_TIME, SERVICE_TIME, Metric
 from perf.model import ATTEMPTED, ERROR, TIMEOUTS
 from perf.null.client import Refused
 from perf.selftest.finding import Finding, compare
-from perf.selftest.stand import Observation
+from perf.selftest.stand import Evidence
 from perf.selftest.times import merge_kind
 from perf.workloads.sensor import Answer
 
@@ -27,7 +27,7 @@ _PERCENTILES = (50, 95, 99, 99.9)
 _ENDS = (*Answer, TIMEOUTS)
 
 
-def check_merge(seen: Observation, place: int) -> tuple[Finding, ...]:
+def check_merge(seen: Evidence, place: int) -> tuple[Finding, ...]:
     """Check that merged times are those of one histogram made of every interval that was written.
 
     What is reported comes by the way that a trial's samples come.
@@ -53,7 +53,7 @@ def check_merge(seen: Observation, place: int) -> tuple[Finding, ...]:
     return (*findings, _check_disjoint(seen))
 
 
-def check_counters(seen: Observation, timeout_s: float) -> tuple[Finding, ...]:
+def check_counters(seen: Evidence, timeout_s: float) -> tuple[Finding, ...]:
     """Check that each operation ended in exactly one counter, and in the right one.
 
     Answers near the time limit could go either way; none is planted there.
@@ -128,7 +128,7 @@ def _whole(raw: Mapping[str, Histogram], phase: str, kind: Metric) -> Histogram:
     return whole
 
 
-def _check_counts(seen: Observation, place: int, raw: Mapping[str, Histogram]) -> list[Finding]:
+def _check_counts(seen: Evidence, place: int, raw: Mapping[str, Histogram]) -> list[Finding]:
     phase = seen.stages[place].phase
     written = _whole(raw, phase, RESPONSE_TIME).get_total_count()
     return [
@@ -149,7 +149,7 @@ def _check_counts(seen: Observation, place: int, raw: Mapping[str, Histogram]) -
     ]
 
 
-def _check_disjoint(seen: Observation) -> Finding:
+def _check_disjoint(seen: Evidence) -> Finding:
     """Check that no operation was done twice: each writes rows of its own."""
     rows = np.concatenate([np.stack((deeds.device, deeds.ts_ms)) for deeds in seen.deeds], axis=1)
     return compare(
@@ -161,7 +161,7 @@ def _check_disjoint(seen: Observation) -> Finding:
     )
 
 
-def _near_limit(seen: Observation, timeout_s: float) -> float:
+def _near_limit(seen: Evidence, timeout_s: float) -> float:
     """Count operations that this machine's delays may have moved across the time limit."""
     margin_s = seen.delays.max_ms / 1000
     return float(

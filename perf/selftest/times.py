@@ -15,7 +15,7 @@ from perf.load.histogram import Histogram, merge
 from perf.metrics import RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME, Metric
 from perf.null.behaviour import Behaviour
 from perf.selftest.finding import Finding, bound, compare
-from perf.selftest.stand import Observation
+from perf.selftest.stand import Evidence
 
 _SERVICE = "service time"
 _INTENDED = "intended time"
@@ -26,7 +26,7 @@ _LATENESS_MS = 25.0
 _LIMITS_MS = (100, 250)
 
 
-def check_service_time(seen: Observation, place: int, told: Behaviour) -> tuple[Finding, ...]:
+def check_service_time(seen: Evidence, place: int, told: Behaviour) -> tuple[Finding, ...]:
     """Check percentiles of the service time, where each `slow_every`-th operation is slow."""
     found = merge_kind(seen, place, SERVICE_TIME)
     (deeds,) = seen.deeds
@@ -52,7 +52,7 @@ def check_service_time(seen: Observation, place: int, told: Behaviour) -> tuple[
     return tuple(findings)
 
 
-def check_stall(seen: Observation, place: int, stall_s: float) -> tuple[Finding, ...]:
+def check_stall(seen: Evidence, place: int, stall_s: float) -> tuple[Finding, ...]:
     """Check that all that was to start in a stall has the rest of the stall in its response time.
 
     The server's record gives the number to expect: its answers, in order, against the schedule. It is
@@ -96,7 +96,7 @@ def check_stall(seen: Observation, place: int, stall_s: float) -> tuple[Finding,
     )
 
 
-def merge_kind(seen: Observation, place: int, kind: Metric) -> Histogram:
+def merge_kind(seen: Evidence, place: int, kind: Metric) -> Histogram:
     """Merge what was reported of a kind of time in the first iteration of a stage."""
     phase = seen.stages[place].phase
     return merge(
@@ -106,7 +106,7 @@ def merge_kind(seen: Observation, place: int, kind: Metric) -> Histogram:
     )
 
 
-def _responses_ms(seen: Observation, place: int, rate: float) -> NDArray[np.floating[Any]]:
+def _responses_ms(seen: Evidence, place: int, rate: float) -> NDArray[np.floating[Any]]:
     span, (deeds,) = seen.spans[place], seen.deeds
     answered_s = np.sort(deeds.answered_s[deeds.arrived_s >= span.begin_s])
     intended_s = span.begin_s + np.arange(answered_s.size) / rate

@@ -18,7 +18,7 @@ from perf.metrics import RESPONSE_TIME, SERVICE_TIME
 from perf.model import Counter, Interval
 from perf.null.record import Deeds
 from perf.selftest.finding import Finding, Outcome
-from perf.selftest.stand import Delays, Observation, Span
+from perf.selftest.stand import Delays, Evidence, Span
 from perf.selftest.sums import check_merge
 
 START_S = 1_772_330_400.0
@@ -56,7 +56,7 @@ def _log(path: Path, scale_ms: float, seed: int) -> Path:
     return path
 
 
-def _observe(directory: Path) -> Observation:
+def _observe(directory: Path) -> Evidence:
     """Merge two engines' logs by the harness's own means."""
     logs = (_log(directory / "a.hlog", 2.0, 1), _log(directory / "b.hlog", 12.0, 2))
     outcome = LoadOutcome()
@@ -79,7 +79,7 @@ def _observe(directory: Path) -> Observation:
         device=np.zeros(count, dtype=np.int64),
         ts_ms=np.arange(count, dtype=np.int64),
     )
-    return Observation(
+    return Evidence(
         stages=(STAGE,),
         spans=(Span(begin_s=START_S - 1, measured_s=START_S, ended_s=START_S + SECONDS),),
         outcome=outcome,
