@@ -4,7 +4,7 @@ What the windows of a trial say in numbers is in `diagnostics`.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
@@ -122,58 +122,6 @@ def _read_host(nodes: Sequence[Node]) -> tuple[Process, ...]:
                 cpu_s=cpu / per_second,
                 read_bytes=read,
                 written_bytes=written,
-            )
-        )
-    return tuple(found)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostShares:
-    """How a host was used by others than servers and engines in a window, `seconds` long.
-
-    Foreign CPU time and steal are shares of all its cores; `throttled_share` is the time that a CPU
-    quota held processes back, per second; `clock_step_ms` is how far the wall clock moved against
-    the time since boot, in either direction.
-    """
-
-    host: str
-    seconds: float
-    cores: int
-    foreign_cpu_share: float
-    steal_share: float
-    throttled_share: float
-    clock_step_ms: float
-
-
-def host_shares(window: Window, engine_cpu_s: Mapping[str, float]) -> tuple[HostShares, ...]:
-    """Give the shares of each host that both looks saw; `engine_cpu_s` is by host name.
-
-    The kernel counts a host's time in ticks and a process's exactly, so the difference of an idle
-    host may fall below zero; it is 0 then.
-    """
-    befores = {usage.host: usage for usage in window.before.hosts}
-    started_s = {(process.host, process.node): process.cpu_s for process in window.before.processes}
-    found = []
-    for after in window.after.hosts:
-        before = befores.get(after.host)
-        if before is None or after.at_s <= before.at_s:
-            continue
-        seconds = after.at_s - before.at_s
-        servers_s = sum(
-            process.cpu_s - started_s.get((process.host, process.node), 0.0)
-            for process in window.after.processes
-            if process.host == after.host
-        )
-        foreign_s = after.busy_s - before.busy_s - servers_s - engine_cpu_s.get(after.host, 0.0)
-        found.append(
-            HostShares(
-                host=after.host,
-                seconds=seconds,
-                cores=after.cores,
-                foreign_cpu_share=max(0.0, foreign_s) / (after.cores * seconds),
-                steal_share=max(0.0, after.steal_s - before.steal_s) / (after.cores * seconds),
-                throttled_share=max(0.0, after.throttled_s - before.throttled_s) / seconds,
-                clock_step_ms=abs(after.clock_offset_s - before.clock_offset_s) * 1000,
             )
         )
     return tuple(found)

@@ -1,10 +1,9 @@
-"""Looks at processes of this machine, and what two looks say of a host."""
+"""Looks at processes of this machine."""
 
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -12,10 +11,9 @@ from typing import cast
 import pytest
 
 from perf.errors import StepFailed
-from perf.hosts.usage import HostUsage
 from perf.remote import LocalHost
 from perf.systems.contract import GC_PAUSE_S, Cluster, Level, Node
-from perf.telemetry import Look, Process, Window, host_shares, look, read_processes
+from perf.telemetry import look, read_processes
 
 # Works as long as it is told to, one line at a time, and says when it is done.
 WORKER = """
@@ -99,64 +97,3 @@ def test_a_look_sees_each_host_once(start: Callable[[str], Worker]) -> None:
     assert [usage.host for usage in seen.hosts] == ["local", "client-1"]
     assert [process.node for process in seen.processes] == ["node-1", "node-2"]
     assert seen.levels == (level,)
-
-
-def usage(**changes: float) -> HostUsage:
-    base = HostUsage(
-        host="server-1",
-        at_s=100.0,
-        cores=4,
-        busy_s=50.0,
-        steal_s=1.0,
-        throttled_s=0.0,
-        clock_offset_s=1000.0,
-        sent_bytes=0,
-    )
-    return replace(base, **changes)  # type: ignore[arg-type]  # the floats of HostUsage
-
-
-def process(cpu_s: float, node: str = "node-1", host: str = "server-1") -> Process:
-    return Process(node=node, host=host, cpu_s=cpu_s, read_bytes=0, written_bytes=0)
-
-
-def window(
-    before: tuple[HostUsage, ...],
-    after: tuple[HostUsage, ...],
-    *processes: tuple[Process, ...],
-) -> Window:
-    started, ended = processes or ((), ())
-    return Window(
-        phase="steady",
-        iterations=(1,),
-        before=Look(hosts=before, processes=started, levels=()),
-        after=Look(hosts=after, processes=ended, levels=()),
-    )
-
-
-def test_foreign_is_what_neither_servers_nor_engines_used() -> None:
-    seen = window(
-        (usage(),),
-        (usage(at_s=110.0, busy_s=75.0, steal_s=3.0, throttled_s=0.5, clock_offset_s=999.8),),
-        (process(5.0), process(7.0, "node-2"), process(1.0, "node-3", "server-2")),
-        (process(11.0), process(10.0, "node-2"), process(90.0, "node-3", "server-2")),
-    )
-    (shares,) = host_shares(seen, {"server-1": 4.0, "client-1": 10.0})
-    assert (shares.host, shares.seconds, shares.cores) == ("server-1", 10.0, 4)
-    # 25 s busy, of which 6 + 3 by the servers here and 4 by engines.
-    assert shares.foreign_cpu_share == pytest.approx(12 / 40)
-    assert shares.steal_share == pytest.approx(2 / 40)
-    assert shares.throttled_share == pytest.approx(0.05)
-    assert shares.clock_step_ms == pytest.approx(200)
-
-
-def test_ticks_that_miss_a_little_are_no_negative_share() -> None:
-    seen = window((usage(),), (usage(at_s=101.0, busy_s=50.98),), (process(0.0),), (process(0.995),))
-    (shares,) = host_shares(seen, {})
-    assert shares.foreign_cpu_share == 0.0
-
-
-def test_a_host_that_one_look_missed_has_no_shares() -> None:
-    later = usage(at_s=101.0)
-    assert host_shares(window((), (later,)), {}) == ()
-    assert host_shares(window((later,), ()), {}) == ()
-    assert host_shares(window((later,), (usage(at_s=3.0),)), {}) == ()

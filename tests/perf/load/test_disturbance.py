@@ -1,14 +1,16 @@
-"""Each way in which a host is not left alone, with what is said of it."""
+"""What two looks say of a host: each way in which it is not left alone, and what is said of it."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
 from perf.design import Validity
-from perf.load.disturbance import find_disturbances
+from perf.hosts.usage import HostUsage
+from perf.load.disturbance import find_disturbances, host_shares
 from perf.load.engines import LoadOutcome
 from perf.load.spec import EngineResult, Usage
-from perf.telemetry import Window
+from perf.telemetry import Look, Process, Window
 
 MakeWindow = Callable[..., Window]
 LIMITS = Validity(
@@ -101,3 +103,64 @@ def test_each_phase_has_one_reason_of_a_kind_and_can_be_asked_for_alone(
     assert kinds(LoadOutcome(), windows) == ["host-stolen"] * 2
     (reason,) = find_disturbances(LoadOutcome(), windows, LIMITS, "full")
     assert "while full was measured" in reason.text
+
+
+def usage(**changes: float) -> HostUsage:
+    base = HostUsage(
+        host="server-1",
+        at_s=100.0,
+        cores=4,
+        busy_s=50.0,
+        steal_s=1.0,
+        throttled_s=0.0,
+        clock_offset_s=1000.0,
+        sent_bytes=0,
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]  # the floats of HostUsage
+
+
+def process(cpu_s: float, node: str = "node-1", host: str = "server-1") -> Process:
+    return Process(node=node, host=host, cpu_s=cpu_s, read_bytes=0, written_bytes=0)
+
+
+def window(
+    before: tuple[HostUsage, ...],
+    after: tuple[HostUsage, ...],
+    *processes: tuple[Process, ...],
+) -> Window:
+    started, ended = processes or ((), ())
+    return Window(
+        phase="steady",
+        iterations=(1,),
+        before=Look(hosts=before, processes=started, levels=()),
+        after=Look(hosts=after, processes=ended, levels=()),
+    )
+
+
+def test_foreign_is_what_neither_servers_nor_engines_used() -> None:
+    seen = window(
+        (usage(),),
+        (usage(at_s=110.0, busy_s=75.0, steal_s=3.0, throttled_s=0.5, clock_offset_s=999.8),),
+        (process(5.0), process(7.0, "node-2"), process(1.0, "node-3", "server-2")),
+        (process(11.0), process(10.0, "node-2"), process(90.0, "node-3", "server-2")),
+    )
+    (shares,) = host_shares(seen, {"server-1": 4.0, "client-1": 10.0})
+    assert (shares.host, shares.seconds, shares.cores) == ("server-1", 10.0, 4)
+    # 25 s busy, of which 6 + 3 by the servers here and 4 by engines.
+    assert shares.foreign_cpu_share == pytest.approx(12 / 40)
+    assert shares.steal_share == pytest.approx(2 / 40)
+    assert shares.throttled_share == pytest.approx(0.05)
+    assert shares.clock_step_ms == pytest.approx(200)
+
+
+def test_ticks_that_miss_a_little_are_no_negative_share() -> None:
+    seen = window((usage(),), (usage(at_s=101.0, busy_s=50.98),), (process(0.0),), (process(0.995),))
+    (shares,) = host_shares(seen, {})
+    assert shares.foreign_cpu_share == 0.0
+
+
+def test_a_host_that_one_look_missed_has_no_shares() -> None:
+    later = usage(at_s=101.0)
+    assert host_shares(window((), (later,)), {}) == ()
+    assert host_shares(window((later,), ()), {}) == ()
+    assert host_shares(window((later,), (usage(at_s=3.0),)), {}) == ()
