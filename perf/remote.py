@@ -289,6 +289,11 @@ def _describe_failure(done: Completed) -> str:
     return f"exit {done.returncode}: {done.stderr.strip()[-2000:]}"
 
 
+def code_here() -> dict[str, str]:
+    """Give the environment in which a Python on this machine runs the very code that runs here."""
+    return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
 def make_directory(remote: Remote, path: str) -> None:
     """Create a directory and its parents."""
     remote.run(["mkdir", "-p", path])

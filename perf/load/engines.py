@@ -7,7 +7,6 @@ histograms by addition, counters by sum. An engine that fails fails the load, wi
 """
 
 import itertools
-import os
 import signal
 import sys
 import tempfile
@@ -42,6 +41,7 @@ from perf.model import Counter, Interval
 from perf.remote import (
     LocalHost,
     Remote,
+    code_here,
     make_directory,
     read_tail,
     remove_tree,
@@ -259,13 +259,12 @@ def _start(engine: Engine) -> None:
     write_text(engine.remote, engine.path("spec.json"), dump_spec(engine.spec))
     # On this machine an engine runs the very code that runs here; elsewhere, what is installed.
     is_local = isinstance(engine.remote, LocalHost)
-    here = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     engine.remote.start(
         [engine.python, *engine.program, engine.path("spec.json")],
         pid_file=engine.path("engine.pid"),
         log=engine.path("engine.log"),
         cwd=".",  # so that a relative output_dir means the same in each step
-        env=here if is_local else None,
+        env=code_here() if is_local else None,
     )
 
 

@@ -29,7 +29,15 @@ from typing import Any, ClassVar
 from perf.design import Sensor
 from perf.errors import NotReady, StepFailed
 from perf.model import Release, Source
-from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
+from perf.remote import (
+    code_here,
+    make_directory,
+    read_tail,
+    remove_tree,
+    running_pid,
+    send_signal,
+    write_text,
+)
 from perf.systems.contract import Cluster, Node, Origin, SensorSession, Stored, System, Target
 from perf.workloads.sensor import Reading
 
@@ -140,7 +148,7 @@ class Fake:
             pid_file=node.pid_file,
             log=self.logs(node)[0],
             cwd=node.work_dir,
-            env={"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            env=code_here(),
         )
 
     def check(self, cluster: Cluster) -> None:

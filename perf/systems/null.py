@@ -6,7 +6,6 @@ their rows and bytes, and every read is answered as if nothing were stored. What
 """
 
 import json
-import os
 import signal
 import socket
 import sys
@@ -21,7 +20,15 @@ from perf.model import Release, Source
 from perf.null.behaviour import read_behaviour
 from perf.null.client import NullSession
 from perf.null.wire import PORT
-from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
+from perf.remote import (
+    code_here,
+    make_directory,
+    read_tail,
+    remove_tree,
+    running_pid,
+    send_signal,
+    write_text,
+)
 from perf.systems.contract import Cluster, Node, Origin, SensorSession, System, Target
 
 RECORD = "record.bin"
@@ -47,7 +54,7 @@ def start_node(node: Node) -> None:
         pid_file=node.pid_file,
         log=f"{node.work_dir}/{_LOG}",
         cwd=node.work_dir,
-        env={"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        env=code_here(),
     )
 
 

@@ -18,14 +18,13 @@ from perf.load.histogram import merge
 from perf.load.hlog import read_hlog
 from perf.load.spec import GO, INTERVALS, PRELOAD, READY, RESULT, LoadSpec, Preload, Stage, dump_spec
 from perf.model import Counter, Interval
-from perf.remote import LocalHost, running_pid, send_signal
+from perf.remote import LocalHost, code_here, running_pid, send_signal
 from perf.systems import fake
 from perf.systems.contract import Target
 
 ADDRESS = "127.0.0.91"
 RECORDS = Sensor(kind="sensor", devices=10, payload_bytes=200, latest_count=3)
 CLOSED = ClosedLoop(kind="closed", in_flight=2)
-PATHS = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 LIMIT_S = 60.0
 
 
@@ -47,7 +46,7 @@ def _server(host: LocalHost, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def start(host: LocalHost, path: Path, name: str, arguments: list[str]) -> None:
     files = {"pid_file": str(path / f"{name}.pid"), "log": str(path / f"{name}.log")}
-    host.start([sys.executable, *arguments], **files, cwd=str(path), env=PATHS)
+    host.start([sys.executable, *arguments], **files, cwd=str(path), env=code_here())
 
 
 def wait_for(is_true: Callable[[], bool]) -> None:
