@@ -7,6 +7,7 @@ from perf.metrics import CANARY_PHASES, DIAGNOSTICS, ROW_THROUGHPUT
 from perf.model import Sample
 from reports.view.wording import (
     NOTHING,
+    STATISTICS,
     Field,
     definition_words,
     direction_words,
@@ -18,6 +19,7 @@ from reports.view.wording import (
     percent,
     phase_words,
     quantity,
+    rank,
     sentence,
     spread,
     unit_words,
@@ -25,7 +27,6 @@ from reports.view.wording import (
 
 _ORDER = tuple(DIAGNOSTICS)
 _MEDIAN = "p50"
-_STATISTICS = ("mean", "p50", "p95", "p99", "p99.9", "max", "last")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +135,7 @@ def _tabulate(phase: str, operation: str, samples: Sequence[Sample]) -> Diagnost
 
 def _reading_order(at: tuple[str, str]) -> tuple[int, int, str]:
     metric, statistic = at
-    place = _STATISTICS.index(statistic) if statistic in _STATISTICS else len(_STATISTICS)
-    return _ORDER.index(metric), place, statistic
+    return _ORDER.index(metric), rank(statistic, STATISTICS), statistic
 
 
 def _view_canaries(samples: Iterable[Sample]) -> tuple[CanaryRow, ...]:

@@ -24,6 +24,7 @@ from reports.view.diagnostics import DiagnosticsView, is_diagnostic, view_diagno
 from reports.view.steps import StepTable, view_steps
 from reports.view.wording import (
     NOTHING,
+    STATISTICS,
     STATUS_BADGES,
     VOID_BADGE,
     Badge,
@@ -38,12 +39,12 @@ from reports.view.wording import (
     named,
     number,
     phase_words,
+    rank,
     size,
     unit_words,
 )
 
 _METRICS = (THROUGHPUT.name, ROW_THROUGHPUT.name, *METRICS)
-_STATISTICS = ("mean", "p50", "p95", "p99", "p99.9", "max")
 _COUNTERS = {
     ATTEMPTED: "",
     Answer.COMPLETED: "",
@@ -239,7 +240,7 @@ def _tabulate_samples(phase: str, operation: str, samples: Sequence[Sample]) -> 
     cells = {(s.metric, s.statistic, s.host, s.iteration): number(s.value) for s in samples}
     ordered = sorted(
         {(s.metric, s.statistic, s.host) for s in samples},
-        key=lambda name: (_rank(name[0], _METRICS), name[0], _rank(name[1], _STATISTICS), *name[1:]),
+        key=lambda name: (rank(name[0], _METRICS), name[0], rank(name[1], STATISTICS), *name[1:]),
     )
     return PhaseTable(
         title=f"{operation} {phase_words(phase)}",
@@ -256,10 +257,6 @@ def _tabulate_samples(phase: str, operation: str, samples: Sequence[Sample]) -> 
     )
 
 
-def _rank(name: str, known: Sequence[str]) -> int:
-    return known.index(name) if name in known else len(known)
-
-
 def _view_counters(counters: Sequence[Counter]) -> tuple[PhaseTable, ...]:
     return tuple(
         _tabulate_counters(phase, operation, [c for c in counters if _at(c) == (phase, operation)])
@@ -272,7 +269,7 @@ def _tabulate_counters(phase: str, operation: str, counters: Sequence[Counter]) 
     # Iteration 0 is a warm-up, or all of a phase without iterations: never part of a measured sum.
     measured = [i for i in found if i > 0]
     iterations = tuple(found) if measured else ()
-    names = sorted({c.name for c in counters}, key=lambda name: (_rank(name, tuple(_COUNTERS)), name))
+    names = sorted({c.name for c in counters}, key=lambda name: (rank(name, tuple(_COUNTERS)), name))
     values = {(c.name, c.iteration): c.value for c in counters}
     return PhaseTable(
         title=f"{operation} {phase_words(phase)}",

@@ -12,6 +12,8 @@ from perf.metrics import CANARY_PHASES, DIAGNOSTICS, METRICS, Better
 from perf.model import Named, SeriesKey, StepOutcome, TrialStatus
 
 NOTHING = "–"
+STATISTICS = ("mean", "p50", "p95", "p99", "p99.9", "max", "last")
+"""In the order in which tables show them."""
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _MANY_DIGITS_FROM = 1000
 _SIGNIFICANT_DIGITS = 3
@@ -95,6 +97,11 @@ _METRIC_WORDS = {
 _DISTRIBUTIONS = frozenset({"response_time", "service_time", "send_lateness"})
 _PLAIN_STATISTICS = frozenset({"mean", "last", "estimate"})
 _BOUNDS = {"lower": "lower bound of", "upper": "upper bound of"}
+
+
+def rank(name: str, known: Sequence[str]) -> int:
+    """Give the place of a name in an order; what is not known comes last."""
+    return known.index(name) if name in known else len(known)
 
 
 def number(value: float) -> str:
