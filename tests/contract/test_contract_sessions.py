@@ -18,17 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from perf.design import (
-    Host,
-    Needs,
-    Sensor,
-    Steadiness,
-    SystemConfig,
-    Testbed,
-    TimeLimits,
-    Topology,
-    Validity,
-)
+from perf.design import Sensor, SystemConfig, Testbed, Topology
 from perf.errors import NotReady
 from perf.releases import fetch
 from perf.remote import LocalHost
@@ -60,7 +50,7 @@ class Served:
 
 
 @contextmanager
-def _deploy(name: str, line: str, directory: Path) -> Iterator[Served]:
+def _deploy(name: str, line: str, directory: Path, testbed: Testbed) -> Iterator[Served]:
     """Deploy one node of a line's newest release, through the system's own verbs."""
     system = registry.load(name)
     release = next(known for known in reversed(system.releases()) if known.line == line)
@@ -71,31 +61,7 @@ def _deploy(name: str, line: str, directory: Path) -> Iterator[Served]:
         artifact=fetch(system, release, tell=print),
         nodes=(node,),
         topology=Topology(name="test", description="test", servers=1),
-        testbed=Testbed(
-            name="test",
-            description="test",
-            testbed_class="test",
-            transport="local",
-            hosts=(Host(name="s1", address=ADDRESS, role="server"),),
-            client_cores=1,
-            needs=Needs(memory_mb=1, disk_mb=1),
-            limits=TimeLimits(),
-            validity=Validity(
-                max_error_share=0.0,
-                max_miss_share=0.0,
-                min_achieved_share=0.0,
-                max_lateness_share=1.0,
-                max_client_cpu_share=1.0,
-                max_client_wait_share=1.0,
-                max_iteration_spread=1.0,
-                max_foreign_cpu_share=1.0,
-                max_steal_share=1.0,
-                max_throttled_share=1.0,
-                max_clock_step_ms=1000.0,
-            ),
-            steadiness=Steadiness(window_s=1, tolerance=1.0),
-            jvm_options=("-XX:TieredStopAtLevel=1",),
-        ),
+        testbed=testbed,
         config=SystemConfig(
             system=name,
             name="test",
@@ -132,20 +98,29 @@ def _wait(ask: Callable[[], None], limit_s: float) -> None:
 
 
 @pytest.fixture(scope="module")
-def fake_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with _deploy("fake", "1.1", tmp_path_factory.mktemp("fake")) as served:
+def fake_server(
+    tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
+) -> Iterator[Served]:
+    testbed = make_testbed()
+    with _deploy("fake", "1.1", tmp_path_factory.mktemp("fake"), testbed) as served:
         yield served
 
 
 @pytest.fixture(scope="module")
-def null_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with _deploy("null", "1.0", tmp_path_factory.mktemp("null")) as served:
+def null_server(
+    tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
+) -> Iterator[Served]:
+    testbed = make_testbed()
+    with _deploy("null", "1.0", tmp_path_factory.mktemp("null"), testbed) as served:
         yield served
 
 
 @pytest.fixture(scope="module")
-def cassandra_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with _deploy("cassandra", "5.0", tmp_path_factory.mktemp("cassandra")) as served:
+def cassandra_server(
+    tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
+) -> Iterator[Served]:
+    testbed = make_testbed(jvm_options=("-XX:TieredStopAtLevel=1",))
+    with _deploy("cassandra", "5.0", tmp_path_factory.mktemp("cassandra"), testbed) as served:
         yield served
 
 

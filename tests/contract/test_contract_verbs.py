@@ -9,26 +9,14 @@ import hashlib
 import platform
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from perf.design import (
-    ClosedLoop,
-    Host,
-    Needs,
-    Operation,
-    Sensor,
-    Steadiness,
-    SystemConfig,
-    Testbed,
-    TimeLimits,
-    Topology,
-    Validity,
-)
+from perf.design import ClosedLoop, Operation, Sensor, SystemConfig, Testbed, Topology
 from perf.errors import NotReady, ReleaseError, StepFailed
 from perf.load.spec import LoadSpec, Stage, dump_spec, read_spec
 from perf.model import Artifact, Source
@@ -137,6 +125,7 @@ class Case:
     system: System
     host: RecordingHost
     directory: Path
+    testbed: Testbed
 
     def deploy(self, servers: int = 1) -> Cluster:
         """Give a cluster of the newest release in which no verb has been called."""
@@ -170,7 +159,7 @@ class Case:
             topology=Topology(
                 name="test", description="test", servers=servers, replication_factor=servers
             ),
-            testbed=_testbed(servers),
+            testbed=self.testbed,
             config=SystemConfig(
                 system=self.name, name="test", description="test", settings=example.settings
             ),
@@ -199,42 +188,14 @@ class Case:
         )
 
 
-def _testbed(servers: int) -> Testbed:
-    return Testbed(
-        name="test",
-        description="test",
-        testbed_class="test",
-        transport="local",
-        hosts=tuple(
-            Host(name=f"s{index + 1}", address=f"127.0.0.{index + 41}", role="server")
-            for index in range(servers)
-        ),
-        client_cores=1,
-        needs=Needs(memory_mb=1, disk_mb=1),
-        limits=TimeLimits(),
-        validity=Validity(
-            max_error_share=0.0,
-            max_miss_share=0.0,
-            min_achieved_share=0.0,
-            max_lateness_share=1.0,
-            max_client_cpu_share=1.0,
-            max_client_wait_share=1.0,
-            max_iteration_spread=1.0,
-            max_foreign_cpu_share=1.0,
-            max_steal_share=1.0,
-            max_throttled_share=1.0,
-            max_clock_step_ms=1000.0,
-        ),
-        steadiness=Steadiness(window_s=1, tolerance=1.0),
-    )
-
-
 @pytest.fixture(params=registry.names())
-def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
+def case(
+    request: pytest.FixtureRequest, tmp_path: Path, make_testbed: Callable[..., Testbed]
+) -> Iterator[Case]:
     assert request.param in EXAMPLES, f"give system {request.param} an Example in this file"
     host = RecordingHost()
     try:
-        yield Case(request.param, registry.load(request.param), host, tmp_path)
+        yield Case(request.param, registry.load(request.param), host, tmp_path, make_testbed())
     finally:
         host.end()
 
