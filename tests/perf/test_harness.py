@@ -188,16 +188,12 @@ def test_a_cluster_that_never_serves_fails_at_its_limit(places: Places) -> None:
     assert all_ended()
 
 
-def test_a_node_that_dies_mid_trial_makes_it_invalid_and_the_next_runs(
-    run: Run, places: Places
-) -> None:
+def test_a_node_that_dies_mid_trial_makes_it_invalid(run: Run) -> None:
     trial = run(die_after_writes=90)
     assert trial.status is TrialStatus.INVALID
     assert trial.reasons[0].kind == "node-died"
     assert "node-1" in trial.reasons[0].text
     assert "planted fault: die_after_writes" in trial.log_tail
-    (places.trials / trial.id).rename(places.trials / "first")
-    assert run().status is TrialStatus.COMPLETED
 
 
 def test_a_server_that_ignores_the_stop_is_killed(run: Run) -> None:
@@ -249,12 +245,12 @@ def test_an_interrupted_night_leaves_no_process_and_resumes(
     ignoring = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *command]
     with subprocess.Popen(ignoring, stderr=subprocess.PIPE, text=True) as first:
         end = time.monotonic() + 60
-        while not list(tmp_path.glob("trials/[0-9]*.02.*")):
-            assert time.monotonic() < end, "two trials did not finish"
+        while not list(tmp_path.glob("trials/[0-9]*.01.*")):
+            assert time.monotonic() < end, "the first trial did not finish"
             assert first.poll() is None
             time.sleep(0.05)
         while all_ended():
-            assert time.monotonic() < end, "the third trial did not start"
+            assert time.monotonic() < end, "the second trial did not start"
             time.sleep(0.01)
         first.send_signal(signal_number)
         first.communicate(timeout=30)
@@ -268,9 +264,9 @@ def test_an_interrupted_night_leaves_no_process_and_resumes(
     }
     second = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert second.returncode == 0, second.stderr
-    assert "resumed, 2 of 4 trials are done" in second.stderr
+    assert "resumed, 1 of 2 trials are done" in second.stderr
     after = {
         path.name: (path / "trial.json").stat().st_mtime_ns for path in tmp_path.glob("trials/[0-9]*")
     }
-    assert len(after) == 4
+    assert len(after) == 2
     assert kept.items() <= after.items(), "a finished trial was measured again"

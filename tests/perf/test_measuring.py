@@ -12,11 +12,14 @@ from perf import measuring
 from perf.config import load_catalog
 from perf.design import Needs
 from perf.errors import HostUnfit, MeasureError, UsageError
+from perf.harness import Order
+from perf.history import bundle
 from perf.measuring import Session, explain, measure_night, measure_one
 from perf.model import Purpose, Trial, TrialStatus
 from perf.night import read_nights
 from perf.places import Places
 from perf.progress import Progress
+from perf.systems.contract import System
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
 
@@ -25,13 +28,25 @@ CONFIGS = Path(__file__).parents[1] / "data" / "configs"
 def session(tmp_path: Path) -> Session:
     catalog = load_catalog(CONFIGS)
     suite = catalog.suite("fake-short")
-    experiment = replace(suite.experiments[0], releases=("1.0.0", "1.0.1"))
-    return Session(
-        catalog,
-        replace(suite, experiments=(experiment,)),
-        Places(tmp_path / "var"),
-        Progress(io.StringIO()),
-    )
+    return Session(catalog, suite, Places(tmp_path / "var"), Progress(io.StringIO()))
+
+
+@pytest.fixture(autouse=True)
+def _sealed_at_once(make_trial: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seal each trial as soon as it is ordered: a night knows nothing of what happens in one."""
+
+    def run(order: Order, _: System, places: Places, __: Progress) -> Trial:
+        trial = make_trial(
+            id=order.trial,
+            night=order.night,
+            purpose=order.purpose,
+            experiment=order.deployment.experiment.name,
+            release=order.release,
+        )
+        bundle.seal(bundle.stage(places, trial.id), trial, ())
+        return trial
+
+    monkeypatch.setattr(measuring, "run_trial", run)
 
 
 def test_a_damaged_bundle_does_not_stop_its_night(session: Session) -> None:
