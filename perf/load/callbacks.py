@@ -53,7 +53,8 @@ class OpenCalls(Generic[Prepared, Reply]):
             if freed_s is None:
                 return
             sent_s = loop.clock.now()
-            loop.log.sent.extend((intended_s, max(intended_s, freed_s), sent_s))
+            ready_s = loop.lag.find_ready(intended_s, freed_s, sent_s)
+            loop.log.sent.extend((intended_s, ready_s, sent_s))
             self._soon(prepared, partial(self._end, prepared, intended_s, sent_s))
 
     def _take_slot(self, drain_s: float) -> float | None:

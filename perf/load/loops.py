@@ -8,7 +8,7 @@ blocking have loops of their own, in `callbacks`.
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Protocol
 
 from perf.errors import StepFailed
@@ -62,6 +62,26 @@ class Span:
     end_s: float
 
 
+@dataclass(slots=True)
+class Lag:
+    """How far a sender was behind its schedule, by its own doing, when it last had a free slot."""
+
+    _last_s: float = field(init=False, default=0.0)
+
+    def find_ready(self, intended_s: float, freed_s: float, sent_s: float) -> float:
+        """Give the moment from which the lateness of a send counts.
+
+        That is the intended start, or the moment when a slot was free, if that is later. But a client
+        that paused catches up in a burst, which takes all slots: what then waits for one waits for the
+        client, not for the system. Had the client not been late, each slot would have been taken, and
+        so been free again, earlier by its lag.
+        """
+        if freed_s <= intended_s:
+            self._last_s = sent_s - intended_s
+            return intended_s
+        return max(intended_s, freed_s - self._last_s)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop(Generic[Prepared, Reply]):
     """What one thread needs. `numbers` is shared by all threads of the engine, and by all stages."""
@@ -72,6 +92,7 @@ class Loop(Generic[Prepared, Reply]):
     clock: Clock
     log: Log
     span: Span
+    lag: Lag = field(default_factory=Lag)
 
     def run_closed(self) -> None:
         """Send one operation after the other until the span ends; each is intended when it is sent."""
@@ -99,7 +120,8 @@ class Loop(Generic[Prepared, Reply]):
             sent_s = self.await_start(intended_s)
             if intended_s >= self.span.end_s or sent_s >= self.span.end_s + drain_s:
                 return
-            self.log.sent.extend((intended_s, max(intended_s, freed_s), sent_s))
+            ready_s = self.lag.find_ready(intended_s, freed_s, sent_s)
+            self.log.sent.extend((intended_s, ready_s, sent_s))
             freed_s, _ = self._perform(prepared, intended_s, sent_s)
 
     def run_to_completion(self) -> None:

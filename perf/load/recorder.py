@@ -133,13 +133,14 @@ class Recorder:
         for intended_s, _, name in failed:
             self._tally(self._cells[bisect_right(self._starts(), intended_s) - 1])[name] += 1
         self._count(begun[:, 0], ATTEMPTED)
-        for sends_s in (begun[:, 0], sent[:, 2]):
-            self._count(sends_s, SENT_IN_WINDOW)
+        self._count(begun[:, 0], SENT_IN_WINDOW)
+        self._count(sent[self._in_own_stage(sent), 2], SENT_IN_WINDOW)
         self._count(sent[sent[:, 1] > sent[:, 0], 0], HELD)
-        self._count(completed[:, 2], COMPLETED_IN_WINDOW)
+        in_own_stage = self._in_own_stage(completed)
+        self._count(completed[in_own_stage, 2], COMPLETED_IN_WINDOW)
         intended_s, sent_s, ended_s = np.ascontiguousarray(completed.T)
         service_s = ended_s - sent_s
-        self._count_seconds(ended_s, service_s)
+        self._count_seconds(ended_s[in_own_stage], service_s[in_own_stage])
         intervals: list[Interval] = []
         for cell, second, chosen in self._by_second(intended_s):
             self._tally(cell)[Answer.COMPLETED] += int(intended_s[chosen].size)
@@ -206,6 +207,17 @@ class Recorder:
             is_in = (times_s >= cell.start_s) & (times_s < cell.end_s)
             if count := int(np.count_nonzero(is_in)):
                 self._tally(cell)[name] += count
+
+    def _in_own_stage(self, rows: Columns) -> NDArray[np.bool_] | slice:
+        """Choose rows whose last time lies in the stage in which the first did.
+
+        What an overloaded stage left behind must not count as what the next one achieved.
+        """
+        if not rows.size or len(self._begins) == 1:
+            return slice(None)
+        stages = np.searchsorted(self._begins, rows[:, (0, -1)], side="right")
+        own: NDArray[np.bool_] = stages[:, 0] == stages[:, 1]
+        return own
 
     def _count_seconds(self, ended_s: Columns, service_s: Columns) -> None:
         for stage, second, chosen in _group(self._begins, ended_s):

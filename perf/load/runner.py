@@ -188,7 +188,7 @@ class _Run:
         stage = self._spec.stages[place]
         span = Span(begin_s, begin_s + stage.longest_s)
         loop, soon, in_flight = self.loop(span), self._task.soon(), stage.load.in_flight
-        drain_s = self._spec.target.timeout_s
+        drain_s = self._drain_s(place)
         if schedule is None:
             if soon is None:
                 self.start([loop.run_closed] * in_flight)
@@ -207,6 +207,11 @@ class _Run:
             self._calls.append(calls)
             self.start([partial(calls.run, starts, drain_s)])
         return span
+
+    def _drain_s(self, place: int) -> float:
+        """Say how long after a stage its overdue is sent: never into iterations of the next one."""
+        timeout_s, later = self._spec.target.timeout_s, self._spec.stages[place + 1 :]
+        return min([timeout_s, *(stage.warmup_s for stage in later[:1])])
 
     def warm_up(self, place: int, begin_s: float) -> float:
         """Fold until it is known when the iterations begin, and give that time.

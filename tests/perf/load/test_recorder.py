@@ -74,7 +74,7 @@ def test_an_operation_belongs_to_the_cell_and_second_of_its_intended_start() -> 
     assert found_ms == pytest.approx([350, 150, 100], rel=1e-3)
 
 
-def test_what_happens_late_counts_into_the_window_in_which_it_happened() -> None:
+def test_what_happens_late_counts_into_the_window_in_which_it_happened_if_of_the_same_stage() -> None:
     recorder = make_recorder()
     recorder.log.sent += (1.4, 1.4, 1.6, 5.4, 5.4, 5.6)
     recorder.log.completed += (1.4, 1.6, 1.75, 5.4, 5.6, 5.7)
@@ -83,8 +83,8 @@ def test_what_happens_late_counts_into_the_window_in_which_it_happened() -> None
     cells.append(counted(recorder, 0, "next"))
     for name, expected in {
         "completed": [1, 0, 1, 0],
-        "completed_in_window": [0, 1, 0, 1],
-        "sent_in_window": [0, 1, 0, 1],
+        "completed_in_window": [0, 1, 0, 0],
+        "sent_in_window": [0, 1, 0, 0],
     }.items():
         assert [cell[name] for cell in cells] == expected
 
@@ -190,7 +190,7 @@ def test_seconds_are_told_by_when_operations_ended_each_once() -> None:
     recorder = make_recorder()
     recorder.log.completed += (5.0, 5.0, 5.5, 5.6, 5.7, 5.75, 7.0, 7.0, 7.875)
     recorder.fold(horizon_s=7.5)
-    assert recorder.tell_seconds(2) == "1,0,2,0.550000\n1,1,0,0.000000\n"
+    assert recorder.tell_seconds(2) == "1,0,1,0.050000\n1,1,0,0.000000\n"
     assert recorder.tell_seconds(2) == ""
     recorder.fold(horizon_s=8.5)
     assert recorder.tell_seconds(3) == "1,2,1,0.875000\n"
@@ -309,9 +309,10 @@ def test_each_operation_is_counted_exactly_as_one_by_one(
         cell[done.end or "timeouts"] += 1
         cell["held"] += int(done.ready_s > done.intended_s)
         cell["rows"] += int(done.end == "completed")
-        expected[cell_of(done.sent_s)]["sent_in_window"] += 1
-        if done.end == "completed":
-            expected[cell_of(done.ended_s)]["completed_in_window"] += 1
+        for name, time_s in (("sent_in_window", done.sent_s), ("completed_in_window", done.ended_s)):
+            is_in_own_stage = (cell_of(time_s) >= 3) is (cell_of(done.intended_s) >= 3)
+            if is_in_own_stage and (name == "sent_in_window" or done.end == "completed"):
+                expected[cell_of(time_s)][name] += 1
     for place, (phase, iteration) in enumerate(
         (("steady", 0), ("steady", 1), ("steady", 2), ("next", 0))
     ):
