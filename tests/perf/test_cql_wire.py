@@ -4,9 +4,12 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from io import BytesIO
+from types import SimpleNamespace
 
 import pytest
-from cassandra.io.libevreactor import libev
+from cassandra.io import libevwrapper as libev
+from cassandra.io.libevreactor import LibevConnection
 
 from perf.cql_wire import Connection, TimeLimits
 
@@ -88,6 +91,9 @@ class Socket:
         self.room = room
         self.sent: list[bytes] = []
 
+    def recv(self, size: int) -> bytes:
+        return b"answers"
+
     def send(self, data: bytes) -> int:
         self.sent.append(data[: self.room])
         return len(self.sent[-1])
@@ -99,6 +105,14 @@ class Wired(Connection):
     def __init__(self, socket: Socket, *queued: bytes) -> None:
         self.deque, self._deque_lock = deque(queued), threading.Lock()
         self._socket, self._socket_writable = socket, True
+        self._io_buffer = SimpleNamespace(io_buffer=BytesIO())
+        self.to_push: list[bytes] = []
+        LibevConnection.initialize_reactor()
+
+    def process_io_buffer(self) -> None:
+        """Answer as operations do whose ends begin others."""
+        for message in self.to_push:
+            self.push(message)
 
 
 def test_what_is_queued_is_sent_in_one_call() -> None:
@@ -112,3 +126,21 @@ def test_no_byte_is_lost_or_moved_where_the_socket_takes_a_part() -> None:
     messages = [bytes([number]) * 50_000 for number in range(6)]
     Wired(socket, *messages).handle_write(None, libev.EV_WRITE)
     assert b"".join(socket.sent) == b"".join(messages)
+
+
+def test_answers_that_came_together_send_before_the_last_of_them_is_looked_at() -> None:
+    socket = Socket(room=1 << 20)
+    wired = Wired(socket)
+    wired.to_push = [b"%d," % number for number in range(40)]
+    wired.handle_read(None, libev.EV_READ)
+    assert [sent.count(b",") for sent in socket.sent] == [16, 16]
+    wired.handle_write(None, libev.EV_WRITE)
+    assert b"".join(socket.sent) == b"".join(wired.to_push)
+
+
+def test_other_threads_only_queue() -> None:
+    socket = Socket(room=1 << 20)
+    wired = Wired(socket)
+    for _ in range(40):
+        wired.push(b"message")
+    assert socket.sent == []
