@@ -13,7 +13,7 @@ from pathlib import Path
 from perf import deployment as placement
 from perf.config import named
 from perf.design import Deployment
-from perf.errors import StepFailed
+from perf.errors import ConfigError, StepFailed
 from perf.history import bundle
 from perf.hosts.checks import check_hosts
 from perf.hosts.drift import find_drift
@@ -103,6 +103,8 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
         draft.after = read_environment(cluster) + steps.facts()
         draft.doubt(judge(draft.findings, deployment))
         draft.doubt(find_drift(draft.before, draft.after))
+    except ConfigError as mistake:
+        draft.record(TrialStatus.FAILED, "configure-failed", str(mistake))
     except NodeDied as death:
         draft.record(TrialStatus.INVALID, "node-died", sentence(death), death.log_tail)
     except StepFailed as failure:

@@ -11,6 +11,7 @@ from perf.design import (
     ClosedLoop,
     Deployment,
     Measurement,
+    OpenLoop,
     Operation,
     SearchLoad,
     SteppedLoad,
@@ -74,9 +75,16 @@ def judge(findings: Findings, deployment: Deployment) -> tuple[Reason, ...]:
     ladders = ladder_phases(workload)
     plain = [stage for stage in plan_stages(workload) if stage.phase not in ladders]
     validity = deployment.testbed.validity
+    # A release that cannot hold even the lowest load has no point in the series: that must be heard.
+    unanswered = [
+        Reason(kind="search-without-answer", text=f"{phase.name}: {found.text}")
+        for phase, found in findings.answers
+        if found.estimate is None
+    ]
     return (
         *findings.faults,
         *find_faults(plain, findings.outcome, findings.windows, validity),
+        *unanswered,
     )
 
 
@@ -155,10 +163,13 @@ class _Run:
         self.steps.progress.tell(text)
 
     def _offer(self, stages: Sequence[Stage]) -> LoadOutcome:
-        outcome = self.offer.run(stages, self._observe)
+        outcome = self.offer.run(stages, self._observe, self._keep)
         self.steps.watch()
-        self.findings.outcome += outcome
+        self._keep(outcome)
         return outcome
+
+    def _keep(self, outcome: LoadOutcome) -> None:
+        self.findings.outcome += outcome
 
     def _judge(
         self, stages: Sequence[Stage], outcome: LoadOutcome, objective_ms: float | None
@@ -208,5 +219,5 @@ def _how(phase: Measurement) -> str:
                 f"search between {load.lowest_ops_per_s:g} and {load.highest_ops_per_s:g} ops/s "
                 f"for a p99 of {load.response_time_p99_objective_ms:g} ms"
             )
-        case load:
+        case OpenLoop() as load:
             return f"open loop, {load.offered_load_ops_per_s:g} ops/s offered"

@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from math import ceil, inf
 from pathlib import Path
@@ -53,6 +53,8 @@ from perf.remote import (
 CONNECT_POLL_S = 0.5
 # While a load runs: each look at an engine is a connection over SSH, paid by hosts that measure.
 POLL_S = 1.0
+# After the last stage: nothing is measured any more.
+_END_POLL_S = 0.25
 # From saying when to its coming: time to tell one engine after the other, maybe over SSH.
 _LEAD_S = 0.5
 _LEAD_EACH_S = 0.5
@@ -135,30 +137,36 @@ def run_engines(
     steadiness: Steadiness,
     watch: Callable[[], None],
     observe: Callable[[Edge], None],
+    keep: Callable[[LoadOutcome], None] = lambda _: None,
 ) -> LoadOutcome:
     """Start the engines, let them run their stages together, and merge what they wrote.
 
     `watch` is called about every second; whatever it raises ends the engines and is passed on.
-    `observe` is called as the iterations of each stage begin and end. `connect_s` bounds the time to
-    READY, `limit_s` the time from GO to the end of the last engine. Call from the main thread. No
-    engine is left running, however this ends.
+    `observe` is called as the iterations of each stage begin and end, `keep` with the histograms of a
+    load that failed, up to where it ended. `connect_s` bounds the time to READY, `limit_s` the time
+    from GO to the end of the last engine. Call from the main thread. No engine is left running,
+    however this ends.
 
     Raises:
         TimedOut: an engine passed a limit.
         StepFailed: an engine ended without a result; carries the tail of its log.
 
     """
-    with _running(engines):
-        limit = _Limit(until_s=time.time() + connect_s, limit_s=connect_s, what="was not ready")
-        _await_all(engines, _is_ready, limit, CONNECT_POLL_S, watch)
-        # A whole second, so that seconds of stages and of logs are those of the clock on the wall.
-        begin_s = float(ceil(time.time() + _lead_s(engines)))
-        _tell(engines, GO, begin_s)
-        limit = _Limit(until_s=begin_s + limit_s, limit_s=limit_s, what="had not ended")
-        load = _Load(engines, steadiness, watch, observe, limit)
-        load.follow_stages(begin_s)
-        _await_all(engines, _has_ended, limit, POLL_S, watch)
-        return replace(_collect(engines, load.starts), warm_ups=tuple(load.warm_ups))
+    try:
+        with _running(engines):
+            limit = _Limit(until_s=time.time() + connect_s, limit_s=connect_s, what="was not ready")
+            _await_all(engines, _is_ready, limit, CONNECT_POLL_S, watch)
+            # A whole second, so that seconds of stages and of logs are those of the clock on the wall.
+            begin_s = float(ceil(time.time() + _lead_s(engines)))
+            _tell(engines, GO, begin_s)
+            limit = _Limit(until_s=begin_s + limit_s, limit_s=limit_s, what="had not ended")
+            load = _Load(engines, steadiness, watch, observe, limit)
+            load.follow_stages(begin_s)
+            _await_all(engines, _has_ended, limit, _END_POLL_S, watch)
+            return replace(_collect(engines, load.starts), warm_ups=tuple(load.warm_ups))
+    except StepFailed:
+        keep(_salvage(engines))
+        raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,6 +347,21 @@ def _collect(engines: Sequence[Engine], starts: Mapping[tuple[str, int], float])
             _check_starts(engine, kept, starts)
             outcome += LoadOutcome(intervals=kept, counters=found.counters, results=(found,))
     return replace(outcome, engine_hosts=tuple(engine.remote.name for engine in engines))
+
+
+def _salvage(engines: Sequence[Engine]) -> LoadOutcome:
+    """Collect the histograms of engines that were ended early; they have no counters yet."""
+    found: list[Interval] = []
+    with tempfile.TemporaryDirectory(prefix="knickpoint-") as directory:
+        for engine in engines:
+            path = Path(directory, INTERVALS)
+            # What is out of reach, or was never begun, is not worth hiding the failure.
+            with suppress(StepFailed, OSError):
+                engine.remote.get(engine.path(INTERVALS), path)
+                # The last line may have been cut off in the middle.
+                path.write_text(path.read_text().rpartition("\n")[0] + "\n")
+                found += read_hlog(path)
+    return LoadOutcome(intervals=merge_equal_intervals(found))
 
 
 def _check_starts(

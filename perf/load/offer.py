@@ -37,19 +37,29 @@ class Offer:
         """Write the rows that must be there; StepFailed if a row could not be written."""
         preload = Preload(rows=self.preload_rows, in_flight=self.deployment.workload.preload_in_flight)
         engines = self._engines(Operation.WRITE, preload=preload)
-        return self._run(engines, self.deployment.testbed.limits.load_s, _ignore)
+        return self._run(engines, self.deployment.testbed.limits.load_s, _ignore, _ignore)
 
-    def run(self, stages: Sequence[Stage], observe: Callable[[Edge], None]) -> LoadOutcome:
-        """Run stages back to back; `observe` is called as their iterations begin and end."""
+    def run(
+        self,
+        stages: Sequence[Stage],
+        observe: Callable[[Edge], None],
+        keep: Callable[[LoadOutcome], None],
+    ) -> LoadOutcome:
+        """Run stages back to back; `observe` and `keep` are called as `run_engines` says."""
         workload = self.deployment.workload
         first_row = self.preload_rows + self._runs * workload.records.devices * _RUN_ROWS_PER_DEVICE
         self._runs += 1
         engines = self._engines(workload.operation, stages=tuple(stages), first_row=first_row)
         longest_s = sum(stage.longest_s for stage in stages)
-        return self._run(engines, longest_s + workload.operation_timeout_s + _GRACE_S, observe)
+        limit_s = longest_s + workload.operation_timeout_s + _GRACE_S
+        return self._run(engines, limit_s, observe, keep)
 
     def _run(
-        self, engines: tuple[Engine, ...], limit_s: float, observe: Callable[[Edge], None]
+        self,
+        engines: tuple[Engine, ...],
+        limit_s: float,
+        observe: Callable[[Edge], None],
+        keep: Callable[[LoadOutcome], None],
     ) -> LoadOutcome:
         testbed = self.deployment.testbed
         return run_engines(
@@ -59,6 +69,7 @@ class Offer:
             steadiness=testbed.steadiness,
             watch=self.watch,
             observe=observe,
+            keep=keep,
         )
 
     def _engines(
@@ -87,6 +98,7 @@ class Offer:
                 stages=stages,
                 readable_rows=self.preload_rows,
                 first_row=first_row,
+                run=self._runs,
                 batch_rows=workload.batch_rows or 1,
                 output_dir=f"{base_dir(testbed, host, self.run_dir)}/engines/{index}",
                 cores=host.cores[core : core + 1],
@@ -95,5 +107,5 @@ class Offer:
         return tuple(engines)
 
 
-def _ignore(_: Edge) -> None:
-    """Look at nothing: a preload has no measured window."""
+def _ignore(_: object) -> None:
+    """Look at nothing, keep nothing: a preload has no measured window."""

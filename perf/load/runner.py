@@ -69,6 +69,7 @@ def plan_schedules(spec: LoadSpec) -> tuple[Starts | None, ...]:
     for place, stage in enumerate(spec.stages):
         share = Share(
             seed=spec.seed,
+            run=spec.run,
             stage_place=place,
             engine_index=spec.engine_index,
             engine_count=spec.engine_count,

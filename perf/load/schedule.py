@@ -22,6 +22,7 @@ class Share:
     """Which part of a load one engine offers: the seed, the place of the stage, which engine of all."""
 
     seed: int
+    run: int
     stage_place: int
     engine_index: int
     engine_count: int
@@ -49,7 +50,7 @@ def _poisson(rate_ops_per_s: float, share: Share, duration_s: float) -> Starts:
     superposition theorem; J. F. C. Kingman, Poisson Processes, 1993, section 2.2), so that engines
     need to agree on nothing but the seed.
     """
-    key = (share.seed, share.stage_place, share.engine_index)
+    key = (share.seed, share.run, share.stage_place, share.engine_index)
     generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
     blocks: list[Starts] = []
     reached_s = 0.0

@@ -90,6 +90,8 @@ class LoadSpec:
     readable_rows: int = 0
     """Rows that are known to be stored, which reads verify against."""
     first_row: int = 0
+    run: int = 0
+    """Which of a trial's runs of engines this is: Poisson arrivals are drawn anew in each."""
     batch_rows: Positive = 1
     go_within_s: PositiveFloat = 120.0
     output_dir: str

@@ -23,6 +23,8 @@ from perf.design import (
 )
 from perf.harness import Order, run_trial
 from perf.history import bundle
+from perf.load.search import Found
+from perf.measurement import Findings, judge
 from perf.model import Artifact, Purpose, Source, StepOutcome, Trial, TrialId, TrialStatus
 from perf.places import Places
 from perf.progress import Progress
@@ -118,6 +120,32 @@ def test_a_search_finds_the_planted_capacity(tmp_path: Path) -> None:
     kept, intervals = bundle.read(tmp_path / "trials" / trial.id)
     assert kept.steps == trial.steps
     assert {step.phase for step in trial.steps} == {interval.phase for interval in intervals}
+
+
+def test_a_search_without_an_answer_is_no_silent_gap_in_a_series() -> None:
+    search = SearchLoad(
+        kind="search",
+        lowest_ops_per_s=100.0,
+        highest_ops_per_s=200.0,
+        response_time_p99_objective_ms=5.0,
+        resolution=0.1,
+        confirmations=1,
+        in_flight=8,
+    )
+    deployment = resolve("null", search)
+    phase = deployment.workload.measurements[0]
+    found = Found(estimate=None, lower=None, upper=100.0, text="below 100 ops/s")
+    [reason] = judge(Findings(answers=[(phase, found)]), deployment)
+    assert (reason.kind, reason.text) == ("search-without-answer", "sought: below 100 ops/s")
+
+
+def test_a_setting_that_the_system_refuses_fails_one_trial(tmp_path: Path) -> None:
+    load = OpenLoop(kind="open", offered_load_ops_per_s=50.0, in_flight=8)
+    trial = run(set_null(resolve("null", load), slotz=4), tmp_path)
+    assert trial.status is TrialStatus.FAILED
+    assert [reason.kind for reason in trial.reasons] == ["configure-failed"]
+    assert "slotz" in trial.reasons[0].text
+    assert bundle.read(tmp_path / "trials" / trial.id)[0] == trial
 
 
 def test_a_ladder_says_which_loads_held(tmp_path: Path) -> None:

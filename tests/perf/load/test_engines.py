@@ -132,6 +132,7 @@ def run(
     watch: Callable[[], None] = watch_nothing,
     *,
     observe: Callable[[Edge], None] = ignore,
+    keep: Callable[[LoadOutcome], None] = lambda _: None,
     limit_s: float = LIMIT_S,
     tolerance: float = 1.0,
 ) -> LoadOutcome:
@@ -142,6 +143,7 @@ def run(
         steadiness=Steadiness(window_s=1, tolerance=tolerance),
         watch=watch,
         observe=observe,
+        keep=keep,
     )
 
 
@@ -256,6 +258,25 @@ def test_an_engine_that_crashes_while_measuring_fails_the_load(host: LocalHost, 
 
     with pytest.raises(StepFailed, match="load engine 1 ended without a result"):
         run(engines, kill_one)
+    assert_gone(engines)
+
+
+def test_what_was_measured_before_a_failure_is_kept(host: LocalHost, tmp_path: Path) -> None:
+    engines = make_engines(host, tmp_path, make_stage(iteration_s=30.0))
+    logs = [Path(engine.path(INTERVALS)) for engine in engines]
+    kept: list[LoadOutcome] = []
+
+    def watch() -> None:
+        if all(log.exists() and log.read_text().count("Tag=steady") >= 2 for log in logs):
+            with logs[0].open("a") as torn:
+                torn.write("Tag=steady:write:resp")  # as a crash in the middle of a line leaves it
+            raise StepFailed("measure", "node-1", "its server process ended")
+
+    with pytest.raises(StepFailed, match="its server process ended"):
+        run(engines, watch, keep=kept.append)
+    [outcome] = kept
+    assert {one.iteration for one in outcome.intervals} >= {0, 1}
+    assert not outcome.counters
     assert_gone(engines)
 
 

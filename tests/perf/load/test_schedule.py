@@ -13,7 +13,7 @@ def starts(
     load: float, duration_s: float, index: int = 0, count: int = 1, *, seed: int = 3, place: int = 0
 ) -> Starts:
     offered = OpenLoop(kind="open", offered_load_ops_per_s=load, in_flight=1)
-    share = Share(seed=seed, stage_place=place, engine_index=index, engine_count=count)
+    share = Share(seed=seed, run=0, stage_place=place, engine_index=index, engine_count=count)
     return plan_starts(offered, share, duration_s)
 
 
@@ -21,7 +21,7 @@ def poisson(
     load: float, duration_s: float, index: int = 0, count: int = 1, *, seed: int = 3, place: int = 0
 ) -> Starts:
     offered = OpenLoop(kind="open", offered_load_ops_per_s=load, in_flight=1, arrivals="poisson")
-    share = Share(seed=seed, stage_place=place, engine_index=index, engine_count=count)
+    share = Share(seed=seed, run=0, stage_place=place, engine_index=index, engine_count=count)
     return plan_starts(offered, share, duration_s)
 
 
