@@ -5,8 +5,11 @@ divided by the window's length; so work that a slow system finishes after the wi
 figure, and an answer that comes late once does not lower it. Operations that failed, or whose answer
 was wrong, do not count. Times are those of completed operations, by their intended start.
 
-A step at which the client was the limit says nothing about the system, so it has no samples. Nor have
-the steps of a search: which loads they offer differs from trial to trial, so they could make no series.
+A step of a ladder that did not hold has no samples. Where the client was the limit they would say
+nothing about the system. Where the system missed they would flatter it: operations that were not
+answered are in no histogram, so at an overload the p99 is that of the survivors, and the more the
+system drops the better it looks. Nor have the steps of a search samples: which loads they offer differs
+from trial to trial, so they could make no series.
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,8 +50,8 @@ def summarize(
     `stages` are those of closed and open loops and of ladders; `steps` and `answers` may hold those of
     searches too.
     """
-    limited = {step.phase for step in steps if step.outcome is StepOutcome.CLIENT_LIMITED}
-    told = [stage for stage in stages if stage.phase not in limited]
+    untold = {step.phase for step in steps if step.outcome is not StepOutcome.HELD}
+    told = [stage for stage in stages if stage.phase not in untold]
     operation = workload.operation.value
     return (
         *(
