@@ -112,6 +112,15 @@ def collect_figures(stages: Sequence[Stage], outcome: LoadOutcome) -> Iterator[P
             yield _collect(phase, operation, stages, outcome)
 
 
+def add_up(outcome: LoadOutcome) -> Mapping[tuple[str, str], Mapping[str, int]]:
+    """Give every counter of each phase and operation over all iterations, planned or not."""
+    totals: dict[tuple[str, str], Tally[str]] = {}
+    for one in outcome.counters:
+        if one.iteration:
+            totals.setdefault((one.phase, one.operation), Tally())[one.name] += one.value
+    return totals
+
+
 def _collect(phase: str, operation: str, stages: Sequence[Stage], outcome: LoadOutcome) -> PhaseFigures:
     counts: dict[int, dict[str, int]] = {}
     for counter in outcome.counters:

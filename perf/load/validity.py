@@ -1,17 +1,20 @@
 """Can these numbers be trusted? Each broken limit of the testbed is one reason, with numbers. Pure.
 
 Three kinds of rules: what was answered (errors, misses), whether the client kept up, and whether the
-hosts were left alone. On a ladder or in a search a client that fell behind marks the step, and the
-trial stays valid; see `judge_step`.
+hosts were left alone. On a ladder or in a search errors and a client that fell behind mark the step,
+and the trial stays valid; see `judge_step`. Missing and wrong rows do not: a system that loses data has
+no performance, whatever the load.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import floor, inf, log10
 from statistics import median
 
 from perf.design import OpenLoop, Validity
 from perf.load.disturbance import find_disturbances, percent
 from perf.load.engines import LoadOutcome
-from perf.load.figures import PhaseFigures, collect_figures
+from perf.load.figures import PhaseFigures, add_up, collect_figures
 from perf.load.spec import Stage
 from perf.metrics import RESPONSE_TIME, SEND_LATENESS
 from perf.model import (
@@ -33,13 +36,24 @@ _MISSES = (Answer.NOT_FOUND, Answer.WRONG_DATA)
 _NOTHING = "nothing-completed"
 
 
+@dataclass(frozen=True, slots=True)
+class _Delay:
+    """How far a client fell behind in one iteration, in one respect: beside its limit, and in words."""
+
+    kind: str
+    value: float
+    limit: float
+    text: str
+
+
 def find_faults(
     stages: Sequence[Stage], outcome: LoadOutcome, windows: Sequence[Window], limits: Validity
 ) -> tuple[Reason, ...]:
     """Compare all that was measured with the limits of the testbed; one reason per kind and phase.
 
     `stages` are those of closed and open loops; steps of a ladder or a search are judged one by one,
-    by `judge_step`. `windows` are all there are: a host that was not left alone spoils a step, too.
+    by `judge_step`. But `outcome` and `windows` are of the whole trial: missing or wrong rows in a step
+    spoil the trial, and so does a host that was not left alone in one.
     """
     reasons: list[Reason] = []
     collected = tuple(collect_figures(stages, outcome))
@@ -56,6 +70,10 @@ def find_faults(
         reasons += _shortfall(figures, limits)
         reasons += _client_faults(figures, limits)
         reasons += _unsteadiness(figures, limits)
+    plain = {stage.phase for stage in stages}
+    for (phase, operation), totals in add_up(outcome).items():
+        if phase not in plain:
+            reasons += _misses(f"{phase}, {operation}", totals, outcome, limits)
     return (*reasons, *find_disturbances(outcome, windows, limits))
 
 
@@ -72,10 +90,12 @@ def find_remarks(stages: Sequence[Stage], outcome: LoadOutcome) -> tuple[Reason,
         if capped and stage.warmup_s < stage.warmup_cap_s:
             text = (
                 f"{phase}: {capped} of {len(warm_ups)} warm-ups ran to their cap of "
-                f"{stage.warmup_cap_s:g} s and were not steady by then; "
+                f"{stage.warmup_cap_s:g} s: the rule was not met in time; "
                 "the figures may be of a system that was still warming up"
             )
             remarks.append(Reason(kind="warm-up-capped", text=text))
+    for figures in collect_figures(stages, outcome):
+        remarks += _unanswered(figures)
     return tuple(remarks)
 
 
@@ -164,20 +184,56 @@ def _judge(
 
 def _answer_faults(figures: PhaseFigures, outcome: LoadOutcome, limits: Validity) -> Iterator[Reason]:
     """Find too many errors (answered with one, or not at all), and too many missing or wrong rows."""
-    attempted = figures.count(ATTEMPTED)
-    for kind, prefixes, limit in (
-        ("errors-above-limit", _ERRORS, limits.max_error_share),
-        ("misses-above-limit", _MISSES, limits.max_miss_share),
-    ):
-        found = {name: n for name, n in figures.totals().items() if n and name.startswith(prefixes)}
-        share = sum(found.values()) / attempted if attempted else 0.0
-        if share > limit:
-            each = ", ".join(f"{n} × {name.removeprefix(ERROR)}" for name, n in found.items())
-            text = (
-                f"{_where(figures)}: {percent(share)} of {attempted} operations ({each}); "
-                f"the limit is {percent(limit)}"
-            )
-            yield Reason(kind=kind, text=text + _example(outcome))
+    where, totals = _where(figures), figures.totals()
+    text = _say_too_many(where, totals, _ERRORS, limits.max_error_share)
+    if text is not None:
+        yield Reason(kind="errors-above-limit", text=text + _example(outcome))
+    yield from _misses(where, totals, outcome, limits)
+
+
+def _misses(
+    where: str, totals: Mapping[str, int], outcome: LoadOutcome, limits: Validity
+) -> Iterator[Reason]:
+    """Find too many missing or wrong rows."""
+    text = _say_too_many(where, totals, _MISSES, limits.max_miss_share)
+    if text is not None:
+        yield Reason(kind="misses-above-limit", text=text + _example(outcome))
+
+
+def _say_too_many(
+    where: str, totals: Mapping[str, int], prefixes: tuple[str, ...], limit: float
+) -> str | None:
+    """Say how many operations ended in one of these ways; None if they are not above the limit."""
+    attempted = totals.get(ATTEMPTED, 0)
+    found = {name: n for name, n in totals.items() if n and name.startswith(prefixes)}
+    share = sum(found.values()) / attempted if attempted else 0.0
+    if share <= limit:
+        return None
+    each = ", ".join(f"{n} × {name.removeprefix(ERROR)}" for name, n in found.items())
+    return (
+        f"{where}: {percent(share)} of {attempted} operations ({each}); the limit is {percent(limit)}"
+    )
+
+
+def _unanswered(figures: PhaseFigures) -> Iterator[Reason]:
+    """Find operations that belong to the slowest of all, and are in no histogram.
+
+    With them, each percentile is that of a lower rank, and nothing is known above the share that was
+    answered. Where nothing was answered at all there is no percentile to doubt.
+    """
+    attempted, missing = figures.count(ATTEMPTED), figures.count(TIMEOUTS)
+    if not missing or figures.times(RESPONSE_TIME.name) is None:
+        return
+    share = missing / attempted
+    # Two digits of the share, whatever its size: p99.9991 and not p100.
+    digits = max(0, 1 - floor(log10(share * 100)))
+    p99, known = 99 * (1 - share), 100 * (1 - share)
+    text = (
+        f"{figures.phase}: {missing} of {attempted} operations ({percent(share)}) timed out and are in "
+        f"no percentile: the p99 shown is p{p99:.{digits}f} of all of them, and those beyond "
+        f"p{known:.{digits}f} are too good"
+    )
+    yield Reason(kind="unanswered", text=text)
 
 
 def _shortfall(figures: PhaseFigures, limits: Validity) -> Iterator[Reason]:
@@ -213,34 +269,44 @@ def _is_held_up(figures: PhaseFigures) -> bool:
 
 
 def _client_faults(figures: PhaseFigures, limits: Validity) -> Iterator[Reason]:
-    """Find a client that was late, busy or starved, so that times are partly its own."""
-    where = _where(figures)
-    late, response = figures.times(SEND_LATENESS.name), figures.times(RESPONSE_TIME.name)
-    if figures.is_open and late and response and late.p99 > limits.max_lateness_share * response.p99:
-        share = late.p99 / response.p99 if response.p99 else float("inf")
+    """Find a client that was late, busy or starved, so that times are partly its own.
+
+    Each iteration is judged by itself, and the worst of each kind is told: over all of them together,
+    one bad iteration of three would look like a third of one.
+    """
+    worst: dict[str, _Delay] = {}
+    for iteration in figures.iterations:
+        for found in _client_delays(figures, iteration, limits):
+            known = worst.get(found.kind)
+            if found.value > found.limit and (known is None or found.value > known.value):
+                worst[found.kind] = found
+    for _, found in sorted(worst.items()):
+        yield Reason(kind=found.kind, text=found.text)
+
+
+def _client_delays(figures: PhaseFigures, iteration: int, limits: Validity) -> Iterator[_Delay]:
+    where, only = f"{_where(figures)}, iteration {iteration}", (iteration,)
+    late = figures.times(SEND_LATENESS.name, only) if figures.is_open else None
+    response = figures.times(RESPONSE_TIME.name, only)
+    if late and late.p99 and response:
+        share = late.p99 / response.p99 if response.p99 else inf
         text = (
             f"{where}: the client sent late by {late.p99:.2f} ms at p99, which is {share:.2f} of the "
             f"p99 of response time ({response.p99:.2f} ms); the limit is {limits.max_lateness_share:g}"
         )
-        yield Reason(kind="client-late", text=text)
-    engines = figures.engines()
-    if not engines:
-        return
-    busy = max(engines, key=lambda one: one.cpu_share)
-    if busy.cpu_share > limits.max_client_cpu_share:
+        yield _Delay("client-late", share, limits.max_lateness_share, text)
+    for use in figures.engines(only):
         text = (
-            f"{where}: engine {busy.engine_index} used {busy.cpu_share:.2f} s of CPU per second over "
-            f"{busy.wall_s:.1f} s; the limit is {limits.max_client_cpu_share:g}"
+            f"{where}: engine {use.engine_index} used {use.cpu_share:.2f} s of CPU per second over "
+            f"{use.wall_s:.1f} s; the limit is {limits.max_client_cpu_share:g}"
         )
-        yield Reason(kind="client-busy", text=text)
-    starved = max(engines, key=lambda one: one.waited_share)
-    if starved.waited_share > limits.max_client_wait_share:
+        yield _Delay("client-busy", use.cpu_share, limits.max_client_cpu_share, text)
         text = (
-            f"{where}: threads of engine {starved.engine_index} waited {starved.waited_share:.2f} s "
-            f"for a core per second over {starved.wall_s:.1f} s; the limit is "
+            f"{where}: threads of engine {use.engine_index} waited {use.waited_share:.2f} s "
+            f"for a core per second over {use.wall_s:.1f} s; the limit is "
             f"{limits.max_client_wait_share:g}"
         )
-        yield Reason(kind="client-starved", text=text)
+        yield _Delay("client-starved", use.waited_share, limits.max_client_wait_share, text)
 
 
 def _unsteadiness(figures: PhaseFigures, limits: Validity) -> Iterator[Reason]:

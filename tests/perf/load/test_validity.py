@@ -104,6 +104,22 @@ def test_one_wrong_row_is_a_fault_where_none_is_allowed() -> None:
     assert reason.text == "steady, write: 0.001% of 100000 operations (1 × wrong_data); the limit is 0%"
 
 
+@pytest.mark.parametrize("phase", ["ladder-200", "sought-03"])
+def test_a_wrong_row_in_a_step_spoils_the_trial_and_an_error_does_not(phase: str) -> None:
+    clean = count(attempted=100, completed=100)
+    errors = count(phase=phase, attempted=100, completed=10, timeouts=50, error__overloaded=40)
+    assert faults_of([*clean, *errors]) == ()
+    lost = [
+        *count(1, phase, attempted=1000, completed=999, not_found=1),
+        *count(2, phase, attempted=1000, completed=999, wrong_data=1),
+    ]
+    (reason,) = faults_of([*clean, *errors, *lost])
+    assert reason.kind == "misses-above-limit"
+    assert reason.text == (
+        f"{phase}, write: 0.0952% of 2100 operations (1 × not_found, 1 × wrong_data); the limit is 0%"
+    )
+
+
 def test_no_completed_operation_is_a_fault_with_the_first_error() -> None:
     result = EngineResult(engine_index=0, counters=(), usages=(), examples=("timeout: too slow",))
     (reason,) = faults_of(count(attempted=10, completed=0, timeouts=10), results=(result,))
@@ -157,19 +173,47 @@ def test_a_closed_loop_has_no_load_to_offer_and_no_lateness(make_interval: MakeI
 
 
 def test_a_late_client_is_a_fault_measured_on_merged_histograms(make_interval: MakeInterval) -> None:
-    # By iteration, the share is 0.12 and nothing: their mean would be below the limit.
+    # By engine, the share is 0.12 and nothing: their mean would be below the limit.
     intervals = tuple(
-        make_interval(values, phase="steady", kind=kind, iteration=iteration)
-        for iteration, late_us in ((1, 240), (2, 0))
+        make_interval(values, phase="steady", kind=kind)
+        for late_us in (240, 0)
         for kind, values in (("response_time", [2000] * 100), ("send_lateness", [late_us] * 100))
     )
-    counters = [*count(1, attempted=100, completed=100), *count(2, attempted=100, completed=100)]
-    (reason,) = faults_of(counters, stage(), stage(iteration=2), intervals=intervals)
+    (reason,) = faults_of(count(attempted=200, completed=200), intervals=intervals)
     assert reason.kind == "client-late"
     assert reason.text == (
-        "steady, write: the client sent late by 0.24 ms at p99, which is 0.12 of the p99 of response "
-        "time (2.00 ms); the limit is 0.1"
+        "steady, write, iteration 1: the client sent late by 0.24 ms at p99, which is 0.12 of the p99 "
+        "of response time (2.00 ms); the limit is 0.1"
     )
+
+
+def test_one_iteration_in_which_the_client_fell_behind_is_not_hidden_by_the_others(
+    make_interval: MakeInterval,
+) -> None:
+    # Two late sends of 300 are beyond the p99 of all; the other shares would be a third of the limit.
+    late_us = {1: [0] * 100, 2: [0] * 98 + [5000] * 2, 3: [0] * 99 + [9000]}
+    intervals = tuple(
+        make_interval(values, phase="steady", kind=kind, iteration=iteration)
+        for iteration, late in late_us.items()
+        for kind, values in (("response_time", [10_000] * 100), ("send_lateness", late))
+    )
+    counters = [one for i in late_us for one in count(i, attempted=100, completed=100)]
+    results = (
+        used(0.2),
+        used(1.8, 0.1, iteration=2, engine=1),
+        used(1.7, 1.4, iteration=3, engine=1),
+        used(0.2, 1.2, iteration=3, engine=2),
+    )
+    stages = [stage(iteration=i) for i in late_us]
+    busy, late, starved = faults_of(counters, *stages, intervals=intervals, results=results)
+    assert [one.kind for one in (busy, late, starved)] == [
+        "client-busy",
+        "client-late",
+        "client-starved",
+    ]
+    assert busy.text.startswith("steady, write, iteration 2: engine 1 used 0.90 s of CPU per second")
+    assert late.text.startswith("steady, write, iteration 2: the client sent late by 5.00 ms at p99")
+    assert starved.text.startswith("steady, write, iteration 3: threads of engine 1 waited 0.70 s")
 
 
 def test_the_busiest_and_the_most_starved_engine_are_named() -> None:
@@ -177,11 +221,12 @@ def test_the_busiest_and_the_most_starved_engine_are_named() -> None:
     busy, starved = faults_of(count(attempted=100, completed=100), results=results)
     assert (busy.kind, starved.kind) == ("client-busy", "client-starved")
     assert busy.text == (
-        "steady, write: engine 1 used 0.90 s of CPU per second over 2.0 s; the limit is 0.8"
+        "steady, write, iteration 1: engine 1 used 0.90 s of CPU per second over 2.0 s; "
+        "the limit is 0.8"
     )
     assert starved.text == (
-        "steady, write: threads of engine 0 waited 0.70 s for a core per second over 2.0 s; "
-        "the limit is 0.5"
+        "steady, write, iteration 1: threads of engine 0 waited 0.70 s for a core per second over "
+        "2.0 s; the limit is 0.5"
     )
 
 
@@ -240,11 +285,46 @@ def test_a_warm_up_that_ran_to_its_cap_is_remarked() -> None:
     (remark,) = find_remarks(stages, outcome)
     assert remark.kind == "warm-up-capped"
     assert remark.text == (
-        "steady: 1 of 2 warm-ups ran to their cap of 4 s and were not steady by then; "
+        "steady: 1 of 2 warm-ups ran to their cap of 4 s: the rule was not met in time; "
         "the figures may be of a system that was still warming up"
     )
     fixed = [replace(one, warmup_cap_s=one.warmup_s) for one in stages]
     assert find_remarks(fixed, outcome) == ()
+
+
+@pytest.mark.parametrize(
+    ("timeouts", "said"),
+    [
+        (8, "8 of 900 operations (0.889%) {}: the p99 shown is p98.12 of all {} p99.11 are too good"),
+        (585, "585 of 900 operations (65%) {}: the p99 shown is p35 of all {} p35 are too good"),
+    ],
+)
+def test_unanswered_operations_are_remarked_with_the_percentiles_that_they_spoil(
+    make_interval: MakeInterval, timeouts: int, said: str
+) -> None:
+    answered = 900 - timeouts
+    outcome = LoadOutcome(
+        counters=tuple(count(attempted=900, completed=answered, timeouts=timeouts)),
+        intervals=(make_interval([1000] * answered, phase="steady"),),
+    )
+    (remark,) = find_remarks([stage()], outcome)
+    assert remark.kind == "unanswered"
+    parts = ("timed out and are in no percentile", "of them, and those beyond")
+    assert remark.text == f"steady: {said.format(*parts)}"
+
+
+def test_a_rare_timeout_is_not_rounded_away_and_errors_are_no_slow_answers(
+    make_interval: MakeInterval,
+) -> None:
+    times = (make_interval([1000], phase="steady"),)
+    counters = count(attempted=1_000_000, completed=999_997, timeouts=3)
+    (remark,) = find_remarks([stage()], LoadOutcome(counters=tuple(counters), intervals=times))
+    assert "(0.0003%)" in remark.text
+    assert "beyond p99.99970 are too good" in remark.text
+    refused = count(attempted=100, completed=99, error__unavailable=1)
+    assert find_remarks([stage()], LoadOutcome(counters=tuple(refused), intervals=times)) == ()
+    nothing = LoadOutcome(counters=tuple(count(attempted=9, timeouts=9)))
+    assert find_remarks([stage()], nothing) == ()
 
 
 @pytest.fixture
