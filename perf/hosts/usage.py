@@ -12,11 +12,12 @@ from perf.remote import Remote
 class HostUsage:
     """One look at a host. Totals only ever grow; two looks make a window.
 
-    `at_s` is the time since boot. `busy_s` is the CPU time of everything over all cores (user, nice,
-    system, interrupts), without steal; `throttled_s` the time that a CPU quota held processes back,
-    summed over cores (0 where there is no quota); `clock_offset_s` the wall clock minus the time since
-    boot, to about 10 ms. `sent_bytes` is what the host sent on all its interfaces, loopback too:
-    servers on one machine talk to each other through it, servers on several machines hardly do.
+    `at_s` is the time since boot, read together with the CPU times. `busy_s` is the CPU time of
+    everything over all cores (user, nice, system, interrupts), without steal; `throttled_s` the time
+    that a CPU quota held processes back, summed over cores (0 where there is no quota);
+    `clock_offset_s` the wall clock minus the time since boot, to about 10 ms. `sent_bytes` is what the
+    host sent on all its interfaces, loopback too: servers on one machine talk to each other through
+    it, servers on several machines hardly do.
     """
 
     host: str
@@ -35,7 +36,8 @@ class HostUsage:
 _SCRIPT = (
     DEFINE_CPU_GROUPS
     + r"""
-read -r line </proc/stat && echo "stat $line"
+# Nothing is started between these two: a share is CPU time per time, of one and the same moment.
+read -r line </proc/stat && read -r up _ </proc/uptime && echo "stat $line" && echo "at $up"
 echo "ticks $(getconf CLK_TCK)"
 echo "cores $(getconf _NPROCESSORS_ONLN)"
 cpu_groups | while read -r group; do
@@ -81,7 +83,7 @@ def _parse(host: str, lines: defaultdict[str, list[str]]) -> HostUsage:
     clocks = [tuple(map(float, line.split())) for line in lines["clock"]]
     return HostUsage(
         host=host,
-        at_s=clocks[0][0],
+        at_s=float(lines["at"][0]),
         cores=int(lines["cores"][0]),
         busy_s=(sum(ticks[:3]) + sum(ticks[5:7])) / per_second,
         steal_s=ticks[7] / per_second,

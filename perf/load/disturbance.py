@@ -61,8 +61,8 @@ def find_disturbances(
 def host_shares(window: Window, engine_cpu_s: Mapping[str, float]) -> tuple[HostShares, ...]:
     """Give the shares of each host that both looks saw; `engine_cpu_s` is by host name.
 
-    The kernel counts a host's time in ticks and a process's exactly, so the difference of an idle
-    host may fall below zero; it is 0 then.
+    The kernel counts a host's time in ticks and a process's exactly, so a share of the cores may come
+    out a little below zero or above one; it is 0 or 1 then.
     """
     befores = {usage.host: usage for usage in window.before.hosts}
     started_s = {(process.host, process.node): process.cpu_s for process in window.before.processes}
@@ -83,13 +83,17 @@ def host_shares(window: Window, engine_cpu_s: Mapping[str, float]) -> tuple[Host
                 host=after.host,
                 seconds=seconds,
                 cores=after.cores,
-                foreign_cpu_share=max(0.0, foreign_s) / (after.cores * seconds),
-                steal_share=max(0.0, after.steal_s - before.steal_s) / (after.cores * seconds),
+                foreign_cpu_share=_share_of_cores(foreign_s, after.cores * seconds),
+                steal_share=_share_of_cores(after.steal_s - before.steal_s, after.cores * seconds),
                 throttled_share=max(0.0, after.throttled_s - before.throttled_s) / seconds,
                 clock_step_ms=abs(after.clock_offset_s - before.clock_offset_s) * 1000,
             )
         )
     return tuple(found)
+
+
+def _share_of_cores(cpu_s: float, available_s: float) -> float:
+    return min(1.0, max(0.0, cpu_s / available_s))
 
 
 def _engine_cpu_s(window: Window, outcome: LoadOutcome) -> Mapping[str, float]:

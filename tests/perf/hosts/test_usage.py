@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,14 @@ from perf.hosts.usage import HostUsage, read_usage
 from perf.remote import Completed, LocalHost
 
 STAT = "stat cpu  100 20 30 4000 50 6 7 800 9 10"
-FIXED = ("ticks 100", "cores 4", "clock 50.00 1000.015", "clock 50.01 1000.018", "clock 50.01 1000.045")
+FIXED = (
+    "ticks 100",
+    "cores 4",
+    "at 49.97",
+    "clock 50.00 1000.015",
+    "clock 50.01 1000.018",
+    "clock 50.01 1000.045",
+)
 
 
 class Answering(LocalHost):
@@ -72,11 +80,38 @@ def test_the_clock_offset_stays_where_no_clock_is_set() -> None:
     assert abs(after.at_s + after.clock_offset_s - time.time()) < 1.0
 
 
+class SlowToStart(LocalHost):
+    """This host, where programs start slowly; `log` gets the times at which they did, since boot."""
+
+    def __init__(self, log: Path) -> None:
+        super().__init__()
+        self.shell = f'getconf() {{ cat /proc/uptime >>"{log}"; sleep 0.05; command getconf "$@"; }}'
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float = 60.0,
+        stdin: str | None = None,
+        check: bool = True,
+    ) -> Completed:
+        *shell, script = argv
+        argv = [*shell, f"{self.shell}\n{script}"]
+        return super().run(argv, timeout_s=timeout_s, stdin=stdin, check=check)
+
+
+def test_cpu_times_and_their_time_are_read_before_any_program_is_started(tmp_path: Path) -> None:
+    log = tmp_path / "started"
+    usage = read_usage(SlowToStart(log))
+    assert usage.at_s <= float(log.read_text().split()[0])
+
+
 def test_figures_are_taken_as_the_kernel_means_them() -> None:
     usage = read_usage(Answering(STAT, *FIXED))
     assert usage.busy_s == (100 + 20 + 30 + 6 + 7) / 100
     assert usage.steal_s == 8.0
     assert (usage.cores, usage.throttled_s, usage.sent_bytes) == (4, 0.0, 0)
+    assert usage.at_s == 49.97
     assert usage.clock_offset_s == pytest.approx(950.008)
 
 
@@ -101,9 +136,9 @@ def test_bytes_of_a_bond_are_those_of_its_cards() -> None:
     assert usage.sent_bytes == 975
 
 
-@pytest.mark.parametrize("missing", range(3))
+@pytest.mark.parametrize("missing", range(4))
 def test_a_host_that_does_not_say_is_named_with_what_it_said(missing: int) -> None:
-    lines = [STAT, *FIXED[:1], *FIXED[1:2]]
+    lines = [STAT, *FIXED[:3]]
     del lines[missing]
     with pytest.raises(StepFailed, match=r"look failed on local: .*it printed: (stat|ticks)"):
-        read_usage(Answering(*lines, *FIXED[2:]))
+        read_usage(Answering(*lines, *FIXED[3:]))

@@ -159,6 +159,12 @@ def test_ticks_that_miss_a_little_are_no_negative_share() -> None:
     assert shares.foreign_cpu_share == 0.0
 
 
+def test_no_share_of_the_cores_is_above_one() -> None:
+    seen = window((usage(),), (usage(at_s=101.0, busy_s=54.2, steal_s=5.1),))
+    (shares,) = host_shares(seen, {})
+    assert (shares.foreign_cpu_share, shares.steal_share) == (1.0, 1.0)
+
+
 def test_a_host_that_one_look_missed_has_no_shares() -> None:
     later = usage(at_s=101.0)
     assert host_shares(window((), (later,)), {}) == ()
