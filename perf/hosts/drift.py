@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from perf.hosts.facts import LOAD_AVERAGE, STEAL_TICKS, THERMAL_THROTTLE_COUNT
 from perf.model import Fact, Reason
 
-# How busy a host is is judged while it is measured, by two looks at its use; these are for readers.
-_MAY_MOVE = (LOAD_AVERAGE, STEAL_TICKS)
+MAY_MOVE = (LOAD_AVERAGE, STEAL_TICKS)
+"""How busy a host is is judged while it is measured, by two looks at its use; these are for readers."""
 _ABSENT = "not read"
 
 
@@ -21,11 +21,11 @@ def find_drift(before: Iterable[Fact], after: Iterable[Fact]) -> tuple[Reason, .
     reasons = []
     for host, name in dict.fromkeys((*old, *new)):
         was, now = old.get((host, name), _ABSENT), new.get((host, name), _ABSENT)
-        if was == now or name in _MAY_MOVE:
+        if was == now or name in MAY_MOVE:
             continue
         kind, text = "host-drifted", f"{host}: {name} was {was} before the trial and {now} after it"
         if name == THERMAL_THROTTLE_COUNT and was.isdigit() and now.isdigit() and int(now) > int(was):
-            kind = "throttled"
+            kind = "cpu-overheated"
             text = f"{host}: its CPU was slowed by heat; {name} went from {was} to {now} in the trial"
         reasons.append(Reason(kind=kind, text=text))
     return tuple(reasons)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from perf.hosts.drift import MAY_MOVE
 from perf.metrics import HIGHEST_LOAD, METRICS, ROW_THROUGHPUT, THROUGHPUT
 from perf.model import (
     ATTEMPTED,
@@ -53,7 +54,10 @@ _COUNTERS = {
     TIMEOUTS: "",
     COMPLETED_IN_WINDOW: "ended in the measured time, whenever they were to start",
     SENT_IN_WINDOW: "sent in the measured time",
-    HELD: "waited for one of the client's slots: the server was slower than the load",
+    HELD: (
+        "waited for one of the client's slots: the server was slower than the load, or in_flight is "
+        "too small"
+    ),
     ROWS: "in completed operations",
     CLAMPED: "times outside of a histogram's range",
 }
@@ -301,8 +305,9 @@ def _compare_facts(before: Iterable[Fact], after: Iterable[Fact]) -> tuple[FactR
             name=at[1],
             before=first.get(at, NOTHING),
             after=second.get(at, NOTHING),
-            # A trial that failed early has no second reading: unknown, which is no difference.
-            differs=bool(second) and first.get(at) != second.get(at),
+            # A trial that failed early has no second reading: unknown, which is no difference. Nor is
+            # it one that what measures something that goes on has gone on.
+            differs=bool(second) and at[1] not in MAY_MOVE and first.get(at) != second.get(at),
         )
         for at in dict.fromkeys((*first, *second))
     )

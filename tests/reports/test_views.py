@@ -175,6 +175,12 @@ def test_a_trial_page_marks_what_the_hosts_changed(make_trial: Callable[..., Tri
     view = view_plainly(make_trial(environment_before=before, environment_after=after))
     assert [(fact.name, fact.differs) for fact in view.facts] == [("governor", True), ("kernel", False)]
     assert view.facts_summary == "2 facts, 1 of them different after the trial."
+    moving = tuple(
+        Fact(host="a", name=name, value="1") for name in ("load_average_1min", "steal_ticks")
+    )
+    moved = tuple(replace(fact, value="2") for fact in moving)
+    view = view_plainly(make_trial(environment_before=moving, environment_after=moved))
+    assert [(fact.before, fact.after, fact.differs) for fact in view.facts] == [("1", "2", False)] * 2
     unknown = view_plainly(make_trial(environment_before=before, environment_after=()))
     assert not any(fact.differs for fact in unknown.facts)
 

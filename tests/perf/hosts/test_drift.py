@@ -44,7 +44,7 @@ def test_a_fact_that_changed_is_told_with_both_values(name: str, value: str) -> 
 
 def test_a_cpu_that_was_slowed_by_heat_is_told() -> None:
     text = "server-1: its CPU was slowed by heat; thermal_throttle_count went from 3 to 12 in the trial"
-    assert drift("thermal_throttle_count", "12") == (Reason(kind="throttled", text=text),)
+    assert drift("thermal_throttle_count", "12") == (Reason(kind="cpu-overheated", text=text),)
 
 
 def test_a_count_that_began_anew_is_no_heat() -> None:
