@@ -108,9 +108,14 @@ def _gather(name: str, windows: Sequence[Window], counters: Sequence[Counter]) -
 
 
 def _costs(phase: _Phase, payload_bytes_per_row: int) -> Iterator[Sample | Reason]:
+    if not phase.counts:  # the load ended early, which is told elsewhere
+        return
     completed = phase.counts[COMPLETED_IN_WINDOW]
     if not completed:
-        yield phase.remark("no operation completed while the servers were looked at: no cost of one")
+        yield phase.remark(
+            "no operation completed between two looks at the servers, so costs per operation are not "
+            "known"
+        )
         return
     for metric, unit, read in _COSTS:
         figures, remarks = _growth(phase, metric.name, read)

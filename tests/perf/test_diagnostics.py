@@ -122,11 +122,19 @@ def test_reads_have_no_write_amplification() -> None:
 
 def test_phases_are_kept_apart() -> None:
     other = replace(TWO, phase="saturation")
-    found = summarize_windows([TWO, other], counters(1000), 4, is_write=True)
+    nothing = [replace(one, phase="saturation") for one in counters(0)]
+    found = summarize_windows([TWO, other], [*counters(1000), *nothing], 4, is_write=True)
     assert {sample.phase for sample in found.samples} == {"steady"}
     (remark,) = found.remarks
     assert remark.kind == "telemetry-missing"
-    assert remark.text.startswith("phase saturation: no operation completed")
+    assert remark.text == (
+        "phase saturation: no operation completed between two looks at the servers, so costs per "
+        "operation are not known"
+    )
+
+
+def test_nothing_is_said_of_the_costs_of_a_load_that_ended_before_it_was_counted() -> None:
+    assert summarize_windows([TWO], (), 4, is_write=True) == Diagnostics(samples=(), remarks=())
 
 
 def test_pauses_are_per_second_and_their_mean_is_over_nodes() -> None:
