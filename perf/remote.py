@@ -309,7 +309,7 @@ def write_text(remote: Remote, path: str, text: str) -> None:
     remote.run(["sh", "-c", 'cat >"$1.new" && mv "$1.new" "$1"', "write", path], stdin=text)
 
 
-def read_tail(remote: Remote, path: str, lines: int = 25) -> str:
+def read_tail(remote: Remote, path: str, lines: int = 40) -> str:
     """Give the last lines of a text file, or nothing if there is none."""
     return remote.run(["tail", "-n", str(lines), path], check=False).stdout
 

@@ -32,7 +32,6 @@ from perf.systems.contract import (
 from perf.telemetry import Look, look
 
 POLL_S = 0.5
-_LOG_LINES = 40
 
 
 class NodeDied(StepFailed):
@@ -166,7 +165,7 @@ class Steps:
 
     def tail(self, node: Node) -> str:
         """Give the last lines of a node's most telling log."""
-        return read_tail(node.remote, self.system.logs(node)[0], _LOG_LINES)
+        return read_tail(node.remote, self.system.logs(node)[0])
 
     def end(self) -> None:
         """Stop every node: politely, then by force; return only when all are gone."""
