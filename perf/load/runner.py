@@ -34,6 +34,8 @@ _IDLE_POLL_S = 0.02
 _LATEST_MEASURE_S = 0.05
 # A warm-up that has not been told its end so long before its cap runs to its cap.
 _DECIDE_S = 0.3
+# Of a warm-up, for what is overdue from the stage before.
+_DRAIN_SHARE = 0.25
 # Beyond the operation timeout, so that a driver's own timeout is seen as what it is.
 _GRACE_S = 0.5
 
@@ -210,9 +212,13 @@ class _Run:
         return span
 
     def _drain_s(self, place: int) -> float:
-        """Say how long after a stage its overdue is sent: never into iterations of the next one."""
+        """Say how long after a stage its overdue operations are still sent.
+
+        For a part of the next warm-up only, so that its rest is of the next load alone. A stall at the
+        end of a stage is caught up with in a moment; what an overload leaves behind never would be.
+        """
         timeout_s, later = self._spec.target.timeout_s, self._spec.stages[place + 1 :]
-        return min([timeout_s, *(stage.warmup_s for stage in later[:1])])
+        return min([timeout_s, *(stage.warmup_s * _DRAIN_SHARE for stage in later[:1])])
 
     def warm_up(self, place: int, begin_s: float) -> float:
         """Fold until it is known when the iterations begin, and give that time.

@@ -33,12 +33,12 @@ from perf.systems import registry
 CONFIGS = Path(__file__).parent.parent / "data" / "configs"
 
 
-def resolve(system: str, load: Load, **times: float) -> Deployment:
+def resolve(system: str, load: Load, iterations: int = 1, **times: float) -> Deployment:
     catalog = load_catalog(CONFIGS)
     suite = catalog.suites["fake-night"]
     deployment = catalog.resolve(suite, suite.experiments[0])
     planned = {"warmup_s": 0.5, "warmup_cap_s": 0.5, "iteration_s": 2.0, **times}
-    phase = Measurement(name="sought", load=load, iterations=1, **planned)
+    phase = Measurement(name="sought", load=load, iterations=iterations, **planned)
     records = deployment.workload.records
     return replace(
         deployment,
@@ -148,16 +148,25 @@ def test_a_setting_that_the_system_refuses_fails_one_trial(tmp_path: Path) -> No
     assert bundle.read(tmp_path / "trials" / trial.id)[0] == trial
 
 
-def test_a_ladder_says_which_loads_held(tmp_path: Path) -> None:
-    ladder = SteppedLoad(kind="stepped", offered_loads_ops_per_s=(50.0, 100.0, 200.0), in_flight=64)
-    # Two slots of 16 ms: 125 operations per second.
-    deployment = set_null(resolve("null", ladder), slots=2, service_time_ms=16.0)
-    deployment = limit(deployment, min_achieved_share=0.9)
-    trial = run(deployment, tmp_path)
+def test_a_ladder_says_which_loads_held_and_no_step_spoils_the_next(tmp_path: Path) -> None:
+    ladder = SteppedLoad(kind="stepped", offered_loads_ops_per_s=(50.0, 250.0), in_flight=32)
+    # Two slots of 16 ms: 125 operations per second; what is in flight when a step ends takes 0.25 s.
+    deployment = resolve("null", ladder, warmup_s=2.0, warmup_cap_s=2.0, iterations=2)
+    trial = run(set_null(deployment, slots=2, service_time_ms=16.0), tmp_path)
     assert trial.status is TrialStatus.COMPLETED, trial.reasons
     outcomes = {step.phase: step.outcome for step in trial.steps}
-    assert outcomes == {
-        "sought-50": StepOutcome.HELD,
-        "sought-100": StepOutcome.HELD,
-        "sought-200": StepOutcome.MISSED,
+    assert outcomes == {"sought-50": StepOutcome.HELD, "sought-250": StepOutcome.MISSED}
+    of_second = {
+        (sample.metric, sample.statistic): sample.value
+        for sample in trial.samples
+        if (sample.phase, sample.iteration) == ("sought-50", 2)
     }
+    # The second time, the low load follows the one that was too high: nothing of that may be in it.
+    assert of_second["throughput", "mean"] == pytest.approx(50.0, rel=0.1)
+    assert of_second["service_time", "p50"] < 30.0
+    counters = {
+        counter.name: counter.value
+        for counter in trial.counters
+        if (counter.phase, counter.iteration) == ("sought-50", 2)
+    }
+    assert counters["sent_in_window"] <= counters["attempted"] == 100
