@@ -23,6 +23,10 @@ Positive: TypeAlias = Annotated[int, Gt(0)]
 PositiveFloat: TypeAlias = Annotated[float, Gt(0)]
 Statistic: TypeAlias = Literal["mean", "p50", "p95", "p99", "p99.9", "max", "estimate"]
 Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
+# Far above what any client of this program can offer, and low enough that a slip of a few zeros is
+# told before a night instead of by a client out of memory.
+OfferedLoad: TypeAlias = Annotated[float, Gt(0), Le(1_000_000)]
+InFlight: TypeAlias = Annotated[int, Gt(0), Le(100_000)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +112,7 @@ class Steadiness:
 
     __pydantic_config__ = STRICT
     window_s: Positive
-    tolerance: Share
+    tolerance: Annotated[float, Gt(0), Le(1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +166,7 @@ class ClosedLoop:
 
     __pydantic_config__ = STRICT
     kind: Literal["closed"]
-    in_flight: Positive
+    in_flight: InFlight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,8 +180,8 @@ class OpenLoop:
 
     __pydantic_config__ = STRICT
     kind: Literal["open"]
-    offered_load_ops_per_s: PositiveFloat
-    in_flight: Positive
+    offered_load_ops_per_s: OfferedLoad
+    in_flight: InFlight
     arrivals: Literal["poisson"] | None = None
 
 
@@ -187,8 +191,8 @@ class SteppedLoad:
 
     __pydantic_config__ = STRICT
     kind: Literal["stepped"]
-    offered_loads_ops_per_s: Annotated[tuple[PositiveFloat, ...], MinLen(2)]
-    in_flight: Positive
+    offered_loads_ops_per_s: Annotated[tuple[OfferedLoad, ...], MinLen(2)]
+    in_flight: InFlight
     arrivals: Literal["poisson"] | None = None
 
 
@@ -202,12 +206,12 @@ class SearchLoad:
 
     __pydantic_config__ = STRICT
     kind: Literal["search"]
-    lowest_ops_per_s: PositiveFloat
-    highest_ops_per_s: PositiveFloat
+    lowest_ops_per_s: OfferedLoad
+    highest_ops_per_s: OfferedLoad
     response_time_p99_objective_ms: PositiveFloat
-    resolution: Annotated[float, Gt(0), Le(1)]
+    resolution: Annotated[float, Ge(0.001), Le(1)]
     confirmations: Positive
-    in_flight: Positive
+    in_flight: InFlight
     arrivals: Literal["poisson"] | None = None
 
 
@@ -269,7 +273,7 @@ class Workload:
     operation: Operation
     consistency: Literal["one", "quorum", "all"]
     preload_rows_per_device: Annotated[int, Ge(0)]
-    preload_in_flight: Positive
+    preload_in_flight: InFlight
     batch_rows: Positive | None = None
     """Write this many rows of one device in each operation; the preload writes single rows."""
     operation_timeout_s: PositiveFloat

@@ -4,6 +4,7 @@ Each check takes parsed entries and gives complete sentences. A name is dangling
 that name exists: a file that exists but is wrong is complained about once, where it stands.
 """
 
+import math
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,11 @@ from perf.metrics import CANARY_PHASES, DIAGNOSTICS, METRICS
 # mistyped IP address is no name.
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST_NAME = re.compile(rf"(?=.{{1,253}}\Z)(?:{_LABEL}\.)*(?![0-9]+\Z){_LABEL}")
+
+# How a warm-up ends (see `perf.load.engines`): a second is reported a little after its end, looked for
+# once a second, and all engines are told of a whole second that is far enough ahead for each of them.
+_TELL_S = 3.0
+_TELL_EACH_S = 0.5
 
 
 class HasName(Protocol):
@@ -80,21 +86,30 @@ def check_name(entry: Entry[N]) -> Iterator[str]:
 
 
 def check_testbed(entry: Entry[Testbed]) -> Iterator[str]:
-    """Find addresses that lead nowhere, and hosts that could not live side by side."""
-    if entry.value is None:
+    """Find addresses that lead nowhere, and hosts or engines that could not live side by side."""
+    testbed, document = entry.value, entry.document
+    if testbed is None:
         return
-    hosts = entry.value.hosts
-    yield from _repeated(entry.document, ("hosts",), hosts, "name", lambda host: host.name)
+    hosts, engines = testbed.hosts, testbed.client_cores
+    yield from _repeated(document, ("hosts",), hosts, "name", lambda host: host.name)
     for index, host in enumerate(hosts):
-        if why := _refuse_address(host, entry.value.transport):
-            yield _say(entry.document, ("hosts", index, "address"), host.address, why)
+        if why := _refuse_address(host, testbed.transport):
+            yield _say(document, ("hosts", index, "address"), host.address, why)
+        pinned = len(set(host.cores))
+        if host.role == "client" and 0 < pinned < engines:
+            steps: Steps = ("hosts", index, "cores")
+            yield (
+                f"{document.locate(steps)}: {dotted(steps)} names {pinned} of the {engines} cores "
+                "that client_cores asks for, and the other engine processes would not be pinned; "
+                f"name {engines}, lower client_cores, or remove cores to pin none"
+            )
     servers = [(index, host) for index, host in enumerate(hosts) if host.role == "server"]
     seen: dict[str, int] = {}
     for index, host in servers:
         first = seen.setdefault(host.address, index)
         if first != index:
             why = f"as in hosts[{first}]; each server needs an address of its own"
-            yield _say(entry.document, ("hosts", index, "address"), host.address, why)
+            yield _say(document, ("hosts", index, "address"), host.address, why)
 
 
 def check_workload(entry: Entry[Workload]) -> Iterator[str]:
@@ -113,6 +128,7 @@ def check_workload(entry: Entry[Workload]) -> Iterator[str]:
             why = f"but warmup_s is {part.warmup_s:g}; make the cap at least as long"
             yield _say(document, (*steps, "warmup_cap_s"), part.warmup_cap_s, why)
         yield from _check_load(document, steps, part)
+        yield from _check_objective(document, steps, part, workload.operation_timeout_s)
     yield from _confused_phases(document, parts)
     if workload.batch_rows is not None and workload.operation is not Operation.WRITE:
         why = f"but operation is {workload.operation.value}; only writes have batches, so remove it"
@@ -168,11 +184,13 @@ def check_suite(entry: Entry[Suite], entries: Entries) -> Iterator[str]:
         yield from _repeated_releases(document, steps, experiment)
         yield from _unknown_releases(document, steps, experiment, entries.known_releases)
         topology = entries.topologies.get(experiment.topology)
-        if testbed and testbed.value and topology and topology.value:
-            yield from _check_room(document, steps, topology.value, testbed.value)
+        if not (testbed and testbed.value and topology and topology.value):
+            continue
+        yield from _check_room(document, steps, topology.value, testbed.value)
         workload = entries.workloads.get(experiment.workload)
-        if testbed and testbed.value and workload and workload.value:
-            yield from _check_warm_ups(document, steps, workload.value, testbed.value)
+        if workload and workload.value:
+            engines = testbed.value.client_cores * topology.value.clients
+            yield from _check_warm_ups(document, steps, workload.value, testbed.value, engines)
 
 
 def check_topology(entry: Entry[Topology]) -> Iterator[str]:
@@ -198,6 +216,21 @@ def _check_load(document: Document, steps: Steps, part: Measurement) -> Iterator
     elif isinstance(load, SearchLoad) and load.lowest_ops_per_s >= load.highest_ops_per_s:
         why = f"but highest_ops_per_s is {load.highest_ops_per_s:g}; make it the lower of the two"
         yield _say(document, (*steps, "load", "lowest_ops_per_s"), load.lowest_ops_per_s, why)
+
+
+def _check_objective(
+    document: Document, steps: Steps, part: Measurement, timeout_s: float
+) -> Iterator[str]:
+    """Insist that an operation can miss the objective of a search and still have a response time."""
+    if isinstance(part.load, SearchLoad):
+        objective_ms, longest_ms = part.load.response_time_p99_objective_ms, timeout_s * 1000
+        if objective_ms >= longest_ms:
+            why = (
+                f"but operation_timeout_s is {timeout_s:g}: what takes longer has no response time, so "
+                f"no load would ever miss; make it less than {longest_ms:g}"
+            )
+            place = (*steps, "load", "response_time_p99_objective_ms")
+            yield _say(document, place, objective_ms, why)
 
 
 def _confused_phases(document: Document, parts: Sequence[Measurement]) -> Iterator[str]:
@@ -252,16 +285,20 @@ def _check_room(
 
 
 def _check_warm_ups(
-    document: Document, steps: Steps, workload: Workload, testbed: Testbed
+    document: Document, steps: Steps, workload: Workload, testbed: Testbed, engines: int
 ) -> Iterator[str]:
     """Find warm-ups that cannot end by rule before their cap; one of fixed length asks for no rule."""
     window_s = testbed.steadiness.window_s
     for part in workload.measurements:
-        if part.warmup_s < part.warmup_cap_s < 2 * window_s:
+        seen_s = max(math.ceil(part.warmup_s), 2 * window_s)
+        needed_s = seen_s + _TELL_S + _TELL_EACH_S * engines
+        if part.warmup_s < part.warmup_cap_s < needed_s:
             why = (
-                f"whose measurement {part.name} warms up for at most {part.warmup_cap_s:g} s, but "
-                f"testbed {testbed.name} compares two windows of {window_s} s; "
-                f"make warmup_cap_s at least {2 * window_s}"
+                f"whose measurement {part.name} warms up for at most {part.warmup_cap_s:g} s, but on "
+                f"testbed {testbed.name} the rule needs {seen_s} s (at least warmup_s and two windows of "
+                f"{window_s} s), and {needed_s - seen_s:g} s to be seen and told to all engine "
+                f"processes, {engines} here; make warmup_cap_s at least {needed_s:g}, or equal to "
+                "warmup_s for a fixed length"
             )
             yield _say(document, (*steps, "workload"), workload.name, why)
 

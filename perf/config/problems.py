@@ -169,7 +169,7 @@ def _rename(item: _Found, meant: str | None) -> str:
 def _fix(document: Document, item: _Found) -> str:
     if item.kind in _LIMITS:
         limit, words = _LIMITS[item.kind]
-        return f"; it must be {words} {item.context[limit]:g}{_unit_hint(item.steps)}"
+        return f"; it must be {words} {item.context[limit]:.12g}{_unit_hint(item.steps)}"
     if item.kind in {"literal_error", "enum"}:
         allowed = re.findall(r"'([^']*)'", str(item.context["expected"]))
         return f"; {suggest(str(item.value), allowed)}"

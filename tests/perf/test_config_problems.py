@@ -61,7 +61,7 @@ measurements:
   - name: steady
     load: {kind: open, offered_load_ops_per_s: 10, in_flight: 4}
     warmup_s: 1
-    warmup_cap_s: 4
+    warmup_cap_s: 8
     iteration_s: 2
     iterations: 3
 seed: 1
@@ -240,7 +240,7 @@ def test_release_of_a_local_build_must_be_known_too(
     [
         ("kind: open", "kind: open, arrivals: poisson"),
         ("kind: open, offered_load_ops_per_s: 10", "kind: stepped, offered_loads_ops_per_s: [0.5, 20]"),
-        ("warmup_cap_s: 4", "warmup_cap_s: 1"),
+        ("warmup_cap_s: 8", "warmup_cap_s: 1"),
         ("operation: read-latest", "operation: write\nbatch_rows: 10"),
         ("name: steady", "name: steady-01"),
     ],
