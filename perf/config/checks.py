@@ -295,8 +295,8 @@ def _check_warm_ups(
         if part.warmup_s < part.warmup_cap_s < needed_s:
             why = (
                 f"whose measurement {part.name} warms up for at most {part.warmup_cap_s:g} s, but on "
-                f"testbed {testbed.name} the rule needs {seen_s} s (at least warmup_s and two windows of "
-                f"{window_s} s), and {needed_s - seen_s:g} s to be seen and told to all engine "
+                f"testbed {testbed.name} the rule needs {seen_s} s (at least warmup_s and two windows "
+                f"of {window_s} s), and {needed_s - seen_s:g} s to be seen and told to all engine "
                 f"processes, {engines} here; make warmup_cap_s at least {needed_s:g}, or equal to "
                 "warmup_s for a fixed length"
             )

@@ -1,7 +1,6 @@
 """Each rule that makes a trial invalid or a step client-limited: what breaks it, and what is said."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf.design import ClosedLoop, OpenLoop, SimpleLoad, Validity
-from perf.load.engines import LoadOutcome, WarmedUp
+from perf.load.engines import LoadOutcome
 from perf.load.spec import EngineResult, Stage, Usage
-from perf.load.validity import find_faults, find_remarks, judge_step
+from perf.load.validity import find_faults, judge_step
 from perf.model import Counter, Interval, LoadStep, Reason, StepOutcome
 from perf.telemetry import Window
 
@@ -273,58 +272,6 @@ def test_a_disturbed_host_spoils_a_step_of_a_search_too(make_window: MakeWindow)
     windows = [make_window(phase="sought-01", steal_s=1.0)]
     faults = faults_of(count(attempted=100, completed=100), windows=windows)
     assert [fault.kind for fault in faults] == ["host-stolen"]
-
-
-def test_a_warm_up_that_ran_to_its_cap_is_remarked() -> None:
-    warm_ups = tuple(
-        WarmedUp(phase=phase, duration_s=4.0, is_steady=is_steady)
-        for phase, is_steady in (("steady", False), ("full", True), ("steady", True))
-    )
-    outcome = LoadOutcome(warm_ups=warm_ups)
-    stages = [stage(), stage("full"), stage(iteration=2)]
-    (remark,) = find_remarks(stages, outcome)
-    assert remark.kind == "warm-up-capped"
-    assert remark.text == (
-        "steady: 1 of 2 warm-ups ran to their cap of 4 s: the rule was not met in time; "
-        "the figures may be of a system that was still warming up"
-    )
-    fixed = [replace(one, warmup_cap_s=one.warmup_s) for one in stages]
-    assert find_remarks(fixed, outcome) == ()
-
-
-@pytest.mark.parametrize(
-    ("timeouts", "said"),
-    [
-        (8, "8 of 900 operations (0.889%) {}: the p99 shown is p98.12 of all {} p99.11 are too good"),
-        (585, "585 of 900 operations (65%) {}: the p99 shown is p35 of all {} p35 are too good"),
-    ],
-)
-def test_unanswered_operations_are_remarked_with_the_percentiles_that_they_spoil(
-    make_interval: MakeInterval, timeouts: int, said: str
-) -> None:
-    answered = 900 - timeouts
-    outcome = LoadOutcome(
-        counters=tuple(count(attempted=900, completed=answered, timeouts=timeouts)),
-        intervals=(make_interval([1000] * answered, phase="steady"),),
-    )
-    (remark,) = find_remarks([stage()], outcome)
-    assert remark.kind == "unanswered"
-    parts = ("timed out and are in no percentile", "of them, and those beyond")
-    assert remark.text == f"steady: {said.format(*parts)}"
-
-
-def test_a_rare_timeout_is_not_rounded_away_and_errors_are_no_slow_answers(
-    make_interval: MakeInterval,
-) -> None:
-    times = (make_interval([1000], phase="steady"),)
-    counters = count(attempted=1_000_000, completed=999_997, timeouts=3)
-    (remark,) = find_remarks([stage()], LoadOutcome(counters=tuple(counters), intervals=times))
-    assert "(0.0003%)" in remark.text
-    assert "beyond p99.99970 are too good" in remark.text
-    refused = count(attempted=100, completed=99, error__unavailable=1)
-    assert find_remarks([stage()], LoadOutcome(counters=tuple(refused), intervals=times)) == ()
-    nothing = LoadOutcome(counters=tuple(count(attempted=9, timeouts=9)))
-    assert find_remarks([stage()], nothing) == ()
 
 
 @pytest.fixture
