@@ -13,7 +13,7 @@ from perf.selftest.scenarios import SCENARIOS, Profile, run_until_told
 from perf.selftest.stand import Stand
 from perf.selftest.table import conclude, format_findings, format_floor
 
-_EXPECTED_S = 58.0
+_EXPECTED_S = 65.0
 
 
 @click.group()
@@ -34,6 +34,7 @@ def engine() -> None:
       service time   planted percentiles come back
       closed loop    as many operations in flight as planned, never more
       intended time  who had to start in a stall waited for the rest of it
+      send lateness  an engine that was stopped is late, and does not blame the server
       merge          two engines make one histogram; no percentile is averaged
       counters       each operation ends in exactly one, and in the right one
 

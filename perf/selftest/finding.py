@@ -1,7 +1,8 @@
 """What one check found: what was planted, what was reported, and whether the two agree; pure.
 
 A difference above the tolerance fails, unless this machine's own delays, measured meanwhile, are large
-enough to explain it: then nobody can tell. Neither is fine.
+enough to explain it: then nobody can tell. Nor can anybody where delays alone would look like what was
+planted. Neither is fine.
 """
 
 from collections.abc import Iterable
@@ -39,16 +40,19 @@ def compare(
     unit: str = "",
     delays: float = 0.0,
     done: float | None = None,
+    unlike: float | None = None,
 ) -> Finding:
     """Compare what was reported with what was planted, or with what the server has `done` of that.
 
-    `delays` is how much of a difference the machine's own delays may make.
+    `delays` is how much of a difference the machine's own delays may make. `unlike` is what the fault
+    that is looked for would report on a machine without any, where delays move it towards the truth.
     """
     true = planted if done is None else done
     off = abs(reported - true)
     outcome = Outcome.FAILED
     if off <= tolerance:
-        outcome = Outcome.OK
+        is_proof = unlike is None or abs(unlike - true) > tolerance + delays
+        outcome = Outcome.OK if is_proof else Outcome.CANNOT_TELL
     elif off <= tolerance + delays:
         outcome = Outcome.CANNOT_TELL
     return Finding(

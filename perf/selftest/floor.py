@@ -1,6 +1,6 @@
 """The engine's own floor on this machine: what it costs and how late it sends, with nobody to wait for.
 
-The highest honest rate is the highest rung of a ladder of offered loads up to which, rung by rung, at
+The highest honest load is the highest rung of a ladder of offered loads up to which, rung by rung, at
 least 99 % was sent in its window and the p99 of send lateness stayed below 5 ms. These are figures, not
 checks: they belong to this machine and this hour.
 """
@@ -66,7 +66,10 @@ class Floor:
 
 
 def measure_floor(stand: Stand) -> Floor:
-    """Drive a null server that answers at once: the ladder, then a closed loop.
+    """Drive a null server that answers at once: a closed loop, then the ladder.
+
+    What is overdue after a rung that was too high is still sent in the next stage, and would share in
+    its CPU time; a closed loop leaves nothing behind.
 
     Raises:
         MeasureError: the server or the engine did not start, failed or did not end.
@@ -76,8 +79,8 @@ def measure_floor(stand: Stand) -> Floor:
         "floor",
         servers=[Behaviour()],
         stages=[
-            *(_stage(f"rung-{load}", _open(load), _RUNG_S) for load in LADDER),
             _stage(_CLOSED, ClosedLoop(kind="closed", in_flight=_IN_FLIGHT), _CLOSED_S),
+            *(_stage(f"rung-{load}", _open(load), _RUNG_S) for load in LADDER),
         ],
         timeout_s=_TIMEOUT_S,
     )

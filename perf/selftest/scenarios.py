@@ -8,9 +8,9 @@ from perf.load.spec import Stage
 from perf.null.behaviour import Behaviour
 from perf.selftest.arrivals import check_all_arrived, check_closed, check_poisson, check_uniform
 from perf.selftest.finding import Finding, Outcome, merge_outcomes
-from perf.selftest.stand import Stand, plan_stage
+from perf.selftest.stand import Pause, Stand, plan_stage
 from perf.selftest.sums import check_counters, check_merge
-from perf.selftest.times import check_service_time, check_stall
+from perf.selftest.times import check_pause, check_service_time, check_stall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,10 @@ class Profile:
     """How hard and how long; whole seconds, so that arrivals can be counted by second."""
 
     load_ops_per_s: float = 500.0
-    stall_load_ops_per_s: float = 1000.0
+    poisson_load_ops_per_s: float = 100.0
+    """With gaps so long that this machine's delays do not make even ones look like these."""
+    pause_load_ops_per_s: float = 1000.0
+    """Against a server that stalls, and of an engine that is stopped."""
     warmup_s: float = 1.0
     measured_s: float = 2.0
 
@@ -36,8 +39,8 @@ _CLOSED_IN_FLIGHT = 8
 _ROOM = 128
 """Operations in flight that an open loop never reaches, unless the server stalls."""
 
-_STALL_S = 0.5
-_STALL_IN_FLIGHT = 32
+_PAUSE_S = 0.5
+_PAUSE_IN_FLIGHT = 32
 
 _MORE_ATTEMPTS = 2
 _TIMEOUT_S = 0.3
@@ -52,7 +55,7 @@ def run_loops(stand: Stand, profile: Profile) -> tuple[Finding, ...]:
         servers=[told],
         stages=[
             _stage("even", _open_loop(profile.load_ops_per_s, _ROOM), profile),
-            _stage("poisson", _open_loop(profile.load_ops_per_s, _ROOM, poisson=True), profile),
+            _stage("poisson", _open_loop(profile.poisson_load_ops_per_s, _ROOM, poisson=True), profile),
             _stage("closed", ClosedLoop(kind="closed", in_flight=_CLOSED_IN_FLIGHT), profile),
         ],
     )
@@ -70,10 +73,21 @@ def run_stall(stand: Stand, profile: Profile) -> tuple[Finding, ...]:
     begin_s = profile.warmup_s + 0.25 * profile.measured_s
     seen = stand.observe(
         "stall",
-        servers=[Behaviour(service_time_ms=1.0, stall_at_s=begin_s, stall_s=_STALL_S)],
-        stages=[_stage("stall", _open_loop(profile.stall_load_ops_per_s, _STALL_IN_FLIGHT), profile)],
+        servers=[Behaviour(service_time_ms=1.0, stall_at_s=begin_s, stall_s=_PAUSE_S)],
+        stages=[_stage("stall", _open_loop(profile.pause_load_ops_per_s, _PAUSE_IN_FLIGHT), profile)],
     )
-    return check_stall(seen, 0, _STALL_S)
+    return check_stall(seen, 0, _PAUSE_S)
+
+
+def run_pause(stand: Stand, profile: Profile) -> tuple[Finding, ...]:
+    """Check that the client's own delay is told as such: an engine is stopped under an open loop."""
+    seen = stand.observe(
+        "pause",
+        servers=[Behaviour(service_time_ms=1.0)],
+        stages=[_stage("pause", _open_loop(profile.pause_load_ops_per_s, _PAUSE_IN_FLIGHT), profile)],
+        pause=Pause(after_s=0.25 * profile.measured_s, length_s=_PAUSE_S),
+    )
+    return check_pause(seen, 0, _PAUSE_S)
 
 
 def run_merge(stand: Stand, profile: Profile) -> tuple[Finding, ...]:
@@ -119,6 +133,7 @@ def run_until_told(
 SCENARIOS = (
     Scenario(title="schedules, service times and a closed loop", run=run_loops),
     Scenario(title="a stall of the server", run=run_stall),
+    Scenario(title="a pause of the engine", run=run_pause),
     Scenario(title="two engines, merged", run=run_merge),
     Scenario(title="refused and unanswered operations", run=run_counters),
 )

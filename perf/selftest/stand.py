@@ -5,10 +5,11 @@ engine.
 """
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from perf.load.spec import GO, INTERVALS, LoadSpec, Stage
 from perf.null.behaviour import Behaviour, write_settings
 from perf.null.record import Deeds, read_record
 from perf.null.wire import PORT
-from perf.remote import LocalHost, make_directory
+from perf.remote import LocalHost, make_directory, running_pid
 from perf.systems.contract import Node, Target
 from perf.systems.null import RECORD, SYSTEM, check_node, configure_node, start_node
 
@@ -79,6 +80,14 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """The engines are stopped for so long, so long after the iteration of each stage has begun."""
+
+    after_s: float
+    length_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
     """Where the self-test runs. `program` is the engine to be tested, if it is not our own."""
 
@@ -93,10 +102,12 @@ class Stand:
         stages: Sequence[Stage],
         engines: Sequence[int] = (0,),
         timeout_s: float = 5.0,
+        pause: Pause | None = None,
     ) -> Evidence:
         """Let engines offer the stages to null servers that behave so, and collect all traces.
 
-        `engines` holds, for each engine, the place of the server that it speaks to.
+        `engines` holds, for each engine, the place of the server that it speaks to; `pause` stops them
+        for a while in each stage.
 
         Raises:
             MeasureError: a server or an engine did not start, failed or did not end.
@@ -117,14 +128,15 @@ class Stand:
                 for place, server in enumerate(engines)
             ]
             limit_s = sum(stage.longest_s for stage in stages) + timeout_s + _AFTER_S
+            tested = [self._engine(spec) for spec in specs]
             with _heartbeat() as beats:
                 outcome = run_engines(
-                    [self._engine(spec) for spec in specs],
+                    tested,
                     connect_s=_START_S,
                     limit_s=limit_s,
                     steadiness=Steadiness(window_s=1, tolerance=1.0),
                     watch=lambda: None,
-                    observe=lambda _: None,
+                    observe=lambda edge: _pause(tested, pause) if pause and edge.is_start else None,
                 )
         directories = [Path(spec.output_dir) for spec in specs]
         spans = _spans(float((directories[0] / GO).read_text()), stages)
@@ -153,6 +165,23 @@ def plan_stage(phase: str, load: SimpleLoad, *, warmup_s: float, measured_s: flo
         iteration_s=measured_s,
         iterations=(1,),
     )
+
+
+def _pause(engines: Sequence[Engine], pause: Pause) -> None:
+    found = (running_pid(engine.remote, engine.path("engine.pid")) for engine in engines)
+    pids = [pid for pid in found if pid is not None]
+    time.sleep(pause.after_s)
+    try:
+        _signal(pids, signal.SIGSTOP)
+        time.sleep(pause.length_s)
+    finally:
+        _signal(pids, signal.SIGCONT)
+
+
+def _signal(pids: Sequence[int], what: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):  # an engine that has failed is told by who waits for it
+            os.kill(pid, what)
 
 
 def _target(node: Node, timeout_s: float) -> Target:

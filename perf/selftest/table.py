@@ -43,7 +43,7 @@ def format_findings(findings: Sequence[Finding]) -> str:
 
 
 def format_floor(floor: Floor) -> str:
-    """Give what the engine costs on this machine, with the rule of the highest honest rate."""
+    """Give what the engine costs on this machine, with the rule of the highest honest load."""
     said = f"none of the ladder, which begins at {floor.rungs[0].offered_load_ops_per_s:.0f}/s"
     highest = floor.highest_honest_load
     if highest is not None:
@@ -57,7 +57,7 @@ def format_floor(floor: Floor) -> str:
             for rung in floor.rungs
             if rung.offered_load_ops_per_s in SHOWN_LOADS
         ),
-        f"  highest honest rate      {said}",
+        f"  highest honest load      {said}",
         _RULE,
         _MACHINE.format(delays=floor.delays),
     ]

@@ -13,7 +13,7 @@ from perf.design import ClosedLoop, OpenLoop
 from perf.load import python_engine, runner
 from perf.load.callbacks import OpenCalls
 from perf.load.hlog import HlogWriter
-from perf.load.loops import Loop
+from perf.load.loops import Lag, Loop
 from perf.load.schedule import Share, Starts, plan_starts
 from perf.load.spec import LoadSpec, read_spec
 from perf.model import Interval
@@ -80,7 +80,7 @@ def skipped_starts() -> None:
 
 
 def flattered_service() -> None:
-    """Report each operation to have ended 8 ms sooner."""
+    """Report each operation to have ended 40 ms sooner."""
     note = Loop.note
 
     def sooner(
@@ -91,9 +91,18 @@ def flattered_service() -> None:
         ended_s: float,
         reply: object,
     ) -> str | None:
-        return note(self, prepared, intended_s, sent_s, max(sent_s, ended_s - 0.008), reply)
+        return note(self, prepared, intended_s, sent_s, max(sent_s, ended_s - 0.04), reply)
 
     _replace(Loop, "note", sooner)
+
+
+def blameless_client() -> None:
+    """Take every wait for a slot as the server's, even where the client's own pause used them up."""
+
+    def find_ready(_: Lag, intended_s: float, freed_s: float, __: float) -> float:
+        return max(intended_s, freed_s)
+
+    _replace(Lag, "find_ready", find_ready)
 
 
 def greedy_loop() -> None:
@@ -149,6 +158,7 @@ FAULTS: dict[str, Callable[[], None]] = {
         coordinated_omission,
         skipped_starts,
         flattered_service,
+        blameless_client,
         greedy_loop,
         same_numbers,
         lost_intervals,

@@ -1,16 +1,19 @@
 """Verdicts, words and exit codes, without a process."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from perf.errors import MeasureError
+from perf.errors import MeasureError, NotReady
+from perf.load.spec import Stage
+from perf.null.behaviour import Behaviour
 from perf.selftest import commands
 from perf.selftest.finding import Finding, Outcome, bound, compare, merge_outcomes
-from perf.selftest.floor import Floor, Rung
+from perf.selftest.floor import Floor, Rung, measure_floor
 from perf.selftest.scenarios import Profile, Scenario, run_until_told
-from perf.selftest.stand import Delays, Stand
+from perf.selftest.stand import Delays, Evidence, Pause, Stand
 from perf.selftest.table import conclude, format_findings, format_floor
 
 FINE = compare("merge", "counts", planted=10, reported=10, tolerance=0)
@@ -33,6 +36,22 @@ def test_a_difference_is_fine_explained_or_a_failure(
     reported: float, delays: float, outcome: Outcome
 ) -> None:
     found = compare("t", "c", planted=100, reported=reported, tolerance=3, delays=delays)
+    assert found.outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("reported", "delays", "outcome"),
+    [
+        (100, 79, Outcome.OK),
+        (100, 80, Outcome.CANNOT_TELL),
+        (0, 79, Outcome.FAILED),
+        (0, 80, Outcome.CANNOT_TELL),
+    ],
+)
+def test_an_agreement_that_delays_alone_could_make_is_none(
+    reported: float, delays: float, outcome: Outcome
+) -> None:
+    found = compare("t", "c", planted=100, reported=reported, tolerance=20, delays=delays, unlike=0)
     assert found.outcome is outcome
 
 
@@ -92,8 +111,29 @@ def test_the_highest_honest_load_is_the_last_before_the_first_that_is_not() -> N
 
 def test_the_floor_says_whether_the_ladder_was_high_enough() -> None:
     assert "at least 1000/s" in format_floor(_floor(_rung(500), _rung(1000)))
-    assert "highest honest rate      500/s" in format_floor(_floor(_rung(500), _rung(1000, late_ms=7)))
+    assert "highest honest load      500/s" in format_floor(_floor(_rung(500), _rung(1000, late_ms=7)))
     assert "none of the ladder" in format_floor(_floor(_rung(500, late_ms=7)))
+
+
+class NotRun(Stand):
+    """A stand that keeps what it was to offer."""
+
+    def observe(
+        self,
+        name: str,
+        *,
+        servers: Sequence[Behaviour],
+        stages: Sequence[Stage],
+        engines: Sequence[int] = (0,),
+        timeout_s: float = 5.0,
+        pause: Pause | None = None,
+    ) -> Evidence:
+        raise NotReady("observe", name, " ".join(stage.load.kind for stage in stages))
+
+
+def test_what_an_overloaded_rung_leaves_behind_meets_no_closed_loop(tmp_path: Path) -> None:
+    with pytest.raises(NotReady, match=r"closed( open)+$"):
+        measure_floor(NotRun(directory=tmp_path))
 
 
 class Answers:
@@ -143,6 +183,7 @@ def test_help_teaches() -> None:
         "service time",
         "closed loop",
         "intended time",
+        "send lateness",
         "merge",
         "counters",
         "floor",
