@@ -81,7 +81,7 @@ def test_quickstart_measures_for_less_than_five_minutes(catalog: Catalog) -> Non
         measured_s += len(experiment.releases) * sum(
             stage.warmup_cap_s + stage.iteration_s for stage in plan_stages(workload)
         )
-    assert measured_s <= 2 * 2 * (36 + 33)
+    assert measured_s <= 2 * 2 * (33 + 33)
 
 
 def test_unknown_suite_is_refused_with_the_nearest_name(catalog: Catalog) -> None:
