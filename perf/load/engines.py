@@ -61,7 +61,6 @@ _LEAD_EACH_S = 0.5
 _STOP_S = 3.0
 # How exactly a log keeps Unix time, and a little for adding up.
 _EXACT_S = 1e-5
-_LOG_LINES = 40
 _PYTHON_ENGINE = ("-m", "perf.load.python_engine")
 
 
@@ -396,7 +395,7 @@ def _exists(engine: Engine, name: str) -> bool:
 
 
 def _tail(engine: Engine) -> str:
-    return read_tail(engine.remote, engine.path("engine.log"), _LOG_LINES)
+    return read_tail(engine.remote, engine.path("engine.log"))
 
 
 def _name(engine: Engine) -> str:
