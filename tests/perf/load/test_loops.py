@@ -121,7 +121,7 @@ def test_what_the_client_itself_loses_is_lateness() -> None:
     loop = make_loop(script)
     run_open(loop)
     late_ms = [round((sent_s - ready_s) * 1000, 1) for _, ready_s, sent_s in sent(loop)]
-    # The next one found the only slot taken, by an operation that was late: that is the client's doing too.
+    # The next one found the only slot taken, by one that was late: that is the client's doing too.
     assert late_ms[49:54] == [0.0, 16.5, 7.5, 0.0, 0.0]
     assert not [place for place, one in enumerate(sent(loop)) if one[1] > one[0]]
 
