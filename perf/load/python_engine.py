@@ -47,7 +47,7 @@ _CLOSE_S = 3.0
 # How long a driver's thread may keep the interpreter while a send is due. Beside a thread that computes
 # 0.2 ms per answer, at 2000 operations per second, send lateness (p50; p90) in three rounds was 0.5 to
 # 2.6 ms; 3.9 to 6.4 ms at Python's own 5 ms, and 0.1 to 0.3 ms; 0.7 to 1.4 ms at this, for 6 to 13 %
-# more CPU time. Half of this was no better.
+# more CPU time. Half of this was better in one round of the three only.
 _SWITCH_INTERVAL_S = 0.0001
 
 
