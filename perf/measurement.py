@@ -19,8 +19,9 @@ from perf.design import (
 )
 from perf.diagnostics import Diagnostics, summarize_windows
 from perf.errors import StepFailed
-from perf.load.engines import Edge, LoadOutcome
+from perf.load.engines import Edge
 from perf.load.offer import Offer
+from perf.load.outcome import LoadOutcome
 from perf.load.search import Found, next_load
 from perf.load.spec import Stage
 from perf.load.stages import ladder_phases, plan_stages, search_stage, searches

@@ -31,7 +31,7 @@ from perf.systems.contract import (
 )
 from perf.telemetry import Look, look
 
-POLL_S = 0.5
+POLL_S = 0.25
 
 
 class NodeDied(StepFailed):

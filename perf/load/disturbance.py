@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from perf.design import Validity
-from perf.load.engines import LoadOutcome
+from perf.load.outcome import LoadOutcome
 from perf.model import Reason
 from perf.telemetry import Window
 

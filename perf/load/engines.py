@@ -11,19 +11,18 @@ import signal
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from math import ceil, inf
 from pathlib import Path
-from typing import Self
 
 from perf.design import Steadiness
 from perf.errors import StepFailed, TimedOut
 from perf.load import steadiness
 from perf.load.histogram import merge_equal_intervals
 from perf.load.hlog import read_hlog
+from perf.load.outcome import LoadOutcome, WarmedUp
 from perf.load.spec import (
     GO,
     INTERVALS,
@@ -31,13 +30,12 @@ from perf.load.spec import (
     PROGRESS,
     READY,
     RESULT,
-    EngineResult,
     LoadSpec,
     Stage,
     dump_spec,
     read_result,
 )
-from perf.model import Counter, Interval
+from perf.model import Interval
 from perf.remote import (
     LocalHost,
     Remote,
@@ -50,7 +48,7 @@ from perf.remote import (
     write_text,
 )
 
-CONNECT_POLL_S = 0.5
+CONNECT_POLL_S = 0.25
 # While a load runs: each look at an engine is a connection over SSH, paid by hosts that measure.
 POLL_S = 1.0
 # After the last stage: nothing is measured any more.
@@ -58,6 +56,8 @@ _END_POLL_S = 0.25
 # From saying when to its coming: time to tell one engine after the other, maybe over SSH.
 _LEAD_S = 0.5
 _LEAD_EACH_S = 0.5
+# The same for GO on this machine, which engines look for all the time and may see a little late.
+_LOCAL_LEAD_S = 0.1
 _STOP_S = 3.0
 # How exactly a log keeps Unix time, and a little for adding up.
 _EXACT_S = 1e-5
@@ -90,44 +90,6 @@ class Edge:
     is_start: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WarmedUp:
-    """How a warm-up went: it was steady after so long, or it was not and ran to its cap."""
-
-    phase: str
-    duration_s: float
-    is_steady: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadOutcome:
-    """What all engines of one or more loads measured together.
-
-    `engine_hosts` names the host of each engine, by engine index.
-    """
-
-    intervals: tuple[Interval, ...] = ()
-    counters: tuple[Counter, ...] = ()
-    results: tuple[EngineResult, ...] = ()
-    warm_ups: tuple[WarmedUp, ...] = ()
-    engine_hosts: tuple[str, ...] = ()
-
-    @property
-    def examples(self) -> tuple[str, ...]:
-        """The first message of each kind of error, each message once."""
-        return tuple(dict.fromkeys(text for result in self.results for text in result.examples))
-
-    def __add__(self, other: Self) -> "LoadOutcome":
-        """Put two loads of one trial together."""
-        return LoadOutcome(
-            intervals=merge_equal_intervals((*self.intervals, *other.intervals)),
-            counters=_add_counters((*self.counters, *other.counters)),
-            results=(*self.results, *other.results),
-            warm_ups=(*self.warm_ups, *other.warm_ups),
-            engine_hosts=self.engine_hosts or other.engine_hosts,
-        )
-
-
 def run_engines(
     engines: Sequence[Engine],
     *,
@@ -156,7 +118,7 @@ def run_engines(
             limit = _Limit(until_s=time.time() + connect_s, limit_s=connect_s, what="was not ready")
             _await_all(engines, _is_ready, limit, CONNECT_POLL_S, watch)
             # A whole second, so that seconds of stages and of logs are those of the clock on the wall.
-            begin_s = float(ceil(time.time() + _lead_s(engines)))
+            begin_s = float(ceil(time.time() + _go_lead_s(engines)))
             _tell(engines, GO, begin_s)
             limit = _Limit(until_s=begin_s + limit_s, limit_s=limit_s, what="had not ended")
             load = _Load(engines, steadiness, watch, observe, limit)
@@ -309,6 +271,12 @@ def _lead_s(engines: Sequence[Engine]) -> float:
     return _LEAD_S + _LEAD_EACH_S * len(engines)
 
 
+def _go_lead_s(engines: Sequence[Engine]) -> float:
+    if all(isinstance(engine.remote, LocalHost) for engine in engines):
+        return _LOCAL_LEAD_S * (1 + len(engines))
+    return _lead_s(engines)
+
+
 def _read_progress(engine: Engine, seconds: float) -> str:
     # The stage under way is at the end, with a line for each of its seconds.
     return read_tail(engine.remote, engine.path(PROGRESS), ceil(seconds) + 1)
@@ -374,16 +342,6 @@ def _check_starts(
                 where = f"iteration {interval.iteration} of {interval.phase}"
                 why = f"{_name(engine)} did not begin {where} together with the others"
                 raise StepFailed("engine", engine.remote.name, why, _tail(engine))
-
-
-def _add_counters(counters: Iterable[Counter]) -> tuple[Counter, ...]:
-    totals: defaultdict[tuple[str, str, int, str], int] = defaultdict(int)
-    for counter in counters:
-        totals[counter.phase, counter.operation, counter.iteration, counter.name] += counter.value
-    return tuple(
-        Counter(phase=phase, operation=operation, iteration=iteration, name=name, value=value)
-        for (phase, operation, iteration, name), value in totals.items()
-    )
 
 
 def _is_running(engine: Engine) -> bool:

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from perf.design import OpenLoop, SimpleLoad
-from perf.load.engines import LoadOutcome, WarmedUp
 from perf.load.histogram import Statistics, merge, summarize_times
+from perf.load.outcome import LoadOutcome, WarmedUp
 from perf.load.spec import Stage, Usage
 from perf.model import Interval
 

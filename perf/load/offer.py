@@ -6,7 +6,8 @@ from pathlib import Path
 
 from perf.deployment import base_dir, client_hosts, engine_python
 from perf.design import Deployment, Operation
-from perf.load.engines import Edge, Engine, LoadOutcome, run_engines
+from perf.load.engines import Edge, Engine, run_engines
+from perf.load.outcome import LoadOutcome
 from perf.load.spec import LoadSpec, Preload, Stage
 from perf.systems.contract import Target
 

@@ -17,8 +17,8 @@ from functools import partial
 from statistics import mean
 
 from perf.design import Measurement, Workload
-from perf.load.engines import LoadOutcome
 from perf.load.figures import PhaseFigures, collect_figures
+from perf.load.outcome import LoadOutcome
 from perf.load.search import Found
 from perf.load.spec import Stage
 from perf.metrics import (

@@ -13,8 +13,8 @@ from statistics import median
 
 from perf.design import OpenLoop, Validity
 from perf.load.disturbance import find_disturbances, percent
-from perf.load.engines import LoadOutcome
 from perf.load.figures import PhaseFigures, add_up, collect_figures
+from perf.load.outcome import LoadOutcome
 from perf.load.spec import Stage
 from perf.metrics import RESPONSE_TIME, SEND_LATENESS
 from perf.model import (

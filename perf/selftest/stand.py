@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from perf.design import Operation, Sensor, SimpleLoad, Steadiness
 from perf.errors import NotReady, TimedOut
-from perf.load.engines import Engine, LoadOutcome, run_engines
+from perf.load.engines import Engine, run_engines
+from perf.load.outcome import LoadOutcome
 from perf.load.spec import GO, INTERVALS, LoadSpec, Stage
 from perf.null.behaviour import Behaviour, write_settings
 from perf.null.record import Deeds, read_record

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from perf.design import ClosedLoop, Operation, Sensor, Steadiness
-from perf.load.engines import Engine, LoadOutcome, run_engines
+from perf.load.engines import Engine, run_engines
+from perf.load.outcome import LoadOutcome
 from perf.load.spec import LoadSpec, Preload, Stage
 from perf.remote import LocalHost
 from perf.systems import registry

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
 
 from perf.config import load_catalog
 from perf.design import Deployment
@@ -75,6 +77,16 @@ def run(places: Places) -> Run:
     return run
 
 
+def read_independently(bundle: Path, tag: str, percentile: float) -> float:
+    """Read a percentile, in milliseconds, as any user would: with HdrHistogram's own log reader."""
+    merged = HdrHistogram(1, 3_600_000_000, 3)
+    log = HistogramLogReader(str(bundle / "intervals.hlog"), merged)
+    while (one := log.get_next_interval_histogram()) is not None:
+        if one.get_tag().startswith(tag) and not one.get_tag().endswith(":0"):
+            merged.add(one)
+    return float(merged.get_value_at_percentile(percentile) / 1000)
+
+
 class Recording(fake.Fake):
     """The fake system with a record of the verbs that were called."""
 
@@ -134,6 +146,12 @@ def test_a_completed_trial_is_a_sealed_bundle_with_true_counts(run: Run, places:
     assert 80 <= overall["steady", "throughput", "mean"] <= 110
     assert overall["steady", "service_time", "p50"] >= 1.0
     assert overall["saturation", "throughput", "mean"] > overall["steady", "throughput", "mean"]
+    for percentile in (50.0, 99.0, 99.9):
+        name = f"p{percentile:g}"
+        expected = read_independently(
+            places.trials / trial.id, "steady:write:response_time:", percentile
+        )
+        assert overall["steady", "response_time", name] == expected
     assert not (places.run / "fake" / "node-1").exists()
     logs = sorted(path.name for path in (places.trials / trial.id / "logs").iterdir())
     assert logs == [f"node-{i}-server.log" for i in (1, 2, 3)]

@@ -8,7 +8,7 @@ import pytest
 from perf.design import Validity
 from perf.hosts.usage import HostUsage
 from perf.load.disturbance import find_disturbances, host_shares
-from perf.load.engines import LoadOutcome
+from perf.load.outcome import LoadOutcome
 from perf.load.spec import EngineResult, Usage
 from perf.telemetry import Look, Process, Window
 

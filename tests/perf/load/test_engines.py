@@ -13,9 +13,10 @@ import pytest
 
 from perf.design import ClosedLoop, OpenLoop, Operation, Sensor, SimpleLoad, Steadiness
 from perf.errors import StepFailed, TimedOut
-from perf.load.engines import Edge, Engine, LoadOutcome, WarmedUp, run_engines
+from perf.load.engines import Edge, Engine, run_engines
 from perf.load.histogram import merge
 from perf.load.hlog import read_hlog
+from perf.load.outcome import LoadOutcome, WarmedUp
 from perf.load.spec import GO, INTERVALS, PRELOAD, READY, RESULT, LoadSpec, Preload, Stage, dump_spec
 from perf.model import Counter, Interval
 from perf.remote import LocalHost, code_here, running_pid, send_signal

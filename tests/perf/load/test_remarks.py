@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from perf.design import OpenLoop
-from perf.load.engines import LoadOutcome, WarmedUp
+from perf.load.outcome import LoadOutcome, WarmedUp
 from perf.load.spec import Stage
 from perf.load.validity import find_remarks
 from perf.model import Counter, Interval

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from perf.design import ClosedLoop, Measurement, OpenLoop, Operation, SearchLoad, Sensor, Workload
-from perf.load.engines import LoadOutcome, WarmedUp
+from perf.load.outcome import LoadOutcome, WarmedUp
 from perf.load.search import Found
 from perf.load.spec import EngineResult, Stage, Usage
 from perf.load.stages import plan_stages

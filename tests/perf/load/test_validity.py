@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf.design import ClosedLoop, OpenLoop, SimpleLoad, Validity
-from perf.load.engines import LoadOutcome
+from perf.load.outcome import LoadOutcome
 from perf.load.spec import EngineResult, Stage, Usage
 from perf.load.validity import find_faults, judge_step
 from perf.model import Counter, Interval, LoadStep, Reason, StepOutcome

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from perf.design import OpenLoop
-from perf.load import engines
-from perf.load.engines import LoadOutcome
+from perf.load import outcome as load_outcome
 from perf.load.figures import PhaseFigures
 from perf.load.histogram import Encoder, Statistics, summarize_times
 from perf.load.histogram import merge as merge_intervals
 from perf.load.hlog import read_hlog, write_hlog
+from perf.load.outcome import LoadOutcome
 from perf.load.spec import Stage
 from perf.metrics import RESPONSE_TIME, SERVICE_TIME
 from perf.model import Counter, Interval
@@ -104,7 +104,7 @@ def test_a_merge_that_keeps_one_engine_only(tmp_path: Path, monkeypatch: pytest.
         first = {(one.kind, one.start_s): one for one in reversed(tuple(intervals))}
         return tuple(first.values())
 
-    monkeypatch.setattr(engines, "merge_equal_intervals", keep_first)
+    monkeypatch.setattr(load_outcome, "merge_equal_intervals", keep_first)
     failed = _failed(check_merge(_observe(tmp_path), 0))
     assert "response times in the logs of both engines, merged" in failed
     assert "response time p99 of all engines" in failed
