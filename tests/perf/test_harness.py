@@ -84,6 +84,7 @@ def read_independently(bundle: Path, tag: str, percentile: float) -> float:
     while (one := log.get_next_interval_histogram()) is not None:
         if one.get_tag().startswith(tag) and not one.get_tag().endswith(":0"):
             merged.add(one)
+    log.close()
     return float(merged.get_value_at_percentile(percentile) / 1000)
 
 
