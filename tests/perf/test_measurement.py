@@ -97,6 +97,7 @@ def test_a_trial_beside_a_hog_is_invalid_and_says_so(tmp_path: Path) -> None:
     assert "the limit is 25" in reasons["host-busy"]
 
 
+@pytest.mark.long
 def test_a_search_finds_the_planted_capacity(tmp_path: Path) -> None:
     search = SearchLoad(
         kind="search",
