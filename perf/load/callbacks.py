@@ -74,13 +74,7 @@ class OpenCalls(Generic[Prepared, Reply]):
         error: Exception | None,
     ) -> None:
         ended_s = self._loop.clock.now()
-        try:
-            if error is None:
-                self._loop.note(prepared, intended_s, sent_s, ended_s, reply)
-            else:
-                self._loop.note_error(prepared, intended_s, ended_s, error)
-        except Exception as defect:  # noqa: BLE001  handed to the main thread, which raises it
-            self._fail(defect)
+        _note(self._loop, self._fail, prepared, (intended_s, sent_s, ended_s), reply=reply, error=error)
         self._slots.put(ended_s)
 
 
@@ -129,12 +123,26 @@ class ClosedCalls(Generic[Prepared, Reply]):
         error: Exception | None,
     ) -> None:
         ended_s = self._loop.clock.now()
-        try:
-            if error is None:
-                self._loop.note(prepared, sent_s, sent_s, ended_s, reply)
-            else:
-                self._loop.note_error(prepared, sent_s, ended_s, error)
-        except Exception as defect:  # noqa: BLE001  handed to the main thread, which raises it
-            self._fail(defect)
+        _note(self._loop, self._fail, prepared, (sent_s, sent_s, ended_s), reply=reply, error=error)
         if next(self._turns) % 2:
             self.run()
+
+
+def _note(
+    loop: Loop[Prepared, Reply],
+    fail: Callable[[Exception], None],
+    prepared: Prepared,
+    times_s: tuple[float, float, float],
+    *,
+    reply: Any,  # noqa: ANN401  a reply, if there is no error
+    error: Exception | None,
+) -> None:
+    """Note how an operation ended; `times_s` are its intended start, send and end."""
+    intended_s, sent_s, ended_s = times_s
+    try:
+        if error is None:
+            loop.note(prepared, intended_s, sent_s, ended_s, reply)
+        else:
+            loop.note_error(prepared, intended_s, ended_s, error)
+    except Exception as defect:  # noqa: BLE001  handed to the main thread, which raises it
+        fail(defect)
