@@ -8,7 +8,7 @@ import click
 from analysis import words
 from analysis.detection import ChangePoint
 from analysis.judgement import JudgedSeries, Judgement, judge
-from analysis.otava_detector import OtavaDetector
+from analysis.step_detector import StepDetector
 from analysis.verdict import WORST_FIRST, Outcome
 from perf import config
 from perf.errors import HistoryError
@@ -60,9 +60,8 @@ def judge_history(places: Places, configs_root: Path) -> Judgement:
     settings = config.load_catalog(configs_root).detection
     with open_history(places.history, read_only=True) as history:
         observations = history.observations()
-    detector = OtavaDetector(max_p_value=settings.max_p_value, window_points=settings.window_points)
     try:
-        return judge(observations, settings, detector)
+        return judge(observations, settings, StepDetector(settings=settings))
     except ValueError as error:
         raise HistoryError(
             f"{places.history}: {error}; mend or remove the bundle of this trial in {places.trials},"

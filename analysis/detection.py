@@ -1,4 +1,4 @@
-"""Detection: what a detector is, what a change point is, and when one may be believed."""
+"""Detection: what a detector is, what it can see in a series, and when a change may be believed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from statistics import fmean
 from typing import Protocol
 
 from analysis.comparison import relative_change
+from analysis.noise import Noise
 from analysis.series import Point, Series
 from analysis.verdict import Outcome
-from perf.design import Detection
 from perf.metrics import METRICS, Better
 
 
 class State(StrEnum):
-    """Whether enough points lie on both sides of a change to believe it.
+    """Whether there is enough evidence to believe a change.
 
     One point cannot tell a spike from a step, neither as the newest point nor between two changes.
     """
@@ -25,22 +25,59 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shift:
-    """What a detector reports: the index of the first point after a change, and its p-value."""
+    """A lasting step of the level.
+
+    `index` is that of the first point after it; it lies from `earliest` to `latest` at the detector's
+    confidence. `p_value` already allows for the many places where the detector looked.
+    """
 
     index: int
+    earliest: int
+    latest: int
+    p_value: float
+    is_confirmed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """A slow movement, no step: from the point `first` to the point `last`, from level to level."""
+
+    first: int
+    last: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadChange:
+    """A change of the scatter, not of the level: standard deviations before and from `index` on."""
+
+    index: int
+    before: float
+    after: float
     p_value: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a detector sees in one sequence, each kind ascending; `noise` is None if it is unknown."""
+
+    shifts: tuple[Shift, ...] = ()
+    drifts: tuple[Drift, ...] = ()
+    spreads: tuple[SpreadChange, ...] = ()
+    noise: Noise | None = None
+
+
 class Detector(Protocol):
-    """Finds shifts in a sequence of finite numbers, in order. Pure."""
+    """Reads a sequence of finite numbers, in order. Pure."""
 
     @property
     def name(self) -> str:
         """Name the method, as change points carry it."""
         ...
 
-    def find_shifts(self, values: Sequence[float]) -> tuple[Shift, ...]:
-        """Give the shifts, ascending by index."""
+    def read(self, values: Sequence[float]) -> Reading:
+        """Tell what is to be seen. Raises ValueError on values that are not finite."""
         ...
 
 
@@ -51,13 +88,16 @@ class ChangePoint:
     A segment reaches from one change to the next, or to an end of the series. `before` and `after`
     are the means of the segments on both sides, `points_after` is the size of the second one;
     `relative_change` is (after - before) / |before|, infinite where `before` is zero; `index` is that
-    of `first_after`; `outcome` is regressed or improved by the metric's direction.
+    of `first_after` and lies from `earliest` to `latest`; `outcome` is regressed or improved by the
+    metric's direction.
     """
 
     series: Series
     last_before: Point
     first_after: Point
     index: int
+    earliest: int
+    latest: int
     before: float
     after: float
     relative_change: float
@@ -68,39 +108,39 @@ class ChangePoint:
     outcome: Outcome
 
 
-def find_changes(series: Series, detector: Detector, settings: Detection) -> tuple[ChangePoint, ...]:
-    """Find where a series changed, ascending by index.
+def find_changes(series: Series, reading: Reading, detector: str) -> tuple[ChangePoint, ...]:
+    """Put the shifts of a reading into the terms of the series, ascending by index.
 
-    A change is provisional while either of its segments has fewer than `confirming_points` points.
     Raises KeyError where the series' metric is not in `METRICS`: its direction is unknown.
     """
     better = METRICS[series.key.metric].better
-    shifts = detector.find_shifts([point.value for point in series.points])
-    bounds = (0, *(shift.index for shift in shifts), len(series.points))
+    bounds = (0, *(shift.index for shift in reading.shifts), len(series.points))
     changes = []
-    for shift, start, end in zip(shifts, bounds, bounds[2:], strict=False):
+    for shift, start, end in zip(reading.shifts, bounds, bounds[2:], strict=False):
         left, right = series.points[start : shift.index], series.points[shift.index : end]
         before, after = (fmean(point.value for point in side) for side in (left, right))
-        enough = min(len(left), len(right)) >= settings.confirming_points
         changes.append(
             ChangePoint(
                 series=series,
                 last_before=left[-1],
                 first_after=right[0],
                 index=shift.index,
+                earliest=shift.earliest,
+                latest=shift.latest,
                 before=before,
                 after=after,
                 relative_change=relative_change(before, after),
                 p_value=shift.p_value,
                 points_after=len(right),
-                detector=detector.name,
-                state=State.CONFIRMED if enough else State.PROVISIONAL,
-                outcome=_outcome(better, before, after),
+                detector=detector,
+                state=State.CONFIRMED if shift.is_confirmed else State.PROVISIONAL,
+                outcome=tell_outcome(better, before, after),
             )
         )
     return tuple(changes)
 
 
-def _outcome(better: Better, before: float, after: float) -> Outcome:
+def tell_outcome(better: Better, before: float, after: float) -> Outcome:
+    """Say whether a movement is good news: regressed or improved."""
     rose = after > before
     return Outcome.IMPROVED if rose is (better is Better.HIGHER) else Outcome.REGRESSED

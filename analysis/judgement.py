@@ -89,7 +89,8 @@ def _judge_series(
     series: Series, unusable: Observation | None, settings: Detection, detector: Detector
 ) -> JudgedSeries:
     refusal = _refusal(series, settings)
-    changes = () if refusal else find_changes(series, detector, settings)
+    reading = None if refusal else detector.read([point.value for point in series.points])
+    changes = find_changes(series, reading, detector.name) if reading else ()
     verdict = refusal or _verdict(series, changes, settings)
     if unusable and verdict.outcome in (Outcome.IMPROVED, Outcome.UNCHANGED):
         reason = (

@@ -23,7 +23,7 @@ from statistics import mean, stdev
 from otava.analysis import compute_change_points
 from scipy.stats import ttest_ind_from_stats
 
-from analysis.detection import Shift
+from analysis.detection import Reading, Shift
 
 _SEARCH_FACTOR = 100
 """How much laxer the search for candidates is than the decision.
@@ -48,13 +48,14 @@ class OtavaDetector:
 
     max_p_value: float
     window_points: int
+    confirming_points: int = 3
 
     @property
     def name(self) -> str:
         """Name the method."""
         return "otava"
 
-    def find_shifts(self, values: Sequence[float]) -> tuple[Shift, ...]:
+    def read(self, values: Sequence[float]) -> Reading:
         """Give the shifts, ascending by index. Raises ValueError on values that are not finite."""
         floats = [float(value) for value in values]
         if not all(math.isfinite(value) for value in floats):
@@ -64,14 +65,20 @@ class OtavaDetector:
             window_len=self.window_points,
             max_pvalue=min(_SEARCH_FACTOR * self.max_p_value, _LAXEST_SEARCH),
         )
-        return self._keep_significant(floats, [int(change.index) for change in found])
+        return Reading(shifts=self._keep_significant(floats, [int(change.index) for change in found]))
 
     def _keep_significant(self, values: list[float], indexes: list[int]) -> tuple[Shift, ...]:
         """Drop the weakest shift and test its neighbours again, until all are significant."""
         while True:
             bounds = [0, *indexes, len(values)]
             shifts = [
-                Shift(index=at, p_value=_p_value(values[start:at], values[at:end]))
+                Shift(
+                    index=at,
+                    earliest=at,
+                    latest=at,
+                    p_value=_p_value(values[start:at], values[at:end]),
+                    is_confirmed=min(at - start, end - at) >= self.confirming_points,
+                )
                 for start, at, end in zip(bounds, bounds[1:], bounds[2:], strict=False)
             ]
             weakest = max(shifts, key=lambda shift: shift.p_value, default=None)

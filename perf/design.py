@@ -283,7 +283,11 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """system × topology × workload × config, at a list of releases."""
+    """system × topology × workload × config, at a list of releases.
+
+    With `sentinel_every_nights` it watches the testbed instead of the database: old releases in a
+    config that nobody touches, measured on every n-th night of the suite, beginning with the first.
+    """
 
     __pydantic_config__ = STRICT
     name: Name
@@ -292,6 +296,7 @@ class Experiment:
     topology: Name
     workload: Name
     releases: Annotated[tuple[Version, ...], MinLen(1)]
+    sentinel_every_nights: Positive | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -156,8 +156,7 @@ def _run(
     order = Order(
         trial=TrialId(trial_id),
         night=night,
-        # A local copy may be anything: it is kept and shown, but is no point of a release's series.
-        purpose=Purpose.CANDIDATE if artifact.source is Source.PATH else Purpose.SCHEDULED,
+        purpose=_purpose(deployment, artifact),
         deployment=deployment,
         release=release,
         artifact=artifact,
@@ -168,6 +167,13 @@ def _run(
     except HostUnfit as problem:
         hint = "finished trials are kept; the same command resumes here"
         raise HostUnfit(f"{problem}\n{hint}") from problem
+
+
+def _purpose(deployment: Deployment, artifact: Artifact) -> Purpose:
+    if artifact.source is Source.PATH:
+        # A local copy may be anything: it is kept and shown, but is no point of a release's series.
+        return Purpose.CANDIDATE
+    return Purpose.SENTINEL if deployment.experiment.sentinel_every_nights else Purpose.SCHEDULED
 
 
 def _expected_s(session: Session, night: Night, missing: tuple[PlannedTrial, ...]) -> float:

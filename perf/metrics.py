@@ -45,8 +45,29 @@ HIGHEST_LOAD = Metric(
     better=Better.HIGHER,
     description="the highest offered load whose p99 of response time met the objective of a search",
 )
-METRICS = {metric.name: metric for metric in (THROUGHPUT, RESPONSE_TIME, SERVICE_TIME, HIGHEST_LOAD)}
-"""What a system is judged by."""
+DURATION = Metric(
+    name="duration",
+    unit="ms",
+    better=Better.LOWER,
+    description="how long a piece of work took, as another program measured it",
+)
+SCORE = Metric(
+    name="score",
+    unit="",
+    better=Better.HIGHER,
+    description="what another program measured in units of its own; more is better",
+)
+COST = Metric(
+    name="cost",
+    unit="",
+    better=Better.LOWER,
+    description="what another program measured in units of its own; less is better",
+)
+METRICS = {
+    metric.name: metric
+    for metric in (THROUGHPUT, RESPONSE_TIME, SERVICE_TIME, HIGHEST_LOAD, DURATION, SCORE, COST)
+}
+"""What a system is judged by. The last three come with imported results only."""
 
 SEND_LATENESS = Metric(
     name="send_lateness",

@@ -27,6 +27,9 @@ class Purpose(StrEnum):
     BISECTION = "bisection"
     CANARY = "canary"
     SENTINEL = "sentinel"
+    """An old release, measured again to watch the testbed."""
+    IMPORTED = "imported"
+    """Measured by another program and imported in bulk: a point of a series, but never news."""
 
 
 class Source(StrEnum):
@@ -249,3 +252,18 @@ class Observation:
     status: TrialStatus
     value: float
     iterations: tuple[float, ...] = ()
+    night: str = ""
+    purpose: Purpose = Purpose.SCHEDULED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstance:
+    """One thing that was true of a trial beside its release, and may explain a change instead of it.
+
+    `name` says what and where, for example "kernel of node-1", "config default", "testbed local";
+    `value` is what it was: a version, or the hash of a configuration file.
+    """
+
+    trial: TrialId
+    name: str
+    value: str

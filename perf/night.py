@@ -72,7 +72,7 @@ def open_night(places: Places, catalog: Catalog, suite: Suite, now: datetime) ->
         suite=suite.name,
         plan_sha256=plan,
         started_at=now,
-        trials=_plan_trials(suite, night_id, is_reversed=len(nights) % 2 == 1),
+        trials=_plan_trials(suite, night_id, sum(night.suite == suite.name for night in nights)),
     )
     _write(places.nights / f"{night_id}.json", night)
     return night, False
@@ -115,13 +115,15 @@ def plan_hash(catalog: Catalog, suite: Suite) -> str:
     return content_hash((suite, tuple(parts)))
 
 
-def _plan_trials(suite: Suite, night: str, *, is_reversed: bool) -> tuple[PlannedTrial, ...]:
+def _plan_trials(suite: Suite, night: str, nights_before: int) -> tuple[PlannedTrial, ...]:
     # Every other night runs the releases the other way round, so that a release's place in the
     # night (a warmer host, a fuller disk) is not mistaken for the release.
+    order = -1 if nights_before % 2 else 1
     pairs = [
         (experiment.name, version)
         for experiment in suite.experiments
-        for version in (experiment.releases[::-1] if is_reversed else experiment.releases)
+        if nights_before % (experiment.sentinel_every_nights or 1) == 0
+        for version in experiment.releases[::order]
     ]
     return tuple(
         PlannedTrial(

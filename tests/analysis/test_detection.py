@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.detection import ChangePoint, Shift, State, find_changes
+from analysis.detection import ChangePoint, Reading, Shift, State, find_changes
 from analysis.series import build_series
 from analysis.verdict import Outcome
 from perf.design import Detection
@@ -30,14 +30,27 @@ class Planted:
     indexes: tuple[int, ...]
     name: str = "planted"
 
-    def find_shifts(self, values: Sequence[float]) -> tuple[Shift, ...]:
+    def read(self, values: Sequence[float]) -> Reading:
         """Give the planted shifts."""
-        return tuple(Shift(index=index, p_value=1e-6) for index in self.indexes)
+        bounds = (0, *self.indexes, len(values))
+        return Reading(
+            shifts=tuple(
+                Shift(
+                    index=index,
+                    earliest=index,
+                    latest=index,
+                    p_value=1e-6,
+                    is_confirmed=min(index - start, end - index) >= 3,
+                )
+                for start, index, end in zip(bounds, bounds[1:], bounds[2:], strict=False)
+            )
+        )
 
 
 def changes(observations: Sequence[Observation], *indexes: int) -> tuple[ChangePoint, ...]:
     (series,) = build_series(observations)
-    return find_changes(series, Planted(indexes=indexes), SETTINGS)
+    reading = Planted(indexes=indexes).read([point.value for point in series.points])
+    return find_changes(series, reading, "planted")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def noise(seed: int, count: int, mean: float = 100.0, deviation: float = 1.0) ->
 
 
 def places(values: list[float]) -> list[int]:
-    return [shift.index for shift in OTAVA.find_shifts(values)]
+    return [shift.index for shift in OTAVA.read(values).shifts]
 
 
 @given(
@@ -48,7 +48,7 @@ def test_pure_noise_is_quiet() -> None:
 
 def test_the_p_value_is_that_of_students_test_with_sample_deviations() -> None:
     values = noise(1, 20) + noise(2, 8, 110)
-    (shift,) = OTAVA.find_shifts(values)
+    (shift,) = OTAVA.read(values).shifts
     expected = ttest_ind(values[: shift.index], values[shift.index :]).pvalue
     assert shift.p_value == pytest.approx(expected, rel=1e-6)
 
@@ -58,8 +58,8 @@ def test_what_only_a_population_deviation_would_call_significant_is_dropped() ->
     values = [99.0, 100.0, 101.0, 109.7, 110.7, 111.7]
     found, _ = compute_change_points(list(values), max_pvalue=1e-4)
     assert [change.index for change in found] == [3]
-    assert OtavaDetector(max_p_value=1e-4, window_points=100).find_shifts(values) == ()
-    assert len(OtavaDetector(max_p_value=3e-4, window_points=100).find_shifts(values)) == 1
+    assert OtavaDetector(max_p_value=1e-4, window_points=100).read(values).shifts == ()
+    assert len(OtavaDetector(max_p_value=3e-4, window_points=100).read(values).shifts) == 1
 
 
 @pytest.mark.parametrize("size", [5.0, 20.0])
@@ -78,8 +78,8 @@ def test_a_level_that_went_and_came_back_is_found(size: float) -> None:
 @settings(max_examples=40, deadline=None)
 def test_units_and_offsets_do_not_move_shifts(seed: int, scale: float, shift: float) -> None:
     values = noise(seed, 20) + noise(seed + 1, 15, 112)
-    moved = OTAVA.find_shifts([scale * (value + shift) for value in values])
-    original = OTAVA.find_shifts(values)
+    moved = OTAVA.read([scale * (value + shift) for value in values]).shifts
+    original = OTAVA.read(values).shifts
     assert [s.index for s in moved] == [s.index for s in original]
     assert [s.p_value for s in moved] == pytest.approx([s.p_value for s in original], rel=1e-3)
 
@@ -87,17 +87,17 @@ def test_units_and_offsets_do_not_move_shifts(seed: int, scale: float, shift: fl
 def test_the_same_values_give_the_same_shifts_and_are_left_alone() -> None:
     values = noise(1, 40) + noise(2, 40, 105)
     copy = list(values)
-    assert OTAVA.find_shifts(values) == OTAVA.find_shifts(tuple(values))
+    assert OTAVA.read(values).shifts == OTAVA.read(tuple(values)).shifts
     assert values == copy
 
 
 def test_a_numpy_array_is_judged_like_a_list() -> None:
     values = noise(1, 60) + noise(2, 60, 110)
-    assert OTAVA.find_shifts(np.array(values)) == OTAVA.find_shifts(values)  # type: ignore[arg-type]  # on purpose
+    assert OTAVA.read(np.array(values)).shifts == OTAVA.read(values).shifts  # type: ignore[arg-type]  # on purpose
 
 
 def test_plain_python_numbers_come_back() -> None:
-    (shift,) = OTAVA.find_shifts(noise(1, 20) + noise(2, 20, 110))
+    (shift,) = OTAVA.read(noise(1, 20) + noise(2, 20, 110)).shifts
     assert type(shift.index) is int
     assert type(shift.p_value) is float
 
@@ -105,18 +105,18 @@ def test_plain_python_numbers_come_back() -> None:
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_a_value_that_is_not_finite_is_refused_instead_of_silencing_the_series(bad: float) -> None:
     with pytest.raises(ValueError, match="not finite"):
-        OTAVA.find_shifts([*noise(1, 20), bad, *noise(2, 20, 120)])
+        OTAVA.read([*noise(1, 20), bad, *noise(2, 20, 120)]).shifts
 
 
 @pytest.mark.parametrize("length", range(8))
 def test_short_series_are_safe(length: int) -> None:
-    assert OTAVA.find_shifts([1.0, 2.0, 1.5, 1.7, 2.1, 1.9, 1.2][:length]) == ()
+    assert OTAVA.read([1.0, 2.0, 1.5, 1.7, 2.1, 1.9, 1.2][:length]).shifts == ()
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1 / 3, 12345.678])
 @pytest.mark.parametrize("length", [1, 2, 7, 50, 120])
 def test_a_constant_series_has_no_shift(value: float, length: int) -> None:
-    assert OTAVA.find_shifts([value] * length) == ()
+    assert OTAVA.read([value] * length).shifts == ()
 
 
 @pytest.mark.parametrize("at", [3, 7, 25, 33])
@@ -128,7 +128,7 @@ def test_two_constants_have_one_shift_despite_rounding(at: int, value: float) ->
 @given(values=st.lists(st.sampled_from([0.0, 0.1, 0.2, 5.0]), max_size=70))
 @settings(max_examples=60, deadline=None)
 def test_coarse_values_never_warn_and_every_shift_is_significant(values: list[float]) -> None:
-    shifts = OTAVA.find_shifts(values)
+    shifts = OTAVA.read(values).shifts
     assert all(shift.p_value < OTAVA.max_p_value for shift in shifts)
     assert all(a.index < b.index for a, b in pairwise(shifts))
 
