@@ -19,31 +19,17 @@ import duckdb
 from pydantic import ValidationError
 
 from perf.errors import BundleError, HistoryError, UsageError
-from perf.history import bundle, file
+from perf.history import bundle, file, observed
 from perf.history.percentiles import percentile_us
-from perf.history.rows import PARTS, Row, as_utc, rows_of_trial, trial_of_rows
-from perf.model import Observation, Purpose, Release, SeriesKey, Trial, TrialId, TrialStatus
+from perf.history.rows import PARTS, Row, rows_of_trial, trial_of_rows
+from perf.model import Circumstance, Observation, Purpose, Trial, TrialId
 from perf.places import Places
 
 _COMPARABLE = (
     *("system", "version", "topology", "testbed_class", "config", "config_sha256"),
     *("workload", "workload_sha256", "engine"),
 )
-_KEY = tuple(SeriesKey.__dataclass_fields__)
-_OBSERVATIONS = """
-    WITH iterations AS (
-        SELECT trial_id, phase, operation, metric, statistic, host,
-               list(value ORDER BY iteration) AS iterations
-        FROM samples WHERE iteration IS NOT NULL GROUP BY ALL
-    )
-    SELECT system, line, topology, testbed_class, config,
-           workload || '@' || workload_sha256 AS workload, engine, phase, operation, metric, statistic,
-           host, trial_id, version, ordinal, released_at, started_at, status, value, iterations
-    FROM samples
-    JOIN trials USING (trial_id)
-    LEFT JOIN iterations USING (trial_id, phase, operation, metric, statistic, host)
-    WHERE iteration IS NULL AND purpose = ?
-"""
+_OF_A_LINE = (Purpose.SCHEDULED, Purpose.IMPORTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,15 +101,20 @@ class History:
                 ) from error
         return True
 
-    def observations(self, purpose: Purpose = Purpose.SCHEDULED) -> tuple[Observation, ...]:
+    def observations(self, *purposes: Purpose) -> tuple[Observation, ...]:
         """Give each trial's value for each series it has samples of, whatever the trial's status.
 
-        They are ordered by series, release line and ordinal, time and trial id. Trials run for another
-        purpose are left out: the build of a pull request is no point on a release line.
+        They are ordered by series, release line and ordinal, time and trial id. Without purposes these
+        are scheduled and imported trials; others are left out unless asked for: the build of a pull
+        request is no point on a release line.
         """
-        order = ", ".join((*_KEY, "ordinal", "started_at", "trial_id"))
-        rows = self._rows(f"{_OBSERVATIONS} ORDER BY {order}", [purpose.value])
-        return tuple(_observation(row) for row in rows)
+        chosen = [purpose.value for purpose in purposes or _OF_A_LINE]
+        return tuple(map(observed.observation, self._rows(observed.OBSERVATIONS, [chosen])))
+
+    def circumstances(self) -> tuple[Circumstance, ...]:
+        """Give what was true of each trial beside its release, by trial and name; all purposes."""
+        rows = self._rows(observed.CIRCUMSTANCES, [list(observed.ALWAYS_NEW)])
+        return tuple(map(observed.circumstance, rows))
 
     def trials(self) -> tuple[Trial, ...]:
         """Give all trials with all that belongs to them, by start and id.
@@ -366,21 +357,3 @@ def _append_each(history: History, places: Sequence[Path], tell: Callable[[str],
         count = "1 bundle is" if len(bad) == 1 else f"{len(bad)} bundles are"
         tell(f"{count} bad and NOT in the history:\n" + "\n".join(bad))
     return Appended(new=new, known=known, bad=tuple(bad))
-
-
-def _observation(row: Row) -> Observation:
-    return Observation(
-        key=SeriesKey(**{name: row[name] for name in _KEY}),
-        trial=TrialId(row["trial_id"]),
-        release=Release(
-            system=row["system"],
-            version=row["version"],
-            line=row["line"],
-            ordinal=row["ordinal"],
-            released_at=row["released_at"],
-        ),
-        started_at=as_utc(row["started_at"]),
-        status=TrialStatus(row["status"]),
-        value=row["value"],
-        iterations=tuple(row["iterations"] or ()),
-    )

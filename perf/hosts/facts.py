@@ -13,6 +13,7 @@ from perf.remote import Remote
 UNAVAILABLE = "unavailable"
 LOAD_AVERAGE = "load_average_1min"
 STEAL_TICKS = "steal_ticks"
+BOOT_ID = "boot_id"
 THERMAL_THROTTLE_COUNT = "thermal_throttle_count"
 _PACKAGES = ("knickpoint", "pymongo", "cassandra-driver", "hdrhistogram", "numpy")
 
@@ -48,7 +49,7 @@ _QUESTIONS = {
         "awk '{ sum += $1 } END { if (NR) print sum }'"
     ),
     STEAL_TICKS: "sed -n '1s/^cpu *//p' /proc/stat | cut -d' ' -f8",
-    "boot_id": "cat /proc/sys/kernel/random/boot_id",
+    BOOT_ID: "cat /proc/sys/kernel/random/boot_id",
 }
 _SCRIPT = DEFINE_CPU_GROUPS + "\n".join(
     f"printf '%s\\t%s\\n' {name} \"$( {{ {expression}; }} 2>/dev/null | head -n 1)\""

@@ -15,6 +15,7 @@ from perf.errors import BundleError, HistoryError, UsageError
 from perf.history import bundle
 from perf.history.store import History, append_all, open_history, rebuild
 from perf.model import (
+    Fact,
     Interval,
     Named,
     Observation,
@@ -214,6 +215,8 @@ def test_observations_are_ordered_by_release_then_time_and_without_other_purpose
         ("b", "5.0.9", 9, 2, Purpose.SCHEDULED),
         ("c", "5.0.9", 9, 1, Purpose.SCHEDULED),
         ("d", "5.0.9", 9, 0, Purpose.CANDIDATE),
+        ("e", "5.0.11", 11, 0, Purpose.IMPORTED),
+        ("f", "5.0.1", 1, 0, Purpose.SENTINEL),
     ):
         release = Release(system="cassandra", version=version, line="5.0", ordinal=ordinal)
         started_at = trial.started_at + timedelta(days=days)
@@ -221,8 +224,43 @@ def test_observations_are_ordered_by_release_then_time_and_without_other_purpose
         make_bundle(make_trial(id=TrialId(name), samples=(sample,), **changes), ())
     append_all(places, silent)
     with open_history(places.history, read_only=True) as history:
-        assert [o.trial for o in history.observations()] == ["c", "b", "a"]
-        assert [o.trial for o in history.observations(Purpose.CANDIDATE)] == ["d"]
+        assert [o.trial for o in history.observations()] == ["c", "b", "a", "e"]
+        (candidate,) = history.observations(Purpose.CANDIDATE)
+        others = history.observations(Purpose.CANDIDATE, Purpose.SENTINEL)
+    assert (candidate.trial, candidate.purpose, candidate.night) == (
+        "d",
+        Purpose.CANDIDATE,
+        trial.night,
+    )
+    assert [o.trial for o in others] == ["f", "d"]
+
+
+def test_circumstances_are_what_may_explain_a_change(
+    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    facts = [("node-1", "kernel", "6.1.0"), ("", "fsync", "off"), ("node-1", "boot_id", "9f3c")]
+    facts += [("node-1", name, "1") for name in ("load_average_1min", "steal_ticks")]
+    facts += [("node-1", "thermal_throttle_count", "7")]
+    trial = make_trial(
+        environment_before=tuple(Fact(host=h, name=n, value=v) for h, n, v in facts),
+        harness_version="0.1.0",
+    )
+    assert trial.artifact
+    make_bundle(trial, ())
+    append_all(places, silent)
+    with open_history(places.history, read_only=True) as history:
+        found = history.circumstances()
+    assert {(one.name, one.value) for one in found} == {
+        ("kernel of node-1", "6.1.0"),
+        ("fsync", "off"),
+        (f"config {trial.config.name}", trial.config.sha256),
+        (f"testbed {trial.testbed.name}", trial.testbed.sha256),
+        (f"topology {trial.topology.name}", trial.topology.sha256),
+        ("artifact", trial.artifact.sha256),
+        ("knickpoint", "0.1.0"),
+    }
+    assert {one.trial for one in found} == {trial.id}
+    assert [one.name for one in found] == sorted(one.name for one in found)
 
 
 def test_a_failed_trial_without_samples_is_kept_with_its_reason(
