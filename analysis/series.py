@@ -10,18 +10,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from perf.model import Observation, Release, SeriesKey, TrialId, TrialStatus
+from perf.model import Observation, Purpose, Release, SeriesKey, TrialId, TrialStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One completed trial's value in a series; `iterations` are that trial's repeated values."""
+    """One completed trial's value in a series; `iterations` are that trial's repeated values.
+
+    `night` names the night that measured it: what was known when is told by it, never by the order.
+    """
 
     trial: TrialId
     release: Release
     started_at: datetime
     value: float
     iterations: tuple[float, ...] = ()
+    night: str = ""
+    purpose: Purpose = Purpose.SCHEDULED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +71,8 @@ def _point(observation: Observation) -> Point:
         started_at=observation.started_at,
         value=observation.value,
         iterations=observation.iterations,
+        night=observation.night,
+        purpose=observation.purpose,
     )
 
 
