@@ -5,6 +5,7 @@ Everything that can move a number is here, and its content hash travels with eac
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
 
@@ -336,3 +337,62 @@ class Detection:
     confirming_points: Positive
     judged: Mapping[str, tuple[Statistic, ...]]
     relevant_change: Mapping[str, Share]
+
+
+class TriageState(StrEnum):
+    """What somebody decided about a change."""
+
+    ACKNOWLEDGED = "acknowledged"
+    """Seen and real; somebody is on it, until the entry expires."""
+    EXPECTED = "expected"
+    """Real and meant: the price of a feature, or a gain that was planned."""
+    FIXED = "fixed"
+    """Mended in the release `fixed_in`; the same movement there or later is news again."""
+    TESTBED = "testbed"
+    """Made by the hosts or their configuration, not by the database."""
+    IGNORED = "ignored"
+    """Not worth anybody's time, until the entry expires."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriageEntry:
+    """What was decided about a change: in which series, at which place, in which direction, by whom.
+
+    In a name of the series, `*` stands for any text. `workload` is the name alone; a new content hash
+    is still the same workload to it. The place is between two releases (`from_release` the last
+    before the change, `to_release` the first with it; equal for a change within one release), between
+    two nights by their dates, or both; an end that is left out is open.
+    """
+
+    __pydantic_config__ = STRICT
+    name: Name
+    state: TriageState
+    system: Text
+    line: Text
+    topology: Text = "*"
+    testbed_class: Text = "*"
+    config: Text = "*"
+    workload: Text = "*"
+    phase: Text = "*"
+    operation: Text = "*"
+    metric: Text = "*"
+    statistic: Text = "*"
+    host: Text = "*"
+    sign: Literal["rise", "drop"]
+    from_release: Text | None = None
+    to_release: Text | None = None
+    from_night: date | None = None
+    to_night: date | None = None
+    fixed_in: Text | None = None
+    owner: Text
+    note: Text
+    expires: date | None = None
+    """The last day on which the entry holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triage:
+    """What was decided about changes: configs/triage.yaml."""
+
+    __pydantic_config__ = STRICT
+    entries: tuple[TriageEntry, ...]

@@ -23,6 +23,8 @@ from perf.design import (
     SystemConfig,
     Testbed,
     Topology,
+    Triage,
+    TriageEntry,
     Workload,
 )
 from perf.errors import ConfigError, UsageError
@@ -37,6 +39,7 @@ _WORKLOAD = TypeAdapter(Workload)
 _SYSTEM_CONFIG = TypeAdapter(SystemConfig)
 _SUITE = TypeAdapter(Suite)
 _DETECTION = TypeAdapter(Detection)
+_TRIAGE = TypeAdapter(Triage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,7 @@ class Catalog:
     systems: Mapping[str, Mapping[str, SystemConfig]]
     suites: Mapping[str, Suite]
     detection: Detection
+    triage: tuple[TriageEntry, ...] = ()
 
     def suite(self, name: str) -> Suite:
         """Give a suite.
