@@ -169,6 +169,8 @@ def test_observations_hold_the_value_over_all_iterations_and_each_of_them(
         status=TrialStatus.INVALID,
         value=1000.0,
         iterations=(990.0, 1010.0),
+        night=trial.night,
+        purpose=trial.purpose,
     )
     assert [(o.key.metric, o.key.statistic) for o in observations] == [
         ("response_time", "p50"),
