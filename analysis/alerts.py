@@ -1,13 +1,23 @@
-"""Alerts: changes followed from night to night, while new points move, confirm or refute them. Pure."""
+"""Alerts: changes followed from night to night, while new points move, confirm or refute them. Pure.
 
-from dataclasses import dataclass
+A change keeps its identity while its estimated place moves within its location interval: a sighting
+belongs to the alert of the same direction whose interval its own interval meets. One that is no longer
+seen is withdrawn, not forgotten: seen again at its place, it stands again as the same alert.
+"""
 
-from analysis.detection import State
+from bisect import insort
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from analysis.comparison import relative_change
+from analysis.detection import Detector, Shift, State, levels
+from analysis.series import Series, nights_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """A change as one night saw it; it lies from `earliest` to `latest`."""
+    """A change as one night saw it: its first point after, which lies from `earliest` to `latest`."""
 
     index: int
     earliest: int
@@ -19,10 +29,11 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """One change over all nights, its place as the last night that saw it put it.
+    """One change over all nights, its place and size as the last night that saw it put them.
 
-    `state` is the strongest that it reached. The other fields are numbers of nights: the first on which
-    it was provisional and confirmed, and the one since which it is no longer seen (None while it stands).
+    `state` is the strongest that it reached. The other fields are numbers of nights: the first one on
+    which it was provisional and on which it was confirmed, and the one since which it is no longer seen
+    (None while it stands).
     """
 
     index: int
@@ -39,3 +50,114 @@ class Alert:
     def told_at(self) -> int | None:
         """Give the night on which it reached `state`."""
         return self.confirmed_at if self.state is State.CONFIRMED else self.provisional_at
+
+
+def follow(nights: Iterable[tuple[int, Sequence[Sighting]]]) -> tuple[Alert, ...]:
+    """Join the sightings of all nights, in the order of the nights, to alerts, ascending by index.
+
+    One night's sightings are different alerts. Where several could be the same, the nearest are; at
+    equal distance one that stands comes before one that was withdrawn.
+    """
+    alerts: list[Alert] = []
+    for night, sightings in nights:
+        same = _match(alerts, sightings)
+        seen = [
+            _see(alerts[same[number]] if number in same else None, sighting, night)
+            for number, sighting in enumerate(sightings)
+        ]
+        unseen = [alert for number, alert in enumerate(alerts) if number not in same.values()]
+        alerts = [*(_miss(alert, night) for alert in unseen), *seen]
+    return tuple(sorted(alerts, key=lambda alert: (alert.index, alert.rises, alert.told_at)))
+
+
+def _match(alerts: Sequence[Alert], sightings: Sequence[Sighting]) -> dict[int, int]:
+    """Give, by number of the sighting, the number of the alert that it is."""
+    candidates = sorted(
+        (abs(alert.index - sighting.index), alert.withdrawn_at is not None, new, old)
+        for new, sighting in enumerate(sightings)
+        for old, alert in enumerate(alerts)
+        if alert.rises is sighting.rises
+        and alert.earliest <= sighting.latest
+        and sighting.earliest <= alert.latest
+    )
+    same: dict[int, int] = {}
+    taken: set[int] = set()
+    for _, _, new, old in candidates:
+        if new not in same and old not in taken:
+            same[new] = old
+            taken.add(old)
+    return same
+
+
+def _see(known: Alert | None, sighting: Sighting, night: int) -> Alert:
+    """Give the alert as it stands after a night that saw it."""
+    is_confirmed = sighting.state is State.CONFIRMED
+    provisional_at = known.provisional_at if known else None
+    confirmed_at = known.confirmed_at if known else None
+    if is_confirmed and confirmed_at is None:
+        confirmed_at = night
+    if not is_confirmed and provisional_at is None:
+        provisional_at = night
+    return Alert(
+        index=sighting.index,
+        earliest=sighting.earliest,
+        latest=sighting.latest,
+        rises=sighting.rises,
+        relative_change=sighting.relative_change,
+        state=State.PROVISIONAL if confirmed_at is None else State.CONFIRMED,
+        provisional_at=provisional_at,
+        confirmed_at=confirmed_at,
+        withdrawn_at=None,
+    )
+
+
+def _miss(alert: Alert, night: int) -> Alert:
+    return replace(alert, withdrawn_at=night) if alert.withdrawn_at is None else alert
+
+
+def sight(
+    values: Sequence[float], shifts: Sequence[Shift], positions: Sequence[int]
+) -> tuple[Sighting, ...]:
+    """Put the shifts among some points of a series into the coordinates of the whole series.
+
+    `positions` gives the place of each value there, ascending. Between two neighbouring values others
+    may lie, and the shift is in front of any of them: the location interval covers them all.
+    """
+    return tuple(
+        Sighting(
+            index=positions[shift.index],
+            earliest=positions[max(shift.earliest, 1) - 1] + 1,
+            latest=positions[shift.latest],
+            rises=after > before,
+            relative_change=relative_change(before, after),
+            state=State.CONFIRMED if shift.is_confirmed else State.PROVISIONAL,
+        )
+        for shift, before, after, _ in levels(values, shifts)
+    )
+
+
+def replay_series(
+    series: Series, detector: Detector, nights: int, *, minimum_points: int = 2
+) -> tuple[Alert, ...]:
+    """Judge a series anew as it was known after each of its last `nights` nights, and follow it.
+
+    Known after a night are the points measured up to then, in series order, wherever they fill in.
+    Fewer than `minimum_points` are not judged. The numbers of nights in the alerts count the nights of
+    `nights_of`; what was there before the first night replayed is told as of that night.
+    """
+    number = {night: place for place, night in enumerate(nights_of(series))}
+    added: defaultdict[int, list[int]] = defaultdict(list)
+    for place, point in enumerate(series.points):
+        added[number[point.night]].append(place)
+
+    def replay() -> Iterator[tuple[int, Sequence[Sighting]]]:
+        known: list[int] = []
+        for night in range(len(number)):
+            for place in added[night]:
+                insort(known, place)
+            if night < len(number) - nights or len(known) < minimum_points:
+                continue
+            values = [series.points[place].value for place in known]
+            yield night, sight(values, detector.read(values).shifts, known)
+
+    return follow(replay())

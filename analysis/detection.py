@@ -1,8 +1,9 @@
 """Detection: what a detector is, what it can see in a series, and when a change may be believed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from statistics import fmean
 from typing import Protocol
 
@@ -114,16 +115,14 @@ def find_changes(series: Series, reading: Reading, detector: str) -> tuple[Chang
     Raises KeyError where the series' metric is not in `METRICS`: its direction is unknown.
     """
     better = METRICS[series.key.metric].better
-    bounds = (0, *(shift.index for shift in reading.shifts), len(series.points))
+    values = [point.value for point in series.points]
     changes = []
-    for shift, start, end in zip(reading.shifts, bounds, bounds[2:], strict=False):
-        left, right = series.points[start : shift.index], series.points[shift.index : end]
-        before, after = (fmean(point.value for point in side) for side in (left, right))
+    for shift, before, after, points_after in levels(values, reading.shifts):
         changes.append(
             ChangePoint(
                 series=series,
-                last_before=left[-1],
-                first_after=right[0],
+                last_before=series.points[shift.index - 1],
+                first_after=series.points[shift.index],
                 index=shift.index,
                 earliest=shift.earliest,
                 latest=shift.latest,
@@ -131,13 +130,23 @@ def find_changes(series: Series, reading: Reading, detector: str) -> tuple[Chang
                 after=after,
                 relative_change=relative_change(before, after),
                 p_value=shift.p_value,
-                points_after=len(right),
+                points_after=points_after,
                 detector=detector,
                 state=State.CONFIRMED if shift.is_confirmed else State.PROVISIONAL,
                 outcome=tell_outcome(better, before, after),
             )
         )
     return tuple(changes)
+
+
+def levels(
+    values: Sequence[float], shifts: Sequence[Shift]
+) -> Iterator[tuple[Shift, float, float, int]]:
+    """Give each shift with the means of the segments on both sides and the size of the second one."""
+    bounds = (0, *(shift.index for shift in shifts), len(values))
+    segments = [values[start:end] for start, end in pairwise(bounds)]
+    for shift, (left, right) in zip(shifts, pairwise(segments), strict=True):
+        yield shift, fmean(left), fmean(right), len(right)
 
 
 def tell_outcome(better: Better, before: float, after: float) -> Outcome:

@@ -1,7 +1,8 @@
 """Series: observations of one key, ordered by release (line, ordinal) and then by time.
 
 Invalid and failed trials never enter; gaps are never filled; order of arrival does not matter.
-Several nights of one release are neighbouring points: the axis is the release, not the calendar.
+Several nights of one release are neighbouring points: the axis is the release, not the calendar. A
+moving target, such as a nightly build, is one release of its own line: its series is one by night.
 """
 
 import math
@@ -79,9 +80,15 @@ def _point(observation: Observation) -> Point:
 def position(point: Point | Observation) -> tuple[tuple[tuple[int, str], ...], int, datetime, TrialId]:
     """Give the sort key of a point in its series: release line, ordinal, time, trial."""
     release = point.release
-    return _line_position(release.line), release.ordinal, point.started_at, point.trial
+    return _by_numbers(release.line, "."), release.ordinal, point.started_at, point.trial
 
 
-def _line_position(line: str) -> tuple[tuple[int, str], ...]:
-    """Order lines by their numbers, so that 10.0 follows 9.1; parts that are words come first."""
-    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in line.split("."))
+def nights_of(series: Series) -> tuple[str, ...]:
+    """Give the nights that measured a series, in the order of time, which their names tell."""
+    nights = {point.night for point in series.points}
+    return tuple(sorted(nights, key=lambda night: _by_numbers(night, "-")))
+
+
+def _by_numbers(text: str, separator: str) -> tuple[tuple[int, str], ...]:
+    """Order text by its numbers, so that 10.0 follows 9.1; parts that are words come first."""
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in text.split(separator))
