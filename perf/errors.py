@@ -3,6 +3,7 @@
 KnickpointError                      a sentence for a person: what, where, what next
 ├── ConfigError                      files under configs/ are wrong; carries all problems at once
 ├── UsageError                       the command line asks for something that does not exist
+├── InputError                       a file given to a command is wrong; carries all problems at once
 ├── HistoryError                     the history file is locked, corrupt or from another version
 ├── BundleError                      a trial bundle is truncated or foreign
 ├── ReleaseError                     a release could not be found, fetched or verified
@@ -18,6 +19,7 @@ usage or configuration, 3 could not measure). Anything else that escapes is a de
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
 
@@ -43,6 +45,22 @@ class UsageError(KnickpointError):
     """The command line names something that does not exist or does not fit together."""
 
     exit_code = 2
+
+
+class InputError(KnickpointError):
+    """A file given to a command is wrong; `problems` holds one sentence each, all found at once."""
+
+    exit_code = 2
+    _MOST_SHOWN: ClassVar[int] = 50
+
+    def __init__(self, path: Path, problems: Sequence[str]) -> None:
+        """Join the problems into one readable message; of very many, the first ones and their count."""
+        self.problems = tuple(problems)
+        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems):,} problems"
+        shown = [f"  {problem}" for problem in self.problems[: self._MOST_SHOWN]]
+        if len(self.problems) > self._MOST_SHOWN:
+            shown.append(f"  … and {len(self.problems) - self._MOST_SHOWN:,} more")
+        super().__init__("\n".join((f"{count} in {path}:", *shown)))
 
 
 class HistoryError(KnickpointError):
