@@ -1,0 +1,129 @@
+"""Print the table of goals: our detector against Otava, same data, one run.
+
+`make bench-detection` runs all of it; `--quick` gives a rough table of our detector alone in about a
+minute. The table is Markdown, as docs/statistics.md shows it.
+"""
+
+import argparse
+import math
+import os
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from cases import CASES, Figure
+from data import make_generator
+from detectors import DETECTORS, TITLES
+
+SEED = 20260301
+CHUNK = 5
+"""Series of one task: small, so that all cores end at about the same time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Some series of one case for one detector. Names only, since it goes to another process."""
+
+    detector: str
+    case: int
+    seed: int
+    numbers: range
+
+
+def run_task(task: Task) -> list[Any]:
+    """Score the series of a task; series of one number are the same for every detector."""
+    case = CASES[task.case]
+    find = DETECTORS[task.detector]
+    return [
+        case.score(find, make_generator(task.seed, case.part, case.name, number))
+        for number in task.numbers
+    ]
+
+
+def plan(arguments: argparse.Namespace) -> Iterator[Task]:
+    """Give the tasks of a run."""
+    for index, case in enumerate(CASES):
+        if arguments.only and case.part not in arguments.only:
+            continue
+        series = case.quick if arguments.quick else case.series
+        for detector in arguments.detectors:
+            for start in range(0, series, CHUNK):
+                numbers = range(start, min(start + CHUNK, series))
+                yield Task(detector=detector, case=index, seed=arguments.seed, numbers=numbers)
+
+
+def run(tasks: Sequence[Task], processes: int) -> dict[tuple[int, str], list[Any]]:
+    """Run all tasks and gather the scores by case and detector, in the order of the series."""
+    gathered: dict[tuple[int, str], list[Any]] = {}
+    with ProcessPoolExecutor(processes, initializer=_silence) as pool:
+        for number, (task, scores) in enumerate(zip(tasks, pool.map(run_task, tasks), strict=True), 1):
+            gathered.setdefault((task.case, task.detector), []).extend(scores)
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r{number} of {len(tasks)}")
+    return gathered
+
+
+def _silence() -> None:
+    # Otava divides by zero in constant segments, and says so each time.
+    warnings.simplefilter("ignore")
+    # One process is one core; threads below it would only get into each other's way.
+    os.environ["OMP_NUM_THREADS"] = "1"
+
+
+def table(gathered: dict[tuple[int, str], list[Any]], detectors: Sequence[str]) -> Iterator[str]:
+    """Give the lines of the table, the figures of a case in its order."""
+    yield "| measured | goal | " + " | ".join(TITLES[each] for each in detectors) + " | n | |"
+    yield "|---|---|" + "---:|" * len(detectors) + "---:|---|"
+    for index, case in enumerate(CASES):
+        results = [gathered[index, each] for each in detectors if (index, each) in gathered]
+        if not results:
+            continue
+        columns = [case.add_up(each) for each in results]
+        for figures in zip(*columns, strict=True):
+            yield _row(figures, len(results[0]))
+
+
+def _row(figures: Sequence[Figure], n: int) -> str:
+    first = figures[0]
+    goal = "" if first.is_met is None else f"≥ {first.at_least:g}" if first.at_least else ""
+    if first.at_most is not None:
+        goal = f"≤ {first.at_most:g}"
+    verdict = {None: "", True: "met", False: "**missed**"}[first.is_met]
+    cells = " | ".join(_cell(figure) for figure in figures)
+    return f"| {first.name} | {goal} | {cells} | {n} | {verdict} |"
+
+
+def _cell(figure: Figure) -> str:
+    value = _number(figure.value)
+    if figure.interval is None:
+        return value
+    low, high = figure.interval
+    return f"{value} ({_number(low)}–{_number(high)})"
+
+
+def _number(value: float) -> str:
+    return "never" if math.isinf(value) else f"{value:.3g}"
+
+
+def main() -> None:
+    """Run what is asked for and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few series, our detector alone")
+    parser.add_argument("--only", action="append", choices=sorted({case.part for case in CASES}))
+    parser.add_argument("--detectors", type=lambda text: text.split(","))
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--seed", type=int, default=SEED)
+    arguments = parser.parse_args()
+    arguments.detectors = arguments.detectors or (["ours"] if arguments.quick else list(DETECTORS))
+    started = time.monotonic()
+    lines = table(run(list(plan(arguments)), arguments.processes), arguments.detectors)
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.write(f"\nSeed {arguments.seed}; {time.monotonic() - started:.0f} s.\n")
+
+
+if __name__ == "__main__":
+    main()
