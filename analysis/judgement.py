@@ -15,42 +15,79 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import pairwise
 
 from analysis import words
+from analysis.alerts import Alert
 from analysis.comparison import compare_means, relative_change
-from analysis.detection import ChangePoint, Detector, State, find_changes
+from analysis.detection import ChangePoint, Detector, Drift, SpreadChange, State, find_changes
+from analysis.incidents import Incident
+from analysis.noise import Noise
 from analysis.series import Point, Series, build_series, position
 from analysis.verdict import WORST_FIRST, Outcome, Verdict, merge
-from perf.design import Detection
+from perf.design import Detection, TriageEntry
 from perf.metrics import DIAGNOSTICS, METRICS
-from perf.model import Observation, SeriesKey, TrialStatus
+from perf.model import Circumstance, Observation, SeriesKey, TrialStatus
 
 _CONFIDENCE = 0.99
 """Of the intervals that show a series unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Detectable:
+    """The smallest relative step that so many nights after it show, four times in five."""
+
+    nights: int
+    relative_change: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedSeries:
     """A series with its change points (ascending by index) and its verdict today.
 
-    A series without points (its every trial is invalid or failed) is judged too: invalid.
+    A series without points (its every trial is invalid or failed) is judged too: invalid. `noise`,
+    `drifts` and `spreads` are what the detector saw beside the changes, `detectable` what it could have
+    seen after 1, 3 and 10 nights. `alerts` are the changes of the last nights as each night saw them,
+    those that were withdrawn among them.
     """
 
     series: Series
     change_points: tuple[ChangePoint, ...]
     verdict: Verdict
+    noise: Noise | None = None
+    detectable: tuple[Detectable, ...] = ()
+    drifts: tuple[Drift, ...] = ()
+    spreads: tuple[SpreadChange, ...] = ()
+    alerts: tuple[Alert, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """All series, ascending by key, and the verdict over them in words."""
+    """All series, ascending by key, and the verdict over them in words.
+
+    `incidents` join the changes by cause, news first, then the largest. `watched` are the canaries and
+    sentinels, read by the same detector; no verdict of theirs counts. `expected_false_alarms` is how
+    many confirmed changes noise alone brings about in one night of so many series.
+    """
 
     series: tuple[JudgedSeries, ...]
     verdict: Verdict
+    incidents: tuple[Incident, ...] = ()
+    watched: tuple[JudgedSeries, ...] = ()
+    expected_false_alarms: float = 0.0
 
 
-def judge(observations: Iterable[Observation], settings: Detection, detector: Detector) -> Judgement:
+def judge(
+    observations: Iterable[Observation],
+    settings: Detection,
+    detector: Detector,
+    *,
+    watched: Iterable[Observation] = (),
+    circumstances: Iterable[Circumstance] = (),
+    triage: Sequence[TriageEntry] = (),
+    today: date | None = None,
+) -> Judgement:
     """Judge the series that `settings.judged` names. Raises ValueError as `build_series` does.
 
     Diagnostics explain a result, so no verdict rests on them. Any other metric that `judged` does not

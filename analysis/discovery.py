@@ -1,0 +1,1 @@
+"""False-discovery control: which of a night's changes may be called confirmed. Pure."""

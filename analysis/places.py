@@ -1,0 +1,1 @@
+"""Where a change lies, in releases and in time, and whether two places meet."""

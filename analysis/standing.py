@@ -1,0 +1,1 @@
+"""How a series stands: its verdict, from the changes that were found in it."""
