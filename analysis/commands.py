@@ -7,11 +7,12 @@ import click
 
 from analysis import words
 from analysis.detection import ChangePoint
+from analysis.file_commands import INPUT_FORMAT, input_path, judge_file
 from analysis.judgement import JudgedSeries, Judgement, judge
 from analysis.step_detector import StepDetector
 from analysis.verdict import WORST_FIRST, Outcome
 from perf import config
-from perf.errors import HistoryError
+from perf.errors import HistoryError, UsageError
 from perf.history.store import open_history
 from perf.options import configs_option, data_option
 from perf.places import Places
@@ -19,10 +20,12 @@ from perf.places import Places
 _REGRESSION_FOUND = 1
 
 
-@click.command()
+@click.command(epilog=INPUT_FORMAT)
 @data_option
 @configs_option
-def detect(data: Path, configs: Path | None) -> None:
+@click.option("--input", "series_file", type=input_path, help="Judge these series, not the history.")
+@click.option("--output", type=input_path, help="Where their changes go.  [default: standard output]")
+def detect(data: Path, configs: Path | None, series_file: Path | None, output: Path | None) -> None:
     """Judge the history: where performance changed, and how the newest state stands.
 
     Each series (one metric of one operation under one workload, over the releases of a line) is
@@ -41,7 +44,39 @@ def detect(data: Path, configs: Path | None) -> None:
 
     Exit code 1 if a series regressed, else 0. The history is only read; trials that were measured
     for another purpose than the schedule are left out.
+
+    With --input it judges the series of a file instead, of any origin, by the same rules:
+
+    \b
+    CHANGES.json, series in the order of the input, changes ascending by index:
+      {"series": [
+        {"name": "a",
+         "changes": [
+           {"index": 120,              first point after the change
+            "state": "confirmed",      or "provisional"
+            "before": 100.2,           mean levels of the segments on both sides
+            "after": 91.0,
+            "relative_change": -0.092, (after - before) / |before|; null from zero
+            "p_value": 3.1e-9,
+            "outcome": "regressed"}    or "improved", by the direction that is better
+         ],
+         "noise_floor": 0.011,         standard deviation of a point / level
+         "minimum_detectable_effect": 0.041,
+                                       smallest relative step that 3 nights show
+         "drifts": [{"first": 40, "last": 90, "before": 99.8, "after": 104.1}],
+         "spreads": [{"index": 70, "before": 1.0, "after": 2.9, "p_value": 1e-6}]}
+      ]}
+
+    Both noise figures are null where they are not known, so also with fewer points than
+    minimum_points in detection.yaml; such a series has no changes. Drifts are slow movements, no
+    steps; spreads are changes of the scatter. A file may hold regressions that were mended long ago,
+    so the exit code says only that it was judged: 0.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
+    if series_file is not None:
+        judge_file(series_file, output, configs)
+        return
+    if output is not None:
+        raise UsageError("--output is for the changes of --input; name the file of series, too")
     judgement = judge_history(Places(data), configs or config.default_root())
     for line in describe(judgement):
         click.echo(line)

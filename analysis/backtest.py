@@ -1,0 +1,96 @@
+"""Judge series of any origin: as they stand, and as they stood after each of their points. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from analysis.alerts import Sighting, follow, sight
+from analysis.comparison import relative_change
+from analysis.detection import Detector, State, levels, tell_outcome
+from analysis.noise import Noise, minimum_detectable_effect
+from analysis.series_file import Findings, ForeignSeries, FoundChange, ReplayedSeries
+from perf.design import Detection
+
+NIGHTS = 3
+"""The minimum detectable effect is that of so many nights."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Tells what is to be seen in a series today. A call of it can be sent to another process."""
+
+    settings: Detection
+    detector: Detector
+
+    def __call__(self, series: ForeignSeries) -> Findings:
+        """Search the values that are there; too few to judge give no changes and no noise."""
+        known = series.known
+        if len(known) < self.settings.minimum_points:
+            return Findings(name=series.name)
+        values = _values(series)
+        reading = self.detector.read(values)
+        return Findings(
+            name=series.name,
+            changes=tuple(
+                FoundChange(
+                    index=known[shift.index],
+                    state=State.CONFIRMED if shift.is_confirmed else State.PROVISIONAL,
+                    before=before,
+                    after=after,
+                    relative_change=relative_change(before, after),
+                    p_value=shift.p_value,
+                    outcome=tell_outcome(series.better, before, after),
+                )
+                for shift, before, after, _ in levels(values, reading.shifts)
+            ),
+            noise_floor=reading.noise.floor if reading.noise else None,
+            minimum_detectable_effect=self._detectable(reading.noise),
+            drifts=tuple(
+                replace(drift, first=known[drift.first], last=known[drift.last])
+                for drift in reading.drifts
+            ),
+            spreads=tuple(replace(spread, index=known[spread.index]) for spread in reading.spreads),
+        )
+
+    def cost(self, series: ForeignSeries) -> int:
+        """Give how many values are to be searched."""
+        return len(series.values)
+
+    def _detectable(self, noise: Noise | None) -> float | None:
+        if noise is None:
+            return None
+        return minimum_detectable_effect(noise, NIGHTS, self.settings.max_p_value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backtest:
+    """Judges a series anew after each of its values, from the `first`-th known one on.
+
+    A night is called by the index of the last value known then; a missing trial adds no night.
+    """
+
+    settings: Detection
+    detector: Detector
+    first: int
+
+    def __call__(self, series: ForeignSeries) -> ReplayedSeries:
+        """Follow the changes through all nights."""
+        return ReplayedSeries(name=series.name, alerts=follow(self._nights(series)))
+
+    def cost(self, series: ForeignSeries) -> int:
+        """Give how many values are to be searched, over all nights."""
+        nights = max(0, len(series.values) - self._least + 1)
+        return nights * (len(series.values) + self._least) // 2
+
+    @property
+    def _least(self) -> int:
+        return max(self.first, self.settings.minimum_points)
+
+    def _nights(self, series: ForeignSeries) -> Iterator[tuple[int, Sequence[Sighting]]]:
+        known, values = series.known, _values(series)
+        for count in range(self._least, len(values) + 1):
+            so_far = values[:count]
+            yield known[count - 1], sight(so_far, self.detector.read(so_far).shifts, known)
+
+
+def _values(series: ForeignSeries) -> list[float]:
+    return [value for value in series.values if value is not None]

@@ -1,0 +1,201 @@
+"""Series of any origin in one JSON file, and what was found in them. Pure: text in, text out.
+
+A null is a missing trial. It is left out before anything is judged, never filled; all indexes in what
+is written count the values of the file, nulls included. docs/foreign-series.md describes the formats.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from annotated_types import MinLen
+from pydantic import AllowInfNan, ConfigDict, Strict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from analysis.alerts import Alert
+from analysis.detection import Drift, SpreadChange, State
+from analysis.verdict import Outcome
+from perf.errors import InputError
+from perf.metrics import Better
+
+_MOST_SHOWN = 60
+"""Characters of a value in a message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignSeries:
+    """Values in order, oldest first, None where a trial is missing."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+    name: Annotated[str, Strict(), MinLen(1)]
+    better: Better
+    values: tuple[Annotated[float, Strict(), AllowInfNan(False)] | None, ...]  # noqa: FBT003  pydantic's own
+
+    @property
+    def known(self) -> tuple[int, ...]:
+        """Give the indexes of the values that are there, ascending."""
+        return tuple(index for index, value in enumerate(self.values) if value is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SeriesFile:
+    __pydantic_config__ = ConfigDict(extra="forbid")
+    series: Annotated[tuple[ForeignSeries, ...], MinLen(1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundChange:
+    """A change: `index` is that of the first value after it, `before` and `after` are mean levels."""
+
+    index: int
+    state: State
+    before: float
+    after: float
+    relative_change: float
+    p_value: float
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What is to be seen in a series today; the noise is None where it is not known."""
+
+    name: str
+    changes: tuple[FoundChange, ...] = ()
+    noise_floor: float | None = None
+    minimum_detectable_effect: float | None = None
+    drifts: tuple[Drift, ...] = ()
+    spreads: tuple[SpreadChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayedSeries:
+    """The alerts of a series whose nights were replayed; night numbers are indexes of values."""
+
+    name: str
+    alerts: tuple[Alert, ...]
+
+
+_READER = TypeAdapter(_SeriesFile)
+_FINDINGS = TypeAdapter(dict[str, tuple[Findings, ...]])
+
+
+def parse_series(path: Path, content: bytes) -> tuple[ForeignSeries, ...]:
+    """Read the series of a file.
+
+    Raises:
+        InputError: it is no such file; carries every problem with series, index and value.
+
+    """
+    problems: list[str] = []
+    try:
+        tree = json.loads(content, object_pairs_hook=lambda pairs: _unique(pairs, problems))
+    except RecursionError as error:
+        raise InputError(path, ["nested too deeply to be a file of series"]) from error
+    except ValueError as error:
+        what = f"not JSON: {error}" if content.strip() else "the file is empty"
+        raise InputError(path, [f'{what}; write {{"series": [{{"name": …}}, …]}}']) from error
+    problems.extend(_repeated_names(tree))
+    try:
+        found = _READER.validate_python(tree)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_context=False)
+        raise InputError(path, [*problems, *(_sentence(tree, detail) for detail in details)]) from error
+    if problems:
+        raise InputError(path, problems)
+    return found.series
+
+
+def _unique(pairs: Sequence[tuple[str, Any]], problems: list[str]) -> dict[str, Any]:
+    """Make an object of its pairs, and note the keys that are written twice in it."""
+    item = dict(pairs)
+    if len(item) < len(pairs):
+        where = f"series {_show(item['name'])}: " if "name" in item else ""
+        twice = (key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        problems.extend(f"{where}the key {_show(key)} is written twice; keep one" for key in twice)
+    return item
+
+
+def _repeated_names(tree: object) -> list[str]:
+    items = tree.get("series") if isinstance(tree, dict) else None
+    places: dict[str, list[str]] = {}
+    for number, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict) and isinstance(item.get("name"), str):
+            places.setdefault(item["name"], []).append(f"series[{number}]")
+    return [
+        f"the name {_show(name)} is given to {', '.join(of_name)}; each series needs its own"
+        for name, of_name in places.items()
+        if len(of_name) > 1
+    ]
+
+
+_FIXES = {  # by pydantic's kind of error
+    "float_type": "it must be a finite number, or null for a missing trial",
+    "finite_number": "it must be a finite number, or null for a missing trial",
+    "string_type": "it must be text in quotes",
+    "tuple_type": "it must be a list",
+    "dataclass_type": "it must be an object with the keys {keys}",
+    "enum": 'write "higher" or "lower": which is good news?',
+}
+
+
+def _sentence(tree: Any, error: ErrorDetails) -> str:  # noqa: ANN401  any JSON
+    """Say what is wrong with one value: series, place, value, and what to write instead."""
+    steps = error["loc"]
+    keys = ", ".join(("series",) if not steps else ("name", "better", "values"))
+    where, subject = "", "the file"
+    if len(steps) > 1:
+        item = tree["series"][steps[1]]
+        name = item.get("name") if isinstance(item, dict) else None
+        subject = f"series[{steps[1]}]"
+        where = f"series {_show(name)}: " if isinstance(name, str) and steps[2:] else ""
+        rest = f"{steps[2]}" if len(steps) > 2 else ""  # noqa: PLR2004  a key of the series
+        rest += "".join(f"[{step}]" for step in steps[3:])
+        subject = (rest if where else f"{subject}.{rest}") if rest else subject
+    elif steps:
+        subject, keys = str(steps[0]), "series" if steps[0] != "series" else keys
+    match error["type"]:
+        case "missing":
+            return f"{where}the key {subject} is missing; add it"
+        case "unexpected_keyword_argument":
+            return f"{where}the key {_show(subject)} is not known; remove it (known: {keys})"
+        case "too_short" | "string_too_short":
+            return f"{where}{subject} is empty"
+    fix = _FIXES.get(error["type"], error["msg"]).format(keys=keys)
+    return f"{where}{subject} is {_show(error['input'])}; {fix}"
+
+
+def _show(value: object) -> str:
+    """Write a value as JSON does, in plain ASCII that no terminal obeys, and not too long."""
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    text = json.dumps(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
+
+
+def write_findings(findings: Sequence[Findings]) -> bytes:
+    """Give the file of changes; a number that is not finite, such as a change from zero, is null."""
+    return _FINDINGS.dump_json({"series": tuple(findings)}, indent=2) + b"\n"
+
+
+def write_alerts(replayed: Sequence[ReplayedSeries]) -> bytes:
+    """Give the file of alerts."""
+    series = [
+        {
+            "name": one.name,
+            "alerts": [
+                {
+                    "index": alert.index,
+                    "told_at": alert.told_at,
+                    "state": alert.state,
+                    "withdrawn_at": alert.withdrawn_at,
+                }
+                for alert in one.alerts
+            ],
+        }
+        for one in replayed
+    ]
+    return json.dumps({"series": series}, indent=2).encode() + b"\n"
