@@ -15,6 +15,8 @@ from perf.config import checks
 from perf.config.checks import Entries, Entry, HasName
 from perf.config.document import Document, read_document
 from perf.config.problems import describe, suggest
+from perf.config.suite_checks import check_suite
+from perf.config.triage_checks import check_triage
 from perf.design import (
     Deployment,
     Detection,
@@ -32,6 +34,8 @@ from perf.systems import registry
 
 T = TypeVar("T")
 N = TypeVar("N", bound=HasName)
+
+TRIAGE_FILE = "triage.yaml"
 
 _TOPOLOGY = TypeAdapter(Topology)
 _TESTBED = TypeAdapter(Testbed)
@@ -112,6 +116,7 @@ def load_catalog(root: Path) -> Catalog:
     problems += _check_all(entries)
     if detection is not None and detection.value is not None:
         problems += checks.check_detection(detection.document, detection.value)
+    triage = read_triage(root / TRIAGE_FILE, problems)
     if problems or detection is None or detection.value is None:
         raise ConfigError(problems)
     return Catalog(
@@ -121,7 +126,17 @@ def load_catalog(root: Path) -> Catalog:
         systems=MappingProxyType({key: _values(each) for key, each in entries.systems.items()}),
         suites=_values(entries.suites),
         detection=detection.value,
+        triage=triage,
     )
+
+
+def read_triage(path: Path, problems: list[str]) -> tuple[TriageEntry, ...]:
+    """Read the entries of a triage file and add what is wrong with it; no file, no entry."""
+    entry = _read_entry(_TRIAGE, path, problems) if path.exists() else None
+    if entry is None or entry.value is None:
+        return ()
+    problems += check_triage(entry.document, entry.value)
+    return entry.value.entries
 
 
 def _check_all(entries: Entries) -> Iterator[str]:
@@ -135,21 +150,21 @@ def _check_all(entries: Entries) -> Iterator[str]:
         for config in configs.values():
             yield from checks.check_system_config(folder, config, entries.known_systems)
     for suite in entries.suites.values():
-        yield from checks.check_suite(suite, entries)
+        yield from check_suite(suite, entries)
 
 
-def _known_releases() -> dict[str, frozenset[str]]:
-    """Give the versions of each system whose driver is installed; judging needs no driver at all."""
+def _known_releases() -> dict[str, dict[str, str]]:
+    """Give each version's line, by system, where the driver is installed; judging needs none."""
     known = {}
     for name in registry.names():
         with suppress(UsageError):
-            known[name] = frozenset(each.version for each in registry.load(name).releases())
+            known[name] = {each.version: each.line for each in registry.load(name).releases()}
     return known
 
 
 def _stray_files(root: Path) -> Iterator[str]:
     """Find YAML files that nothing would ever read; silence would look like acceptance."""
-    read = {root / "detection.yaml"}
+    read = {root / "detection.yaml", root / TRIAGE_FILE}
     for pattern in ("topologies/*.yaml", "testbeds/*.yaml", "workloads/*.yaml"):
         read.update(root.glob(pattern))
     for pattern in ("systems/*/*.yaml", "suites/*.yaml"):

@@ -176,6 +176,8 @@ def _fix(document: Document, item: _Found) -> str:
     if item.kind == "string_pattern_mismatch":
         is_version = "[0-9A-Za-z]" in item.context["pattern"]
         return f"; {_PATTERNS['version' if is_version else 'name']}"
+    if item.kind.startswith("date_"):
+        return '; write a date, year first and in quotes, for example "2026-12-31"'
     wanted = _KINDS.get(item.kind)
     return f": {item.message}" if wanted is None else _convert(document, item, wanted)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from perf.design import Detection, Suite, SystemConfig, Testbed, Topology, Workload
+from perf.design import Detection, Suite, SystemConfig, Testbed, Topology, Triage, Workload
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _TYPES: tuple[tuple[str, type], ...] = (
@@ -16,6 +16,7 @@ _TYPES: tuple[tuple[str, type], ...] = (
     ("system-config", SystemConfig),
     ("testbed", Testbed),
     ("topology", Topology),
+    ("triage", Triage),
     ("workload", Workload),
 )
 

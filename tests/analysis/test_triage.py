@@ -1,4 +1,4 @@
-"""Which entry covers which change: place, direction, series, expiry; and what comes back after a fix."""
+"""Which entry covers which change: place, direction, series, expiry; what comes back after a fix."""
 
 from collections.abc import Sequence
 from dataclasses import replace

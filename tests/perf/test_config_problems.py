@@ -20,8 +20,10 @@ max_p_value: 0.001
 window_points: 50
 minimum_points: 6
 confirming_points: 3
-relevant_change: {throughput: 0.05, response_time: 0.1, service_time: 0.1, highest_load: 0.05}
-judged: {throughput: [mean], response_time: [p50, p99], service_time: [p99], highest_load: [estimate]}
+relevant_change: {throughput: 0.05, response_time: 0.1, service_time: 0.1, highest_load: 0.05,
+  duration: 0.05, score: 0.05, cost: 0.05}
+judged: {throughput: [mean], response_time: [p50, p99], service_time: [p99], highest_load: [estimate],
+  duration: [mean], score: [mean], cost: [mean]}
 """
 TOPOLOGY = """\
 name: pair
@@ -83,6 +85,20 @@ experiments:
     workload: read
     releases: ["1.0.0", "1.1.0"]
 """
+TRIAGE = """\
+entries:
+  - name: slow-read
+    state: acknowledged
+    system: fake
+    line: "1.1"
+    operation: read-*
+    sign: drop
+    from_release: "1.0.0"
+    to_release: "1.1.0"
+    owner: storage
+    note: Made up.
+    expires: "2026-12-31"
+"""
 FILES = {
     "detection.yaml": DETECTION,
     "topologies/pair.yaml": TOPOLOGY,
@@ -90,6 +106,7 @@ FILES = {
     "workloads/read.yaml": WORKLOAD,
     "systems/fake/default.yaml": SYSTEM,
     "suites/tiny.yaml": SUITE,
+    "triage.yaml": TRIAGE,
 }
 
 Edit = Callable[[str, str, str], None]
@@ -259,6 +276,35 @@ def test_repeated_experiment_names_are_refused(root: Path, edit: Edit) -> None:
         'configs/suites/tiny.yaml:11: experiments[1].name is "fake-read", as in experiments[0]; '
         "give each its own"
     )
+
+
+def test_two_entries_about_the_same_changes_are_refused(root: Path) -> None:
+    (root / "triage.yaml").write_text(TRIAGE + TRIAGE.removeprefix("entries:\n"))
+    assert problems(root) == (
+        'configs/triage.yaml:13: entries[1].name is "slow-read", as in entries[0]; give each its own',
+        "configs/triage.yaml:13: entries[1] is about the same changes as entries[0]; keep one of them",
+    )
+
+
+def test_without_a_triage_file_nothing_was_decided(root: Path) -> None:
+    assert [entry.name for entry in load_catalog(root).triage] == ["slow-read"]
+    (root / "triage.yaml").unlink()
+    assert load_catalog(root).triage == ()
+
+
+def test_sentinel_is_refused_the_config_of_any_suite_on_its_class_of_testbed(root: Path) -> None:
+    watch = SUITE.replace("name: tiny", "name: watch").replace('["1.0.0", "1.1.0"]', '["1.1.0"]')
+    sentinel = SUITE[SUITE.index("  - name") :].replace("fake-read", "old-read")
+    both = watch + sentinel + "    sentinel_every_nights: 4\n"
+    own = both.replace("fake-read", "other-read").replace('"1.1.0"', '"1.1.1"')
+    (root / "suites/watch.yaml").write_text(own)
+    (problem,) = problems(root)
+    assert "suites/watch.yaml:13: experiments[1].config" in problem
+    assert "as in the experiment fake-read of suite tiny" in problem
+    (root / C).with_name("frozen.yaml").write_text(SYSTEM.replace("default", "frozen"))
+    before, after = own.rsplit("config: default", 1)
+    (root / "suites/watch.yaml").write_text(f"{before}config: frozen{after}")
+    assert load_catalog(root).suite("watch").experiments[1].sentinel_every_nights == 4
 
 
 def test_folder_without_system_is_refused(root: Path) -> None:
