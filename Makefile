@@ -5,11 +5,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 SUITE ?= quickstart
 DATA ?= var
 
-.PHONY: help setup nightly test test-long lint format types contracts wheel-smoke selftest bench site lock schema clean
+.PHONY: help setup nightly test test-long lint format types contracts wheel-smoke selftest bench bench-detection site lock schema clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 17
 
 setup: .venv/.ready ## prepare .venv with everything that nightly needs
 
@@ -50,6 +50,9 @@ selftest: .venv/.ready ## does the load engine report what was planted? (a minut
 bench: .venv/.dev ## measure our own code, and the load engine beside a peer (about 15 minutes)
 	$(BIN)/pytest tests/benchmarks --benchmark-only
 	$(BIN)/python tests/benchmarks/engine_against_peer.py
+
+bench-detection: .venv/.dev ## the detector against Otava, same data: the goals of docs/statistics.md (an hour)
+	$(BIN)/python tests/benchmarks/detection/table.py
 
 site: .venv/.ready ## write the site again from the history
 	$(BIN)/knickpoint report --data $(DATA)

@@ -74,7 +74,7 @@ def steps_case(kind: str, size: float, goal: float | None = None) -> Case:
             for what, hits in zip(("all told", "confirmed"), zip(*results, strict=True), strict=True)
         ]
 
-    return Case(part="steps", name=name, series=100, quick=40, score=score, add_up=add_up)
+    return Case(part="steps", name=name, series=200, quick=40, score=score, add_up=add_up)
 
 
 def noise_case(kind: str) -> Case:
@@ -122,15 +122,22 @@ def nights_case(kind: str, goal: float | None) -> Case:
             ),
         ]
 
-    return Case(part="nights", name=kind, series=100, quick=10, score=score, add_up=add_up)
+    return Case(part="nights", name=kind, series=200, quick=10, score=score, add_up=add_up)
 
 
-def delay_case(kind: str, size: float, seen: float | None, confirmed: float | None) -> Case:
-    """One step after 100 points, judged for 40 nights. `seen`, `confirmed`: goals for the medians."""
-    name = f"{size:g}σ in {kind}"
+def delay_case(
+    kind: str,
+    size: float,
+    *,
+    seen: float | None = None,
+    confirmed: float | None = None,
+    place: int = 100,
+) -> Case:
+    """One step at `place`, judged for the 40 nights after it. `seen`, `confirmed`: goals of medians."""
+    name = f"{size:g}σ in {kind}" + ("" if place == 100 else f" after {place} points")
 
     def score(find: Find, generator: Generator) -> scores.Story:
-        planted = data.step_at(kind, size, generator, n=140)
+        planted = data.step_at(kind, size, generator, place=place, n=place + 40)
         return scores.tell_story(find, planted.values, planted.places[0])
 
     def add_up(results: Sequence[scores.Story]) -> list[Figure]:
@@ -165,12 +172,42 @@ def delay_case(kind: str, size: float, seen: float | None, confirmed: float | No
     return Case(part="delay", name=name, series=100, quick=20, score=score, add_up=add_up)
 
 
+def history_case(kind: str, size: float) -> Case:
+    """Three steps in 200 points, judged anew each night from point 50 on."""
+    name = f"{size:g}σ steps in {kind}"
+
+    def score(find: Find, generator: Generator) -> scores.History:
+        planted = data.steps(kind, size, generator)
+        return scores.tell_history(find, planted.values, planted.places)
+
+    def add_up(results: Sequence[scores.History]) -> list[Figure]:
+        thousands = sum(one.nights for one in results) / 1000
+        extra, found = sum(one.extra for one in results), sum(one.found for one in results)
+        vanished = sum(one.vanished for one in results)
+        return [
+            Figure(
+                name=f"confirmed alerts beyond the true ones per 1000 series-nights, {name}",
+                value=extra / thousands,
+                interval=scores.rate_interval(extra, thousands),
+            ),
+            Figure(
+                name=f"true places that vanished after being confirmed, {name}, %",
+                value=100 * vanished / max(found, 1),
+                interval=_percent(vanished, found),
+                at_most=5,
+            ),
+        ]
+
+    return Case(part="history", name=name, series=100, quick=8, score=score, add_up=add_up)
+
+
 def spike_case(kind: str, size: float) -> Case:
-    """One odd point after 60 ordinary ones, then 10 more ordinary ones."""
+    """One odd point after ordinary ones, then 10 more ordinary ones."""
     name = f"{size:g}σ spike at the end, {kind}"
 
     def score(find: Find, generator: Generator) -> scores.SpikeTold:
-        return scores.tell_spike(find, data.spike_at(kind, size, generator, place=60, n=71), 60)
+        planted = data.spike(kind, size, generator)
+        return scores.tell_spike(find, planted.values, planted.places[0])
 
     def add_up(results: Sequence[scores.SpikeTold]) -> list[Figure]:
         n = len(results)
@@ -208,12 +245,17 @@ def shape_case(name: str) -> Case:
     return Case(part="shapes", name=name, series=100, quick=40, score=score, add_up=add_up)
 
 
+def draw_long(generator: Generator) -> list[float]:
+    """Draw a series of 1000 points with 15 steps, in one of the five noises."""
+    kind = FIVE[int(generator.integers(len(FIVE)))]
+    return data.steps(kind, 3, generator, n=1000, count=15).values
+
+
 def speed_case() -> Case:
-    """One series of 1000 points with 15 steps in noises by turns."""
+    """One long series."""
 
     def score(find: Find, generator: Generator) -> float:
-        kind = FIVE[int(generator.integers(len(FIVE)))]
-        return scores.cpu_ms(find, data.steps(kind, 3, generator, n=1000, count=15).values)
+        return scores.cpu_ms(find, draw_long(generator))
 
     def add_up(results: Sequence[float]) -> list[Figure]:
         # The first reading of a process pays for imports; medians do not see it.
@@ -233,11 +275,16 @@ CASES: tuple[Case, ...] = (
     *(nights_case(kind, 2) for kind in (*FIVE, *MORE)),
     nights_case("ar6", 5),
     nights_case("sticky_bimodal", None),
-    delay_case("gauss", 2, None, 6),
-    delay_case("gauss", 3, None, 3),
-    delay_case("gauss", 5, 1, None),
-    *(delay_case(kind, 3, None, 3) for kind in FIVE[1:]),
+    delay_case("gauss", 1),
+    delay_case("gauss", 2, confirmed=6),
+    delay_case("gauss", 3, confirmed=3),
+    delay_case("gauss", 5, seen=1),
+    *(delay_case(kind, 3, confirmed=3) for kind in FIVE[1:]),
+    delay_case("gauss", 3, place=20),
+    history_case("gauss", 2),
+    *(history_case(kind, 3) for kind in FIVE),
     *(spike_case("gauss", size) for size in (3, 4, 5, 10)),
+    *(spike_case(kind, 5) for kind in ("lognormal", "ar3", "outliers")),
     *(noise_case(kind) for kind in (*FIVE, *MORE, *DEPENDENT)),
     *(shape_case(name) for name in data.SHAPES),
     speed_case(),

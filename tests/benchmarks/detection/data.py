@@ -44,7 +44,7 @@ def lognormal(n: int, generator: Generator, sigma: float = 0.5) -> Array:
     """Draw exp(N(0, σ)), centred on its mean and divided by its standard deviation."""
     mean = math.exp(sigma**2 / 2)
     deviation = mean * math.sqrt(math.expm1(sigma**2))
-    return (np.exp(sigma * generator.standard_normal(n)) - mean) / deviation
+    return np.asarray((generator.lognormal(0, sigma, n) - mean) / deviation, dtype=np.float64)
 
 
 def lognormal_wide(n: int, generator: Generator) -> Array:
@@ -72,7 +72,8 @@ def outliers_up(n: int, generator: Generator) -> Array:
 
 def bimodal(n: int, generator: Generator, upper_share: float = 0.5) -> Array:
     """Draw each point from one of two modes, four of their standard deviations apart."""
-    return _modes(generator.random(n) < upper_share, upper_share, generator)
+    upper: NDArray[np.bool_] = generator.random(n) < upper_share
+    return _modes(upper, upper_share, generator)
 
 
 def bimodal_rare(n: int, generator: Generator) -> Array:
@@ -88,12 +89,14 @@ def sticky_bimodal(n: int, generator: Generator) -> Array:
 
 def heavy(n: int, generator: Generator) -> Array:
     """Draw Student's t of three degrees of freedom, divided by its standard deviation √3."""
-    return generator.standard_t(3, n) / math.sqrt(3)
+    return np.asarray(generator.standard_t(3, n) / math.sqrt(3), dtype=np.float64)
 
 
 def _modes(upper: NDArray[np.bool_], upper_share: float, generator: Generator) -> Array:
-    deviation = math.sqrt(1 + 16 * upper_share * (1 - upper_share))
-    return (generator.standard_normal(len(upper)) + 4 * (upper - upper_share)) / deviation
+    modes = 4 * (upper.astype(np.float64) - upper_share)
+    variance = 1 + 16 * upper_share * (1 - upper_share)
+    about_modes = generator.standard_normal(len(upper)) + modes
+    return np.asarray(about_modes / math.sqrt(variance), dtype=np.float64)
 
 
 NOISES: dict[str, Callable[[int, Generator], Array]] = {
@@ -149,11 +152,12 @@ def step_at(kind: str, size: float, generator: Generator, *, place: int = 100, n
     return Planted(values=at_level(noisy, generator), places=(place,))
 
 
-def spike_at(kind: str, size: float, generator: Generator, *, place: int, n: int) -> list[float]:
-    """Move one point up or down by `size`, noise on top; no step."""
-    noisy = noise(kind, n, generator)
+def spike(kind: str, size: float, generator: Generator, *, after: int = 10) -> Planted:
+    """Move one point up or down by `size` after 30 to 150 others, noise on top; `after` more follow."""
+    place = int(generator.integers(30, 151))
+    noisy = noise(kind, place + 1 + after, generator)
     noisy[place] += size * generator.choice([-1.0, 1.0])
-    return at_level(noisy, generator)
+    return Planted(values=at_level(noisy, generator), places=(place,))
 
 
 def ramp(generator: Generator, *, n: int = 200, rise: float = 8.0) -> list[float]:

@@ -66,7 +66,9 @@ def share_interval(hits: int, n: int) -> tuple[float, float]:
     z = float(norm.ppf(0.975))
     centre = (hits + z * z / 2) / (n + z * z)
     half = z / (n + z * z) * math.sqrt(hits * (n - hits) / n + z * z / 4)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    # The ends are exact there, but for rounding.
+    low = 0.0 if hits == 0 else centre - half
+    return low, 1.0 if hits == n else centre + half
 
 
 def rate_interval(events: int, exposure: float) -> tuple[float, float]:
@@ -170,6 +172,36 @@ def tell_story(find: Find, values: Sequence[float], place: int, nights: int = 40
         seen_after=min((alert.first_seen for alert in alerts), default=math.inf) - place,
         confirmed_after=min(told, default=math.inf) - place,
         vanished=any(alert.has_faded for alert in confirmed),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What was confirmed of a series with steps, over its nights: each true place counts once.
+
+    `extra`: alerts that are near no true place, or are not the first near theirs.
+    """
+
+    found: int
+    vanished: int
+    extra: int
+    nights: int
+
+
+def tell_history(
+    find: Find, values: Sequence[float], places: Sequence[int], first: int = 50
+) -> History:
+    """Replay a series from the `first` point to the last."""
+    alerts = [
+        alert for alert in replay(find, values, first, len(values)) if alert.first_confirmed is not None
+    ]
+    near = [[alert for alert in alerts if alert.is_near(place, SAME_PLACE)] for place in places]
+    found = sum(bool(some) for some in near)
+    return History(
+        found=found,
+        vanished=sum(any(alert.has_faded for alert in some) for some in near),
+        extra=len(alerts) - found,
+        nights=len(values) - first + 1,
     )
 
 

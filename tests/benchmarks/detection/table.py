@@ -7,15 +7,17 @@ minute. The table is Markdown, as docs/statistics.md shows it.
 import argparse
 import math
 import os
+import platform
 import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
-from cases import CASES, Figure
+from cases import CASES, Figure, draw_long
 from data import make_generator
 from detectors import DETECTORS, TITLES
 
@@ -67,6 +69,23 @@ def run(tasks: Sequence[Task], processes: int) -> dict[tuple[int, str], list[Any
     return gathered
 
 
+def judge_long(work: tuple[str, int, range]) -> int:
+    """Judge long series and count what is found; the time of it is taken outside."""
+    detector, seed, numbers = work
+    find = DETECTORS[detector]
+    return sum(len(find(draw_long(make_generator(seed, "long", number)))) for number in numbers)
+
+
+def time_many(detector: str, seed: int, processes: int) -> Figure:
+    """Judge 1000 series of 1000 points on all processes, their start included."""
+    works = [(detector, seed, range(start, start + 20)) for start in range(0, 1000, 20)]
+    started = time.monotonic()
+    with ProcessPoolExecutor(processes, initializer=_silence) as pool:
+        sum(pool.map(judge_long, works))
+    name = f"seconds for 1000 series of 1000 points, {processes} processes"
+    return Figure(name=name, value=time.monotonic() - started, at_most=20)
+
+
 def _silence() -> None:
     # Otava divides by zero in constant segments, and says so each time.
     warnings.simplefilter("ignore")
@@ -109,6 +128,14 @@ def _number(value: float) -> str:
     return "never" if math.isinf(value) else f"{value:.3g}"
 
 
+def _circumstances(seed: int, took_s: float) -> str:
+    versions = ", ".join(f"{each} {version(each)}" for each in ("apache-otava", "numpy", "scipy"))
+    return (
+        f"In brackets: 95 % intervals. Seed {seed}; {versions}; Python {platform.python_version()}; "
+        f"{os.cpu_count()} cores; {took_s / 60:.0f} min."
+    )
+
+
 def main() -> None:
     """Run what is asked for and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -120,9 +147,13 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.detectors = arguments.detectors or (["ours"] if arguments.quick else list(DETECTORS))
     started = time.monotonic()
-    lines = table(run(list(plan(arguments)), arguments.processes), arguments.detectors)
+    gathered = run(list(plan(arguments)), arguments.processes)
+    lines = list(table(gathered, arguments.detectors))
+    if not arguments.quick and (not arguments.only or "speed" in arguments.only):
+        seed, processes = arguments.seed, arguments.processes
+        lines.append(_row([time_many(each, seed, processes) for each in arguments.detectors], 1000))
     sys.stdout.writelines(f"{line}\n" for line in lines)
-    sys.stdout.write(f"\nSeed {arguments.seed}; {time.monotonic() - started:.0f} s.\n")
+    sys.stdout.write(f"\n{_circumstances(arguments.seed, time.monotonic() - started)}\n")
 
 
 if __name__ == "__main__":
