@@ -43,7 +43,7 @@ class ForeignSeries:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SeriesFile:
     __pydantic_config__ = ConfigDict(extra="forbid")
-    series: Annotated[tuple[ForeignSeries, ...], MinLen(1)]
+    series: tuple[ForeignSeries, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +104,8 @@ def parse_series(path: Path, content: bytes) -> tuple[ForeignSeries, ...]:
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=False)
         raise InputError(path, [*problems, *(_sentence(tree, detail) for detail in details)]) from error
+    if not found.series:
+        problems.append("series is empty; give at least one")
     if problems:
         raise InputError(path, problems)
     return found.series
@@ -162,8 +164,8 @@ def _sentence(tree: Any, error: ErrorDetails) -> str:  # noqa: ANN401  any JSON
             return f"{where}the key {subject} is missing; add it"
         case "unexpected_keyword_argument":
             return f"{where}the key {_show(subject)} is not known; remove it (known: {keys})"
-        case "too_short" | "string_too_short":
-            return f"{where}{subject} is empty"
+        case "string_too_short":
+            return f"{where}{subject} is empty; each series needs its own"
     fix = _FIXES.get(error["type"], error["msg"]).format(keys=keys)
     return f"{where}{subject} is {_show(error['input'])}; {fix}"
 
