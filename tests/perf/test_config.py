@@ -120,7 +120,7 @@ def test_committed_schemas_are_fresh(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.yaml")), ids=lambda path: path.name)
 def test_every_file_names_the_schema_of_its_kind(path: Path) -> None:
     kinds = {
-        "configs": "detection",
+        "configs": path.stem,
         "topologies": "topology",
         "testbeds": "testbed",
         "workloads": "workload",

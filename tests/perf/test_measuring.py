@@ -68,6 +68,19 @@ def test_a_lost_plan_lends_its_trials_to_no_new_night(session: Session) -> None:
     assert before.isdisjoint(after)
 
 
+def test_trials_of_a_sentinel_say_so_and_others_stay_scheduled(session: Session) -> None:
+    (blink,) = session.suite.experiments
+    watch = replace(blink, name="watch", releases=("1.0.0",), sentinel_every_nights=4)
+    suite = replace(session.suite, experiments=(blink, watch))
+    watched = Session(session.catalog, suite, session.places, session.progress)
+    trials = measure_night(watched)
+    assert {(trial.experiment, trial.purpose) for trial in trials} == {
+        ("fake-blink", Purpose.SCHEDULED),
+        ("watch", Purpose.SENTINEL),
+    }
+    assert measure_one(watched, "watch", "1.1.1").purpose is Purpose.SENTINEL
+
+
 def test_an_extra_trial_belongs_to_no_night(session: Session) -> None:
     trial = measure_one(session, "fake-blink", "1.1.1")
     assert trial.status is TrialStatus.COMPLETED

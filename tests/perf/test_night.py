@@ -7,7 +7,7 @@ import pytest
 from perf.config import Catalog, load_catalog
 from perf.design import Suite
 from perf.errors import BundleError
-from perf.night import open_night, read_nights
+from perf.night import RESUMABLE_FOR, Night, open_night, plan_hash, read_nights
 from perf.places import Places
 
 CONFIGS = Path(__file__).parent.parent / "data" / "configs"
@@ -82,6 +82,63 @@ def test_a_stale_or_changed_night_is_not_resumed(
     assert not is_resumed
     assert len(read_nights(places)) == 2
     assert night.id == "2026-03-01-2"
+
+
+@pytest.fixture
+def watched(suite: Suite) -> Suite:
+    """Turn the reading experiment into a sentinel on every third night."""
+    write, read = suite.experiments
+    sentinel = dataclasses.replace(read, releases=("1.0.0",), sentinel_every_nights=3)
+    return dataclasses.replace(suite, experiments=(write, sentinel))
+
+
+def sentinels(night: Night) -> list[str]:
+    return [trial.version for trial in night.trials if trial.experiment == "fake-read"]
+
+
+def test_a_sentinel_is_planned_on_the_first_night_and_on_every_n_th_after_it(
+    tmp_path: Path, catalog: Catalog, watched: Suite
+) -> None:
+    places = Places(tmp_path)
+    nights = [open_night(places, catalog, watched, NOW + n * RESUMABLE_FOR)[0] for n in range(7)]
+    assert [bool(sentinels(night)) for night in nights] == [True, False, False] * 2 + [True]
+    assert [len(night.trials) for night in nights] == [3, 2, 2, 3, 2, 2, 3]
+    assert nights[3].trials[-1].id == "2026-03-03-1.03.fake-read.1.0.0"
+    assert [trial.version for trial in nights[3].trials] == ["1.0.1", "1.0.0", "1.0.0"]
+
+
+def test_nights_of_other_suites_do_not_count_towards_a_sentinel(
+    tmp_path: Path, catalog: Catalog, watched: Suite
+) -> None:
+    places, other = Places(tmp_path), catalog.suite("fake-short")
+    first, _ = open_night(places, catalog, watched, NOW)
+    for n in (1, 2):
+        open_night(places, catalog, other, NOW + n * timedelta(minutes=1))
+    second, is_resumed = open_night(places, catalog, watched, NOW + timedelta(hours=1))
+    assert (sentinels(first), sentinels(second), is_resumed) == (["1.0.0"], [], False)
+
+
+def test_a_resumed_night_keeps_its_sentinel_and_counts_once(
+    tmp_path: Path, catalog: Catalog, watched: Suite
+) -> None:
+    places = Places(tmp_path)
+    first, _ = open_night(places, catalog, watched, NOW)
+    finish(places, *(trial.id for trial in first.trials if trial.experiment == "fake-write"))
+    again, is_resumed = open_night(places, catalog, watched, NOW + timedelta(hours=1))
+    assert is_resumed
+    assert [trial.experiment for trial in again.missing(places)] == ["fake-read"]
+    finish(places, first.trials[-1].id)
+    second, _ = open_night(places, catalog, watched, NOW + timedelta(hours=2))
+    third, _ = open_night(places, catalog, watched, NOW + 2 * RESUMABLE_FOR)
+    fourth, _ = open_night(places, catalog, watched, NOW + 3 * RESUMABLE_FOR)
+    assert [sentinels(night) for night in (second, third, fourth)] == [[], [], ["1.0.0"]]
+
+
+def test_another_rhythm_of_a_sentinel_is_another_plan(catalog: Catalog, watched: Suite) -> None:
+    write, read = watched.experiments
+    slower = dataclasses.replace(read, sentinel_every_nights=4)
+    changed = dataclasses.replace(watched, experiments=(write, slower))
+    assert plan_hash(catalog, watched) != plan_hash(catalog, changed)
 
 
 def test_a_foreign_file_among_the_nights_is_named(
