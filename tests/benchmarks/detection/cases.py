@@ -16,7 +16,7 @@ from numpy.random import Generator
 
 FIVE = ("gauss", "lognormal", "ar3", "outliers", "bimodal")
 """The noises of the goals."""
-MORE = ("lognormal_wide", "outliers_up", "bimodal_rare", "heavy")
+MORE = ("lognormal_wide", "outliers_up", "bimodal_rare", "heavy", "coarse")
 """Variants of them: a goal that holds for one shape of a noise only is not reached."""
 DEPENDENT = ("ar6", "sticky_bimodal")
 
@@ -52,12 +52,16 @@ class Case:
     add_up: Callable[[Sequence[Any]], list[Figure]]
 
 
-def steps_case(kind: str, size: float, goal: float | None = None) -> Case:
-    """Three steps in 200 points: F1 of all that is told, and of what is confirmed."""
-    name = f"{size:g}σ steps in {kind}"
+def steps_case(kind: str, size: float, goal: float | None = None, back_after: int = 0) -> Case:
+    """Three steps in 200 points, or one that is taken back: F1 of all that is told and is confirmed."""
+    name = f"{size:g}σ steps in {kind}" + (f", back after {back_after} points" if back_after else "")
 
     def score(find: Find, generator: Generator) -> tuple[scores.Hits, scores.Hits]:
-        planted = data.steps(kind, size, generator)
+        planted = (
+            data.bump(kind, size, generator, length=back_after)
+            if back_after
+            else data.steps(kind, size, generator)
+        )
         found = find(planted.values)
         confirmed = (at for at, is_confirmed in found if is_confirmed)
         everything = scores.match(planted.places, [at for at, _ in found])
@@ -272,6 +276,7 @@ CASES: tuple[Case, ...] = (
     steps_case("gauss", 2, 0.93),
     steps_case("gauss", 1),
     steps_case("gauss", 5),
+    *(steps_case("gauss", 3, back_after=points) for points in (5, 10)),
     *(nights_case(kind, 2) for kind in (*FIVE, *MORE)),
     nights_case("ar6", 5),
     nights_case("sticky_bimodal", None),

@@ -92,6 +92,11 @@ def heavy(n: int, generator: Generator) -> Array:
     return np.asarray(generator.standard_t(3, n) / math.sqrt(3), dtype=np.float64)
 
 
+def coarse(n: int, generator: Generator) -> Array:
+    """Draw normal noise in whole numbers of standard deviations: many points are equal."""
+    return np.round(generator.standard_normal(n))
+
+
 def _modes(upper: NDArray[np.bool_], upper_share: float, generator: Generator) -> Array:
     modes = 4 * (upper.astype(np.float64) - upper_share)
     variance = 1 + 16 * upper_share * (1 - upper_share)
@@ -111,6 +116,7 @@ NOISES: dict[str, Callable[[int, Generator], Array]] = {
     "bimodal_rare": bimodal_rare,
     "sticky_bimodal": sticky_bimodal,
     "heavy": heavy,
+    "coarse": coarse,
 }
 
 
@@ -152,6 +158,14 @@ def step_at(kind: str, size: float, generator: Generator, *, place: int = 100, n
     return Planted(values=at_level(noisy, generator), places=(place,))
 
 
+def bump(kind: str, size: float, generator: Generator, *, n: int = 200, length: int = 10) -> Planted:
+    """Plant a step that is taken back after `length` points."""
+    place = int(generator.integers(LEAST_GAP, n - LEAST_GAP - length + 1))
+    noisy = noise(kind, n, generator)
+    noisy[place : place + length] += size * generator.choice([-1.0, 1.0])
+    return Planted(values=at_level(noisy, generator), places=(place, place + length))
+
+
 def spike(kind: str, size: float, generator: Generator, *, after: int = 10) -> Planted:
     """Move one point up or down by `size` after 30 to 150 others, noise on top; `after` more follow."""
     place = int(generator.integers(30, 151))
@@ -178,9 +192,15 @@ def season(generator: Generator, *, n: int = 200, swing: float = 1.0, period: in
     return at_level(gauss(n, generator) + wave, generator)
 
 
+def wandering(generator: Generator, *, n: int = 200, pace: float = 0.1) -> list[float]:
+    """Let the level walk at random, `pace` standard deviations of the noise a point: no step."""
+    return at_level(gauss(n, generator) + pace * np.cumsum(gauss(n, generator)), generator)
+
+
 SHAPES: dict[str, Callable[[Generator], list[float]]] = {
     "ramp of 8σ": ramp,
     "scatter × 3": wider,
     "weekly wave of 1σ": season,
+    "random walk of 0.1σ": wandering,
 }
 """What is no step but may look like some."""
