@@ -84,19 +84,20 @@ def steps_case(kind: str, size: float, goal: float | None = None, back_after: in
 def noise_case(kind: str) -> Case:
     """200 points in which nothing happens, judged once."""
 
-    def score(find: Find, generator: Generator) -> tuple[int, int]:
+    def score(find: Find, generator: Generator) -> tuple[int, int, int]:
         values = data.pure(kind, generator)
-        return len(find(values)), len(values)
+        found = find(values)
+        return len(found), sum(is_confirmed for _, is_confirmed in found), len(values)
 
-    def add_up(results: Sequence[tuple[int, int]]) -> list[Figure]:
-        events, points = (sum(column) for column in zip(*results, strict=True))
-        low, high = scores.rate_interval(events, points / 1000)
+    def add_up(results: Sequence[tuple[int, int, int]]) -> list[Figure]:
+        told, confirmed, points = (sum(column) for column in zip(*results, strict=True))
         return [
             Figure(
-                name=f"false places per 1000 points, {kind}",
+                name=f"false places per 1000 points, {kind}, {what}",
                 value=1000 * events / points,
-                interval=(low, high),
+                interval=scores.rate_interval(events, points / 1000),
             )
+            for what, events in (("all told", told), ("confirmed", confirmed))
         ]
 
     return Case(part="noise", name=kind, series=200, quick=40, score=score, add_up=add_up)
