@@ -1,19 +1,20 @@
 """The command that judges: read the history, judge it, say what was found."""
 
-from collections.abc import Iterator
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import click
 
-from analysis import words
-from analysis.detection import ChangePoint
+from analysis.description import describe
 from analysis.file_commands import INPUT_FORMAT, input_path, judge_file
-from analysis.judgement import JudgedSeries, Judgement, judge
+from analysis.judgement import Judgement, judge
 from analysis.step_detector import StepDetector
-from analysis.verdict import WORST_FIRST, Outcome
+from analysis.verdict import Outcome
 from perf import config
 from perf.errors import HistoryError, UsageError
 from perf.history.store import open_history
+from perf.metrics import CANARY_PHASES
+from perf.model import Purpose
 from perf.options import configs_option, data_option
 from perf.places import Places
 
@@ -77,56 +78,41 @@ def detect(data: Path, configs: Path | None, series_file: Path | None, output: P
         return
     if output is not None:
         raise UsageError("--output is for the changes of --input; name the file of series, too")
-    judgement = judge_history(Places(data), configs or config.default_root())
+    judgement = judge_history(Places(data), configs or config.default_root(), datetime.now(UTC).date())
     for line in describe(judgement):
         click.echo(line)
     if judgement.verdict.outcome is Outcome.REGRESSED:
         click.get_current_context().exit(_REGRESSION_FOUND)
 
 
-def judge_history(places: Places, configs_root: Path) -> Judgement:
+def judge_history(places: Places, configs_root: Path, today: date) -> Judgement:
     """Judge the history of a data directory by the rules of a configuration directory.
+
+    `today` decides which triage entries have expired. Canaries and sentinels watch the testbed.
 
     Raises:
         ConfigError: the configuration is wrong.
         HistoryError: the history cannot be read, or holds values that no trial can have measured.
 
     """
-    settings = config.load_catalog(configs_root).detection
+    catalog = config.load_catalog(configs_root)
     with open_history(places.history, read_only=True) as history:
         observations = history.observations()
+        sentinels = history.observations(Purpose.SENTINEL)
+        circumstances = history.circumstances()
+    canaries = (one for one in observations if one.key.phase in CANARY_PHASES)
     try:
-        return judge(observations, settings, StepDetector(settings=settings))
+        return judge(
+            observations,
+            catalog.detection,
+            StepDetector(settings=catalog.detection),
+            watched=(*canaries, *sentinels),
+            circumstances=circumstances,
+            triage=catalog.triage,
+            today=today,
+        )
     except ValueError as error:
         raise HistoryError(
             f"{places.history}: {error}; mend or remove the bundle of this trial in {places.trials},"
             " then run: knickpoint history rebuild"
         ) from error
-
-
-def describe(judgement: Judgement) -> Iterator[str]:
-    """Say what was found, one line each: series worst first, then the verdict over all."""
-    ranked = sorted(judgement.series, key=lambda judged: WORST_FIRST.index(judged.verdict.outcome))
-    for judged in ranked:
-        yield from _describe_series(judged)
-    yield judgement.verdict.reason
-
-
-def _describe_series(judged: JudgedSeries) -> Iterator[str]:
-    yield f"{judged.verdict.outcome:<11} {words.series(judged.series.key)}"
-    yield f"            {judged.verdict.reason}"
-    for change in judged.change_points:
-        yield f"            {_describe_change(change)}"
-
-
-def _describe_change(change: ChangePoint) -> str:
-    return "  ".join(
-        (
-            f"{change.outcome} {words.place(change)}:",
-            f"{words.value(change.before)} → {words.value(change.after)} {words.unit(change)}",
-            words.signed_percent(change.relative_change),
-            words.p_value(change.p_value),
-            f"{words.points(change.points_after)} after",
-            change.state,
-        )
-    )

@@ -1,4 +1,4 @@
-"""Charts: Vega-Lite specifications and sparklines, drawn from what the views already say.
+"""The chart of a series, as a Vega-Lite specification, drawn from what its view already says.
 
 No colour is named here. Each mark carries a style name (kp-…), to which static/site.js gives the
 colours of the page's light or dark theme.
@@ -6,136 +6,42 @@ colours of the page's light or dark theme.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from reports.view.changes import ChangeRow
 from reports.view.series import SeriesView
-from reports.view.steps import StepTable
-from reports.view.wording import STEP_BADGES
 
 Spec = Mapping[str, object]
 
-_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _HEIGHT = 320
-_STEPS_HEIGHT = 260
-_WIDE_RATIO = 20
-"""From here on a linear axis would press the smallest values together."""
 _DOT, _SMALL_DOT, _FEW_POINTS = 55, 30, 60
 _LABEL_LINE = 16
 _LABEL_LINES = 3
-_SPARK_WIDTH, _SPARK_HEIGHT, _SPARK_MARGIN = 96, 24, 3
-_SPARK_LEAST_SPAN = 0.1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sparkline:
-    """A line in a box of `width` × `height`; `path` holds its points, `x` and `y` its last one."""
-
-    width: int
-    height: int
-    path: str
-    x: str
-    y: str
-    label: str
-
-
-def draw_sparkline(values: Sequence[float], label: str) -> Sparkline:
-    """Fit values into a small box that spans at least a tenth of them, so that noise stays small."""
-    middle = (min(values) + max(values)) / 2
-    half = max((max(values) - min(values)) / 2, _SPARK_LEAST_SPAN / 2 * abs(middle)) or 1.0
-    wide, tall = _SPARK_WIDTH - 2 * _SPARK_MARGIN, _SPARK_HEIGHT - 2 * _SPARK_MARGIN
-    step = wide / max(1, len(values) - 1)
-    places = [
-        (
-            f"{_SPARK_MARGIN + (i * step if len(values) > 1 else wide / 2):.1f}",
-            f"{_SPARK_MARGIN + tall * (1 - (v - middle) / half) / 2:.1f}",
-        )
-        for i, v in enumerate(values)
-    ]
-    x, y = places[-1]
-    return Sparkline(
-        width=_SPARK_WIDTH,
-        height=_SPARK_HEIGHT,
-        path=" ".join(f"{x},{y}" for x, y in places),
-        x=x,
-        y=y,
-        label=label,
-    )
 
 
 def draw_series(view: SeriesView, root: str) -> Spec:
     """Draw the points of a series by release. `root` leads from the page to the site's root.
 
     x is the number of the point, so nights of one release stand side by side and zooming works; the
-    axis names each release in the middle of its band.
+    axis names each release, or each night where there is one release only, in the middle of its band.
     """
     return {
-        "$schema": _SCHEMA,
+        "$schema": SCHEMA,
         "description": f"{view.title}: {view.summary}",
         "width": "container",
         "height": _HEIGHT,
         "autosize": {"type": "fit", "contains": "padding"},
         "layer": [
             _bands(view),
+            _noise(view),
             _levels(view),
+            _slopes(view),
+            *_places(view),
             *_changes(view),
+            *_scatter(view),
             _iterations(view),
             _points(view, root),
         ],
-    }
-
-
-def draw_steps(tables: Sequence[StepTable]) -> Spec:
-    """Draw offered load against p99 of response time; the symbol of each step is its outcome."""
-    rows = [
-        {
-            "offered": row.offered_load_ops_per_s,
-            "p99": row.response_time_p99_ms,
-            "outcome": row.outcome.word,
-            "phase": row.phase,
-            "text": row.text,
-        }
-        for table in tables
-        for row in table.rows
-        if row.response_time_p99_ms is not None
-    ]
-    names = ("phase", "offered", "p99", "outcome", "text")
-    titles = ("Phase", "Offered (ops/s)", "p99 (ms)", "Outcome", "What came of it")
-    return {
-        "$schema": _SCHEMA,
-        "description": "p99 response time at each offered load of the trial's ladders and searches",
-        "width": "container",
-        "height": _STEPS_HEIGHT,
-        "autosize": {"type": "fit", "contains": "padding"},
-        "data": {"values": rows},
-        "encoding": {
-            "x": _axis(rows, "offered", "offered load (ops/s)"),
-            "y": _axis(rows, "p99", "p99 response time (ms)", "lower is better"),
-            "tooltip": [
-                {"field": name, "title": title, "type": "nominal"}
-                for name, title in zip(names, titles, strict=True)
-            ],
-        },
-        "layer": [
-            {
-                "transform": [{"filter": {"field": "outcome", "equal": badge.word}}],
-                "mark": {"type": "text", "text": badge.symbol, "style": f"kp-step-{badge.kind}"},
-            }
-            for badge in STEP_BADGES.values()
-        ],
-    }
-
-
-def _axis(rows: Sequence[Mapping[str, object]], field: str, *title: str) -> dict[str, object]:
-    """Give an axis for positive values; it is logarithmic where they are of very different size."""
-    values = [value for row in rows if isinstance(value := row[field], float) and value > 0]
-    is_wide = bool(values) and max(values) > _WIDE_RATIO * min(values)
-    first, *rest = title
-    return {
-        "field": field,
-        "type": "quantitative",
-        "title": [f"{first}, logarithmic" if is_wide else first, *rest],
-        "scale": {"padding": 14, **({"type": "log"} if is_wide else {"zero": False})},
-        "axis": {"tickCount": 6, "grid": not is_wide},
     }
 
 
@@ -145,11 +51,11 @@ def to_script(spec: Spec) -> str:
 
 
 def _x(view: SeriesView, field: str) -> dict[str, object]:
-    centres = {str((b.first + b.last) / 2).removesuffix(".0"): b.release for b in view.bands}
+    centres = {str((b.first + b.last) / 2).removesuffix(".0"): b.name for b in view.bands}
     return {
         "field": field,
         "type": "quantitative",
-        "title": None,
+        "title": f"night, all of {view.points[0].release}" if view.is_by_night else None,
         "scale": {"domain": [0.5, len(view.points) + 0.5], "nice": False, "zero": False},
         "axis": {
             "values": [float(centre) for centre in centres],
@@ -164,11 +70,12 @@ def _x(view: SeriesView, field: str) -> dict[str, object]:
 
 def _y(view: SeriesView, field: str) -> dict[str, object]:
     unit = f" ({view.unit})" if view.unit else ""
+    labels = len(view.changes) + len(view.scatter)
     return {
         "field": field,
         "type": "quantitative",
         "title": [f"{view.metric}{unit}", view.direction],
-        "scale": {"zero": False, "padding": 8 + _LABEL_LINE * min(_LABEL_LINES, len(view.changes))},
+        "scale": {"zero": False, "padding": 8 + _LABEL_LINE * min(_LABEL_LINES, labels)},
         "axis": {"tickCount": 6},
     }
 
@@ -176,12 +83,31 @@ def _y(view: SeriesView, field: str) -> dict[str, object]:
 def _bands(view: SeriesView) -> Spec:
     rows = [
         {"from": band.first - 0.5, "to": band.last + 0.5}
-        for band in view.bands[1::2]  # every other release, so that neighbours tell apart
+        # Every other release, so that neighbours tell apart; nights would be mere stripes.
+        for band in ([] if view.is_by_night else view.bands[1::2])
     ]
     return {
         "data": {"values": rows},
         "mark": {"type": "rect", "style": "kp-band", "clip": True},
         "encoding": {"x": _x(view, "from"), "x2": {"field": "to"}},
+    }
+
+
+def _noise(view: SeriesView) -> Spec:
+    rows = [
+        {"from": row.first - 0.5, "to": row.last + 0.5, "low": row.low, "high": row.high}
+        for row in view.segments
+        if row.low < row.high
+    ]
+    return {
+        "data": {"values": rows},
+        "mark": {"type": "rect", "style": "kp-noise", "clip": True},
+        "encoding": {
+            "x": _x(view, "from"),
+            "x2": {"field": "to"},
+            "y": _y(view, "low"),
+            "y2": {"field": "high"},
+        },
     }
 
 
@@ -197,34 +123,118 @@ def _levels(view: SeriesView) -> Spec:
     }
 
 
-def _changes(view: SeriesView) -> tuple[Spec, ...]:
+def _slopes(view: SeriesView) -> Spec:
+    rows = [
+        {
+            "from": slope.first,
+            "to": slope.last,
+            "low": slope.low,
+            "high": slope.high,
+            "text": f"{slope.badge.word}: {slope.change}",
+        }
+        for slope in view.slopes
+    ]
+    return {
+        "data": {"values": rows},
+        "mark": {"type": "rule", "style": "kp-drift", "clip": True},
+        "encoding": {
+            "x": _x(view, "from"),
+            "x2": {"field": "to"},
+            "y": _y(view, "low"),
+            "y2": {"field": "high"},
+            "tooltip": {"field": "text", "type": "nominal"},
+        },
+    }
+
+
+def _places(view: SeriesView) -> tuple[Spec, ...]:
+    """Shade where else each change may lie; a change without a doubt about its place has no shade."""
     return tuple(
         {
-            "data": {"values": [{"at": change.index - 0.5, "label": change.label}]},
-            "mark": {
-                **mark,
-                "tooltip": tooltip,
-                "style": f"kp-{part}-{change.outcome.kind}",
-                "clip": True,
-            },
-            "encoding": {"x": _x(view, "at"), **extra},
+            "data": {"values": [{"from": change.earliest - 0.5, "to": change.latest - 0.5}]},
+            "mark": {"type": "rect", "style": f"kp-place-{change.outcome.kind}", "clip": True},
+            "encoding": {"x": _x(view, "from"), "x2": {"field": "to"}},
         }
+        for change in view.changes
+        if change.earliest < change.latest
+    )
+
+
+def _changes(view: SeriesView) -> tuple[Spec, ...]:
+    return tuple(
+        part
         for place, change in enumerate(view.changes)
-        for tooltip in [f"{change.outcome.word} {change.change}, {change.state.word.lower()}"]
-        for part, mark, extra in (
-            ("change", {"type": "rule", "strokeDash": [5, 4]}, {}),
-            (
-                "label",
-                {
-                    "type": "text",
-                    "y": 2 + _LABEL_LINE * (place % _LABEL_LINES),
-                    "dx": 6 if change.index <= len(view.points) / 2 else -6,
-                    "align": "left" if change.index <= len(view.points) / 2 else "right",
-                    "baseline": "top",
-                },
-                {"text": {"field": "label"}},
-            ),
+        for part in _marked(
+            view,
+            at=change.index,
+            label=change.label,
+            tooltip=_tell(change),
+            kind=change.outcome.kind,
+            place=place,
+            dash=(5, 4),
         )
+    )
+
+
+def _tell(change: ChangeRow) -> str:
+    words = f"{change.outcome.word} {change.change}, {change.state.word.lower()}; {change.located}"
+    return f"{words}; cause: {change.cause.word.lower()}" if change.cause else words
+
+
+def _scatter(view: SeriesView) -> tuple[Spec, ...]:
+    return tuple(
+        part
+        for place, change in enumerate(view.scatter, start=len(view.changes))
+        for part in _marked(
+            view,
+            at=change.index,
+            label=f"{change.badge.symbol} {change.label}",
+            tooltip=f"{change.badge.word}: {change.text}",
+            kind=change.badge.kind,
+            place=place,
+            dash=(1, 3),
+        )
+    )
+
+
+def _marked(
+    view: SeriesView,
+    *,
+    at: int,
+    label: str,
+    tooltip: str,
+    kind: str,
+    place: int,
+    dash: Sequence[int],
+) -> tuple[Spec, Spec]:
+    """Give a dashed line before point number `at`, and its label on one of a few lines on top."""
+    data = {"values": [{"at": at - 0.5, "label": label}]}
+    is_left = at <= len(view.points) / 2
+    shared = {"tooltip": tooltip, "clip": True}
+    return (
+        {
+            "data": data,
+            "mark": {
+                **shared,
+                "type": "rule",
+                "style": f"kp-change-{kind}",
+                "strokeDash": list(dash),
+            },
+            "encoding": {"x": _x(view, "at")},
+        },
+        {
+            "data": data,
+            "mark": {
+                **shared,
+                "type": "text",
+                "style": f"kp-label-{kind}",
+                "y": 2 + _LABEL_LINE * (place % _LABEL_LINES),
+                "dx": 6 if is_left else -6,
+                "align": "left" if is_left else "right",
+                "baseline": "top",
+            },
+            "encoding": {"x": _x(view, "at"), "text": {"field": "label"}},
+        },
     )
 
 
@@ -253,11 +263,12 @@ def _points(view: SeriesView, root: str) -> Spec:
             "spread": row.spread,
             "trial": row.trial,
             "page": f"{root}{row.page}",
+            "origin": row.origin,
         }
         for row in view.points
     ]
-    names = ("release", "night", "started", "text", "spread", "trial")
-    titles = ("Release", "Night", "Started", "Value", "Iterations", "Trial")
+    names = ("release", "night", "started", "text", "spread", "trial", "origin")
+    titles = ("Release", "Night", "Started", "Value", "Iterations", "Trial", "Origin")
     return {
         "data": {"values": rows},
         "params": [
@@ -283,6 +294,12 @@ def _points(view: SeriesView, root: str) -> Spec:
             "x": _x(view, "index"),
             "y": _y(view, "value"),
             "href": {"field": "page"},
+            "shape": {
+                "field": "origin",
+                "type": "nominal",
+                "scale": {"domain": ["measured", "imported"], "range": ["circle", "diamond"]},
+                "legend": None,
+            },
             "tooltip": [
                 {"field": name, "title": title, "type": "nominal"}
                 for name, title in zip(names, titles, strict=True)

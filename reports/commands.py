@@ -24,9 +24,11 @@ from perf.places import Places
 from reports.pages import render_site
 from reports.site import check_target, explained, write_site
 from reports.view.attention import LeftOut
+from reports.view.incident import view_incident
 from reports.view.index import view_index
 from reports.view.links import series_page, trial_page
-from reports.view.series import view_series
+from reports.view.series import view_all_series
+from reports.view.testbed import view_testbed
 from reports.view.trial import BundleFile, SeriesLink, view_trial
 from reports.view.wording import series_words
 
@@ -62,9 +64,16 @@ def report(data: Path, configs: Path | None, output: Path | None) -> None:
 
 
 def write_report(
-    places: Places, configs_root: Path, now: datetime, *, output: Path | None = None
+    places: Places,
+    configs_root: Path,
+    now: datetime,
+    *,
+    output: Path | None = None,
+    links_bundles: bool = True,
 ) -> Path:
     """Write the site of a data directory, built at `now`; return the path of its front page.
+
+    Trial pages link to the files of their bundles, unless the bundles will not stay where they are.
 
     Raises:
         ConfigError: the configuration is wrong.
@@ -75,17 +84,20 @@ def write_report(
     """
     target = output or places.site
     with explained(target):
-        return _write_report(places, configs_root, now, target)
+        return _write_report(places, configs_root, now, target, links_bundles=links_bundles)
 
 
-def _write_report(places: Places, configs_root: Path, now: datetime, target: Path) -> Path:
+def _write_report(
+    places: Places, configs_root: Path, now: datetime, target: Path, *, links_bundles: bool
+) -> Path:
     check_target(target)
     catalog = config.load_catalog(configs_root)
-    trials, judgement = _read(places, configs_root)
+    trials, judgement = _read(places, configs_root, now)
     by_id = {trial.id: trial for trial in trials}
     nights = read_nights(places)
     caveats = {name: testbed.caveat for name, testbed in catalog.testbeds.items()}
     series_of = _find_series(judgement)
+    judged = {one.series.key: one for one in (*judgement.series, *judgement.watched)}
     return write_site(
         target,
         render_site(
@@ -94,15 +106,18 @@ def _write_report(places: Places, configs_root: Path, now: datetime, target: Pat
                 judgement,
                 nights=nights,
                 left_out=find_left_out(places, by_id),
+                triage=catalog.triage,
                 caveats=caveats,
                 now=now,
             ),
-            (view_series(judged, by_id, caveats) for judged in judgement.series),
+            view_testbed(judgement, by_id),
+            (view_incident(incident, judged, by_id) for incident in judgement.incidents),
+            view_all_series(judgement, by_id, catalog.detection, caveats),
             (
                 view_trial(
                     trial,
                     series=series_of.get(trial.id, ()),
-                    files=list_bundle(places, trial.id, target),
+                    files=list_bundle(places, trial.id, target) if links_bundles else (),
                     reproduce=reproduce_command(trial, catalog, nights),
                     caveats=caveats,
                 )
@@ -112,17 +127,17 @@ def _write_report(places: Places, configs_root: Path, now: datetime, target: Pat
     )
 
 
-def _read(places: Places, configs_root: Path) -> tuple[tuple[Trial, ...], Judgement]:
+def _read(places: Places, configs_root: Path, now: datetime) -> tuple[tuple[Trial, ...], Judgement]:
     if not places.history.exists():
         return (), _NOTHING_TO_JUDGE
     with open_history(places.history, read_only=True) as history:
         trials = history.trials()
-    return trials, judge_history(places, configs_root)
+    return trials, judge_history(places, configs_root, now.date())
 
 
 def _find_series(judgement: Judgement) -> Mapping[TrialId, Sequence[SeriesLink]]:
     found: dict[TrialId, list[SeriesLink]] = {}
-    for judged in judgement.series:
+    for judged in (*judgement.series, *judgement.watched):
         key = judged.series.key
         link = SeriesLink(title=series_words(key), page=series_page(key))
         for point in judged.series.points:

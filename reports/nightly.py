@@ -15,6 +15,7 @@ from perf.options import configs_option, data_option
 from perf.places import Places
 from perf.progress import Progress
 from reports.commands import write_report
+from reports.view.incident import list_news
 
 REGRESSION_FOUND = 1
 NOT_MEASURED = 3
@@ -46,14 +47,17 @@ def nightly(suite_name: str, data: Path, configs: Path | None) -> None:
     progress.heading("keep, judge, tell")
     kept = append_all(places, progress.tell)
     progress.tell(f"history: {kept.new} trials appended, {kept.known} already there")
-    judgement = judge_history(places, root)
+    now = datetime.now(UTC)
+    judgement = judge_history(places, root, now.date())
     progress.tell(f"judged {len(judgement.series)} series")
-    index = write_report(places, root, datetime.now(UTC))
+    index = write_report(places, root, now)
 
     click.echo()
     for trial in trials:
         click.echo(describe(trial))
     click.echo(f"\nVerdict: {judgement.verdict.reason}")
+    for line in list_news(judgement.incidents):
+        click.echo(line)
     click.echo(f"Site:    {index}")
     unmeasured = sum(trial.status is not TrialStatus.COMPLETED for trial in trials)
     if unmeasured:

@@ -11,9 +11,12 @@ from importlib.resources import files
 import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from reports import charts
+from reports.charts import draw_series, to_script
+from reports.step_chart import draw_steps
+from reports.view.incident import IncidentView
 from reports.view.index import IndexView
 from reports.view.series import SeriesView
+from reports.view.testbed import TestbedView
 from reports.view.trial import TrialView
 
 _STATIC = ("icon.svg", "site.js", "style.css")
@@ -30,18 +33,25 @@ class SiteFile:
 
 
 def render_site(
-    index: IndexView, series: Iterable[SeriesView], trials: Iterable[TrialView]
+    index: IndexView,
+    testbed: TestbedView,
+    incidents: Iterable[IncidentView],
+    series: Iterable[SeriesView],
+    trials: Iterable[TrialView],
 ) -> Iterator[SiteFile]:
     """Give every file of a site, one by one."""
     built = index.built
     yield _render("index.html", "index.html", root="", page=index, built=built)
+    yield _render("testbed.html", testbed.page, root="", page=testbed, built=built)
+    for incident in incidents:
+        yield _render("incident.html", incident.page, root="../", page=incident, built=built)
     for one in series:
         yield _render("series.html", one.page, root="../", page=one, built=built)
-        yield SiteFile(one.data, charts.to_script(charts.draw_series(one, "../")).encode())
+        yield SiteFile(one.data, to_script(draw_series(one, "../")).encode())
     for trial in trials:
         yield _render("trial.html", trial.page, root="../", page=trial, built=built)
         if trial.data:
-            yield SiteFile(trial.data, charts.to_script(charts.draw_steps(trial.steps)).encode())
+            yield SiteFile(trial.data, to_script(draw_steps(trial.steps)).encode())
     for name in _STATIC:
         yield SiteFile(f"static/{name}", (files("reports") / "static" / name).read_bytes())
     yield SiteFile("static/vega.js", _bundle_scripts())

@@ -10,11 +10,14 @@
     const styles = {
       "kp-band": { color: colour("band"), opacity: 1 },
       "kp-level": { color: colour("quiet"), strokeWidth: 1.5 },
+      "kp-noise": { color: colour("quiet"), opacity: 0.14 },
+      "kp-drift": { color: colour("unsure"), strokeWidth: 2.5 },
       "kp-spread": { color: colour("mark"), strokeWidth: 1.5, opacity: 0.5 },
       "kp-point": { color: colour("mark"), opacity: 1, cursor: "pointer" },
     };
     for (const kind of ["good", "bad", "calm", "unsure"]) {
       styles[`kp-change-${kind}`] = { color: colour(kind), strokeWidth: 1.5 };
+      styles[`kp-place-${kind}`] = { color: colour(kind), opacity: 0.16 };
       styles[`kp-step-${kind}`] = { color: colour(kind), fontSize: 18, fontWeight: 700 };
       styles[`kp-label-${kind}`] = { color: colour(kind), fontSize: 12, fontWeight: 600 };
     }

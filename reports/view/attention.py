@@ -2,22 +2,27 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from analysis.detection import State
-from analysis.judgement import JudgedSeries, Judgement
+from analysis.incidents import Cause, Incident
+from analysis.judgement import Judgement
 from analysis.verdict import Outcome
+from perf.design import TriageEntry
 from perf.model import Trial, TrialId, TrialStatus
 from perf.night import Night
 from reports.view import links
-from reports.view.series import view_change_briefly
+from reports.view.changes import triage_words, view_withdrawn
+from reports.view.incident import tell_briefly, view_badges
+from reports.view.series_list import experiment_of
 from reports.view.wording import (
+    EXPIRED_BADGE,
     LEFT_OUT_BADGE,
     MISSING_BADGE,
     OUTCOME_BADGES,
     STALE_BADGE,
-    STATE_BADGES,
     STATUS_BADGES,
+    WITHDRAWN_BADGE,
     Badge,
     count,
     duration,
@@ -31,6 +36,8 @@ from reports.view.wording import (
 
 STALE_AFTER = timedelta(hours=36)
 """Older than this, at least one night has been missed."""
+_WITHDRAWN_FOR_NIGHTS = 7
+"""Whoever was told of a change hears that it is gone, also after a week away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,25 +50,22 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """One thing that somebody should look at; `page` is empty where no page says more."""
+    """One thing that somebody should look at; `page` is empty where no page says more.
+
+    It is faded where nobody has to do anything (any more).
+    """
 
     badge: Badge
     subject: str
     page: str
     text: str
+    more: tuple[Badge, ...] = ()
+    is_faded: bool = False
 
 
 def is_trouble(trial: Trial) -> bool:
     """Tell whether a trial gave no result."""
     return trial.status is not TrialStatus.COMPLETED
-
-
-def experiment_of(judged: JudgedSeries, by_id: Mapping[TrialId, Trial]) -> str:
-    """Name the experiment of a series, or its system and workload if it has no point."""
-    key, points = judged.series.key, judged.series.points
-    if points:
-        return by_id[points[-1].trial].experiment
-    return f"{key.system}, {key.workload.partition('@')[0]}"
 
 
 def view_left_out(left_out: Iterable[LeftOut]) -> tuple[Attention, ...]:
@@ -113,41 +117,61 @@ def view_missing(plan: Night | None, by_id: Mapping[TrialId, Trial]) -> tuple[At
     )
 
 
-def _by_size(judged: JudgedSeries) -> float:
-    change = judged.verdict.relative_change
-    return -abs(change) if change is not None else 0.0
-
-
-def view_regressions(judgement: Judgement, by_id: Mapping[TrialId, Trial]) -> tuple[Attention, ...]:
-    """Tell of each regression that stands, the largest first."""
-    regressed = [j for j in judgement.series if j.verdict.outcome is Outcome.REGRESSED]
+def view_incidents(
+    incidents: Iterable[Incident], by_id: Mapping[TrialId, Trial]
+) -> tuple[Attention, ...]:
+    """Tell of each incident in one row, confirmed regressions first, then as they are ordered."""
     return tuple(
         Attention(
-            badge=OUTCOME_BADGES[Outcome.REGRESSED],
-            subject=f"{experiment_of(judged, by_id)}: {series_words(judged.series.key)}",
-            page=links.series_page(judged.series.key),
-            text=sentence(judged.verdict.reason),
+            badge=OUTCOME_BADGES[incident.lead.outcome],
+            subject=f"{by_id[incident.lead.first_after.trial].experiment}: "
+            f"{series_words(incident.lead.series.key)}",
+            page=links.incident_page(incident.name),
+            text=tell_briefly(incident),
+            more=view_badges(incident),
+            is_faded=not incident.is_news,
         )
-        for judged in sorted(regressed, key=_by_size)
+        for incident in sorted(incidents, key=_urgency)
     )
 
 
-def view_provisional(judgement: Judgement, by_id: Mapping[TrialId, Trial]) -> tuple[Attention, ...]:
-    """Tell of each newest change that more points must confirm, the largest first."""
-    found = [
-        (judged, judged.change_points[-1])
-        for judged in judgement.series
-        if judged.change_points and judged.change_points[-1].state is State.PROVISIONAL
-    ]
+def _urgency(incident: Incident) -> tuple[bool, ...]:
+    lead = incident.lead
+    return (
+        not incident.is_news,
+        incident.cause is Cause.TESTBED,
+        lead.outcome is not Outcome.REGRESSED,
+        lead.state is not State.CONFIRMED,
+    )
+
+
+def view_withdrawals(judgement: Judgement, by_id: Mapping[TrialId, Trial]) -> tuple[Attention, ...]:
+    """Tell of each alert that was withdrawn lately, so that nobody goes on looking for it."""
     return tuple(
         Attention(
-            badge=STATE_BADGES[State.PROVISIONAL],
+            badge=WITHDRAWN_BADGE,
             subject=f"{experiment_of(judged, by_id)}: {series_words(judged.series.key)}",
-            page=links.series_page(judged.series.key),
-            text=f"{OUTCOME_BADGES[change.outcome].word}? {view_change_briefly(change)}; "
-            f"{count(change.points_after, 'point')} after it so far.",
+            page=f"{links.series_page(judged.series.key)}#withdrawn",
+            text=f"Told as {row.state.word.lower()} in {row.told} ({row.change}, {row.between}), "
+            f"withdrawn in {row.withdrawn}: the points since then do not bear it out.",
+            is_faded=True,
         )
-        for judged, change in sorted(found, key=lambda item: -abs(item[1].relative_change))
+        for judged in judgement.series
+        for row in view_withdrawn(judged, newest_nights=_WITHDRAWN_FOR_NIGHTS)
+    )
+
+
+def view_expired(triage: Iterable[TriageEntry], today: date) -> tuple[Attention, ...]:
+    """Tell of each triage entry that no longer holds: what it covered is told again."""
+    return tuple(
+        Attention(
+            badge=EXPIRED_BADGE,
+            subject=entry.name,
+            page="",
+            text=f"{sentence(triage_words(entry))} Renew it or take it out of triage.yaml.",
+        )
+        for entry in triage
+        if entry.expires is not None and entry.expires < today
     )
 
 

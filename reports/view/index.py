@@ -5,26 +5,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from analysis.judgement import JudgedSeries, Judgement
-from perf.metrics import METRICS
-from perf.model import SeriesKey, Trial, TrialId, TrialStatus
+from analysis.incidents import Cause, Incident
+from analysis.judgement import Judgement
+from perf.design import TriageEntry
+from perf.model import Trial, TrialId, TrialStatus
 from perf.night import Night
-from reports.charts import Sparkline, draw_sparkline
 from reports.view import links
 from reports.view.attention import (
     STALE_AFTER,
     Attention,
     LeftOut,
-    experiment_of,
     first_reason,
     is_trouble,
+    view_expired,
+    view_incidents,
     view_left_out,
     view_missing,
-    view_provisional,
-    view_regressions,
     view_stale,
     view_troubles,
+    view_withdrawals,
 )
+from reports.view.sensitivity import summarize_sensitivity
+from reports.view.series_list import ExperimentGroup, group_series
+from reports.view.testbed import summarize_testbed
 from reports.view.wording import (
     EMPTY_BADGE,
     NOTHING,
@@ -34,19 +37,14 @@ from reports.view.wording import (
     Moment,
     caveat_words,
     count,
-    direction_words,
     duration,
+    false_alarm_words,
     heading,
-    metric_words,
     moment,
     night_words,
-    percent,
-    phase_words,
     quantity,
     sentence,
 )
-
-_SPARK_POINTS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,31 +63,6 @@ class TrialRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesRow:
-    """One series in a line."""
-
-    title: str
-    page: str
-    direction: str
-    spark: Sparkline | None
-    value: str
-    release: str
-    verdict: Badge
-    change: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExperimentGroup:
-    """The series of one experiment."""
-
-    name: str
-    anchor: str
-    description: str
-    rows: tuple[SeriesRow, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexView:
     """All that the front page shows. `stale_after_s` lets the open page notice its own age."""
 
@@ -97,6 +70,8 @@ class IndexView:
     is_empty: bool
     verdict: Badge
     reason: str
+    false_alarms: str
+    sensitivity: str
     alarm: str
     newest: Moment | None
     freshness: str
@@ -107,6 +82,8 @@ class IndexView:
     night_title: str
     night_summary: str
     night_rows: tuple[TrialRow, ...]
+    incidents: tuple[Attention, ...]
+    testbed: str
     groups: tuple[ExperimentGroup, ...]
     troubles: tuple[TrialRow, ...]
     caveats: tuple[str, ...]
@@ -118,12 +95,14 @@ def view_index(
     *,
     nights: Sequence[Night],
     left_out: Sequence[LeftOut] = (),
+    triage: Sequence[TriageEntry] = (),
     caveats: Mapping[str, str],
     now: datetime,
 ) -> IndexView:
     """Put a whole history into words.
 
-    `now` is when the page is built, `nights` the plans known, `left_out` what the history lacks.
+    `now` is when the page is built, `nights` the plans known, `left_out` what the history lacks,
+    `triage` what was decided about changes.
     """
     by_time = sorted(trials, key=lambda trial: (trial.started_at, trial.id))
     by_id = {trial.id: trial for trial in by_time}
@@ -140,6 +119,8 @@ def view_index(
         is_empty=not by_time,
         verdict=_overall_badge(judgement, by_time),
         reason=sentence(judgement.verdict.reason) if by_time else "",
+        false_alarms=false_alarm_words(judgement.expected_false_alarms, len(judgement.series)),
+        sensitivity=summarize_sensitivity(judgement.series) if judgement.series else "",
         alarm=_alarm(by_time, recent, missing),
         newest=moment(newest.finished_at) if newest else None,
         freshness=f"{duration(age)} before this page was built" if newest else "",
@@ -150,14 +131,17 @@ def view_index(
             *view_left_out(left_out),
             *view_troubles(recent),
             *missing,
-            *view_regressions(judgement, by_id),
-            *view_provisional(judgement, by_id),
+            *view_incidents(filter(_is_open, judgement.incidents), by_id),
+            *view_expired(triage, now.date()),
+            *view_withdrawals(judgement, by_id),
             *view_stale(by_time, now),
         ),
         night_title=heading(night_words(night)),
         night_summary=_summarize_night(tonight, plan, by_id),
         night_rows=tuple(_view_trial_row(trial) for trial in tonight),
-        groups=_group_series(judgement, by_id),
+        incidents=view_incidents(judgement.incidents, by_id),
+        testbed=summarize_testbed(judgement),
+        groups=group_series(judgement.series, by_id),
         troubles=tuple(_view_trial_row(trial) for trial in reversed(by_time) if is_trouble(trial)),
         caveats=tuple(
             f"{name}: {caveat}"
@@ -165,6 +149,12 @@ def view_index(
             if (caveat := caveat_words(name, caveats))
         ),
     )
+
+
+def _is_open(incident: Incident) -> bool:
+    """Tell whether an incident stands in front: it is news, was decided about, or is the testbed's."""
+    is_explained = incident.triage is not None or incident.cause is Cause.TESTBED
+    return incident.is_news or (is_explained and not incident.mended_by)
 
 
 def _overall_badge(judgement: Judgement, trials: Sequence[Trial]) -> Badge:
@@ -235,62 +225,3 @@ def _headline(trial: Trial, phase: str, metric: str, statistic: str) -> str:
         if (s.phase, s.metric, s.statistic, s.iteration) == wanted
     )
     return next(found, NOTHING)
-
-
-def _group_series(judgement: Judgement, by_id: Mapping[TrialId, Trial]) -> tuple[ExperimentGroup, ...]:
-    groups: dict[tuple[str, str], list[JudgedSeries]] = {}
-    # A series without a point does not know its experiment, but another of the same form may.
-    names = {
-        _shape(judged.series.key): experiment_of(judged, by_id)
-        for judged in judgement.series
-        if judged.series.points
-    }
-    for judged in judgement.series:
-        shape = _shape(judged.series.key)
-        known = None if judged.series.points else names.get(shape)
-        groups.setdefault((known or experiment_of(judged, by_id), shape), []).append(judged)
-    return tuple(
-        ExperimentGroup(
-            name=name,
-            anchor=f"experiment-{place}",
-            description=shape,
-            rows=tuple(_view_series_row(judged) for judged in sorted(members, key=_reading_order)),
-        )
-        for place, ((name, shape), members) in enumerate(sorted(groups.items()), start=1)
-    )
-
-
-def _shape(key: SeriesKey) -> str:
-    return (
-        f"{key.system} line {key.line}, topology {key.topology}, config {key.config}, "
-        f"workload {key.workload}, {key.engine} engine, testbed class {key.testbed_class}"
-    )
-
-
-def _reading_order(judged: JudgedSeries) -> tuple[object, ...]:
-    key, metrics = judged.series.key, tuple(METRICS)
-    known = metrics.index(key.metric) if key.metric in metrics else len(metrics)
-    return key.phase, key.operation, known, key.metric, key.statistic
-
-
-def _view_series_row(judged: JudgedSeries) -> SeriesRow:
-    key, points = judged.series.key, judged.series.points
-    title = f"{metric_words(key.metric, key.statistic)} of {key.operation}"
-    return SeriesRow(
-        title=f"{title} {phase_words(key.phase)}",
-        page=links.series_page(key),
-        direction=direction_words(key.metric),
-        spark=draw_sparkline(
-            [point.value for point in points[-_SPARK_POINTS:]],
-            f"the newest {count(min(len(points), _SPARK_POINTS), 'point')} in release order",
-        )
-        if points
-        else None,
-        value=quantity(points[-1].value, key.metric) if points else NOTHING,
-        release=points[-1].release.version if points else NOTHING,
-        verdict=OUTCOME_BADGES[judged.verdict.outcome],
-        change=percent(judged.verdict.relative_change)
-        if judged.verdict.relative_change is not None
-        else NOTHING,
-        reason=sentence(judged.verdict.reason),
-    )

@@ -6,6 +6,7 @@ import re
 
 from perf.model import SeriesKey, TrialId
 
+TESTBED_PAGE = "testbed.html"
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,199}")
 _LONGEST_SLUG = 90
 _HASH_DIGITS = 8
@@ -27,6 +28,11 @@ def series_page(key: SeriesKey) -> str:
 def series_data(key: SeriesKey) -> str:
     """Give the path of the script that carries a series page's chart."""
     return f"data/{series_stem(key)}.js"
+
+
+def incident_page(name: str) -> str:
+    """Give the path of an incident page: its name, or a slug with a hash if that is no file name."""
+    return f"incidents/{name if _SAFE_ID.fullmatch(name) else _stem(name, name)}.html"
 
 
 def trial_page(trial: TrialId) -> str:

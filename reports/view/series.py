@@ -1,21 +1,32 @@
 """What the page of one series shows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-from analysis.detection import ChangePoint, State
-from analysis.judgement import JudgedSeries
+from analysis.incidents import Incident
+from analysis.judgement import JudgedSeries, Judgement
 from analysis.verdict import Outcome
+from perf.design import Detection
 from perf.metrics import HIGHEST_LOAD
-from perf.model import SeriesKey, Trial, TrialId
+from perf.model import Purpose, SeriesKey, Trial, TrialId
 from reports.view import links
+from reports.view.changes import (
+    ChangeRow,
+    ScatterRow,
+    Slope,
+    WithdrawnRow,
+    view_changes,
+    view_scatter,
+    view_slopes,
+    view_withdrawn,
+)
+from reports.view.sensitivity import Sensitivity, view_sensitivity
 from reports.view.steps import find_bounds
 from reports.view.wording import (
     NOTHING,
     OUTCOME_BADGES,
-    STATE_BADGES,
     Badge,
     Field,
     Moment,
@@ -27,15 +38,17 @@ from reports.view.wording import (
     interval,
     metric_words,
     moment,
-    number,
-    percent,
     phase_words,
-    probability,
     quantity,
     sentence,
     series_words,
     spread,
     unit_words,
+)
+
+WATCHES = (
+    "This series watches the testbed: the work behind it never changes, so what moves here are the "
+    "hosts. It is read by the same test as all series, and no verdict rests on it."
 )
 
 
@@ -54,48 +67,40 @@ class PointRow:
     value: float
     low: float
     high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeRow:
-    """One change point, `index` being the number of the first point after it."""
-
-    index: int
-    between: str
-    before: str
-    after: str
-    change: str
-    label: str
-    p_value: str
-    outcome: Badge
-    state: Badge
-    points_after: str
-    page_before: str
-    page_after: str
+    origin: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """The stretch between two change points, and its mean; `first` and `last` are point numbers."""
+    """The stretch between two change points, and its mean; `first` and `last` are point numbers.
+
+    Single points scatter from `low` to `high`; both are the mean where the noise is not known.
+    """
 
     first: int
     last: int
     mean: float
+    low: float
+    high: float
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseBand:
-    """The neighbouring points of one release; `first` and `last` are point numbers."""
+class Band:
+    """Neighbouring points of one release or one night; `first` and `last` are point numbers."""
 
-    release: str
+    name: str
     first: int
     last: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesView:
-    """All that the page of one series shows."""
+    """All that the page of one series shows.
+
+    `is_by_night` where all points are of one release, so that only nights tell them apart; `watches`
+    says what a canary's or a sentinel's series is for.
+    """
 
     page: str
     data: str
@@ -109,22 +114,40 @@ class SeriesView:
     reason: str
     fields: tuple[Field, ...]
     points: tuple[PointRow, ...]
+    sensitivity: Sensitivity
     changes: tuple[ChangeRow, ...]
+    slopes: tuple[Slope, ...]
+    scatter: tuple[ScatterRow, ...]
+    withdrawn: tuple[WithdrawnRow, ...]
     segments: tuple[Segment, ...]
-    bands: tuple[ReleaseBand, ...]
+    bands: tuple[Band, ...]
+    is_by_night: bool
+    has_imported: bool
+    watches: str
     summary: str
     spread_title: str
     caveat: str
 
 
 def view_series(
-    judged: JudgedSeries, trials: Mapping[TrialId, Trial], caveats: Mapping[str, str]
+    judged: JudgedSeries,
+    trials: Mapping[TrialId, Trial],
+    *,
+    settings: Detection,
+    incidents: Sequence[Incident] = (),
+    caveats: Mapping[str, str],
+    watches: str = "",
 ) -> SeriesView:
-    """Put a judged series into words. `caveats` maps testbed name to the sentence shown with it."""
+    """Put a judged series into words.
+
+    `caveats` maps testbed name to the sentence shown with it, `watches` says what the series is for if
+    it is a canary's or a sentinel's.
+    """
     key, points = judged.series.key, judged.series.points
     rows = _view_points(judged, trials)
     latest = trials[points[-1].trial] if points else None
-    bands = _find_bands(rows)
+    is_by_night = len({row.release for row in rows}) == 1
+    bands = _find_bands(rows, is_by_night=is_by_night)
     return SeriesView(
         page=links.series_page(key),
         data=links.series_data(key),
@@ -138,13 +161,46 @@ def view_series(
         reason=sentence(judged.verdict.reason),
         fields=_view_key(key),
         points=rows,
-        changes=tuple(_view_change(change) for change in judged.change_points),
+        sensitivity=view_sensitivity(judged),
+        changes=view_changes(judged, incidents, settings),
+        slopes=view_slopes(judged),
+        scatter=view_scatter(judged),
+        withdrawn=view_withdrawn(judged),
         segments=_find_segments(judged),
         bands=bands,
-        summary=f"{count(len(rows), 'point')} over {count(len(bands), 'release')}",
+        is_by_night=is_by_night,
+        has_imported=any(row.origin == "imported" for row in rows),
+        watches=watches,
+        summary=_summarize(rows, bands, is_by_night=is_by_night),
         spread_title="Uncertainty" if key.metric == HIGHEST_LOAD.name else "Iterations",
         caveat=_caveat({trials[point.trial].testbed.name for point in points}, caveats),
     )
+
+
+def view_all_series(
+    judgement: Judgement,
+    trials: Mapping[TrialId, Trial],
+    settings: Detection,
+    caveats: Mapping[str, str],
+) -> Iterator[SeriesView]:
+    """Put all series into words, one by one: the judged ones, then those that watch the testbed."""
+    for all_of_them, watches in ((judgement.series, ""), (judgement.watched, WATCHES)):
+        for judged in all_of_them:
+            yield view_series(
+                judged,
+                trials,
+                settings=settings,
+                incidents=judgement.incidents,
+                caveats=caveats,
+                watches=watches,
+            )
+
+
+def _summarize(rows: Sequence[PointRow], bands: Sequence[Band], *, is_by_night: bool) -> str:
+    points = count(len(rows), "point")
+    if is_by_night:
+        return f"{points} of {rows[0].release} over {count(len(bands), 'night')}"
+    return f"{points} over {count(len(bands), 'release')}"
 
 
 def _caveat(testbeds: Iterable[str], caveats: Mapping[str, str]) -> str:
@@ -168,50 +224,11 @@ def _view_points(judged: JudgedSeries, trials: Mapping[TrialId, Trial]) -> tuple
             value=point.value,
             low=min(bounds or point.iterations, default=point.value),
             high=max(bounds or point.iterations, default=point.value),
+            origin="imported" if point.purpose is Purpose.IMPORTED else "measured",
         )
         for index, point in enumerate(judged.series.points, start=1)
         for bounds in [find_bounds(trials[point.trial].samples, judged.series.key)]
     )
-
-
-def _view_change(change: ChangePoint) -> ChangeRow:
-    metric = change.series.key.metric
-    before, after = change.last_before, change.first_after
-    return ChangeRow(
-        index=change.index + 1,
-        between=_name_gap(change),
-        before=quantity(change.before, metric),
-        after=quantity(change.after, metric),
-        change=percent(change.relative_change),
-        label=_label(change),
-        p_value=probability(change.p_value),
-        outcome=OUTCOME_BADGES[change.outcome],
-        state=STATE_BADGES[change.state],
-        points_after=count(change.points_after, "point") + " after it",
-        page_before=links.trial_page(before.trial),
-        page_after=links.trial_page(after.trial),
-    )
-
-
-def _label(change: ChangePoint) -> str:
-    """Say a change in the little room beside its line in the chart."""
-    doubt = " ?" if change.state is State.PROVISIONAL else ""
-    return f"{OUTCOME_BADGES[change.outcome].symbol} {percent(change.relative_change)}{doubt}"
-
-
-def _name_gap(change: ChangePoint) -> str:
-    before, after = change.last_before, change.first_after
-    if before.release.version == after.release.version:
-        days = f"{before.started_at:%Y-%m-%d} and {after.started_at:%Y-%m-%d}"
-        return f"within {after.release.version}, between {days}"
-    return f"{before.release.version} → {after.release.version}"
-
-
-def view_change_briefly(change: ChangePoint) -> str:
-    """Say a change in one line: before → after, how much, and where."""
-    metric = change.series.key.metric
-    values = f"{number(change.before)} → {quantity(change.after, metric)}"
-    return f"{values} ({percent(change.relative_change)}), {_name_gap(change)}"
 
 
 def _view_key(key: SeriesKey) -> tuple[Field, ...]:
@@ -241,18 +258,28 @@ def _find_segments(judged: JudgedSeries) -> tuple[Segment, ...]:
     means = (
         (first, last, fmean(point.value for point in points[first:last]))
         for first, last in pairwise(edges)
+        if not any(drift.first < last and first <= drift.last for drift in judged.drifts)
     )
+    scatter = judged.noise.deviation if judged.noise else 0.0
     return tuple(
-        Segment(first=first + 1, last=last, mean=mean, text=quantity(mean, metric))
+        Segment(
+            first=first + 1,
+            last=last,
+            mean=mean,
+            low=mean - scatter,
+            high=mean + scatter,
+            text=quantity(mean, metric),
+        )
         for first, last, mean in means
     )
 
 
-def _find_bands(rows: tuple[PointRow, ...]) -> tuple[ReleaseBand, ...]:
-    bands: list[ReleaseBand] = []
+def _find_bands(rows: Sequence[PointRow], *, is_by_night: bool) -> tuple[Band, ...]:
+    bands: list[Band] = []
     for row in rows:
+        name = (row.night or row.started.day) if is_by_night else row.release
         first = row.index
-        if bands and bands[-1].release == row.release:
+        if bands and bands[-1].name == name:
             first = bands.pop().first
-        bands.append(ReleaseBand(release=row.release, first=first, last=row.index))
+        bands.append(Band(name=name, first=first, last=row.index))
     return tuple(bands)

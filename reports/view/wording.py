@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 from analysis import words
 from analysis.detection import State
+from analysis.incidents import Cause
 from analysis.verdict import Outcome
+from perf.design import TriageEntry
 from perf.metrics import CANARY_PHASES, DIAGNOSTICS, METRICS, Better
 from perf.model import Named, SeriesKey, StepOutcome, TrialStatus
 
@@ -32,10 +34,11 @@ class Badge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """A point in time: ISO 8601 for machines, text for people."""
+    """A point in time: ISO 8601 for machines, text for people; `day` is its date alone."""
 
     iso: str
     text: str
+    day: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +75,17 @@ VOID_BADGE = Badge(kind="bad", symbol="!", word="In no series")
 STALE_BADGE = Badge(kind="unsure", symbol="…", word="Stale")
 MISSING_BADGE = Badge(kind="bad", symbol="…", word="Missing")
 LEFT_OUT_BADGE = Badge(kind="bad", symbol="!", word="Left out")
+WITHDRAWN_BADGE = Badge(kind="faded", symbol="↶", word="Withdrawn")
+DRIFT_BADGE = Badge(kind="unsure", symbol="↗", word="Drift, no step")
+SCATTER_BADGE = Badge(kind="unsure", symbol="≈", word="Change of scatter")
+MENDED_BADGE = Badge(kind="good", symbol="✓", word="Mended")
+OPEN_BADGE = Badge(kind="unsure", symbol="○", word="Not mended")
+EXPIRED_BADGE = Badge(kind="unsure", symbol="…", word="Triage expired")
+CAUSE_BADGES = {
+    Cause.DATABASE: Badge(kind="calm", symbol="◆", word="Database"),
+    Cause.TESTBED: Badge(kind="unsure", symbol="⌂", word="Testbed"),
+    Cause.UNKNOWN: Badge(kind="calm", symbol="?", word="Cause not known"),
+}
 EMPTY_BADGE = Badge(kind="unsure", symbol="?", word="Nothing measured yet")
 
 _PHASES = {
@@ -97,6 +111,11 @@ _METRIC_WORDS = {
 _DISTRIBUTIONS = frozenset({"response_time", "service_time", "send_lateness"})
 _PLAIN_STATISTICS = frozenset({"mean", "last", "estimate"})
 _BOUNDS = {"lower": "lower bound of", "upper": "upper bound of"}
+
+
+def triage_badge(entry: TriageEntry) -> Badge:
+    """Say in one word what was decided about a change."""
+    return Badge(kind="calm", symbol="✎", word=entry.state.value.capitalize())
 
 
 def rank(name: str, known: Sequence[str]) -> int:
@@ -136,9 +155,30 @@ def share(value: float) -> str:
     return f"{number(100 * value)}{_NO_BREAK}%"
 
 
+def at_least(share_of_level: float) -> str:
+    """Write the smallest relative change that could be seen."""
+    return f"≥{_NO_BREAK}{share(share_of_level)}"
+
+
+def times(before: float, after: float) -> str:
+    """Write a ratio as a factor: ×2.10; from zero there is none."""
+    return f"×{number(after / before)}" if before else "from zero"
+
+
 def probability(p_value: float) -> str:
     """Write a p-value as the reasons of verdicts do."""
     return words.p_value(p_value)
+
+
+def false_alarm_words(expected: float, series: int) -> str:
+    """Say how often noise alone looks like a confirmed change, over all series of a night."""
+    if not series:
+        return ""
+    many = "1 series" if series == 1 else f"{series:,} series"
+    said = f"Noise alone is expected to bring {number(expected)} false alarms a night over {many}"
+    if 0 < expected < 1:
+        return f"{said}: one in {1 / expected:,.0f} nights."
+    return f"{said}."
 
 
 def spread(values: Sequence[float]) -> str:
@@ -158,7 +198,9 @@ def interval(low: float, high: float) -> str:
 def moment(when: datetime) -> Moment:
     """Write a time in UTC to the minute."""
     utc = when.astimezone(UTC)
-    return Moment(iso=utc.isoformat(timespec="seconds"), text=f"{utc:%Y-%m-%d %H:%M} UTC")
+    return Moment(
+        iso=utc.isoformat(timespec="seconds"), text=f"{utc:%Y-%m-%d %H:%M} UTC", day=f"{utc:%Y-%m-%d}"
+    )
 
 
 def duration(length: timedelta) -> str:
@@ -263,8 +305,11 @@ def sentence(text: str) -> str:
 
 def series_words(key: SeriesKey) -> str:
     """Name a series inside its experiment, for example: p99 response time of write at steady load."""
-    what = f"{metric_words(key.metric, key.statistic)} of {key.operation} {phase_words(key.phase)}"
-    return f"{what}, {key.host}" if key.host else what
+    what = metric_words(key.metric, key.statistic)
+    if key.phase not in CANARY_PHASES:  # there the metric says the operation
+        what = f"{what} of {key.operation}"
+    where = f", {key.host}" if key.host else ""
+    return f"{what} {phase_words(key.phase)}{where}"
 
 
 def caveat_words(testbed: str, caveats: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from perf.model import Release, Sample, Trial, TrialId
 from perf.places import Places
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
+TODAY = date(2026, 3, 8)
 
 
 @pytest.fixture
@@ -93,18 +94,18 @@ def test_judging_twice_gives_the_same_and_leaves_the_history_alone(
 
 def test_without_a_history_the_error_says_so(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match=r"history\.duckdb"):
-        judge_history(Places(tmp_path), CONFIGS)
+        judge_history(Places(tmp_path), CONFIGS, TODAY)
 
 
 def test_without_a_configuration_the_error_says_so(
     fill: Callable[[Sequence[float]], Path], tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError):
-        judge_history(Places(fill(noise(2, 1000))), tmp_path / "nowhere")
+        judge_history(Places(fill(noise(2, 1000))), tmp_path / "nowhere", TODAY)
 
 
 def test_the_judgement_is_there_for_other_commands(fill: Callable[[Sequence[float]], Path]) -> None:
-    judgement = judge_history(Places(fill(noise(3, 1000))), CONFIGS)
+    judgement = judge_history(Places(fill(noise(3, 1000))), CONFIGS, TODAY)
     assert judgement.verdict.outcome is Outcome.UNDECIDED
     assert "1 has fewer than 6 points (1 night so far, about 1 more needed)" in judgement.verdict.reason
 

@@ -12,10 +12,9 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from made_up_judgement import SETTINGS, PlantedDetector, tell_all
 
 from analysis.judgement import Judgement, judge
-from analysis.otava_detector import OtavaDetector
-from perf.design import Detection
 from perf.model import (
     Counter,
     Fact,
@@ -34,9 +33,11 @@ from perf.model import (
 from perf.night import Night, PlannedTrial
 from reports.pages import SiteFile, render_site
 from reports.site import write_site
+from reports.view.incident import view_incident
 from reports.view.index import view_index
 from reports.view.links import series_page
-from reports.view.series import view_series
+from reports.view.series import view_all_series
+from reports.view.testbed import view_testbed
 from reports.view.trial import BundleFile, SeriesLink, view_trial
 from reports.view.wording import series_words
 
@@ -55,24 +56,6 @@ RELEASES = tuple(
 )
 WORKLOADS = {"cassandra-sensor-write": "write", "cassandra-sensor-read": "read-latest"}
 HOSTILE = "<script>alert('pwned')</script> & \"quotes\" did not start"
-SETTINGS = Detection(
-    max_p_value=0.001,
-    window_points=50,
-    minimum_points=8,
-    confirming_points=3,
-    judged={
-        "throughput": ("mean",),
-        "response_time": ("p50", "p99"),
-        "service_time": ("p99",),
-        "highest_load": ("estimate",),
-    },
-    relevant_change={
-        "throughput": 0.05,
-        "response_time": 0.1,
-        "service_time": 0.1,
-        "highest_load": 0.05,
-    },
-)
 CAVEAT = "Three nodes share two cores of one machine: differences count, absolute numbers do not."
 
 
@@ -90,7 +73,8 @@ class Demo:
     def files(self) -> tuple[SiteFile, ...]:
         """Render the whole site."""
         by_id = {trial.id: trial for trial in self.trials}
-        series = [(j, view_series(j, by_id, self.caveats)) for j in self.judgement.series]
+        both = (*self.judgement.series, *self.judgement.watched)
+        judged = {one.series.key: one for one in both}
         return tuple(
             render_site(
                 view_index(
@@ -100,13 +84,15 @@ class Demo:
                     caveats=self.caveats,
                     now=self.now,
                 ),
-                (view for _, view in series),
+                view_testbed(self.judgement, by_id),
+                (view_incident(one, judged, by_id) for one in self.judgement.incidents),
+                view_all_series(self.judgement, by_id, SETTINGS, self.caveats),
                 (
                     view_trial(
                         trial,
                         series=[
                             SeriesLink(title=series_words(j.series.key), page=series_page(j.series.key))
-                            for j, _ in series
+                            for j in self.judgement.series
                             if trial.id in {point.trial for point in j.series.points}
                         ],
                         files=(BundleFile(name="trial.json", href="../bundle.json", length=2345),),
@@ -167,11 +153,10 @@ def demo(make_trial: Callable[..., Trial]) -> Demo:
         trials=tuple(planned),
     )
     observations = tuple(o for trial in trials for o in _observe(trial))
-    detector = OtavaDetector(max_p_value=SETTINGS.max_p_value, window_points=SETTINGS.window_points)
     return Demo(
         trials=tuple(trials),
         observations=observations,
-        judgement=judge(observations, SETTINGS, detector),
+        judgement=tell_all(judge(observations, SETTINGS, PlantedDetector())),
         nights=(last,),
         caveats={"local": CAVEAT},
         now=NOW,
@@ -341,6 +326,7 @@ def _observe(trial: Trial) -> tuple[Observation, ...]:
             release=trial.release,
             started_at=trial.started_at,
             status=trial.status,
+            night=trial.night,
             value=whole.value,
             iterations=tuple(
                 s.value

@@ -9,7 +9,9 @@ import pytest
 
 from analysis.verdict import Outcome
 from perf.model import Trial, TrialId
-from reports.charts import draw_series, draw_sparkline, draw_steps, to_script
+from reports.charts import draw_series, to_script
+from reports.sparklines import draw_sparkline
+from reports.step_chart import draw_steps
 from reports.view.series import SeriesView, view_series
 from reports.view.steps import view_steps
 

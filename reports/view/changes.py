@@ -1,0 +1,276 @@
+"""What was seen in a series, in words: steps with their place, drifts, changes of scatter, alerts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from analysis.comparison import relative_change
+from analysis.detection import ChangePoint, State
+from analysis.incidents import Explanation, Incident
+from analysis.judgement import JudgedSeries
+from analysis.series import Point, nights_of
+from perf.design import Detection, TriageEntry
+from reports.view import links
+from reports.view.wording import (
+    CAUSE_BADGES,
+    DRIFT_BADGE,
+    NOTHING,
+    OUTCOME_BADGES,
+    SCATTER_BADGE,
+    STATE_BADGES,
+    Badge,
+    count,
+    heading,
+    night_words,
+    number,
+    percent,
+    probability,
+    quantity,
+    sentence,
+    series_words,
+    share,
+    times,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRow:
+    """One change point.
+
+    `index` is the number of the first point after it, which lies from `earliest` to `latest`. `notes`
+    are what may explain it and what the testbed's own series say; `incident` is the page of its
+    incident, if it belongs to one.
+    """
+
+    index: int
+    earliest: int
+    latest: int
+    between: str
+    located: str
+    before: str
+    after: str
+    change: str
+    label: str
+    significant: str
+    relevant: str
+    outcome: Badge
+    state: Badge
+    points_after: str
+    page_before: str
+    page_after: str
+    cause: Badge | None = None
+    incident: str = ""
+    incident_title: str = ""
+    triage: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slope:
+    """One drift: from point number `first` to `last`, from level to level."""
+
+    first: int
+    last: int
+    low: float
+    high: float
+    badge: Badge
+    between: str
+    change: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScatterRow:
+    """One change of the scatter, from point number `index` on."""
+
+    index: int
+    badge: Badge
+    between: str
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithdrawnRow:
+    """One alert that was told and is no longer seen."""
+
+    between: str
+    change: str
+    state: Badge
+    told: str
+    withdrawn: str
+
+
+def view_changes(
+    judged: JudgedSeries, incidents: Sequence[Incident], settings: Detection
+) -> tuple[ChangeRow, ...]:
+    """Put the change points of a series into words, ascending."""
+    return tuple(
+        _view_change(change, find_incident(change, incidents), settings)
+        for change in judged.change_points
+    )
+
+
+def find_incident(change: ChangePoint, incidents: Sequence[Incident]) -> Incident | None:
+    """Give the incident that a change belongs to, as a change or as its mending."""
+    place = (change.series.key, change.index)
+    for incident in incidents:
+        for one in (*incident.changes, *incident.mended_by):
+            if (one.series.key, one.index) == place:
+                return incident
+    return None
+
+
+def _view_change(change: ChangePoint, incident: Incident | None, settings: Detection) -> ChangeRow:
+    metric = change.series.key.metric
+    doubt = " ?" if change.state is State.PROVISIONAL else ""
+    return ChangeRow(
+        index=change.index + 1,
+        earliest=change.earliest + 1,
+        latest=change.latest + 1,
+        between=name_gap(change),
+        located=_locate(change),
+        before=quantity(change.before, metric),
+        after=quantity(change.after, metric),
+        change=percent(change.relative_change),
+        label=f"{OUTCOME_BADGES[change.outcome].symbol} {percent(change.relative_change)}{doubt}",
+        significant=f"yes, {probability(change.p_value)}",
+        relevant=_tell_relevance(change, settings),
+        outcome=OUTCOME_BADGES[change.outcome],
+        state=STATE_BADGES[change.state],
+        points_after=f"{count(change.points_after, 'point')} after it",
+        page_before=links.trial_page(change.last_before.trial),
+        page_after=links.trial_page(change.first_after.trial),
+        cause=CAUSE_BADGES[incident.cause] if incident else None,
+        incident=links.incident_page(incident.name) if incident else "",
+        incident_title=name_incident(incident) if incident else "",
+        triage=triage_words(incident.triage) if incident and incident.triage else "",
+        notes=_explain(incident) if incident else (),
+    )
+
+
+def _explain(incident: Incident) -> tuple[str, ...]:
+    """Give what else may explain a change, then what the testbed's own series say."""
+    return (
+        *(f"May explain it too: {explanation_words(one)}." for one in incident.explanations),
+        *(sentence(one.text) for one in incident.evidence),
+    )
+
+
+def name_incident(incident: Incident) -> str:
+    """Name an incident by its lead: what moved, and by how much."""
+    lead = incident.lead
+    return f"{heading(series_words(lead.series.key))}, {percent(lead.relative_change)}"
+
+
+def explanation_words(explanation: Explanation) -> str:
+    """Say what changed together with a series."""
+    return f"{explanation.name}, {explanation.before or NOTHING} → {explanation.after or NOTHING}"
+
+
+def triage_words(entry: TriageEntry) -> str:
+    """Say what was decided, by whom, and until when."""
+    until = f", until {entry.expires:%Y-%m-%d}" if entry.expires else ""
+    fixed = f" in {entry.fixed_in}" if entry.fixed_in else ""
+    return f"{entry.state}{fixed} by {entry.owner}{until}: {entry.note}"
+
+
+def _tell_relevance(change: ChangePoint, settings: Detection) -> str:
+    relevant = settings.relevant_change.get(change.series.key.metric)
+    if relevant is None:
+        return "no rule"
+    word = "yes" if abs(change.relative_change) >= relevant else "no"
+    return f"{word}, {share(relevant)} matter"
+
+
+def name_gap(change: ChangePoint) -> str:
+    """Say between which releases a change lies, or between which nights of one release."""
+    return name_span(change.last_before, change.first_after)
+
+
+def name_span(before: Point, after: Point) -> str:
+    """Say from which point to which: by release where they differ, else by night."""
+    if before.release.version != after.release.version:
+        return f"{before.release.version} → {after.release.version}"
+    return f"within {after.release.version}, {name_night(before)} → {name_night(after)}"
+
+
+def name_night(point: Point) -> str:
+    """Name the night of a point, or its day where it was measured in none."""
+    return night_words(point.night) if point.night else f"{point.started_at:%Y-%m-%d}"
+
+
+def _locate(change: ChangePoint) -> str:
+    """Say how well the place of a change is known."""
+    points = change.series.points
+    if change.earliest >= change.latest:
+        return "no other place fits"
+    span = name_span(points[max(change.earliest - 1, 0)], points[min(change.latest, len(points) - 1)])
+    return f"the place lies in {span} ({count(change.latest - change.earliest + 1, 'candidate')})"
+
+
+def view_change_briefly(change: ChangePoint) -> str:
+    """Say a change in one line: before → after, how much, and where."""
+    metric = change.series.key.metric
+    values = f"{number(change.before)} → {quantity(change.after, metric)}"
+    return f"{values} ({percent(change.relative_change)}), {name_gap(change)}"
+
+
+def view_slopes(judged: JudgedSeries) -> tuple[Slope, ...]:
+    """Put the drifts of a series into words: a slow movement has no place, so it is no step."""
+    points, metric = judged.series.points, judged.series.key.metric
+    return tuple(
+        Slope(
+            first=drift.first + 1,
+            last=drift.last + 1,
+            low=drift.before,
+            high=drift.after,
+            badge=DRIFT_BADGE,
+            between=name_span(points[drift.first], points[drift.last]),
+            change=percent(relative_change(drift.before, drift.after)),
+            text=f"{number(drift.before)} → {quantity(drift.after, metric)} "
+            f"over {count(drift.last - drift.first + 1, 'point')}",
+        )
+        for drift in judged.drifts
+    )
+
+
+def view_scatter(judged: JudgedSeries) -> tuple[ScatterRow, ...]:
+    """Put the changes of scatter of a series into words: the level need not have moved."""
+    points, metric = judged.series.points, judged.series.key.metric
+    return tuple(
+        ScatterRow(
+            index=change.index + 1,
+            badge=SCATTER_BADGE,
+            between=name_span(points[change.index - 1], points[change.index]),
+            label=f"scatter {times(change.before, change.after)}",
+            text=f"one point scatters by {quantity(change.after, metric)} instead of "
+            f"{quantity(change.before, metric)} ({probability(change.p_value)})",
+        )
+        for change in judged.spreads
+    )
+
+
+def view_withdrawn(
+    judged: JudgedSeries, *, newest_nights: int | None = None
+) -> tuple[WithdrawnRow, ...]:
+    """Put the alerts of a series that are no longer seen into words, the newest first.
+
+    With `newest_nights` only those that were withdrawn in so many of the newest nights.
+    """
+    points, nights = judged.series.points, nights_of(judged.series)
+    since = 0 if newest_nights is None else len(nights) - newest_nights
+    gone = [
+        (alert.withdrawn_at, alert)
+        for alert in judged.alerts
+        if alert.withdrawn_at is not None and alert.withdrawn_at >= since
+    ]
+    return tuple(
+        WithdrawnRow(
+            between=name_span(points[alert.index - 1], points[alert.index]),
+            change=percent(alert.relative_change),
+            state=STATE_BADGES[alert.state],
+            told=night_words(nights[alert.told_at]) if alert.told_at is not None else NOTHING,
+            withdrawn=night_words(nights[withdrawn_at]),
+        )
+        for withdrawn_at, alert in sorted(gone, key=lambda item: -item[0])
+    )

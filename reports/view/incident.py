@@ -1,0 +1,274 @@
+"""What is told of an incident: one row on the front page, and a page with all that is known of it."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from analysis.alerts import Alert
+from analysis.detection import ChangePoint, State
+from analysis.incidents import Incident
+from analysis.judgement import JudgedSeries
+from analysis.series import nights_of
+from perf.model import SeriesKey, Trial, TrialId
+from reports.view import links
+from reports.view.changes import (
+    explanation_words,
+    name_gap,
+    name_incident,
+    name_night,
+    triage_words,
+    view_change_briefly,
+)
+from reports.view.sensitivity import view_sensitivity
+from reports.view.wording import (
+    CAUSE_BADGES,
+    MENDED_BADGE,
+    NOTHING,
+    OPEN_BADGE,
+    OUTCOME_BADGES,
+    STATE_BADGES,
+    Badge,
+    count,
+    night_words,
+    percent,
+    probability,
+    quantity,
+    sentence,
+    series_words,
+    triage_badge,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberRow:
+    """One change of an incident; `page` leads to its series."""
+
+    title: str
+    experiment: str
+    page: str
+    between: str
+    before: str
+    after: str
+    change: str
+    p_value: str
+    outcome: Badge
+    state: Badge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceRow:
+    """What one canary or sentinel says; `page` leads to its series."""
+
+    name: str
+    page: str
+    moved: Badge
+    change: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplanationRow:
+    """A circumstance that changed at the same place."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One step of an incident's story; `page` is empty where no page says more."""
+
+    when: str
+    what: str
+    page: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentView:
+    """All that is told of an incident."""
+
+    page: str
+    name: str
+    title: str
+    experiment: str
+    summary: str
+    sensitivity: str
+    badges: tuple[Badge, ...]
+    outcome: Badge
+    series: str
+    between: str
+    members: tuple[MemberRow, ...]
+    mended_by: tuple[MemberRow, ...]
+    evidence: tuple[EvidenceRow, ...]
+    explanations: tuple[ExplanationRow, ...]
+    timeline: tuple[Event, ...]
+    triage: str
+    remeasurement: str
+    command: str
+
+
+_MOVED = Badge(kind="unsure", symbol="≠", word="Moved with it")
+_CALM = Badge(kind="good", symbol="=", word="Did not move")
+_SILENT = Badge(kind="calm", symbol="?", word="Cannot tell yet")
+
+
+def view_incident(
+    incident: Incident,
+    judged: Mapping[SeriesKey, JudgedSeries],
+    trials: Mapping[TrialId, Trial],
+) -> IncidentView:
+    """Put an incident into words. `judged` holds all series, `trials` all trials."""
+    lead = incident.lead
+    own = judged[lead.series.key]
+    return IncidentView(
+        page=links.incident_page(incident.name),
+        name=incident.name,
+        title=name_incident(incident),
+        experiment=trials[lead.first_after.trial].experiment,
+        summary=sentence(f"{view_change_briefly(lead)}; {_count_further(incident)}"),
+        sensitivity=view_sensitivity(own).text,
+        badges=view_badges(incident),
+        outcome=OUTCOME_BADGES[lead.outcome],
+        series=count(len({one.series.key for one in incident.changes}), "series", "series"),
+        between=name_gap(lead),
+        members=_view_members(incident.changes, trials),
+        mended_by=_view_members(incident.mended_by, trials),
+        evidence=tuple(
+            EvidenceRow(
+                name=one.name,
+                page=links.series_page(one.key),
+                moved=(_MOVED if one.follows else _CALM) if one.can_tell else _SILENT,
+                change=percent(one.relative_change) if one.can_tell else NOTHING,
+                text=sentence(one.text),
+            )
+            for one in incident.evidence
+        ),
+        explanations=tuple(
+            ExplanationRow(name=one.name, before=one.before or NOTHING, after=one.after or NOTHING)
+            for one in incident.explanations
+        ),
+        timeline=_tell_story(incident, own),
+        triage=sentence(triage_words(incident.triage)) if incident.triage else "",
+        remeasurement=_suggest(incident),
+        command=shlex.join(("knickpoint", "triage", "add", incident.name)),
+    )
+
+
+def view_badges(incident: Incident) -> tuple[Badge, ...]:
+    """Give state, cause, mending and triage of an incident at a glance."""
+    return (
+        STATE_BADGES[incident.lead.state],
+        CAUSE_BADGES[incident.cause],
+        MENDED_BADGE if incident.mended_by else OPEN_BADGE,
+        *((triage_badge(incident.triage),) if incident.triage else ()),
+    )
+
+
+def tell_briefly(incident: Incident) -> str:
+    """Say an incident in one line: what moved, what moved with it, what is known and what to do."""
+    lead = incident.lead
+    doubt = f"{OUTCOME_BADGES[lead.outcome].word}? " if lead.state is State.PROVISIONAL else ""
+    mended = f"mended {name_gap(incident.mended_by[0])}" if incident.mended_by else ""
+    parts = (
+        f"{doubt}{view_change_briefly(lead)}; {_count_further(incident)}",
+        mended,
+        *(one.text for one in incident.evidence if one.follows),
+        *(f"may explain it too: {explanation_words(one)}" for one in incident.explanations[:1]),
+        triage_words(incident.triage) if incident.triage else "",
+        _suggest(incident),
+    )
+    return " ".join(sentence(part) for part in parts if part)
+
+
+def list_news(incidents: Iterable[Incident]) -> Iterator[str]:
+    """Say each incident that is news in one line, for the terminal."""
+    for incident in incidents:
+        if incident.is_news:
+            told = ", ".join(badge.word.lower() for badge in view_badges(incident))
+            name = f"{incident.name} ({told}): {name_incident(incident)}"
+            yield f"Incident {name}. {tell_briefly(incident)}"
+
+
+def _count_further(incident: Incident) -> str:
+    further = len({one.series.key for one in incident.changes} - {incident.lead.series.key})
+    if not further:
+        return "no further series moved with it"
+    return f"{count(further, 'further series', 'further series')} moved with it"
+
+
+def _suggest(incident: Incident) -> str:
+    asked = incident.remeasurement
+    if asked is None:
+        return ""
+    return sentence(
+        f"Re-measurement suggested: {count(asked.trials_each, 'trial')} each of "
+        f"{asked.baseline.version} and {asked.candidate.version}, in turns ({asked.reason})"
+    )
+
+
+def _view_members(
+    changes: Sequence[ChangePoint], trials: Mapping[TrialId, Trial]
+) -> tuple[MemberRow, ...]:
+    return tuple(
+        MemberRow(
+            title=series_words(change.series.key),
+            experiment=trials[change.first_after.trial].experiment,
+            page=links.series_page(change.series.key),
+            between=name_gap(change),
+            before=quantity(change.before, change.series.key.metric),
+            after=quantity(change.after, change.series.key.metric),
+            change=percent(change.relative_change),
+            p_value=probability(change.p_value),
+            outcome=OUTCOME_BADGES[change.outcome],
+            state=STATE_BADGES[change.state],
+        )
+        for change in changes
+    )
+
+
+def _tell_story(incident: Incident, lead: JudgedSeries) -> tuple[Event, ...]:
+    """Tell an incident from the last point without it to its mending."""
+    change = incident.lead
+    return (
+        Event(
+            when=name_night(change.last_before),
+            what=f"Last point without it, {change.last_before.release.version}",
+            page=links.trial_page(change.last_before.trial),
+        ),
+        Event(
+            when=name_night(change.first_after),
+            what=f"First point with it, {change.first_after.release.version}",
+            page=links.trial_page(change.first_after.trial),
+        ),
+        *_tell_alert(incident, lead),
+        *(
+            Event(
+                when=name_night(one.first_after),
+                what=f"{OUTCOME_BADGES[one.outcome].word} {percent(one.relative_change)}: "
+                f"{series_words(one.series.key)}, {one.first_after.release.version}",
+                page=links.trial_page(one.first_after.trial),
+            )
+            for one in incident.mended_by
+        ),
+    )
+
+
+def _tell_alert(incident: Incident, lead: JudgedSeries) -> Iterator[Event]:
+    """Tell on which nights the change of the lead was seen, as far back as the nights were replayed."""
+    alert = next((one for one in lead.alerts if _is_same(one, incident.lead)), None)
+    if alert is None:
+        return
+    nights = nights_of(lead.series)
+    if alert.provisional_at is not None:
+        yield Event(when=night_words(nights[alert.provisional_at]), what="Told as provisional")
+    if alert.confirmed_at is not None:
+        yield Event(when=night_words(nights[alert.confirmed_at]), what="Told as confirmed")
+
+
+def _is_same(alert: Alert, change: ChangePoint) -> bool:
+    return (
+        alert.rises is (change.after > change.before)
+        and alert.earliest <= change.latest
+        and change.earliest <= alert.latest
+    )

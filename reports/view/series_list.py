@@ -1,0 +1,122 @@
+"""Lists of series, by experiment: each in a line, with its verdict and how small a change it shows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from analysis.judgement import JudgedSeries
+from perf.metrics import METRICS
+from perf.model import SeriesKey, Trial, TrialId
+from reports.sparklines import Sparkline, draw_sparkline
+from reports.view import links
+from reports.view.sensitivity import view_sensitivity
+from reports.view.wording import (
+    NOTHING,
+    OUTCOME_BADGES,
+    Badge,
+    count,
+    direction_words,
+    percent,
+    quantity,
+    sentence,
+    series_words,
+)
+
+_SPARK_POINTS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesRow:
+    """One series in a line."""
+
+    title: str
+    page: str
+    direction: str
+    spark: Sparkline | None
+    value: str
+    release: str
+    verdict: Badge
+    change: str
+    detectable: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentGroup:
+    """The series of one experiment."""
+
+    name: str
+    anchor: str
+    description: str
+    rows: tuple[SeriesRow, ...]
+
+
+def group_series(
+    series: Sequence[JudgedSeries], by_id: Mapping[TrialId, Trial]
+) -> tuple[ExperimentGroup, ...]:
+    """Put series into lines, by experiment and what its series have in common."""
+    groups: dict[tuple[str, str], list[JudgedSeries]] = {}
+    # A series without a point does not know its experiment, but another of the same form may.
+    names = {
+        _shape(judged.series.key): experiment_of(judged, by_id)
+        for judged in series
+        if judged.series.points
+    }
+    for judged in series:
+        shape = _shape(judged.series.key)
+        known = None if judged.series.points else names.get(shape)
+        groups.setdefault((known or experiment_of(judged, by_id), shape), []).append(judged)
+    return tuple(
+        ExperimentGroup(
+            name=name,
+            anchor=f"experiment-{place}",
+            description=shape,
+            rows=tuple(_view_series_row(judged) for judged in sorted(members, key=_reading_order)),
+        )
+        for place, ((name, shape), members) in enumerate(sorted(groups.items()), start=1)
+    )
+
+
+def _shape(key: SeriesKey) -> str:
+    return (
+        f"{key.system} line {key.line}, topology {key.topology}, config {key.config}, "
+        f"workload {key.workload}, {key.engine} engine, testbed class {key.testbed_class}"
+    )
+
+
+def _reading_order(judged: JudgedSeries) -> tuple[object, ...]:
+    key, metrics = judged.series.key, tuple(METRICS)
+    known = metrics.index(key.metric) if key.metric in metrics else len(metrics)
+    return key.phase, key.operation, known, key.metric, key.statistic
+
+
+def experiment_of(judged: JudgedSeries, by_id: Mapping[TrialId, Trial]) -> str:
+    """Name the experiment of a series, or its system and workload if it has no point."""
+    key, points = judged.series.key, judged.series.points
+    if points:
+        return by_id[points[-1].trial].experiment
+    return f"{key.system}, {key.workload.partition('@')[0]}"
+
+
+def _view_series_row(judged: JudgedSeries) -> SeriesRow:
+    key, points = judged.series.key, judged.series.points
+    is_by_night = len({point.release.version for point in points}) == 1
+    return SeriesRow(
+        title=series_words(key),
+        page=links.series_page(key),
+        direction=direction_words(key.metric),
+        spark=draw_sparkline(
+            [point.value for point in points[-_SPARK_POINTS:]],
+            f"the newest {count(min(len(points), _SPARK_POINTS), 'point')} in order of "
+            f"{'nights' if is_by_night else 'releases'}",
+        )
+        if points
+        else None,
+        value=quantity(points[-1].value, key.metric) if points else NOTHING,
+        release=points[-1].release.version if points else NOTHING,
+        verdict=OUTCOME_BADGES[judged.verdict.outcome],
+        change=percent(judged.verdict.relative_change)
+        if judged.verdict.relative_change is not None
+        else NOTHING,
+        detectable=view_sensitivity(judged).brief,
+        reason=sentence(judged.verdict.reason),
+    )

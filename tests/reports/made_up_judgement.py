@@ -1,0 +1,182 @@
+"""A judgement with all that one can have: made up where the made-up history is too short for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from statistics import fmean
+
+from analysis.alerts import Alert
+from analysis.detection import Drift, Reading, Shift, SpreadChange, State
+from analysis.drift import Evidence
+from analysis.incidents import Cause, Explanation, Incident
+from analysis.judgement import Detectable, JudgedSeries, Judgement
+from analysis.noise import Noise
+from analysis.remeasurement import Remeasurement
+from analysis.verdict import Outcome
+from perf.design import Detection, TriageEntry, TriageState
+from perf.model import Purpose
+
+SETTINGS = Detection(
+    max_p_value=2e-4,
+    max_rank_p_value=0.001,
+    provisional_p_value=0.001,
+    provisional_rank_p_value=0.01,
+    window_points=50,
+    minimum_points=8,
+    confirming_points=3,
+    false_alarms_per_1000_series_nights=1.0,
+    judged={
+        "throughput": ("mean",),
+        "response_time": ("p50", "p99"),
+        "service_time": ("p99",),
+        "highest_load": ("estimate",),
+    },
+    relevant_change={
+        "throughput": 0.05,
+        "response_time": 0.1,
+        "service_time": 0.1,
+        "highest_load": 0.05,
+    },
+)
+NOISE = Noise(deviation=55.0, persistence=0.1, level=3600.0, points=8)
+DETECTABLE = tuple(
+    Detectable(nights=nights, relative_change=change)
+    for nights, change in ((1, 0.0914), (3, 0.0412), (10, 0.0251))
+)
+CANARY = {
+    "phase": "canary-before",
+    "operation": "canary",
+    "metric": "canary_cpu",
+    "statistic": "p50",
+    "host": "localhost",
+}
+TRIAGED = TriageEntry(
+    name="noisy-neighbour",
+    state=TriageState.TESTBED,
+    system="cassandra",
+    line="5.0",
+    sign="drop",
+    owner="ops <ops>",
+    note="a neighbour on the same host",
+    expires=date(2026, 4, 1),
+)
+
+
+@dataclass(frozen=True)
+class PlantedDetector:
+    """Sees the one step that is planted, before point 16, and is not sure of its place by one point."""
+
+    name: str = "planted"
+
+    def read(self, values: Sequence[float]) -> Reading:
+        """Tell whether the step is in this series."""
+        before, after = values[:16], values[16:]
+        if not after or abs(fmean(after) / fmean(before) - 1) < 0.1:
+            return Reading()
+        shift = Shift(index=16, earliest=15, latest=17, p_value=1e-9, is_confirmed=True)
+        return Reading(shifts=(shift,))
+
+
+def tell_all(judgement: Judgement) -> Judgement:
+    """Give a judgement all that one can have, made up where the history is too short for it."""
+    write, *_ = (one for one in judgement.series if one.change_points)
+    read = next(one for one in judgement.series if one.series.key.operation == "read-latest")
+    series = tuple(
+        _see_all(one) if one is read else replace(one, noise=NOISE, detectable=DETECTABLE)
+        for one in judgement.series
+    )
+    watched = tuple(
+        replace(write, series=replace(write.series, key=key, points=points), change_points=())
+        for key, points in (
+            (replace(write.series.key, **CANARY), write.series.points),
+            (replace(write.series.key, config="sentinel"), write.series.points[:8]),
+        )
+    )
+    changes = tuple(one.change_points[0] for one in judgement.series if one.change_points)
+    lead = write.change_points[0]
+    return replace(
+        judgement,
+        series=series,
+        watched=watched,
+        expected_false_alarms=0.02,
+        incidents=(
+            Incident(
+                name="a1b2c3d4",
+                lead=lead,
+                changes=(lead, *(change for change in changes if change is not lead)),
+                mended_by=(),
+                cause=Cause.DATABASE,
+                evidence=_give_evidence(watched, follows=False),
+                explanations=(Explanation(name="JVM of node-1", before="17.0.1", after="<17.0.2>"),),
+                triage=None,
+                is_news=True,
+                remeasurement=Remeasurement(
+                    key=lead.series.key,
+                    baseline=lead.last_before.release,
+                    candidate=lead.first_after.release,
+                    trials_each=6,
+                    reason="14 % is 3 times the noise",
+                ),
+            ),
+            Incident(
+                name="e5f6a7b8",
+                lead=replace(lead, state=State.PROVISIONAL, index=9),
+                changes=(replace(lead, state=State.PROVISIONAL, index=9),),
+                mended_by=(replace(lead, index=12, outcome=Outcome.IMPROVED),),
+                cause=Cause.TESTBED,
+                evidence=_give_evidence(watched, follows=True),
+                explanations=(),
+                triage=TRIAGED,
+                is_news=False,
+                remeasurement=None,
+            ),
+        ),
+    )
+
+
+def _see_all(judged: JudgedSeries) -> JudgedSeries:
+    """Give a series a drift, a change of scatter, a withdrawn alert and an imported point."""
+    first, *others = judged.series.points
+    points = (replace(first, purpose=Purpose.IMPORTED), *others)
+    return replace(
+        judged,
+        series=replace(judged.series, points=points),
+        noise=NOISE,
+        detectable=DETECTABLE,
+        drifts=(Drift(first=2, last=9, before=points[2].value, after=1.1 * points[9].value),),
+        spreads=(SpreadChange(index=15, before=10.0, after=21.0, p_value=1e-6),),
+        alerts=(
+            Alert(
+                index=18,
+                earliest=17,
+                latest=19,
+                rises=True,
+                relative_change=0.12,
+                state=State.PROVISIONAL,
+                provisional_at=4,
+                confirmed_at=None,
+                withdrawn_at=6,
+            ),
+        ),
+    )
+
+
+def _give_evidence(watched: Sequence[JudgedSeries], *, follows: bool) -> tuple[Evidence, ...]:
+    canary, sentinel = (one.series.key for one in watched)
+    moved = Evidence(
+        key=canary,
+        name="CPU canary",
+        relative_change=0.11 if follows else 0.0,
+        index_at="night 2026-03-05-1",
+        follows=follows,
+        text=f"the CPU canary {'moved by +11.0 %' if follows else 'did not move'} at the same place",
+    )
+    silent = replace(
+        moved,
+        key=sentinel,
+        name="sentinel",
+        follows=False,
+        can_tell=False,
+        text="the sentinel has not been measured since",
+    )
+    return (moved, silent)
