@@ -4,7 +4,7 @@ Systems, lines and releases are not held against what is known here: an entry ma
 results, or about a release that is still to come. `knickpoint triage list` tells which cover nothing.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import get_args
 
@@ -42,6 +42,21 @@ def check_triage(document: Document, triage: Triage) -> Iterator[str]:
             if not any(fnmatchcase(word, pattern) for word in words):
                 why = f"which fits no {key}; {suggest(pattern, words)}"
                 yield say(document, (*steps, key), pattern, why)
+
+
+def check_new(known: Sequence[TriageEntry], entries: Sequence[TriageEntry]) -> Iterator[str]:
+    """Find what keeps entries from being added to known ones."""
+    for entry in entries:
+        for other in known:
+            if entry.name == other.name:
+                yield f"there is an entry {entry.name!r} already; change it by hand, or remove it first"
+            elif _about(entry) == _about(other):
+                yield (
+                    f"the entry {other.name!r} is about the same changes as {entry.name!r} would be; "
+                    "change it by hand, or remove it first"
+                )
+        for key, fault in find_faults(entry):
+            yield f"{key} of the entry {entry.name!r} {fault}"
 
 
 def find_faults(entry: TriageEntry) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,93 @@
+"""Adds entries to triage.yaml as a person would: comments, order and spelling of the rest stay."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import fields
+from datetime import date
+from io import StringIO
+from pathlib import Path
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+
+from perf.config.catalog import read_triage
+from perf.config.triage_checks import check_new
+from perf.design import TriageEntry
+from perf.errors import ConfigError
+
+_QUOTED = ("line", "from_release", "to_release", "fixed_in")
+"""Texts that look like numbers, or might one day."""
+_WIDTH = 10_000
+"""Lines are left as they are, however long."""
+
+
+def add_entries(path: Path, entries: Sequence[TriageEntry]) -> str:
+    """Append entries to a triage file, which need not exist yet; give the text that was added.
+
+    The file is replaced in one step, and only by one that reads as the old entries and the new.
+
+    Raises:
+        ConfigError: the file is wrong, an entry contradicts itself, or the file has one of its name or
+            about the same changes; nothing is written.
+
+    """
+    problems: list[str] = []
+    known = read_triage(path, problems)
+    problems += [f"{path}: {fault}" for fault in check_new(known, entries)]
+    if problems:
+        raise ConfigError(problems)
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = _WIDTH
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    tree = yaml.load(path.read_text(encoding="utf-8")) if path.exists() else CommentedMap(entries=[])
+    if not known:  # an empty list is written in brackets, and would stay in them
+        tree["entries"] = []
+    items = [_item(entry) for entry in entries]
+    tree["entries"].extend(items)
+    try:
+        _replace(path, _text(yaml, tree), (*known, *entries))
+    except OSError as error:
+        why = f"cannot be written ({error.strerror}); nothing was changed, check the directory"
+        raise ConfigError([f"{path}: {why}"]) from error
+    return _text(yaml, items)
+
+
+def _item(entry: TriageEntry) -> CommentedMap:
+    """Give an entry as YAML, in the order of its fields, without what is left at its default."""
+    item = CommentedMap()
+    for field in fields(entry):
+        value = getattr(entry, field.name)
+        if value == field.default:
+            continue
+        is_quoted = field.name in _QUOTED or isinstance(value, date)
+        text = str(value)
+        item[field.name] = DoubleQuotedScalarString(text) if is_quoted else text
+    return item
+
+
+def _text(yaml: YAML, tree: object) -> str:
+    text = StringIO()
+    yaml.dump(tree, text)
+    return text.getvalue()
+
+
+def _replace(path: Path, text: str, meant: tuple[TriageEntry, ...]) -> None:
+    target = path.resolve()
+    fresh = target.with_suffix(".new")
+    try:
+        with fresh.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, fresh)
+        problems: list[str] = []
+        if read_triage(fresh, problems) != meant or problems:
+            what = f"{path}: the entries cannot be added without changing the rest; add them by hand"
+            raise ConfigError([what, *problems])
+        fresh.rename(target)
+    finally:
+        fresh.unlink(missing_ok=True)
