@@ -1,16 +1,38 @@
-"""The detector that judges: steps of the level, told apart from spikes, drift and scatter."""
+"""The detector that judges: steps of the level, told apart from spikes, drift, dependence and scatter.
+
+1. Estimate the noise from differences (`noise`), and pull in outliers (`candidates`).
+2. Collect candidates generously: moving sums of several widths, and Otava's e-divisive (`candidates`,
+   `otava_detector`).
+3. Remove the smallest candidate and test its neighbours again, until each left has both votes; put each
+   where it fits best (`votes`, `selection`).
+4. Where a slow movement tells a staircase better, take it away and look for steps again (`ramps`).
+5. Search the distances from the levels in the same way: a change of the scatter.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from analysis.detection import Reading
-from analysis.otava_detector import OtavaDetector
+import numpy as np
+
+from analysis.candidates import END_POINTS, clip_outliers, find_by_moving_sums
+from analysis.detection import Reading, SpreadChange
+from analysis.noise import Noise, Values, estimate_noise
+from analysis.otava_detector import find_by_divisive
+from analysis.ramps import find_drifts, subtract
+from analysis.selection import Selection
+from analysis.votes import Evidence, prepare
 from perf.design import Detection
+
+_LEAST_SPREAD_SEGMENT = 12
+"""A scatter of fewer points is hardly known."""
+_NORMAL_MEAN_ROOT = 0.822
+"""The mean of √|z| of a standard normal z: Γ(3/4) · 2^(1/4) / √π."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepDetector:
-    """Finds steps. Deterministic."""
+    """Finds steps, drifts and changes of scatter. Deterministic."""
 
     settings: Detection
 
@@ -21,9 +43,71 @@ class StepDetector:
 
     def read(self, values: Sequence[float]) -> Reading:
         """Tell what is to be seen. Raises ValueError on values that are not finite."""
-        inner = OtavaDetector(
-            max_p_value=self.settings.max_p_value,
-            window_points=self.settings.window_points,
-            confirming_points=self.settings.confirming_points,
+        array = np.array([float(value) for value in values])
+        if not np.isfinite(array).all():
+            raise ValueError("changes cannot be found among values that are not finite numbers")
+        if len(array) < self.settings.minimum_points:
+            return Reading()
+        selection = self._select(array)
+        drifts = find_drifts(selection.evidence, selection.places)
+        if drifts:
+            selection = self._select(subtract(array, drifts))
+        return Reading(
+            shifts=selection.describe(),
+            drifts=drifts,
+            spreads=self._find_spreads(selection),
+            noise=_noise(array, selection),
         )
-        return inner.read(values)
+
+    def _select(self, values: Values) -> Selection:
+        evidence = self._prepare(values)
+        count = len(values)
+        candidates = set(range(count - END_POINTS, count))
+        if evidence.deviation:
+            candidates |= find_by_moving_sums(
+                evidence.clipped, evidence.deviation, evidence.persistence
+            )
+        candidates |= find_by_divisive(evidence, self.settings.window_points)
+        return Selection.of(evidence, self.settings, candidates)
+
+    def _prepare(self, values: Values) -> Evidence:
+        deviation, persistence = estimate_noise(values)
+        clipped = clip_outliers(values, deviation) if deviation else values
+        return prepare(values, clipped, deviation, persistence, self.settings.window_points)
+
+    def _find_spreads(self, selection: Selection) -> tuple[SpreadChange, ...]:
+        """Search the roots of the distances from the levels, which scatter almost normally.
+
+        As the test of Brown and Forsythe (JASA 69, 1974, 364-367) compares absolute distances from
+        medians; the root makes them less skewed.
+        """
+        values = selection.evidence.values
+        bounds = (0, *selection.places, len(values))
+        levels = np.concatenate(
+            [np.full(end - start, np.median(values[start:end])) for start, end in pairwise(bounds)]
+        )
+        roots = np.sqrt(np.abs(values - levels))
+        evidence = self._prepare(roots)
+        if not evidence.deviation:
+            return ()
+        candidates = find_by_moving_sums(evidence.clipped, evidence.deviation, evidence.persistence)
+        found = Selection.of(
+            evidence, self.settings, candidates, least_segment=_LEAST_SPREAD_SEGMENT, is_open=False
+        )
+        scatter = [(part.mean() / _NORMAL_MEAN_ROOT) ** 2 for part in np.split(roots, found.places)]
+        return tuple(
+            SpreadChange(
+                index=shift.index, before=float(before), after=float(after), p_value=shift.p_value
+            )
+            for shift, (before, after) in zip(found.describe(), pairwise(scatter), strict=True)
+        )
+
+
+def _noise(values: Values, selection: Selection) -> Noise:
+    newest = values[selection.places[-1] if selection.places else 0 :]
+    return Noise(
+        deviation=selection.evidence.deviation,
+        persistence=selection.evidence.persistence,
+        level=float(np.median(newest)),
+        points=len(newest),
+    )

@@ -332,9 +332,13 @@ class Detection:
 
     __pydantic_config__ = STRICT
     max_p_value: Annotated[float, Gt(0), Le(0.05)]
+    max_rank_p_value: Annotated[float, Gt(0), Le(0.05)]
+    provisional_p_value: Annotated[float, Gt(0), Le(0.05)]
+    provisional_rank_p_value: Annotated[float, Gt(0), Le(0.05)]
     window_points: Annotated[int, Ge(10)]
     minimum_points: Annotated[int, Ge(4)]
     confirming_points: Positive
+    false_alarms_per_1000_series_nights: Annotated[float, Gt(0)]
     judged: Mapping[str, tuple[Statistic, ...]]
     relevant_change: Mapping[str, Share]
 

@@ -14,10 +14,14 @@ from perf.model import Observation
 Make = Callable[..., tuple[Observation, ...]]
 
 SETTINGS = Detection(
-    max_p_value=1e-5,
+    max_p_value=2e-4,
+    max_rank_p_value=0.001,
+    provisional_p_value=0.001,
+    provisional_rank_p_value=0.01,
     window_points=100,
     minimum_points=6,
     confirming_points=3,
+    false_alarms_per_1000_series_nights=1.0,
     judged={"throughput": ("mean",), "response_time": ("p50", "p99"), "service_time": ("p99",)},
     relevant_change={"throughput": 0.05, "response_time": 0.1},
 )

@@ -8,7 +8,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from analysis.judgement import JudgedSeries, judge
-from analysis.otava_detector import OtavaDetector
+from analysis.step_detector import StepDetector
 from analysis.verdict import Outcome
 from perf.design import Detection
 from perf.metrics import DIAGNOSTICS
@@ -17,14 +17,18 @@ from perf.model import Observation, TrialStatus
 Make = Callable[..., tuple[Observation, ...]]
 
 SETTINGS = Detection(
-    max_p_value=1e-5,
+    max_p_value=2e-4,
+    max_rank_p_value=0.001,
+    provisional_p_value=0.001,
+    provisional_rank_p_value=0.01,
     window_points=100,
     minimum_points=6,
     confirming_points=3,
+    false_alarms_per_1000_series_nights=1.0,
     judged={"throughput": ("mean",), "response_time": ("mean",)},
     relevant_change={"throughput": 0.05, "response_time": 0.1},
 )
-OTAVA = OtavaDetector(max_p_value=SETTINGS.max_p_value, window_points=SETTINGS.window_points)
+DETECTOR = StepDetector(settings=SETTINGS)
 
 
 def noise(count: int, mean: float = 100.0, deviation: float = 1.0, seed: int = 1) -> list[float]:
@@ -33,7 +37,7 @@ def noise(count: int, mean: float = 100.0, deviation: float = 1.0, seed: int = 1
 
 
 def judge_one(observations: tuple[Observation, ...]) -> JudgedSeries:
-    (judged,) = judge(observations, SETTINGS, OTAVA).series
+    (judged,) = judge(observations, SETTINGS, DETECTOR).series
     return judged
 
 
@@ -176,14 +180,14 @@ def test_too_few_points_are_undecided(make_observations: Make, count: int) -> No
 
 def test_the_fewest_points_allowed_are_judged_without_a_crash(make_observations: Make) -> None:
     few = replace(SETTINGS, minimum_points=4)
-    (judged,) = judge(make_observations([100.0, 101.0, 99.0, 100.0]), few, OTAVA).series
+    (judged,) = judge(make_observations([100.0, 101.0, 99.0, 100.0]), few, DETECTOR).series
     assert judged.verdict.outcome is Outcome.UNDECIDED
     assert "too few points to compare" in judged.verdict.reason
 
 
 def test_a_series_without_a_valid_trial_is_invalid(make_observations: Make) -> None:
     observations = [replace(one, status=TrialStatus.FAILED) for one in make_observations([1.0] * 9)]
-    judgement = judge(observations, SETTINGS, OTAVA)
+    judgement = judge(observations, SETTINGS, DETECTOR)
     assert judgement.series[0].verdict.outcome is Outcome.INVALID
     assert judgement.verdict.reason == "Cannot tell: of 1 series, 1 invalid"
 
@@ -203,7 +207,7 @@ def test_diagnostics_are_left_out_even_if_they_should_have_been_judged(
     diagnostic = make_observations(noise(20) + noise(10, 300), metric=metric)
     of_host = make_observations(noise(30), metric=metric, host="node-1")
     usual = make_observations(noise(30))
-    judgement = judge((*diagnostic, *usual, *of_host), replace(SETTINGS, judged=judged), OTAVA)
+    judgement = judge((*diagnostic, *usual, *of_host), replace(SETTINGS, judged=judged), DETECTOR)
     assert [one.series.key.metric for one in judgement.series] == ["throughput"]
 
 
@@ -221,7 +225,7 @@ def test_the_answer_of_a_search_is_judged_like_throughput_but_not_its_ends(
         for statistic in ("lower", "estimate", "upper")
         for one in make_observations(values, metric="highest_load", statistic=statistic)
     ]
-    (judged,) = judge(observations, settings, OTAVA).series
+    (judged,) = judge(observations, settings, DETECTOR).series
     assert judged.series.key.statistic == "estimate"
     assert judged.verdict.outcome is Outcome.REGRESSED
     assert "a drop of 19.5 %" in judged.verdict.reason
@@ -257,11 +261,11 @@ def test_the_order_of_observations_does_not_matter(make_observations: Make, seed
         *make_observations(noise(12, seed=seed), metric="response_time"),
     ]
     shuffled = random.Random(seed).sample(observations, len(observations))  # noqa: S311  test data
-    assert judge(shuffled, SETTINGS, OTAVA) == judge(observations, SETTINGS, OTAVA)
+    assert judge(shuffled, SETTINGS, DETECTOR) == judge(observations, SETTINGS, DETECTOR)
 
 
 def test_an_empty_history_is_not_fine() -> None:
-    verdict = judge((), SETTINGS, OTAVA).verdict
+    verdict = judge((), SETTINGS, DETECTOR).verdict
     assert verdict.outcome is Outcome.UNDECIDED
     assert verdict.reason == "Nothing to judge: the history holds no measured series yet"
 
@@ -269,13 +273,13 @@ def test_an_empty_history_is_not_fine() -> None:
 def test_the_overall_sentence_tells_how_many_nights_are_missing(make_observations: Make) -> None:
     # Two releases, measured on one night; then on two nights.
     one_night = [make_observations([1.0, 1.0], operation=name) for name in ("write", "read")]
-    verdict = judge(sum(one_night, ()), SETTINGS, OTAVA).verdict
+    verdict = judge(sum(one_night, ()), SETTINGS, DETECTOR).verdict
     assert verdict.outcome is Outcome.UNDECIDED
     assert verdict.reason == (
         "Cannot tell yet: of 2 series, 2 undecided;"
         " 2 have fewer than 6 points (1 night so far, about 2 more needed)"
     )
-    verdict = judge(make_observations([1.0] * 4, per_release=2), SETTINGS, OTAVA).verdict
+    verdict = judge(make_observations([1.0] * 4, per_release=2), SETTINGS, DETECTOR).verdict
     assert verdict.reason.endswith("1 has fewer than 6 points (2 nights so far, about 1 more needed)")
 
 
@@ -288,7 +292,7 @@ def test_the_overall_sentence_counts_every_outcome_worst_first(make_observations
         *make_observations([1.0], operation="young"),
         *make_observations([1.0] * 9, metric="unheard_of"),
     )
-    verdict = judge(observations, SETTINGS, OTAVA).verdict
+    verdict = judge(observations, SETTINGS, DETECTOR).verdict
     assert verdict.outcome is Outcome.REGRESSED
     assert verdict.reason == (
         "Regressed: of 6 series, 1 regressed, 1 invalid, 2 undecided, 1 improved, 1 unchanged;"
@@ -332,5 +336,5 @@ def test_a_true_change_is_rarely_called_unchanged(make_observations: Make) -> No
 def test_only_the_configured_statistics_get_a_series(make_observations: Make) -> None:
     kept = make_observations([1.0] * 3, metric="throughput", statistic="mean")
     other = make_observations([1.0] * 3, metric="throughput", statistic="max")
-    judgement = judge((*kept, *other), SETTINGS, OTAVA)
+    judgement = judge((*kept, *other), SETTINGS, DETECTOR)
     assert [one.series.key.statistic for one in judgement.series] == ["mean"]

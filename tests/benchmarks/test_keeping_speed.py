@@ -9,7 +9,7 @@ from pathlib import Path
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from analysis.judgement import judge
-from analysis.otava_detector import OtavaDetector
+from analysis.step_detector import StepDetector
 from perf import config
 from perf.history import bundle
 from perf.history.store import History, append_all, open_history
@@ -53,7 +53,7 @@ def test_judge_100_series_of_100_points(
         values = [1000 * step * generator.gauss(1, 0.02) for step in steps]
         observations += make_observations(values, per_release=10, operation=f"operation-{number}")
     settings = config.load_catalog(CONFIGS).detection
-    detector = OtavaDetector(max_p_value=settings.max_p_value, window_points=settings.window_points)
+    detector = StepDetector(settings=settings)
     judgement = benchmark.pedantic(judge, args=(observations, settings, detector), rounds=3)
     assert sum(bool(judged.change_points) for judged in judgement.series) >= 10
 

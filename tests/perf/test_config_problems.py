@@ -17,6 +17,10 @@ from perf.systems.contract import System
 GOLDEN = Path(__file__).parents[1] / "golden" / "config_mistakes.txt"
 DETECTION = """\
 max_p_value: 0.001
+max_rank_p_value: 0.001
+provisional_p_value: 0.001
+provisional_rank_p_value: 0.01
+false_alarms_per_1000_series_nights: 1.0
 window_points: 50
 minimum_points: 6
 confirming_points: 3
