@@ -47,9 +47,12 @@ class Alert:
     withdrawn_at: int | None
 
     @property
-    def told_at(self) -> int | None:
+    def told_at(self) -> int:
         """Give the night on which it reached `state`."""
-        return self.confirmed_at if self.state is State.CONFIRMED else self.provisional_at
+        told = self.confirmed_at if self.state is State.CONFIRMED else self.provisional_at
+        if told is None:
+            raise ValueError(f"an alert that is {self.state} was told on no night")
+        return told
 
 
 def follow(nights: Iterable[tuple[int, Sequence[Sighting]]]) -> tuple[Alert, ...]:

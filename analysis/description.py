@@ -1,0 +1,125 @@
+"""A judgement as lines of text, for a terminal and a log. Pure."""
+
+from collections.abc import Iterator
+
+from analysis import words
+from analysis.alerts import Alert
+from analysis.comparison import relative_change
+from analysis.detection import ChangePoint, Drift, SpreadChange
+from analysis.incidents import Incident
+from analysis.judgement import JudgedSeries, Judgement
+from analysis.series import Series, nights_of
+from analysis.verdict import WORST_FIRST
+
+_INDENT = " " * 12
+
+
+def describe(judgement: Judgement) -> Iterator[str]:
+    """Say what was found: series worst first, incidents news first, the testbed, then the verdict."""
+    ranked = sorted(judgement.series, key=lambda judged: WORST_FIRST.index(judged.verdict.outcome))
+    for judged in ranked:
+        yield f"{judged.verdict.outcome:<11} {words.series(judged.series.key)}"
+        yield f"{_INDENT}{judged.verdict.reason}"
+        yield from (f"{_INDENT}{line}" for line in _describe_series(judged))
+    for incident in judgement.incidents:
+        yield from _describe_incident(incident)
+    for judged in judgement.watched:
+        for change in judged.change_points:
+            yield f"testbed     {words.series(judged.series.key)}"
+            yield f"{_INDENT}{_describe_change(change)}"
+    if judgement.series:
+        yield (
+            f"Expected false alarms among {words.counted(len(judgement.series), 'series', 'series')}:"
+            f" {judgement.expected_false_alarms:.2g} a night"
+        )
+    yield judgement.verdict.reason
+
+
+def _describe_series(judged: JudgedSeries) -> Iterator[str]:
+    for change in judged.change_points:
+        yield _describe_change(change)
+    for alert in judged.alerts:
+        if alert.withdrawn_at is not None:
+            yield _describe_withdrawn(judged.series, alert, alert.withdrawn_at)
+    for drift in judged.drifts:
+        yield _describe_drift(judged.series, drift)
+    for spread in judged.spreads:
+        yield _describe_spread(judged.series, spread)
+    if judged.noise is not None and judged.detectable:
+        seen = (
+            f"{words.counted(one.nights, 'night sees', 'nights see')}"
+            f" ≥ {words.percent(one.relative_change)}"
+            for one in judged.detectable
+        )
+        yield f"with this noise ({words.percent(judged.noise.floor)} a night), {', '.join(seen)}"
+
+
+def _describe_change(change: ChangePoint) -> str:
+    return "  ".join(
+        (
+            f"{change.outcome} {words.place(change)}:",
+            f"{words.value(change.before)} → {words.value(change.after)} {words.unit(change)}",
+            words.signed_percent(change.relative_change),
+            words.p_value(change.p_value),
+            f"{words.points(change.points_after)} after",
+            change.state,
+        )
+    )
+
+
+def _describe_withdrawn(series: Series, alert: Alert, withdrawn_at: int) -> str:
+    nights = nights_of(series)
+    return (
+        f"withdrawn: {words.signed_percent(alert.relative_change)} at"
+        f" {_name(series, alert.index)}, {alert.state} in night {nights[alert.told_at]},"
+        f" no longer seen since night {nights[withdrawn_at]}"
+    )
+
+
+def _describe_drift(series: Series, drift: Drift) -> str:
+    return (
+        f"drift: {words.signed_percent(relative_change(drift.before, drift.after))} slowly from"
+        f" {_name(series, drift.first)} to {_name(series, drift.last)}"
+    )
+
+
+def _describe_spread(series: Series, spread: SpreadChange) -> str:
+    return (
+        f"scatter: standard deviation {words.value(spread.before)} → {words.value(spread.after)} since"
+        f" {_name(series, spread.index)}  {words.p_value(spread.p_value)}"
+    )
+
+
+def _name(series: Series, index: int) -> str:
+    point = series.points[index]
+    return f"{point.release.version} (night {words.night(point)})"
+
+
+def _describe_incident(incident: Incident) -> Iterator[str]:
+    lead = incident.lead
+    news = "news" if incident.is_news else "known"
+    yield (
+        f"incident    {incident.name}  {news}: {words.movement(lead)} {words.place(lead)}, in"
+        f" {words.counted(len(incident.changes), 'series', 'series')}; cause: {incident.cause}"
+    )
+    for change in incident.changes:
+        moved = words.signed_percent(change.relative_change)
+        yield f"{_INDENT}{moved}  {words.series(change.series.key)}"
+    for change in incident.mended_by:
+        moved = words.signed_percent(change.relative_change)
+        yield f"{_INDENT}mended {words.place(change)}: {moved}"
+    for evidence in incident.evidence:
+        yield f"{_INDENT}{evidence.text}"
+    for other in incident.explanations:
+        yield f"{_INDENT}may explain it as well: {other.name}: {other.before} → {other.after}"
+    if incident.triage is not None:
+        entry = incident.triage
+        yield f"{_INDENT}triage: {entry.state} by {entry.owner}: {entry.note} ({entry.name})"
+    if incident.came_back_after is not None:
+        yield f"{_INDENT}came back after its fix ({incident.came_back_after.name})"
+    if incident.remeasurement is not None:
+        again = incident.remeasurement
+        yield (
+            f"{_INDENT}to be sure: {again.baseline.version} against {again.candidate.version} side by"
+            f" side, {words.counted(again.trials_each, 'trial', 'trials')} each; {again.reason}"
+        )

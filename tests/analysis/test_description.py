@@ -1,0 +1,169 @@
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from analysis.alerts import Alert
+from analysis.description import describe
+from analysis.detection import Drift, Reading, Shift, SpreadChange, State, find_changes
+from analysis.drift import Evidence
+from analysis.incidents import Cause, Explanation, Incident
+from analysis.judgement import Detectable, JudgedSeries, Judgement
+from analysis.noise import Noise
+from analysis.remeasurement import Remeasurement
+from analysis.series import build_series
+from analysis.verdict import Outcome, Verdict
+from perf.design import TriageEntry, TriageState
+from perf.model import Observation
+
+Make = Callable[..., tuple[Observation, ...]]
+REGRESSED = Verdict(outcome=Outcome.REGRESSED, reason="slower")
+ENTRY = TriageEntry(
+    name="batch",
+    state=TriageState.ACKNOWLEDGED,
+    system="cassandra",
+    line="5.0",
+    sign="drop",
+    owner="ada",
+    note="commit log in batches",
+)
+
+
+@pytest.fixture
+def judged(make_observations: Make) -> JudgedSeries:
+    """Give a series of ten points, one release each, that drops by a tenth at the seventh."""
+    observations = [
+        replace(one, night=f"2026-03-01-{place}")
+        for place, one in enumerate(make_observations([1000.0] * 6 + [900.0] * 4), start=1)
+    ]
+    (series,) = build_series(observations)
+    shift = Shift(index=6, earliest=6, latest=6, p_value=1e-9, is_confirmed=True)
+    alert = Alert(
+        index=3,
+        earliest=2,
+        latest=4,
+        rises=True,
+        relative_change=0.04,
+        state=State.PROVISIONAL,
+        provisional_at=4,
+        confirmed_at=None,
+        withdrawn_at=5,
+    )
+    return JudgedSeries(
+        series=series,
+        change_points=find_changes(series, Reading(shifts=(shift,)), "steps"),
+        verdict=REGRESSED,
+        noise=Noise(deviation=10.0, persistence=0.0, level=1000.0, points=10),
+        detectable=(
+            Detectable(nights=1, relative_change=0.062),
+            Detectable(nights=3, relative_change=0.041),
+        ),
+        drifts=(Drift(first=0, last=3, before=1000.0, after=1050.0),),
+        spreads=(SpreadChange(index=4, before=1.0, after=2.5, p_value=1e-6),),
+        alerts=(alert, replace(alert, index=6, withdrawn_at=None)),
+    )
+
+
+@pytest.fixture
+def incident(judged: JudgedSeries) -> Incident:
+    """Give an incident of that drop with all that an incident can have."""
+    (change,) = judged.change_points
+    return Incident(
+        name="0a1b2c3d",
+        lead=change,
+        changes=(change,),
+        mended_by=(replace(change, relative_change=0.11),),
+        cause=Cause.TESTBED,
+        evidence=(
+            Evidence(
+                key=judged.series.key,
+                name="sentinel",
+                relative_change=-0.1,
+                index_at="5.0.7",
+                follows=True,
+                text="The sentinel dropped by 10 % as well.",
+            ),
+        ),
+        explanations=(Explanation(name="kernel of node-1", before="6.1.0", after="6.8.0"),),
+        triage=ENTRY,
+        is_news=False,
+        remeasurement=Remeasurement(
+            key=judged.series.key,
+            baseline=change.last_before.release,
+            candidate=change.first_after.release,
+            trials_each=4,
+            reason="four show it",
+        ),
+        came_back_after=ENTRY,
+    )
+
+
+def lines(judgement: Judgement) -> list[str]:
+    return [" ".join(line.split()) for line in describe(judgement)]
+
+
+def test_a_series_is_told_with_all_that_was_seen_in_it(judged: JudgedSeries) -> None:
+    verdict, reason, *seen, _, overall = lines(Judgement(series=(judged,), verdict=REGRESSED))
+    assert verdict.startswith("regressed cassandra 5.0 write throughput mean")
+    assert (reason, overall) == ("slower", "slower")
+    assert [line.split(":")[0] for line in seen] == [
+        "regressed between 5.0.6 and 5.0.7",
+        "withdrawn",
+        "drift",
+        "scatter",
+        "with this noise (1 % a night), 1 night sees ≥ 6.2 %, 3 nights see ≥ 4.1 %",
+    ]
+    assert "1,000 → 900 ops/s −10.0 %" in seen[0]
+    assert seen[1] == (
+        "withdrawn: +4.0 % at 5.0.4 (night 2026-03-01-4), provisional in night 2026-03-01-5,"
+        " no longer seen since night 2026-03-01-6"
+    )
+    assert seen[2].startswith("drift: +5.0 % slowly from 5.0.1 (night 2026-03-01-1) to 5.0.4")
+    assert seen[3].startswith("scatter: standard deviation 1 → 2.5 since 5.0.5")
+
+
+def test_the_worst_series_comes_first(judged: JudgedSeries) -> None:
+    fine = replace(judged, verdict=Verdict(outcome=Outcome.UNCHANGED, reason="as before"))
+    told = lines(Judgement(series=(fine, judged), verdict=REGRESSED))
+    assert told.index("slower") < told.index("as before")
+
+
+def test_an_incident_is_told_with_cause_evidence_and_what_is_to_be_done(
+    judged: JudgedSeries, incident: Incident
+) -> None:
+    told = lines(Judgement(series=(judged,), verdict=REGRESSED, incidents=(incident,)))
+    start = told.index(
+        "incident 0a1b2c3d known: a drop of 10 % between 5.0.6 and 5.0.7, in 1 series; cause: testbed"
+    )
+    assert told[start + 1].startswith("−10.0 % cassandra 5.0")
+    assert told[start + 2 : start + 8] == [
+        "mended between 5.0.6 and 5.0.7: +11.0 %",
+        "The sentinel dropped by 10 % as well.",
+        "may explain it as well: kernel of node-1: 6.1.0 → 6.8.0",
+        "triage: acknowledged by ada: commit log in batches (batch)",
+        "came back after its fix (batch)",
+        "to be sure: 5.0.6 against 5.0.7 side by side, 4 trials each; four show it",
+    ]
+
+
+def test_news_is_called_news(judged: JudgedSeries, incident: Incident) -> None:
+    plain = replace(incident, is_news=True, triage=None, came_back_after=None, remeasurement=None)
+    told = "\n".join(lines(Judgement(series=(judged,), verdict=REGRESSED, incidents=(plain,))))
+    assert "0a1b2c3d news: a drop" in told
+    assert "triage" not in told
+    assert "side by side" not in told
+
+
+def test_the_false_alarms_to_be_expected_and_what_the_testbed_did_are_told(
+    judged: JudgedSeries,
+) -> None:
+    told = lines(
+        Judgement(series=(judged,), verdict=REGRESSED, watched=(judged,), expected_false_alarms=0.00213)
+    )
+    assert "Expected false alarms among 1 series: 0.0021 a night" in told
+    assert any(line.startswith("testbed cassandra 5.0") for line in told)
+
+
+def test_a_history_without_series_expects_nothing() -> None:
+    verdict = Verdict(outcome=Outcome.UNDECIDED, reason="Nothing to judge")
+    assert lines(Judgement(series=(), verdict=verdict)) == ["Nothing to judge"]
