@@ -1,0 +1,55 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from analysis.noise import Noise, estimate_noise, minimum_detectable_effect, variance_of_mean
+
+
+def autoregressive(seed: int, persistence: float, count: int = 400) -> np.ndarray:
+    shocks = math.sqrt(1 - persistence**2) * np.random.default_rng(seed).standard_normal(count + 50)
+    return np.asarray(lfilter([1.0], [1.0, -persistence], shocks))[50:]
+
+
+@pytest.mark.parametrize("persistence", [0.0, 0.3, 0.6])
+def test_deviation_and_persistence_are_found_despite_steps_drift_and_outliers(
+    persistence: float,
+) -> None:
+    found = []
+    for seed in range(20):
+        values = autoregressive(seed, persistence)
+        values[100:] += 6.0
+        values[250:] -= 9.0
+        values += np.linspace(0, 4, len(values))
+        values[::60] += 8.0
+        found.append(estimate_noise(values))
+    deviation, estimated = np.median(found, axis=0)
+    assert deviation == pytest.approx(1.0, rel=0.15)
+    assert estimated == pytest.approx(persistence, abs=0.1)
+
+
+def test_constants_have_no_noise() -> None:
+    assert estimate_noise(np.full(20, 3.25)) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("points", "persistence"), [(1, 0.5), (3, 0.0), (10, 0.3), (40, 0.6)])
+def test_the_variance_of_a_mean_is_that_of_simulated_means(points: int, persistence: float) -> None:
+    means = [autoregressive(seed, persistence, points).mean() for seed in range(4000)]
+    assert variance_of_mean(points, persistence) == pytest.approx(np.var(means), rel=0.1)
+
+
+def test_more_nights_see_smaller_changes_and_noise_hides_them() -> None:
+    quiet = Noise(deviation=1.0, persistence=0.0, level=100.0, points=50)
+    sticky = Noise(deviation=1.0, persistence=0.5, level=100.0, points=50)
+    effects = [minimum_detectable_effect(quiet, nights, 2e-4) for nights in (1, 3, 10)]
+    assert effects == sorted(effects, reverse=True)
+    assert minimum_detectable_effect(sticky, 3, 2e-4) > effects[1]
+    # (3.72 + 0.84) · 1 % · √(1/3 + 1/50)
+    assert effects[1] == pytest.approx(0.0271, rel=0.01)
+
+
+def test_a_level_of_zero_has_no_relative_size() -> None:
+    nothing = Noise(deviation=1.0, persistence=0.0, level=0.0, points=10)
+    assert nothing.floor == math.inf
+    assert minimum_detectable_effect(nothing, 3, 2e-4) == math.inf
