@@ -39,10 +39,14 @@ class Jumps:
 
 
 SETTINGS = Detection(
-    max_p_value=1e-4,
+    max_p_value=2e-4,
+    max_rank_p_value=0.001,
+    provisional_p_value=0.001,
+    provisional_rank_p_value=0.01,
     window_points=50,
     minimum_points=4,
     confirming_points=3,
+    false_alarms_per_1000_series_nights=1.0,
     judged={},
     relevant_change={},
 )
@@ -82,7 +86,7 @@ def test_the_noise_is_told_as_shares_of_the_level_for_three_nights() -> None:
     found = Judge(settings=SETTINGS, detector=Jumps())(series(*GAPS))
     noise = Noise(deviation=2.0, persistence=0.0, level=100.0, points=4)
     assert found.noise_floor == 0.02
-    assert found.minimum_detectable_effect == minimum_detectable_effect(noise, 3, 1e-4)
+    assert found.minimum_detectable_effect == minimum_detectable_effect(noise, 3, SETTINGS.max_p_value)
 
 
 def test_too_few_points_give_no_changes_and_nulls() -> None:
