@@ -54,7 +54,7 @@ entries:
       Folded over
       two lines, and one of them is so long that a program which rewrites files would like to break it.
 
-  - {name: brief, system: "*", line: "*", state: testbed, sign: drop, to_night: "2026-04-01", owner: o, note: n}
+  - {name: brief, system: x, line: y, state: testbed, sign: drop, to_night: "2026-04-01", owner: o, note: n}
 """
 
 
