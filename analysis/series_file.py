@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
-from annotated_types import MinLen
+from annotated_types import Interval, MinLen
 from pydantic import AllowInfNan, ConfigDict, Strict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -21,8 +21,16 @@ from analysis.verdict import Outcome
 from perf.errors import InputError
 from perf.metrics import Better
 
+LARGEST = 1e100
+"""Beyond it, squares and their sums are no finite numbers any more."""
 _MOST_SHOWN = 60
 """Characters of a value in a message."""
+_Value: TypeAlias = Annotated[
+    float,
+    Strict(),
+    AllowInfNan(False),  # noqa: FBT003  pydantic's own
+    Interval(ge=-LARGEST, le=LARGEST),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +40,7 @@ class ForeignSeries:
     __pydantic_config__ = ConfigDict(extra="forbid")
     name: Annotated[str, Strict(), MinLen(1)]
     better: Better
-    values: tuple[Annotated[float, Strict(), AllowInfNan(False)] | None, ...]  # noqa: FBT003  pydantic's own
+    values: tuple[_Value | None, ...]
 
     @property
     def known(self) -> tuple[int, ...]:
@@ -137,6 +145,8 @@ def _repeated_names(tree: object) -> list[str]:
 _FIXES = {  # by pydantic's kind of error
     "float_type": "it must be a finite number, or null for a missing trial",
     "finite_number": "it must be a finite number, or null for a missing trial",
+    "greater_than_equal": f"it must be from {-LARGEST:g} to {LARGEST:g}; choose another unit",
+    "less_than_equal": f"it must be from {-LARGEST:g} to {LARGEST:g}; choose another unit",
     "string_type": "it must be text in quotes",
     "tuple_type": "it must be a list",
     "dataclass_type": "it must be an object with the keys {keys}",
@@ -159,13 +169,12 @@ def _sentence(tree: Any, error: ErrorDetails) -> str:  # noqa: ANN401  any JSON
         subject = (rest if where else f"{subject}.{rest}") if rest else subject
     elif steps:
         subject, keys = str(steps[0]), "series" if steps[0] != "series" else keys
-    match error["type"]:
-        case "missing":
-            return f"{where}the key {subject} is missing; add it"
-        case "unexpected_keyword_argument":
-            return f"{where}the key {_show(subject)} is not known; remove it (known: {keys})"
-        case "string_too_short":
-            return f"{where}{subject} is empty; each series needs its own"
+    if error["type"] == "missing":
+        return f"{where}the key {subject} is missing; add it"
+    if error["type"] == "unexpected_keyword_argument":
+        return f"{where}the key {_show(subject)} is not known; remove it (known: {keys})"
+    if error["type"] == "string_too_short":
+        return f"{where}{subject} is empty; each series needs its own"
     fix = _FIXES.get(error["type"], error["msg"]).format(keys=keys)
     return f"{where}{subject} is {_show(error['input'])}; {fix}"
 

@@ -94,6 +94,14 @@ def test_an_endless_integer_is_refused_as_well() -> None:
         (of({**GOOD, "name": ""}), 'series "": name is empty'),
         (of({**GOOD, "name": 5}), "series[0].name is 5; it must be text in quotes"),
         (of({**GOOD, "better": "best"}), 'series "a": better is "best"; write "higher" or "lower"'),
+        (
+            of({**GOOD, "values": [1e101]}),
+            'series "a": values[0] is 1e+101; it must be from -1e+100 to',
+        ),
+        (
+            of({**GOOD, "values": [-1e101]}),
+            'series "a": values[0] is -1e+101; it must be from -1e+100 to',
+        ),
         (of({**GOOD, "values": 5}), 'series "a": values is 5; it must be a list'),
         (
             of({**GOOD, "unit": "ms"}),
