@@ -11,7 +11,7 @@ from analysis.comparison import relative_change
 from analysis.noise import Noise
 from analysis.series import Point, Series
 from analysis.verdict import Outcome
-from perf.metrics import METRICS, Better
+from perf.metrics import DIAGNOSTICS, METRICS, Better
 
 
 class State(StrEnum):
@@ -112,9 +112,9 @@ class ChangePoint:
 def find_changes(series: Series, reading: Reading, detector: str) -> tuple[ChangePoint, ...]:
     """Put the shifts of a reading into the terms of the series, ascending by index.
 
-    Raises KeyError where the series' metric is not in `METRICS`: its direction is unknown.
+    Raises KeyError where nothing is known of the series' metric, so not its direction either.
     """
-    better = METRICS[series.key.metric].better
+    better = (METRICS | DIAGNOSTICS)[series.key.metric].better
     values = [point.value for point in series.points]
     changes = []
     for shift, before, after, points_after in levels(values, reading.shifts):

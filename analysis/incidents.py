@@ -1,19 +1,49 @@
-"""Incidents: changes of one cause, told as one story."""
+"""Incidents: changes of one cause, told as one story.
 
-from dataclasses import dataclass
+Two changes are of one cause if their places can be one (see `places`) and their series differ. Changes
+are taken strongest first; each joins the first incident with all of whose changes it can share a place,
+or begins one. So an incident's first change leads it, and the order of arrival does not matter.
+
+The strongest is, in this order: one that nobody has set aside, a regression, a confirmed one,
+a relevant one, the largest in units of its noise floor.
+
+A regression and the change that undid it are one story: a later change of the same series that brought
+the level back belongs to the incident of the regression, and leads none of its own.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from enum import StrEnum
 
-from analysis.detection import ChangePoint
-from analysis.drift import Evidence
-from analysis.remeasurement import Remeasurement
-from perf.design import TriageEntry
+from analysis.comparison import relative_change
+from analysis.detection import ChangePoint, State
+from analysis.drift import Evidence, Watch, environment_evidence, is_of_testbed
+from analysis.findings import is_imported
+from analysis.noise import Noise
+from analysis.places import Place, meet
+from analysis.remeasurement import Remeasurement, propose
+from analysis.standing import Remark
+from analysis.verdict import Outcome
+from perf.design import Detection, TriageEntry, TriageState
+from perf.model import SeriesKey, TrialId
+
+_STEADY_SHARE = 0.9
+"""A fact that holds in fewer of the trials on one side flickers, and so explains no lasting change."""
+_MOST_LISTED = 3
+"""Of explanations and pieces of evidence in a sentence; the incident holds them all."""
+_THE_RELEASE_ITSELF = "artifact"
+"""Between two releases, this circumstance is what is being measured."""
 
 
 class Cause(StrEnum):
     """What a change is put down to."""
 
     DATABASE = "database"
+    """A sentinel stood still, or old and new took turns, and nothing else that is known changed."""
     TESTBED = "testbed"
+    """What watches the testbed moved, too; or somebody said so."""
     UNKNOWN = "unknown"
 
 
@@ -30,8 +60,9 @@ class Explanation:
 class Incident:
     """Changes of one cause. `changes` begin with the lead, the one that tells most.
 
-    `mended_by` are the later changes that undid them. `is_news` is false where nobody has to look: all
-    changes are triaged, imported in bulk, too small to matter, or mended.
+    `mended_by` are the later changes that undid them. `is_news` is false where nobody has to look: each
+    of its changes is triaged, imported in bulk, too small to matter or mended. `came_back_after` is the
+    triage entry whose fix the lead undoes.
     """
 
     name: str
@@ -44,3 +75,231 @@ class Incident:
     triage: TriageEntry | None
     is_news: bool
     remeasurement: Remeasurement | None
+    came_back_after: TriageEntry | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A change with all that is known about it by itself.
+
+    `relevant` is the smallest relative change of its metric that matters, `mended_by` the later change
+    of the same series that undid it.
+    """
+
+    place: Place
+    relevant: float
+    noise: Noise | None = None
+    triage: TriageEntry | None = None
+    mended_by: ChangePoint | None = None
+    came_back_after: TriageEntry | None = None
+
+    @property
+    def change(self) -> ChangePoint:
+        """Give the change itself."""
+        return self.place.change
+
+    @property
+    def is_set_aside(self) -> bool:
+        """Tell whether nobody has to look at it, however large it is."""
+        return self.triage is not None or is_imported(self.change)
+
+    @property
+    def is_relevant(self) -> bool:
+        """Tell whether it is large enough to act on."""
+        return abs(self.change.relative_change) >= self.relevant
+
+    @property
+    def is_news(self) -> bool:
+        """Tell whether somebody should look at it."""
+        is_mended = self.mended_by is not None and self.mended_by.state is State.CONFIRMED
+        return self.is_relevant and not self.is_set_aside and not is_mended
+
+    @property
+    def size(self) -> float:
+        """Give its size in noise floors; 0 where the noise is not known."""
+        if self.noise is None or math.isinf(self.noise.floor):
+            return 0.0
+        size = abs(self.change.relative_change)
+        return size / self.noise.floor if self.noise.floor else math.inf
+
+    @property
+    def rank(self) -> tuple[object, ...]:
+        """Give the sort key of changes, the strongest first; no two changes have the same."""
+        return (
+            self.is_set_aside,
+            self.change.outcome is not Outcome.REGRESSED,
+            self.change.state is not State.CONFIRMED,
+            not self.is_relevant,
+            -self.size,
+            self.change.series.key,
+            self.change.index,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What may explain changes: what watches the testbed, and what was true of each trial."""
+
+    watches: tuple[Watch, ...]
+    circumstances: Mapping[TrialId, Mapping[str, str]]
+    settings: Detection
+
+
+def build_incidents(cases: Sequence[Case], scene: Scene) -> tuple[Incident, ...]:
+    """Join all changes to incidents, each with its cause; news first, then the largest."""
+    mending = {_at(case.mended_by) for case in cases if case.mended_by}
+    groups = group(case for case in cases if _at(case.change) not in mending)
+    incidents = [(_incident(joined, scene), joined[0].size) for joined in groups]
+    incidents.sort(key=lambda one: (not one[0].is_news, -one[1], one[0].name))
+    return tuple(incident for incident, _ in incidents)
+
+
+def _at(change: ChangePoint) -> tuple[SeriesKey, int]:
+    return change.series.key, change.index
+
+
+def _incident(joined: Sequence[Case], scene: Scene) -> Incident:
+    lead = joined[0]
+    evidence = environment_evidence(lead.place, scene.watches, scene.settings)
+    explanations = explain(lead.place, scene.circumstances)
+    cause = _cause(lead, evidence, explanations)
+    is_news = any(case.is_news for case in joined)
+    is_open = lead.change.state is State.PROVISIONAL or cause is Cause.TESTBED
+    mends = {_at(case.mended_by): case.mended_by for case in joined if case.mended_by}
+    return Incident(
+        name=name_incident(lead.change),
+        lead=lead.change,
+        changes=tuple(case.change for case in joined),
+        mended_by=tuple(mends.values()),
+        cause=cause,
+        evidence=evidence,
+        explanations=explanations,
+        triage=lead.triage,
+        is_news=is_news,
+        remeasurement=propose(lead.change, lead.noise) if is_news and is_open else None,
+        came_back_after=lead.came_back_after,
+    )
+
+
+def _cause(lead: Case, evidence: Sequence[Evidence], explanations: Sequence[Explanation]) -> Cause:
+    is_testbed = is_of_testbed(evidence)
+    if is_testbed or (lead.triage and lead.triage.state is TriageState.TESTBED):
+        return Cause.TESTBED
+    return Cause.UNKNOWN if is_testbed is None or explanations else Cause.DATABASE
+
+
+def remark(case: Case, incident: Incident | None) -> Remark:
+    """Say what is known of a change; one that mended another has no incident of its own."""
+    set_aside = ""
+    if case.triage:
+        said = f"{case.triage.state} by {case.triage.owner}: {case.triage.note.strip()}"
+        set_aside = f"{said} (triage entry {case.triage.name})"
+    elif is_imported(case.change):
+        set_aside = "all that lies after it was imported in bulk, which is no news"
+    if incident is None:
+        return Remark(set_aside=set_aside, note=_circumstances_in_words(case, ()))
+    followed = [one.text for one in incident.evidence if one.follows]
+    unmoved = [one.text for one in incident.evidence if one.is_of_sentinel and not one.follows]
+    back = case.came_back_after
+    notes = (
+        back and f"it came back: fixed in {back.fixed_in} by triage entry {back.name} of {back.owner}",
+        _circumstances_in_words(case, incident.explanations),
+        *unmoved[:1],
+    )
+    is_testbed = incident.cause is Cause.TESTBED
+    return Remark(
+        set_aside=set_aside,
+        testbed=_some(followed) if is_testbed else "",
+        note="; ".join(filter(None, notes)),
+    )
+
+
+def _circumstances_in_words(case: Case, explanations: Sequence[Explanation]) -> str:
+    changed = _some([f"{one.name} ({one.before} → {one.after})" for one in explanations])
+    if changed:
+        return f"what else changed there: {changed}"
+    if case.place.releases is None:
+        return "no release lies between, so look at the host and the configuration first"
+    return ""
+
+
+def _some(texts: Sequence[str]) -> str:
+    """List the first few of many."""
+    rest = len(texts) - _MOST_LISTED
+    return ", ".join((*texts[:_MOST_LISTED], *((f"{rest} more",) if rest > 0 else ())))
+
+
+def group(cases: Iterable[Case]) -> tuple[tuple[Case, ...], ...]:
+    """Join the cases to incidents, the lead of each first. Each case is in exactly one."""
+    groups: list[list[Case]] = []
+    for case in sorted(cases, key=lambda case: case.rank):
+        of_one_cause = (joined for joined in groups if all(_may_join(case, one) for one in joined))
+        if (home := next(of_one_cause, None)) is not None:
+            home.append(case)
+        else:
+            groups.append([case])
+    return tuple(map(tuple, groups))
+
+
+def _may_join(one: Case, other: Case) -> bool:
+    is_other_series = one.change.series.key != other.change.series.key
+    return is_other_series and meet(one.place, other.place)
+
+
+def find_mends(changes: Sequence[ChangePoint], relevant: float) -> Mapping[int, ChangePoint]:
+    """Give, by index of a regression, the change that undid it; of one series, ascending by index.
+
+    Undone is a regression once the level is no longer worse than before it by a relevant amount, or by
+    half of the regression if that is less.
+    """
+    mends = {}
+    for number, worse in enumerate(changes):
+        if worse.outcome is not Outcome.REGRESSED:
+            continue
+        limit = min(relevant, abs(worse.relative_change) / 2)
+        sign = math.copysign(1, worse.relative_change)
+        for later in changes[number + 1 :]:
+            is_back = sign * relative_change(worse.before, later.after) < limit
+            if later.outcome is Outcome.IMPROVED and is_back:
+                mends[worse.index] = later
+                break
+    return mends
+
+
+def name_incident(lead: ChangePoint) -> str:
+    """Name an incident by the series, the direction and the place of its lead: eight hex digits."""
+    point = lead.first_after
+    is_within = lead.last_before.release == point.release
+    where = (point.release.version, point.trial if is_within else "")
+    told = repr((astuple(lead.series.key), str(lead.outcome), where))
+    return hashlib.sha256(told.encode()).hexdigest()[:8]
+
+
+def explain(
+    place: Place, circumstances: Mapping[TrialId, Mapping[str, str]]
+) -> tuple[Explanation, ...]:
+    """Give the circumstances that held on one side of a change only, ascending by name.
+
+    A value explains something if nine in ten of the trials on its side have it and none on the other.
+    """
+    sides = [
+        [circumstances[point.trial] for point in side if point.trial in circumstances]
+        for side in (place.before, place.after)
+    ]
+    names = sorted({name for side in sides for facts in side for name in facts})
+    found = []
+    for name in names:
+        if name == _THE_RELEASE_ITSELF and place.releases is not None:
+            continue
+        before, after = ([facts[name] for facts in side if name in facts] for side in sides)
+        old, new = _steady_value(before), _steady_value(after)
+        if old is not None and new is not None and old not in after and new not in before:
+            found.append(Explanation(name=name, before=old, after=new))
+    return tuple(found)
+
+
+def _steady_value(values: Sequence[str]) -> str | None:
+    """Give the value that holds nearly always, if there is one."""
+    most = max(sorted(set(values)), key=values.count, default=None)
+    is_steady = most is not None and values.count(most) >= _STEADY_SHARE * len(values)
+    return most if is_steady else None

@@ -1,45 +1,34 @@
 """Judge a whole history at once: observations in, one judged series per key out. Pure.
 
-The verdict of a series speaks of its newest established level: the newest segment between changes
-with at least `confirming_points` points.
-
-- The change into that level is confirmed and at least `relevant_change`: regressed or improved,
-  however old. A regression also outlives smaller changes after it, while they do not undo it.
-- It is smaller, or no change was found: unchanged if the 99 % interval of the difference lies within
-  ± `relevant_change`, else undecided. Finding no change shows nothing by itself.
-- A change that is not confirmed, before or after that level: undecided, unless a regression stands.
-- The newest trial is invalid or failed: undecided, unless a regression stands.
+In this order: each series is searched for changes, and what became confirmed tonight is held against
+all series of the night (`findings`); canaries and sentinels are read by the same detector (`drift`);
+changes of one cause become incidents (`incidents`); each series gets its verdict (`standing`).
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
-from itertools import pairwise
 
 from analysis import words
 from analysis.alerts import Alert
-from analysis.comparison import compare_means, relative_change
-from analysis.detection import ChangePoint, Detector, Drift, SpreadChange, State, find_changes
-from analysis.incidents import Incident
+from analysis.detection import ChangePoint, Detector, Drift, SpreadChange
+from analysis.discovery import expected_false_alarms
+from analysis.drift import Watch, describe, is_watch, read_watches
+from analysis.findings import Finding, hold_against_each_other, newest_night, search
+from analysis.incidents import Case, Incident, Scene, build_incidents, find_mends, remark
 from analysis.noise import Noise
-from analysis.series import Point, Series, build_series, position
+from analysis.places import locate
+from analysis.series import Series, build_series, position
+from analysis.standing import Detectable, Remark, detectable, stand
+from analysis.triage import came_back, match
 from analysis.verdict import WORST_FIRST, Outcome, Verdict, merge
 from perf.design import Detection, TriageEntry
-from perf.metrics import DIAGNOSTICS, METRICS
-from perf.model import Circumstance, Observation, SeriesKey, TrialStatus
+from perf.metrics import DIAGNOSTICS
+from perf.model import Circumstance, Observation, SeriesKey, TrialId, TrialStatus
 
-_CONFIDENCE = 0.99
-"""Of the intervals that show a series unchanged."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Detectable:
-    """The smallest relative step that so many nights after it show, four times in five."""
-
-    nights: int
-    relative_change: float
+__all__ = ["Detectable", "JudgedSeries", "Judgement", "judge"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,19 +80,41 @@ def judge(
     """Judge the series that `settings.judged` names. Raises ValueError as `build_series` does.
 
     Diagnostics explain a result, so no verdict rests on them. Any other metric that `judged` does not
-    name is not left out in silence: its series are judged invalid.
+    name is not left out in silence: its series are judged invalid. Canaries and sentinels are found
+    among `observations` and `watched` alike. Entries of `triage` expire by `today`; without it, by the
+    day of the newest trial.
     """
-    observations = tuple(one for one in observations if _is_judged(one.key, settings))
+    observations = tuple(observations)
+    watches = read_watches(dict.fromkeys((*observations, *watched)), settings, detector)
+    observations = tuple(one for one in observations if _is_judged(one, settings))
     unusable = _newest_unusable(observations)
-    judged = tuple(
-        _judge_series(series, unusable.get(series.key), settings, detector)
-        for series in build_series(observations)
+    series = build_series(observations)
+    findings = hold_against_each_other(
+        [search(one, settings, detector) for one in series], newest_night(series)
     )
-    return Judgement(series=judged, verdict=_overall(judged, settings))
+    day = today or max((one.started_at.date() for one in observations), default=date.min)
+    cases = tuple(case for one in findings for case in _cases(one, settings, triage, day))
+    scene = Scene(watches=watches, circumstances=_by_trial(circumstances), settings=settings)
+    incidents = build_incidents(cases, scene)
+    remarks = _remarks(findings, cases, incidents)
+    judged = tuple(
+        _judge_series(one, unusable.get(one.series.key), settings, remarks[one.series.key])
+        for one in findings
+    )
+    asked = sum(one.refusal is None for one in findings)
+    expected = expected_false_alarms(asked, settings)
+    return Judgement(
+        series=judged,
+        verdict=_overall(judged, settings, asked, expected),
+        incidents=incidents,
+        watched=tuple(_judge_watch(watch, settings) for watch in watches),
+        expected_false_alarms=expected,
+    )
 
 
-def _is_judged(key: SeriesKey, settings: Detection) -> bool:
-    if key.metric in DIAGNOSTICS:
+def _is_judged(observation: Observation, settings: Detection) -> bool:
+    key = observation.key
+    if key.metric in DIAGNOSTICS or is_watch(observation):
         return False
     return key.metric not in settings.judged or key.statistic in settings.judged[key.metric]
 
@@ -122,143 +133,97 @@ def _newest_unusable(observations: Iterable[Observation]) -> dict[SeriesKey, Obs
     }
 
 
+def _by_trial(circumstances: Iterable[Circumstance]) -> dict[TrialId, dict[str, str]]:
+    facts: defaultdict[TrialId, dict[str, str]] = defaultdict(dict)
+    for one in circumstances:
+        facts[one.trial][one.name] = one.value
+    return dict(facts)
+
+
+def _cases(
+    finding: Finding, settings: Detection, triage: Sequence[TriageEntry], day: date
+) -> tuple[Case, ...]:
+    """Put together what is known of each change by itself."""
+    if not finding.changes:
+        return ()
+    relevant = settings.relevant_change[finding.series.key.metric]
+    mends = find_mends(finding.changes, relevant)
+    cases = []
+    for place in locate(finding.changes):
+        entry = match(place.change, triage, day)
+        cases.append(
+            Case(
+                place=place,
+                relevant=relevant,
+                noise=finding.reading.noise,
+                triage=entry,
+                mended_by=mends.get(place.change.index),
+                came_back_after=None if entry else came_back(place.change, triage),
+            )
+        )
+    return tuple(cases)
+
+
+def _remarks(
+    findings: Sequence[Finding], cases: Sequence[Case], incidents: Sequence[Incident]
+) -> Mapping[SeriesKey, Mapping[int, Remark]]:
+    """Put into words what is known of each change beside its series, by series and index."""
+    home = {
+        (change.series.key, change.index): incident
+        for incident in incidents
+        for change in incident.changes
+    }
+    waits = {(one.series.key, index): reason for one in findings for index, reason in one.unbelieved}
+    remarks: dict[SeriesKey, dict[int, Remark]] = {one.series.key: {} for one in findings}
+    for case in cases:
+        at = case.change.series.key, case.change.index
+        said = replace(remark(case, home.get(at)), waits=waits.get(at, ""))
+        remarks[case.change.series.key][case.change.index] = said
+    return remarks
+
+
 def _judge_series(
-    series: Series, unusable: Observation | None, settings: Detection, detector: Detector
+    finding: Finding,
+    unusable: Observation | None,
+    settings: Detection,
+    remarks: Mapping[int, Remark],
 ) -> JudgedSeries:
-    refusal = _refusal(series, settings)
-    reading = None if refusal else detector.read([point.value for point in series.points])
-    changes = find_changes(series, reading, detector.name) if reading else ()
-    verdict = refusal or _verdict(series, changes, settings)
+    noise = finding.reading.noise
+    verdict = finding.refusal or stand(finding.series, finding.changes, settings, noise, remarks)
     if unusable and verdict.outcome in (Outcome.IMPROVED, Outcome.UNCHANGED):
         reason = (
             f"{verdict.outcome} up to its last valid point, but the newest trial,"
             f" {unusable.trial} of {unusable.release.version}, is {unusable.status}"
         )
         verdict = Verdict(outcome=Outcome.UNDECIDED, reason=reason)
-    return JudgedSeries(series=series, change_points=changes, verdict=verdict)
-
-
-def _refusal(series: Series, settings: Detection) -> Verdict | None:
-    """Say why a series cannot be searched for changes at all, if so."""
-    metric, count = series.key.metric, len(series.points)
-    if metric not in METRICS or metric not in settings.relevant_change:
-        reason = f"no relevant change is configured for metric {metric}, so nothing can be judged"
-        return Verdict(outcome=Outcome.INVALID, reason=reason)
-    if count == 0:
-        reason = "no valid trial: every trial of this series is invalid or failed"
-        return Verdict(outcome=Outcome.INVALID, reason=reason)
-    if count < settings.minimum_points:
-        reason = f"{count} of at least {settings.minimum_points} points: too few to judge"
-        return Verdict(outcome=Outcome.UNDECIDED, reason=reason)
-    return None
-
-
-def _verdict(series: Series, changes: Sequence[ChangePoint], settings: Detection) -> Verdict:
-    """Judge the newest established level; see the top of this module."""
-    relevant = settings.relevant_change[series.key.metric]
-    needed = settings.confirming_points
-    bounds = (0, *(change.index for change in changes), len(series.points))
-    segments = [series.points[start:end] for start, end in pairwise(bounds)]
-    newest = max((i for i, level in enumerate(segments) if len(level) >= needed), default=0)
-    if newest == 0:
-        verdict = _without_change(series, relevant, needed)
-    elif changes[newest - 1].state is State.PROVISIONAL:
-        verdict = _unconfirmed(changes[newest - 1], "before", len(segments[newest - 1]), needed)
-    else:
-        told = _telling_change(changes[:newest], relevant)
-        verdict = _after_change(changes[told], segments[told], segments[told + 1], relevant)
-    if newest < len(changes) and verdict.outcome is not Outcome.REGRESSED:
-        return _unconfirmed(changes[newest], "after", changes[newest].points_after, needed)
-    return verdict
-
-
-def _telling_change(changes: Sequence[ChangePoint], relevant: float) -> int:
-    """Give the index of the change that the verdict tells: the last, or a regression that still stands.
-
-    The last change stands aside if it is not relevant, the newest relevant one is a regression, and
-    the last level is still worse by a relevant amount than the level before that regression.
-    """
-    last = len(changes) - 1
-    for index in range(last, -1, -1):
-        change = changes[index]
-        if change.state is State.CONFIRMED and abs(change.relative_change) >= relevant:
-            since = relative_change(change.before, changes[last].after)
-            worse = abs(since) >= relevant and (since > 0) is (change.relative_change > 0)
-            return index if change.outcome is Outcome.REGRESSED and worse else last
-    return last
-
-
-def _unconfirmed(change: ChangePoint, side: str, count: int, needed: int) -> Verdict:
-    """Say that a change shows but that too few points lie on one side of it."""
-    reason = (
-        f"{words.movement(change)} since {change.first_after.release.version} shows,"
-        f" but only {words.points(count)} {side} it; {needed} needed"
-    )
-    return Verdict(
-        outcome=Outcome.UNDECIDED,
-        reason=reason,
-        relative_change=change.relative_change,
-        p_value=change.p_value,
+    return JudgedSeries(
+        series=finding.series,
+        change_points=finding.changes,
+        verdict=verdict,
+        noise=noise,
+        detectable=detectable(noise, settings),
+        drifts=finding.reading.drifts,
+        spreads=finding.reading.spreads,
+        alerts=finding.alerts,
     )
 
 
-def _after_change(
-    change: ChangePoint, before: Sequence[Point], after: Sequence[Point], relevant: float
+def _judge_watch(watch: Watch, settings: Detection) -> JudgedSeries:
+    reason = f"{describe(watch.series)}: watches the testbed and is not judged"
+    return JudgedSeries(
+        series=watch.series,
+        change_points=watch.changes,
+        verdict=Verdict(outcome=Outcome.UNDECIDED, reason=reason),
+        noise=watch.noise,
+        detectable=detectable(watch.noise, settings),
+        drifts=watch.drifts,
+        spreads=watch.spreads,
+    )
+
+
+def _overall(
+    judged: Sequence[JudgedSeries], settings: Detection, asked: int, expected: float
 ) -> Verdict:
-    """Judge the level that a confirmed change led to against the level before it."""
-    found = (
-        f"{words.movement(change)} {words.place(change)} ({words.p_value(change.p_value)},"
-        f" {words.points(len(before))} before, {len(after)} after)"
-    )
-    if abs(change.relative_change) < relevant:
-        outcome, shown = _equivalence(before, after, relevant)
-        reason = (
-            f"{found}: significant, but smaller than the {words.percent(relevant)} that matter; {shown}"
-        )
-    else:
-        outcome, reason = change.outcome, found
-    if change.last_before.release == change.first_after.release:
-        reason += "; no release lies between, so look at the host and the configuration first"
-    return Verdict(
-        outcome=outcome,
-        reason=reason,
-        relative_change=change.relative_change,
-        p_value=change.p_value,
-    )
-
-
-def _without_change(series: Series, relevant: float, needed: int) -> Verdict:
-    """Compare the newest release, and at least the newest `needed` points, with all before them."""
-    release = series.points[-1].release
-    of_release = sum(point.release == release for point in series.points)
-    split = len(series.points) - max(of_release, needed)
-    if split < needed:  # one release only: its newest points against its older ones
-        split = len(series.points) - needed
-    before, after = series.points[:split], series.points[split:]
-    outcome, shown = _equivalence(before, after, relevant)
-    return Verdict(outcome=outcome, reason=f"no change found; {shown}")
-
-
-def _equivalence(
-    before: Sequence[Point], after: Sequence[Point], relevant: float
-) -> tuple[Outcome, str]:
-    """Tell whether two groups are shown equivalent within ± `relevant`, and how that was seen."""
-    if min(len(before), len(after)) < 2:  # noqa: PLR2004  a scatter needs two values
-        return Outcome.UNDECIDED, "too few points to compare the newest with those before them"
-    effect = compare_means(
-        [point.value for point in before], [point.value for point in after], _CONFIDENCE
-    )
-    unchanged = effect.lies_within(relevant)
-    low, high = (words.signed_percent(bound) for bound in (effect.low, effect.high))
-    shown = (
-        f"the newest {words.points(len(after))} ({words.releases(after)}) differ from the"
-        f" {len(before)} before by {low} to {high} ({words.percent(_CONFIDENCE)} interval),"
-        f" {'within' if unchanged else 'which is not within'} ±{words.percent(relevant)}"
-    )
-    return (Outcome.UNCHANGED if unchanged else Outcome.UNDECIDED), shown
-
-
-def _overall(judged: Sequence[JudgedSeries], settings: Detection) -> Verdict:
     """Merge the verdicts of all series and say how many came to what."""
     if not judged:
         reason = "Nothing to judge: the history holds no measured series yet"
@@ -270,6 +235,8 @@ def _overall(judged: Sequence[JudgedSeries], settings: Detection) -> Verdict:
     short = [one.series for one in judged if 0 < len(one.series.points) < settings.minimum_points]
     if short:
         reason += f"; {_shortage(short, settings.minimum_points)}"
+    if asked:
+        reason += f"; expected false alarms tonight: {expected:.1g} of {asked} series"
     return Verdict(outcome=merged, reason=reason)
 
 

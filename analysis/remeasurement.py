@@ -84,9 +84,10 @@ def power(effect: float, floor: float, trials_each: int) -> float:
 
         1 - T(t; 2n - 2, δ),   δ = effect / floor · √(n / 2)
 
-    with T the noncentral t distribution and t the quantile that `compare_means` asks for, Student's with
-    n - 1 degrees of freedom (Chow, Shao, Wang, Sample Size Calculations in Clinical Research, 2008,
-    3.2.1, with the stricter quantile). The noise's persistence is left out: it is of nights in a row.
+    with T the noncentral t distribution and t the quantile that `compare_means` asks for, Student's
+    with n - 1 degrees of freedom (Chow, Shao, Wang, Sample Size Calculations in Clinical Research,
+    2008, 3.2.1, with that stricter quantile). The noise's persistence is left out: it is one of nights
+    in a row.
     """
     if not floor:
         return 1.0

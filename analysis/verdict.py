@@ -38,13 +38,17 @@ WORST_FIRST = (
 class Verdict:
     """An outcome with its reason in one sentence.
 
-    `relative_change` is (after - before) / before, signed as measured, not by direction.
+    `relative_change` is (after - before) / before, signed as measured, not by direction. Whether the
+    change is significant (more than this series' own scatter) and whether it is relevant (large enough
+    to act on) are two questions; None where one cannot be answered.
     """
 
     outcome: Outcome
     reason: str
     relative_change: float | None = None
     p_value: float | None = None
+    is_significant: bool | None = None
+    is_relevant: bool | None = None
 
 
 def merge(outcomes: Iterable[Outcome]) -> Outcome:

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 
 from analysis.detection import ChangePoint
-from analysis.series import Point
-from perf.metrics import METRICS
+from analysis.series import Point, Series
+from perf.metrics import DIAGNOSTICS, METRICS
 from perf.model import SeriesKey
 
 _SMALLEST_P_VALUE = 1e-16
@@ -28,15 +28,37 @@ def movement(change: ChangePoint) -> str:
 
 
 def place(change: ChangePoint) -> str:
-    """Say between which releases a change lies, or within which one."""
-    before, after = change.last_before.release, change.first_after.release
-    if before == after:
-        return f"within {after.version}"
-    return f"between {before.version} and {after.version}"
+    """Say between which releases a change lies; within one release, between which nights."""
+    before, after = change.last_before, change.first_after
+    if before.release != after.release:
+        return f"between {before.release.version} and {after.release.version}"
+    nights = f"between the nights {night(before)} and {night(after)}"
+    return nights if is_of_one_release(change.series) else f"within {after.release.version}, {nights}"
 
 
-def releases(of: Sequence[Point]) -> str:
-    """Say which releases a run of points covers."""
+def beginning(change: ChangePoint) -> str:
+    """Say since when a change is there."""
+    after = change.first_after
+    if change.last_before.release == after.release:
+        return f"the night {night(after)}"
+    return after.release.version
+
+
+def night(point: Point) -> str:
+    """Name the night that measured a point; one without a name by its date."""
+    return point.night or f"{point.started_at:%Y-%m-%d}"
+
+
+def is_of_one_release(series: Series) -> bool:
+    """Tell whether only the nights tell the points of a series apart."""
+    return len({point.release for point in series.points}) == 1
+
+
+def releases(of: Sequence[Point], series: Series) -> str:
+    """Say which releases a run of points covers; where a series has only one, which nights."""
+    if is_of_one_release(series):
+        first, last = night(of[0]), night(of[-1])
+        return f"night {last}" if first == last else f"nights {first} to {last}"
     first, last = of[0].release.version, of[-1].release.version
     return last if first == last else f"{first} to {last}"
 
@@ -58,7 +80,7 @@ def value(number: float) -> str:
 
 def unit(change: ChangePoint) -> str:
     """Give the unit of the values of a change."""
-    return METRICS[change.series.key.metric].unit
+    return (METRICS | DIAGNOSTICS)[change.series.key.metric].unit
 
 
 def percent(share: float) -> str:

@@ -1,0 +1,160 @@
+"""Findings: what was found in each series, and which of it may be called confirmed tonight. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from analysis import words
+from analysis.alerts import Alert, replay_series
+from analysis.detection import ChangePoint, Detector, Reading, State, find_changes
+from analysis.discovery import FALSE_SHARE, adjust
+from analysis.series import Series, nights_of
+from analysis.verdict import Outcome, Verdict
+from perf.design import Detection
+from perf.metrics import METRICS
+from perf.model import Purpose
+
+REPLAYED_NIGHTS = 10
+"""So long is a change that came and went shown: two working weeks, so that a holiday hides nothing."""
+_STIRRED = 2.0
+"""Standard deviations from its level from which a point may have raised an alert that has gone since; a
+point as far out is needed for any, and nine of ten series have none in most nights."""
+
+
+_NOTHING_READ = Reading()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A series as its detector saw it; `refusal` says why it was not searched at all.
+
+    `new_tonight` are the indices of changes that became confirmed on its last night, `unbelieved` those
+    that would be confirmed were it not for all the other series of the night, with the reason.
+    """
+
+    series: Series
+    changes: tuple[ChangePoint, ...] = ()
+    refusal: Verdict | None = None
+    reading: Reading = _NOTHING_READ
+    alerts: tuple[Alert, ...] = ()
+    new_tonight: tuple[int, ...] = ()
+    unbelieved: tuple[tuple[int, str], ...] = ()
+
+
+def search(series: Series, settings: Detection, detector: Detector) -> Finding:
+    """Search a series for changes, or say why it cannot be searched."""
+    if refusal := _refuse(series, settings):
+        return Finding(series=series, refusal=refusal)
+    reading = detector.read([point.value for point in series.points])
+    changes = find_changes(series, reading, detector.name)
+    is_stirred = _is_stirred(series, reading)
+    nights = REPLAYED_NIGHTS if is_stirred else 2 if changes else 0
+    minimum = settings.minimum_points
+    alerts = replay_series(series, detector, nights, minimum_points=minimum) if nights else ()
+    last = len(nights_of(series)) - 1
+    new = {alert.index for alert in alerts if alert.confirmed_at == last}
+    return Finding(
+        series=series,
+        changes=changes,
+        reading=reading,
+        alerts=alerts if is_stirred else (),
+        new_tonight=tuple(change.index for change in changes if change.index in new),
+    )
+
+
+def _refuse(series: Series, settings: Detection) -> Verdict | None:
+    """Say why a series cannot be searched for changes at all, if so."""
+    metric, count = series.key.metric, len(series.points)
+    if metric not in METRICS or metric not in settings.relevant_change:
+        reason = f"no relevant change is configured for metric {metric}, so nothing can be judged"
+        return Verdict(outcome=Outcome.INVALID, reason=reason)
+    if count == 0:
+        reason = "no valid trial: every trial of this series is invalid or failed"
+        return Verdict(outcome=Outcome.INVALID, reason=reason)
+    if count < settings.minimum_points:
+        reason = f"{count} of at least {settings.minimum_points} points: too few to judge"
+        return Verdict(outcome=Outcome.UNDECIDED, reason=reason)
+    return None
+
+
+def _is_stirred(series: Series, reading: Reading) -> bool:
+    """Tell whether one of the last nights can have shown a change, whether or not it is still there."""
+    recent = set(nights_of(series)[-REPLAYED_NIGHTS:])
+    points, noise = series.points, reading.noise
+    starts = (0, *(shift.index for shift in reading.shifts), len(points))
+    for start, end in pairwise(starts):
+        level = sum(point.value for point in points[start:end]) / (end - start)
+        for index, point in enumerate(points[start:end], start=start):
+            is_at_change = any(shift.earliest - 1 <= index <= shift.latest for shift in reading.shifts)
+            is_out = noise is None or abs(point.value - level) > _STIRRED * noise.deviation
+            if point.night in recent and (is_at_change or is_out):
+                return True
+    return False
+
+
+def hold_against_each_other(findings: Sequence[Finding], tonight: str) -> tuple[Finding, ...]:
+    """Take back the confirmation of what is new tonight and too likely by chance among so many series.
+
+    Only what became confirmed on this night competes; what was confirmed before stays, and so does what
+    was imported, since it is no news. What has to wait competes no more tomorrow: it has had another
+    point to fade by then.
+    """
+    asked = [one for one in findings if one.refusal is None and nights_of(one.series)[-1] == tonight]
+    adjusted = adjust([_p_value(one) for one in asked])
+    weak = {
+        one.series.key: (value, len(asked))
+        for one, value in zip(asked, adjusted, strict=True)
+        if value > FALSE_SHARE and _competing(one)
+    }
+    return tuple(
+        _take_back(one, *weak[one.series.key]) if one.series.key in weak else one for one in findings
+    )
+
+
+def _competing(finding: Finding) -> tuple[ChangePoint, ...]:
+    return tuple(
+        change
+        for change in finding.changes
+        if change.index in finding.new_tonight
+        and change.state is State.CONFIRMED
+        and not is_imported(change)
+    )
+
+
+def _p_value(finding: Finding) -> float:
+    return min((change.p_value for change in _competing(finding)), default=1.0)
+
+
+def _take_back(finding: Finding, adjusted: float, asked: int) -> Finding:
+    weak = {change.index for change in _competing(finding)}
+    reason = (
+        f"among tonight's {words.counted(asked, 'series', 'series')} chance alone may make it: there,"
+        f" its p-value becomes {adjusted:.2g}, and at most {FALSE_SHARE:g} is believed"
+    )
+    return replace(
+        finding,
+        changes=tuple(
+            replace(change, state=State.PROVISIONAL) if change.index in weak else change
+            for change in finding.changes
+        ),
+        alerts=tuple(_unconfirmed(alert) if alert.index in weak else alert for alert in finding.alerts),
+        unbelieved=tuple((index, reason) for index in sorted(weak)),
+    )
+
+
+def _unconfirmed(alert: Alert) -> Alert:
+    since = alert.confirmed_at if alert.provisional_at is None else alert.provisional_at
+    return replace(alert, state=State.PROVISIONAL, provisional_at=since, confirmed_at=None)
+
+
+def is_imported(change: ChangePoint) -> bool:
+    """Tell whether nothing was measured here since a change: a bulk import alerts nobody."""
+    since = change.series.points[change.index : change.index + change.points_after]
+    return all(point.purpose is Purpose.IMPORTED for point in since)
+
+
+def newest_night(series: Iterable[Series]) -> str:
+    """Name the night that measured last; empty where nothing was measured."""
+    points = (point for one in series for point in one.points)
+    last = max(points, key=lambda point: (point.started_at, point.trial), default=None)
+    return last.night if last else ""
