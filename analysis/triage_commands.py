@@ -40,8 +40,9 @@ def triage() -> None:
 
     An entry says which series it is about, where (between which releases or nights) and in which
     direction; anything else stays news. What comes back at or after the release of its fix is news as
-    well, and says that it came back. No measurement and no change point is hidden by an entry.
-    Since it silences, it is reviewed like code: this command writes into the file, you commit it.
+    well, and says that it came back. An entry deletes nothing: the change stays on its pages, and the
+    verdict of its series speaks of the points since. Because an entry silences, it is reviewed like
+    code: this command writes into the file, you commit it.
 
     \b
     knickpoint triage list
@@ -73,6 +74,7 @@ def list_entries(data: Path, configs: Path | None) -> None:
 @click.option(
     "--expires",
     type=click.DateTime(["%Y-%m-%d"]),
+    metavar="YYYY-MM-DD",
     help="Last day on which it holds. Needed for acknowledged and ignored.",
 )
 @click.option("--fixed-in", metavar="VERSION", help="First release with the fix. Needed for fixed.")
