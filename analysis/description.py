@@ -27,11 +27,6 @@ def describe(judgement: Judgement) -> Iterator[str]:
         for change in judged.change_points:
             yield f"testbed     {words.series(judged.series.key)}"
             yield f"{_INDENT}{_describe_change(change)}"
-    if judgement.series:
-        yield (
-            f"Expected false alarms among {words.counted(len(judgement.series), 'series', 'series')}:"
-            f" {judgement.expected_false_alarms:.2g} a night"
-        )
     yield judgement.verdict.reason
 
 

@@ -71,7 +71,7 @@ def test_a_regression_is_told_with_its_numbers_and_exit_code_1(
     assert "a drop of 10 % between 5.0.10 and 5.0.11" in reason
     assert "regressed between 5.0.10 and 5.0.11:  1,000 → 900 ops/s  −10.0 %" in change
     assert change.endswith("6 points after  confirmed")
-    assert overall == "Regressed: of 1 series, 1 regressed"
+    assert overall.startswith("Regressed: of 1 series, 1 regressed")
 
 
 def test_a_suspect_is_shown_as_provisional_and_exits_with_0(
@@ -80,7 +80,7 @@ def test_a_suspect_is_shown_as_provisional_and_exits_with_0(
     result = run(fill(noise(10, 1000) + noise(1, 900)))
     assert result.exit_code == 0
     assert "1 point after  provisional" in result.output
-    assert result.output.splitlines()[-1] == "Cannot tell yet: of 1 series, 1 undecided"
+    assert result.output.splitlines()[-1].startswith("Cannot tell yet: of 1 series, 1 undecided")
 
 
 def test_judging_twice_gives_the_same_and_leaves_the_history_alone(
