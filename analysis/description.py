@@ -46,7 +46,7 @@ def _describe_series(judged: JudgedSeries) -> Iterator[str]:
             f" ≥ {words.percent(one.relative_change)}"
             for one in judged.detectable
         )
-        yield f"with this noise ({words.percent(judged.noise.floor)} a night), {', '.join(seen)}"
+        yield f"noise floor {words.percent(judged.noise.floor)}: {', '.join(seen)}"
 
 
 def _describe_change(change: ChangePoint) -> str:

@@ -12,7 +12,7 @@ from analysis.verdict import Outcome
 from perf.errors import ConfigError, HistoryError
 from perf.history import bundle
 from perf.history.store import append_all
-from perf.model import Release, Sample, Trial, TrialId
+from perf.model import Purpose, Release, Sample, Trial, TrialId
 from perf.places import Places
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
@@ -20,36 +20,46 @@ TODAY = date(2026, 3, 8)
 
 
 @pytest.fixture
-def fill(tmp_path: Path, make_trial: Callable[..., Trial]) -> Callable[[Sequence[float]], Path]:
-    """Give `fill(values)`: a data directory whose history holds one throughput per release."""
+def fill(tmp_path: Path, make_trial: Callable[..., Trial]) -> Callable[..., Path]:
+    """Give `fill(values)`: a data directory whose history holds one throughput per release.
 
-    def make(values: Sequence[float]) -> Path:
+    `sentinels` are measured of 5.0.0 in the same nights.
+    """
+
+    def make(values: Sequence[float], sentinels: Sequence[float] = ()) -> Path:
         places = Places(tmp_path)
         for ordinal, value in enumerate(values, start=1):
-            template = make_trial()
-            trial = replace(
-                template,
-                id=TrialId(f"trial-{ordinal:03d}"),
-                release=Release(
-                    system="cassandra", version=f"5.0.{ordinal}", line="5.0", ordinal=ordinal
-                ),
-                started_at=template.started_at + timedelta(hours=ordinal),
-                finished_at=template.finished_at + timedelta(hours=ordinal),
-                samples=(
-                    Sample(
-                        phase="saturation",
-                        operation="write",
-                        metric="throughput",
-                        statistic="mean",
-                        value=value,
-                    ),
-                ),
-            )
-            bundle.seal(bundle.stage(places, trial.id), trial, ())
+            _seal(places, make_trial(), ordinal, value)
+        for night, value in enumerate(sentinels, start=1):
+            _seal(places, make_trial(purpose=Purpose.SENTINEL), night, value, of_release=0)
         append_all(places, lambda _: None)
         return tmp_path
 
     return make
+
+
+def _seal(
+    places: Places, template: Trial, night: int, value: float, of_release: int | None = None
+) -> None:
+    ordinal = night if of_release is None else of_release
+    trial = replace(
+        template,
+        id=TrialId(f"{template.purpose}-{night:03d}"),
+        night=f"2026-03-{night:02d}-1",
+        release=Release(system="cassandra", version=f"5.0.{ordinal}", line="5.0", ordinal=ordinal),
+        started_at=template.started_at + timedelta(days=night, hours=ordinal),
+        finished_at=template.finished_at + timedelta(days=night, hours=ordinal),
+        samples=(
+            Sample(
+                phase="saturation",
+                operation="write",
+                metric="throughput",
+                statistic="mean",
+                value=value,
+            ),
+        ),
+    )
+    bundle.seal(bundle.stage(places, trial.id), trial, ())
 
 
 def noise(count: int, mean: float) -> list[float]:
@@ -72,6 +82,15 @@ def test_a_regression_is_told_with_its_numbers_and_exit_code_1(
     assert "regressed between 5.0.10 and 5.0.11:  1,000 → 900 ops/s  −10.0 %" in change
     assert change.endswith("6 points after  confirmed")
     assert overall.startswith("Regressed: of 1 series, 1 regressed")
+
+
+def test_a_change_that_the_sentinel_shares_is_put_down_to_the_testbed(
+    fill: Callable[..., Path],
+) -> None:
+    drop, with_it = noise(8, 1000) + noise(6, 900), noise(8, 500) + noise(6, 450)
+    told = run(fill(drop, sentinels=with_it)).output
+    assert "cause: testbed" in told
+    assert any(line.startswith("testbed ") for line in told.splitlines())
 
 
 def test_a_suspect_is_shown_as_provisional_and_exits_with_0(
