@@ -135,7 +135,18 @@ def check_workload(entry: Entry[Workload]) -> Iterator[str]:
 
 
 def check_detection(document: Document, detection: Detection) -> Iterator[str]:
-    """Insist on one entry for each metric in each table, and on none for anything else."""
+    """Insist on one entry for each metric in each table, on no other, and on weaker first evidence."""
+    for first, final in (
+        ("provisional_p_value", "max_p_value"),
+        ("provisional_rank_p_value", "max_rank_p_value"),
+    ):
+        early, late = getattr(detection, first), getattr(detection, final)
+        if early < late:
+            why = (
+                f"but {final} is {late:g}; a change is provisional before it is confirmed, so make "
+                "this one at least as large"
+            )
+            yield say(document, (first,), early, why)
     for name, table, entry in (
         ("judged", detection.judged, "a list of statistics"),
         ("relevant_change", detection.relevant_change, "a share"),

@@ -16,6 +16,10 @@ from perf.systems.contract import System
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "config_mistakes.txt"
 DETECTION = """\
+relevant_change: {throughput: 0.05, response_time: 0.1, service_time: 0.1, highest_load: 0.05,
+  duration: 0.05, score: 0.05, cost: 0.05}
+judged: {throughput: [mean], response_time: [p50, p99], service_time: [p99], highest_load: [estimate],
+  duration: [mean], score: [mean], cost: [mean]}
 max_p_value: 0.001
 max_rank_p_value: 0.001
 provisional_p_value: 0.001
@@ -24,10 +28,6 @@ false_alarms_per_1000_series_nights: 1.0
 window_points: 50
 minimum_points: 6
 confirming_points: 3
-relevant_change: {throughput: 0.05, response_time: 0.1, service_time: 0.1, highest_load: 0.05,
-  duration: 0.05, score: 0.05, cost: 0.05}
-judged: {throughput: [mean], response_time: [p50, p99], service_time: [p99], highest_load: [estimate],
-  duration: [mean], score: [mean], cost: [mean]}
 """
 TOPOLOGY = """\
 name: pair
