@@ -33,9 +33,9 @@ def draw_series(view: SeriesView, root: str) -> Spec:
         "autosize": {"type": "fit", "contains": "padding"},
         "layer": [
             _bands(view),
-            _noise(view),
-            _levels(view),
-            _slopes(view),
+            *_noise(view),
+            *_levels(view),
+            *_slopes(view),
             *_places(view),
             *_changes(view),
             *_scatter(view),
@@ -93,58 +93,66 @@ def _bands(view: SeriesView) -> Spec:
     }
 
 
-def _noise(view: SeriesView) -> Spec:
-    rows = [
-        {"from": row.first - 0.5, "to": row.last + 0.5, "low": row.low, "high": row.high}
+def _noise(view: SeriesView) -> tuple[Spec, ...]:
+    """Draw the noise floor about each level; no layer without rows, which Vega would complain about."""
+    return tuple(
+        {
+            "data": {
+                "values": [
+                    {"from": row.first - 0.5, "to": row.last + 0.5, "low": row.low, "high": row.high}
+                ]
+            },
+            "mark": {"type": "rect", "style": "kp-noise", "clip": True},
+            "encoding": {
+                "x": _x(view, "from"),
+                "x2": {"field": "to"},
+                "y": _y(view, "low"),
+                "y2": {"field": "high"},
+            },
+        }
         for row in view.segments
         if row.low < row.high
-    ]
-    return {
-        "data": {"values": rows},
-        "mark": {"type": "rect", "style": "kp-noise", "clip": True},
-        "encoding": {
-            "x": _x(view, "from"),
-            "x2": {"field": "to"},
-            "y": _y(view, "low"),
-            "y2": {"field": "high"},
-        },
-    }
+    )
 
 
-def _levels(view: SeriesView) -> Spec:
-    rows = [
-        {"from": segment.first - 0.5, "to": segment.last + 0.5, "mean": segment.mean}
-        for segment in view.segments
-    ]
-    return {
-        "data": {"values": rows},
-        "mark": {"type": "rule", "style": "kp-level", "clip": True},
-        "encoding": {"x": _x(view, "from"), "x2": {"field": "to"}, "y": _y(view, "mean")},
-    }
-
-
-def _slopes(view: SeriesView) -> Spec:
-    rows = [
+def _levels(view: SeriesView) -> tuple[Spec, ...]:
+    return tuple(
         {
-            "from": slope.first,
-            "to": slope.last,
-            "low": slope.low,
-            "high": slope.high,
-            "text": f"{slope.badge.word}: {slope.change}",
+            "data": {
+                "values": [
+                    {"from": segment.first - 0.5, "to": segment.last + 0.5, "mean": segment.mean}
+                ]
+            },
+            "mark": {"type": "rule", "style": "kp-level", "clip": True},
+            "encoding": {"x": _x(view, "from"), "x2": {"field": "to"}, "y": _y(view, "mean")},
+        }
+        for segment in view.segments
+    )
+
+
+def _slopes(view: SeriesView) -> tuple[Spec, ...]:
+    return tuple(
+        {
+            "data": {
+                "values": [
+                    {"from": slope.first, "to": slope.last, "low": slope.low, "high": slope.high}
+                ]
+            },
+            "mark": {
+                "type": "rule",
+                "style": "kp-drift",
+                "clip": True,
+                "tooltip": f"{slope.badge.word}: {slope.change}",
+            },
+            "encoding": {
+                "x": _x(view, "from"),
+                "x2": {"field": "to"},
+                "y": _y(view, "low"),
+                "y2": {"field": "high"},
+            },
         }
         for slope in view.slopes
-    ]
-    return {
-        "data": {"values": rows},
-        "mark": {"type": "rule", "style": "kp-drift", "clip": True},
-        "encoding": {
-            "x": _x(view, "from"),
-            "x2": {"field": "to"},
-            "y": _y(view, "low"),
-            "y2": {"field": "high"},
-            "tooltip": {"field": "text", "type": "nominal"},
-        },
-    }
+    )
 
 
 def _places(view: SeriesView) -> tuple[Spec, ...]:

@@ -205,7 +205,7 @@ def _locate(change: ChangePoint) -> str:
     if change.earliest >= change.latest:
         return "no other place fits"
     span = name_span(points[max(change.earliest - 1, 0)], points[min(change.latest, len(points) - 1)])
-    return f"the place lies in {span} ({count(change.latest - change.earliest + 1, 'candidate')})"
+    return f"one of {change.latest - change.earliest + 1:,} places, {span}"
 
 
 def view_change_briefly(change: ChangePoint) -> str:
@@ -269,7 +269,7 @@ def view_withdrawn(
             between=name_span(points[alert.index - 1], points[alert.index]),
             change=percent(alert.relative_change),
             state=STATE_BADGES[alert.state],
-            told=night_words(nights[alert.told_at]) if alert.told_at is not None else NOTHING,
+            told=night_words(nights[alert.told_at]),
             withdrawn=night_words(nights[withdrawn_at]),
         )
         for withdrawn_at, alert in sorted(gone, key=lambda item: -item[0])

@@ -29,6 +29,7 @@ from reports.view.wording import (
     STATE_BADGES,
     Badge,
     count,
+    join_caveats,
     night_words,
     percent,
     probability,
@@ -106,6 +107,7 @@ class IncidentView:
     triage: str
     remeasurement: str
     command: str
+    caveat: str
 
 
 _MOVED = Badge(kind="unsure", symbol="≠", word="Moved with it")
@@ -117,9 +119,11 @@ def view_incident(
     incident: Incident,
     judged: Mapping[SeriesKey, JudgedSeries],
     trials: Mapping[TrialId, Trial],
+    caveats: Mapping[str, str],
 ) -> IncidentView:
     """Put an incident into words. `judged` holds all series, `trials` all trials."""
     lead = incident.lead
+    ends = (lead.last_before.trial, lead.first_after.trial)
     own = judged[lead.series.key]
     return IncidentView(
         page=links.incident_page(incident.name),
@@ -152,6 +156,7 @@ def view_incident(
         triage=sentence(triage_words(incident.triage)) if incident.triage else "",
         remeasurement=_suggest(incident),
         command=shlex.join(("knickpoint", "triage", "add", incident.name)),
+        caveat=join_caveats({trials[trial].testbed.name for trial in ends}, caveats),
     )
 
 

@@ -1,6 +1,6 @@
 """What the page of one series shows."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
@@ -30,12 +30,12 @@ from reports.view.wording import (
     Badge,
     Field,
     Moment,
-    caveat_words,
     count,
     definition_words,
     direction_words,
     heading,
     interval,
+    join_caveats,
     metric_words,
     moment,
     phase_words,
@@ -173,7 +173,7 @@ def view_series(
         watches=watches,
         summary=_summarize(rows, bands, is_by_night=is_by_night),
         spread_title="Uncertainty" if key.metric == HIGHEST_LOAD.name else "Iterations",
-        caveat=_caveat({trials[point.trial].testbed.name for point in points}, caveats),
+        caveat=join_caveats({trials[point.trial].testbed.name for point in points}, caveats),
     )
 
 
@@ -201,12 +201,6 @@ def _summarize(rows: Sequence[PointRow], bands: Sequence[Band], *, is_by_night: 
     if is_by_night:
         return f"{points} of {rows[0].release} over {count(len(bands), 'night')}"
     return f"{points} over {count(len(bands), 'release')}"
-
-
-def _caveat(testbeds: Iterable[str], caveats: Mapping[str, str]) -> str:
-    """Say what must be known of all testbeds of one class that a series has points from."""
-    found = dict.fromkeys(caveat_words(testbed, caveats) for testbed in sorted(testbeds))
-    return " ".join(caveat for caveat in found if caveat)
 
 
 def _view_points(judged: JudgedSeries, trials: Mapping[TrialId, Trial]) -> tuple[PointRow, ...]:

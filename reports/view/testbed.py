@@ -9,7 +9,7 @@ from perf.model import Trial, TrialId
 from reports.view import links
 from reports.view.attention import Attention, view_incidents
 from reports.view.series_list import ExperimentGroup, group_series
-from reports.view.wording import count
+from reports.view.wording import count, join_caveats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,16 +21,21 @@ class TestbedView:
     summary: str
     incidents: tuple[Attention, ...]
     groups: tuple[ExperimentGroup, ...]
+    caveat: str
 
 
-def view_testbed(judgement: Judgement, trials: Mapping[TrialId, Trial]) -> TestbedView:
+def view_testbed(
+    judgement: Judgement, trials: Mapping[TrialId, Trial], caveats: Mapping[str, str]
+) -> TestbedView:
     """Put what watches the testbed into words."""
+    watching = {point.trial for one in judgement.watched for point in one.series.points}
     of_testbed = [one for one in judgement.incidents if one.cause is Cause.TESTBED]
     return TestbedView(
         page=links.TESTBED_PAGE,
         summary=summarize_testbed(judgement),
         incidents=view_incidents(of_testbed, trials),
         groups=group_series(judgement.watched, trials),
+        caveat=join_caveats({trials[trial].testbed.name for trial in watching}, caveats),
     )
 
 

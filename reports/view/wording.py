@@ -1,7 +1,7 @@
 """Words and numbers for people: the one place where a value becomes text."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -322,3 +322,9 @@ def caveat_words(testbed: str, caveats: Mapping[str, str]) -> str:
         f"The configuration that these pages were made with has no testbed {testbed}, so what is "
         "special about its hosts is not known here: compare these numbers only with themselves.",
     )
+
+
+def join_caveats(testbeds: Iterable[str], caveats: Mapping[str, str]) -> str:
+    """Say what must be known of all testbeds that numbers come from, each sentence once."""
+    found = dict.fromkeys(caveat_words(testbed, caveats) for testbed in sorted(testbeds))
+    return " ".join(caveat for caveat in found if caveat)

@@ -79,20 +79,26 @@ class PlantedDetector:
 
 def tell_all(judgement: Judgement) -> Judgement:
     """Give a judgement all that one can have, made up where the history is too short for it."""
-    write, *_ = (one for one in judgement.series if one.change_points)
+    changed = [one for one in judgement.series if one.change_points]
+    (write,) = (one for one in changed if one.series.key.metric == "throughput")
     read = next(one for one in judgement.series if one.series.key.operation == "read-latest")
     series = tuple(
-        _see_all(one) if one is read else replace(one, noise=NOISE, detectable=DETECTABLE)
+        _see_all(one)
+        if one is read
+        else replace(one, noise=NOISE, detectable=DETECTABLE, drifts=(), spreads=(), alerts=())
         for one in judgement.series
     )
     watched = tuple(
         replace(write, series=replace(write.series, key=key, points=points), change_points=())
         for key, points in (
             (replace(write.series.key, **CANARY), write.series.points),
-            (replace(write.series.key, config="sentinel"), write.series.points[:8]),
+            (
+                replace(write.series.key, config="sentinel", topology="local-one"),
+                write.series.points[:8],
+            ),
         )
     )
-    changes = tuple(one.change_points[0] for one in judgement.series if one.change_points)
+    changes = tuple(one.change_points[0] for one in changed)
     lead = write.change_points[0]
     return replace(
         judgement,

@@ -120,6 +120,7 @@ def test_ctrl_and_wheel_zoom_but_a_plain_wheel_scrolls_the_page(
     points.nth(POINTS - 1).wait_for(timeout=20_000)
     before = points.first.get_attribute("transform")
     page.locator("#chart").hover()
+    scrolled = page.evaluate("scrollY")
     page.keyboard.down("Control")
     page.mouse.wheel(0, -200)
     page.keyboard.up("Control")
@@ -128,16 +129,20 @@ def test_ctrl_and_wheel_zoom_but_a_plain_wheel_scrolls_the_page(
         arg=before,
         timeout=10_000,
     )
-    assert page.evaluate("scrollY") == 0
+    assert page.evaluate("scrollY") == scrolled
     zoomed = points.first.get_attribute("transform")
     page.mouse.wheel(0, 200)
-    page.wait_for_function("() => scrollY > 0", timeout=10_000)
+    page.wait_for_function("before => scrollY > before", arg=scrolled, timeout=10_000)
     assert points.first.get_attribute("transform") == zoomed
     assert watched.complaints == []
 
 
 def test_no_page_scrolls_sideways_or_complains(watched: Watched, demo_site: Path) -> None:
-    pages = [demo_site / "index.html", next(demo_site.glob(CHART))]
+    pages = [demo_site / "index.html", demo_site / "testbed.html", next(demo_site.glob(CHART))]
+    pages += sorted((demo_site / "incidents").iterdir())
+    # A canary, a series of nights, one with a drift, and one without a point.
+    for name in ("*canary*", "*local-one*", "*read-latest-response-time-p99*", "*highest-load*"):
+        pages += sorted((demo_site / "series").glob(name))
     pages += sorted((demo_site / "trials").glob("2026-03-08*"))
     for path in pages:
         watched.open(path)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from made_up_judgement import SETTINGS
 
 from analysis.verdict import Outcome
 from perf.model import Trial, TrialId
@@ -26,7 +27,7 @@ def by_id(demo: Any) -> dict[TrialId, Trial]:
 def view(demo: Any, by_id: dict[TrialId, Trial]) -> SeriesView:
     """Give a series with a change."""
     changed = next(judged for judged in demo.judgement.series if judged.change_points)
-    return view_series(changed, by_id, {})
+    return view_series(changed, by_id, settings=SETTINGS, caveats={})
 
 
 def draw(view: SeriesView) -> Any:
@@ -46,7 +47,8 @@ def test_every_axis_names_every_release_in_the_middle_of_its_nights(view: Series
 
 
 def test_a_change_stands_between_its_points_with_a_word_and_a_symbol(view: SeriesView) -> None:
-    rule, label = draw(view)["layer"][2:4]
+    place, rule, label = (one for one in draw(view)["layer"] if "-bad" in one["mark"]["style"])
+    assert place["data"]["values"] == [{"from": 15.5, "to": 17.5}]
     assert rule["data"]["values"][0]["at"] == 16.5
     assert rule["mark"]["tooltip"].startswith("Regressed ")
     assert label["data"]["values"][0]["label"].startswith("✕ ")
@@ -55,15 +57,19 @@ def test_a_change_stands_between_its_points_with_a_word_and_a_symbol(view: Serie
 def test_no_level_is_drawn_through_points_that_nobody_could_judge(
     demo: Any, by_id: dict[TrialId, Trial]
 ) -> None:
-    calm = next(judged for judged in demo.judgement.series if not judged.change_points)
-    assert view_series(calm, by_id, {}).segments
+    calm = next(
+        judged
+        for judged in demo.judgement.series
+        if not (judged.change_points or judged.drifts) and judged.verdict.outcome is Outcome.UNCHANGED
+    )
+    assert view_series(calm, by_id, settings=SETTINGS, caveats={}).segments
     undecided = replace(calm, verdict=replace(calm.verdict, outcome=Outcome.UNDECIDED))
-    assert view_series(undecided, by_id, {}).segments == ()
+    assert view_series(undecided, by_id, settings=SETTINGS, caveats={}).segments == ()
 
 
 def test_release_names_stay_data_in_expressions_and_scripts(view: SeriesView) -> None:
     hostile = '"]; alert(1); </script>\N{LINE SEPARATOR}'
-    bands = (replace(view.bands[0], release=hostile), *view.bands[1:])
+    bands = (replace(view.bands[0], name=hostile), *view.bands[1:])
     spec = draw_series(replace(view, bands=bands), "../")
     expression = draw(replace(view, bands=bands))["layer"][-1]["encoding"]["x"]["axis"]["labelExpr"]
     assert json.loads(expression.removesuffix("[datum.value]"))["4.5"] == hostile

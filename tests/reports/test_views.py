@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from made_up_judgement import SETTINGS
 
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome, Verdict
@@ -57,7 +58,7 @@ def test_the_verdict_stands_in_words_beside_what_is_missing(index: IndexView) ->
 def test_attention_begins_with_what_could_not_be_measured(index: IndexView) -> None:
     words = [item.badge.word for item in index.attention]
     assert words[:4] == ["Failed", "Invalid", "Missing", "Regressed"]
-    assert set(words[3:]) == {"Regressed"}
+    assert words[3:] == ["Regressed", "Withdrawn"]
     failed, invalid, missing = index.attention[:3]
     assert failed.subject == "cassandra-sensor-read at 5.0.1"
     assert failed.page == "trials/2026-03-08-1.04.cassandra-sensor-read.5.0.1.html"
@@ -151,10 +152,12 @@ def test_a_series_page_shows_the_change_with_its_evidence(demo: Any) -> None:
         for judged in demo.judgement.series
         if (judged.series.key.operation, judged.series.key.metric) == ("write", "throughput")
     )
-    view = view_series(judged, {trial.id: trial for trial in demo.trials}, demo.caveats)
+    view = view_series(
+        judged, {trial.id: trial for trial in demo.trials}, settings=SETTINGS, caveats=demo.caveats
+    )
     assert view.title == "Throughput of write at saturation"
     assert view.summary == "24 points over 3 releases"
-    assert [(band.release, band.first, band.last) for band in view.bands] == [
+    assert [(band.name, band.first, band.last) for band in view.bands] == [
         ("5.0.1", 1, 8),
         ("5.0.2", 9, 16),
         ("5.0.3", 17, 24),
@@ -348,14 +351,18 @@ def test_a_series_of_several_testbeds_shows_the_caveat_of_each(demo: Any) -> Non
     trials = {trial.id: trial for trial in demo.trials}
     first = judged.series.points[0].trial
     trials[first] = replace(trials[first], testbed=Named(name="local-2", sha256="2" * 12))
-    view = view_series(judged, trials, {"local": "Two cores.", "local-2": "One core."})
+    view = view_series(
+        judged, trials, settings=SETTINGS, caveats={"local": "Two cores.", "local-2": "One core."}
+    )
     assert view.caveat == "Two cores. One core."
 
 
 def test_every_page_with_numbers_of_a_testbed_shows_its_caveat(demo: Any) -> None:
     pages = [f for f in demo.files() if f.path.endswith(".html")]
     unmeasured = [f for f in pages if b"0 points over 0 releases" in f.content]
-    assert len(pages) == 1 + len(demo.judgement.series) + len(demo.trials)
+    told = demo.judgement
+    of_series = len(told.series) + len(told.watched)
+    assert len(pages) == 2 + len(told.incidents) + of_series + len(demo.trials)
     lacking = [f for f in pages if demo.caveats["local"].encode() not in f.content]
     assert lacking == unmeasured
 
@@ -366,7 +373,9 @@ def test_the_answer_of_a_search_is_a_point_with_its_uncertainty(demo: Any) -> No
         for judged in demo.judgement.series
         if judged.series.key.metric == "highest_load" and judged.series.points
     )
-    view = view_series(judged, {trial.id: trial for trial in demo.trials}, {})
+    view = view_series(
+        judged, {trial.id: trial for trial in demo.trials}, settings=SETTINGS, caveats={}
+    )
     assert view.spread_title == "Uncertainty"
     (point,) = view.points
     assert (point.spread, point.low, point.high) == ("between 2,181 and 2,378", 2181.0, 2378.4)

@@ -63,7 +63,7 @@ def test_quantities_carry_the_unit_of_their_metric() -> None:
 @pytest.mark.parametrize("metric", [*METRICS.values(), *DIAGNOSTICS.values()], ids=lambda m: m.name)
 def test_each_metric_has_words_a_unit_a_direction_and_a_definition(metric: Metric) -> None:
     assert "_" not in wording.metric_name(metric.name)
-    assert wording.unit_words(metric.name) == metric.unit != ""
+    assert wording.unit_words(metric.name) == metric.unit
     assert wording.direction_words(metric.name) == f"{metric.better} is better"
     assert wording.definition_words(metric.name) == metric.description
 
@@ -86,7 +86,9 @@ def test_durations_use_the_largest_unit_that_fits_twice(length: timedelta, text:
 
 def test_moments_are_in_utc() -> None:
     berlin = datetime(2026, 3, 1, 1, 30, tzinfo=timezone(timedelta(hours=1)))
-    expected = wording.Moment(iso="2026-03-01T00:30:00+00:00", text="2026-03-01 00:30 UTC")
+    expected = wording.Moment(
+        iso="2026-03-01T00:30:00+00:00", text="2026-03-01 00:30 UTC", day="2026-03-01"
+    )
     assert wording.moment(berlin) == expected
     assert wording.moment(datetime(2026, 3, 1, 0, 30, tzinfo=UTC)) == expected
 

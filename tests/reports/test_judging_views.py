@@ -1,0 +1,269 @@
+"""What the pages say of a judgement: incidents, how small a change could be seen, the testbed."""
+# ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
+
+import json
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from made_up_judgement import DETECTABLE, NOISE, SETTINGS, TRIAGED
+
+from analysis.incidents import Incident
+from analysis.judgement import JudgedSeries
+from perf.model import SeriesKey, Trial, TrialId
+from reports.charts import draw_series
+from reports.view.incident import IncidentView, list_news, view_incident
+from reports.view.index import IndexView, view_index
+from reports.view.sensitivity import summarize_sensitivity, view_sensitivity
+from reports.view.series import SeriesView, view_series
+from reports.view.testbed import view_testbed
+from reports.view.wording import false_alarm_words
+
+NBSP = "\N{NO-BREAK SPACE}"
+
+
+@pytest.fixture(scope="module")
+def by_id(demo: Any) -> dict[TrialId, Trial]:
+    """Give the trials of the made-up history by id."""
+    return {trial.id: trial for trial in demo.trials}
+
+
+@pytest.fixture(scope="module")
+def judged(demo: Any) -> dict[SeriesKey, JudgedSeries]:
+    """Give all series of the made-up judgement."""
+    return {one.series.key: one for one in (*demo.judgement.series, *demo.judgement.watched)}
+
+
+def show(demo: Any, **changed: Any) -> IndexView:
+    judgement = replace(demo.judgement, **changed)
+    return view_index(demo.trials, judgement, nights=(), caveats={}, now=demo.now, triage=())
+
+
+def page(demo: Any, incident: Incident) -> IncidentView:
+    judged = {one.series.key: one for one in demo.judgement.series}
+    return view_incident(incident, judged, {trial.id: trial for trial in demo.trials}, {})
+
+
+def look(judged: JudgedSeries, by_id: dict[TrialId, Trial], demo: Any) -> SeriesView:
+    incidents = demo.judgement.incidents
+    return view_series(judged, by_id, settings=SETTINGS, incidents=incidents, caveats={})
+
+
+def write_throughput(demo: Any) -> JudgedSeries:
+    key = demo.judgement.incidents[0].lead.series.key
+    return next(one for one in demo.judgement.series if one.series.key == key)
+
+
+def test_an_incident_is_one_row_whatever_moved_with_it(demo: Any) -> None:
+    (row,) = [item for item in show(demo).attention if item.page.startswith("incidents/")]
+    assert row.subject == "cassandra-sensor-write: throughput of write at saturation"
+    assert (row.badge.word, row.is_faded) == ("Regressed", False)
+    assert [badge.word for badge in row.more] == ["Confirmed", "Database", "Not mended"]
+    told = demo.judgement.incidents[0]
+    others = len({change.series.key for change in told.changes}) - 1
+    assert others > 1
+    assert f"5.0.2 → 5.0.3; {others} further series moved with it." in row.text
+    assert "May explain it too: JVM of node-1, 17.0.1 → <17.0.2>." in row.text
+    assert "Re-measurement suggested: 6 trials each of 5.0.2 and 5.0.3, in turns (14" in row.text
+    assert "canary" not in row.text  # it did not move
+
+
+def test_what_the_testbed_did_is_told_with_its_evidence_and_whoever_decided(demo: Any) -> None:
+    _, of_testbed = demo.judgement.incidents
+    mended = show(demo).attention
+    assert not any(item.page.endswith("e5f6a7b8.html") for item in mended)
+    standing = show(demo, incidents=(replace(of_testbed, mended_by=()),)).attention
+    (row,) = [item for item in standing if item.page == "incidents/e5f6a7b8.html"]
+    assert [badge.word for badge in row.more] == ["Provisional", "Testbed", "Not mended", "Testbed"]
+    assert row.is_faded
+    assert row.text.startswith("Regressed? ")
+    assert f"The CPU canary moved by +11.0{NBSP}% at the same place." in row.text
+    assert "Testbed by ops <ops>, until 2026-04-01: a neighbour on the same host." in row.text
+
+
+def test_all_incidents_are_listed_news_first(demo: Any) -> None:
+    rows = show(demo).incidents
+    assert [row.page for row in rows] == ["incidents/a1b2c3d4.html", "incidents/e5f6a7b8.html"]
+    assert show(demo, incidents=tuple(reversed(demo.judgement.incidents))).incidents == rows
+    assert len(tuple(list_news(demo.judgement.incidents))) == 1
+
+
+def test_a_withdrawn_alert_is_told_for_a_week_and_kept_on_its_page(
+    demo: Any, by_id: dict[TrialId, Trial]
+) -> None:
+    (row,) = [item for item in show(demo).attention if item.badge.word == "Withdrawn"]
+    assert row.is_faded
+    assert row.text == (
+        f"Told as provisional in night 2026-03-05-1 (+12.0{NBSP}%, within 5.0.3, "
+        "night 2026-03-04-1 → night 2026-03-05-1), withdrawn in night 2026-03-07-1: "
+        "the points since then do not bear it out."
+    )
+    (one,) = [one for one in demo.judgement.series if one.alerts]
+    gone = replace(one.alerts[0], withdrawn_at=0)
+    long_ago = replace(write_throughput(demo), alerts=(gone,))  # it has eight nights
+    assert not [i for i in show(demo, series=(long_ago,)).attention if i.badge.word == "Withdrawn"]
+    assert len(look(long_ago, by_id, demo).withdrawn) == 1
+
+
+def test_an_expired_triage_is_told(demo: Any) -> None:
+    today = demo.now.date()
+    expired = replace(TRIAGED, expires=today - timedelta(days=1))
+    index = view_index(
+        demo.trials,
+        demo.judgement,
+        nights=(),
+        triage=(TRIAGED, replace(TRIAGED, name="last-day", expires=today), expired),
+        caveats={},
+        now=demo.now,
+    )
+    (row,) = [item for item in index.attention if item.badge.word == "Triage expired"]
+    assert row.subject == "noisy-neighbour"
+    assert row.text.endswith("Renew it or take it out of triage.yaml.")
+
+
+def test_beside_the_verdict_stands_what_it_could_not_have_seen(demo: Any) -> None:
+    index = show(demo)
+    assert index.sensitivity.startswith(
+        f"With this noise, 3 nights see ≥{NBSP}4.12{NBSP}% in the quiet"
+    )
+    count = len(demo.judgement.series)
+    assert index.false_alarms == (
+        f"Noise alone is expected to bring 0.0200 false alarms a night over {count} series: "
+        "one in 50 nights."
+    )
+    assert {row.detectable for row in index.groups[0].rows} == {f"≥{NBSP}4.12{NBSP}%"}
+
+
+def test_false_alarms_are_counted_in_nights_where_they_are_rare() -> None:
+    assert false_alarm_words(2.5, 300).endswith("2.50 false alarms a night over 300 series.")
+    assert false_alarm_words(0.0, 1).endswith("0 false alarms a night over 1 series.")
+    assert false_alarm_words(0.0, 0) == ""
+
+
+def test_a_series_tells_its_noise_floor_and_what_1_3_and_10_nights_see(demo: Any) -> None:
+    one = write_throughput(demo)
+    told = view_sensitivity(one)
+    assert told.floor == f"1.53{NBSP}%"
+    assert told.text == (
+        f"With this noise (one night scatters by 1.53{NBSP}% around its level), "
+        f"3 nights see ≥{NBSP}4.12{NBSP}%."
+    )
+    assert [(row.nights, row.relative) for row in told.rows] == [
+        ("1 night", f"≥{NBSP}9.14{NBSP}%"),
+        ("3 nights", f"≥{NBSP}4.12{NBSP}%"),
+        ("10 nights", f"≥{NBSP}2.51{NBSP}%"),
+    ]
+    assert told.rows[1].absolute == f"≥ 148{NBSP}ops/s"
+
+
+def test_what_no_noise_tells_is_said_to_be_unknown(demo: Any) -> None:
+    one = replace(demo.judgement.series[0], noise=None, detectable=())
+    assert "is not known" in view_sensitivity(one).text
+    assert "not known yet" in summarize_sensitivity([one])
+    at_zero = replace(
+        one,
+        noise=replace(NOISE, level=0.0),
+        detectable=tuple(replace(each, relative_change=float("inf")) for each in DETECTABLE),
+    )
+    assert view_sensitivity(at_zero).text.startswith("The newest level is zero")
+    known = replace(one, noise=NOISE, detectable=DETECTABLE)
+    assert summarize_sensitivity([known, one]).endswith("; of 1 it is not known.")
+
+
+def test_significant_and_relevant_are_told_apart(demo: Any, by_id: dict[TrialId, Trial]) -> None:
+    one = write_throughput(demo)
+    (row,) = look(one, by_id, demo).changes
+    assert (row.significant, row.relevant) == ("yes, p = 1e-09", f"yes, 5.00{NBSP}% matter")
+    assert row.located == "one of 3 places, 5.0.2 → 5.0.3"
+    small = replace(one.change_points[0], relative_change=0.01)
+    (row,) = look(replace(one, change_points=(small,)), by_id, demo).changes
+    assert row.relevant == f"no, 5.00{NBSP}% matter"
+    assert row.cause is not None
+    assert (row.cause.word, row.incident) == ("Database", "incidents/a1b2c3d4.html")
+    assert row.notes[0] == "May explain it too: JVM of node-1, 17.0.1 → <17.0.2>."
+    assert row.notes[1] == "The CPU canary did not move at the same place."
+
+
+def test_an_incident_page_tells_the_story_from_change_to_fix(demo: Any) -> None:
+    first, second = (page(demo, incident) for incident in demo.judgement.incidents)
+    assert first.title.startswith("Throughput of write at saturation, −1")
+    assert first.command == "knickpoint triage add a1b2c3d4"
+    assert [event.what for event in first.timeline] == [
+        "Last point without it, 5.0.2",
+        "First point with it, 5.0.3",
+    ]
+    assert [row.moved.word for row in first.evidence] == ["Did not move", "Cannot tell yet"]
+    assert [row.moved.word for row in second.evidence] == ["Moved with it", "Cannot tell yet"]
+    assert second.timeline[-1].what.startswith("Improved ")
+    assert second.triage.startswith("Testbed by ops <ops>")
+    assert len(first.members) == len(demo.judgement.incidents[0].changes)
+
+
+def test_the_story_names_the_nights_that_told_it(demo: Any) -> None:
+    incident = demo.judgement.incidents[0]
+    (alert,) = (alert for one in demo.judgement.series for alert in one.alerts)
+    seen = replace(
+        alert, index=16, earliest=15, latest=17, rises=False, confirmed_at=5, withdrawn_at=None
+    )
+    lead = write_throughput(demo)
+    told = {lead.series.key: replace(lead, alerts=(seen,))}
+    view = view_incident(incident, told, {trial.id: trial for trial in demo.trials}, {})
+    assert [(event.when, event.what) for event in view.timeline[2:]] == [
+        ("night 2026-03-05-1", "Told as provisional"),
+        ("night 2026-03-06-1", "Told as confirmed"),
+    ]
+
+
+def test_a_series_of_one_release_speaks_of_nights(demo: Any, by_id: dict[TrialId, Trial]) -> None:
+    sentinel = demo.judgement.watched[1]
+    view = look(sentinel, by_id, demo)
+    assert view.summary == "8 points of 5.0.1 over 8 nights"
+    assert [band.name for band in view.bands][:2] == ["2026-03-01-1", "2026-03-02-1"]
+    chart: Any = json.loads(json.dumps(draw_series(view, "../")))
+    axis = chart["layer"][-1]["encoding"]["x"]
+    assert axis["title"] == "night, all of 5.0.1"
+    assert chart["layer"][0]["data"]["values"] == []
+
+
+def test_a_drift_is_a_slope_and_no_level_runs_through_it(
+    demo: Any, by_id: dict[TrialId, Trial]
+) -> None:
+    (one,) = [one for one in demo.judgement.series if one.drifts]
+    view = look(one, by_id, demo)
+    assert view.segments == ()
+    (slope,) = view.slopes
+    assert (slope.first, slope.last, slope.badge.word) == (3, 10, "Drift, no step")
+    assert slope.text.endswith("over 8 points")
+    (scatter,) = view.scatter
+    assert (scatter.index, scatter.label) == (16, "scatter ×2.10")
+    assert view.changes == ()
+    layers: Any = json.loads(json.dumps(draw_series(view, "../")))["layer"]
+    styles = [layer["mark"]["style"] for layer in layers]
+    assert styles.count("kp-drift") == 1
+    assert {"kp-change-unsure", "kp-label-unsure"} <= set(styles)
+    assert layers[-1]["data"]["values"][0]["origin"] == "imported"
+    assert view.has_imported
+
+
+def test_the_testbed_has_a_page_of_its_own(demo: Any, by_id: dict[TrialId, Trial]) -> None:
+    view = view_testbed(demo.judgement, by_id, demo.caveats)
+    assert view.summary == (
+        "2 series of canaries and sentinels watch the testbed; a step was seen in 0 of them."
+    )
+    assert [row.page for row in view.incidents] == ["incidents/e5f6a7b8.html"]
+    titles = [row.title for group in view.groups for row in group.rows]
+    assert "p50 CPU canary before the trial, localhost" in titles
+    assert view.caveat == demo.caveats["local"]
+    nothing = view_testbed(replace(demo.judgement, watched=(), incidents=()), by_id, {})
+    assert nothing.summary.startswith("No canary or sentinel has been measured yet")
+
+
+def test_an_incident_of_a_change_is_found_by_series_and_place(
+    demo: Any, judged: dict[SeriesKey, JudgedSeries], by_id: dict[TrialId, Trial]
+) -> None:
+    incident = demo.judgement.incidents[0]
+    for change in incident.changes:
+        (row,) = look(judged[change.series.key], by_id, demo).changes
+        assert row.incident == "incidents/a1b2c3d4.html"
+    assert TRIAGED.expires == date(2026, 4, 1)
