@@ -121,7 +121,7 @@ def seal(staged: Path, trial: Trial, intervals: Sequence[Interval]) -> Path:
         raise BundleError(f"{staged} was not staged for trial {trial.id}")
     if os.path.lexists(final):
         raise BundleError(f"{final} exists: a sealed bundle is never overwritten; use a new trial id")
-    if faults := _faults(trial):
+    if faults := find_faults(trial):
         raise BundleError(_listed(f"trial {trial.id} cannot be sealed from {staged}", faults))
     try:
         (staged / TRIAL).write_bytes(_dump_trial(trial))
@@ -168,7 +168,7 @@ def read(path: Path) -> tuple[Trial, tuple[Interval, ...]]:
         raise _unusable(
             path, f"{path}: {TRIAL} is of trial {trial.id!r}; a bundle is named by its trial"
         )
-    if faults := _faults(trial):
+    if faults := find_faults(trial):
         raise _unusable(path, _listed(f"{path} cannot be used", faults))
     try:
         return trial, tuple(read_hlog(path / INTERVALS))
@@ -212,7 +212,7 @@ def _dump_trial(trial: Trial) -> bytes:
         raise BundleError(f"trial {trial.id} cannot be written as JSON: {error}") from error
 
 
-def _faults(trial: Trial) -> list[str]:
+def find_faults(trial: Trial) -> list[str]:
     """Find what JSON or the history cannot hold without changing or doubling it."""
     faults = [
         f"{name} has no time zone"

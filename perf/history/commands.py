@@ -10,7 +10,8 @@ import duckdb
 
 from perf.errors import BundleError, UsageError
 from perf.history import bundle, file, store
-from perf.metrics import RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME
+from perf.history.import_commands import import_results
+from perf.metrics import DURATION, RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME
 from perf.model import TrialId
 from perf.options import data_option
 from perf.places import Places
@@ -42,6 +43,7 @@ def history() -> None:
     knickpoint history schema                    tables and columns, each with its meaning
     knickpoint history sql "SELECT version, count(*) FROM trials GROUP BY version"
     knickpoint history rebuild                   after a corrupt or older file
+    knickpoint history import --format csv --system mydb results.csv
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
 
 
@@ -83,10 +85,11 @@ def show(data: Path) -> None:
 @click.option("--operation", help="Operation; needed if the trials have several.")
 @click.option(
     "--metric",
-    type=click.Choice([RESPONSE_TIME.name, SERVICE_TIME.name, SEND_LATENESS.name]),
+    type=click.Choice([RESPONSE_TIME.name, SERVICE_TIME.name, SEND_LATENESS.name, DURATION.name]),
     default=RESPONSE_TIME.name,
     show_default=True,
-    help="From the intended start of an operation, from its actual send, or until that send.",
+    help="From the intended start of an operation, from its actual send, until that send; or, of an "
+    "import, from where another program counted.",
 )
 @click.option("--iteration", type=click.IntRange(min=1), help="One iteration only.  [default: all]")
 @click.option(
@@ -179,6 +182,9 @@ def schema() -> None:
             for line in _align(empty.execute(_COLUMNS, [table]).fetchall()):
                 click.echo(f"  {line}")
             click.echo()
+
+
+history.add_command(import_results)
 
 
 def _choose(

@@ -49,7 +49,7 @@ CIRCUMSTANCES = """
     UNION ALL SELECT trial_id, 'testbed ' || testbed, testbed_sha256 FROM trials
     UNION ALL SELECT trial_id, 'topology ' || topology, topology_sha256 FROM trials
     UNION ALL SELECT trial_id, 'artifact', artifact_sha256 FROM trials WHERE artifact_sha256 NOT NULL
-    UNION ALL SELECT trial_id, 'knickpoint', harness_version FROM trials
+    UNION ALL SELECT trial_id, 'knickpoint', harness_version FROM trials WHERE harness_version <> ''
     ORDER BY ALL
 """
 """Takes a list of facts to leave out. The workload's hash names the series: there it never differs."""

@@ -1,0 +1,133 @@
+"""cassandra-stress: the "Results:" section that it prints, of Cassandra 2.1 to 5.0.
+
+    Op rate                   :    6,070 op/s  [READ: 2,003 op/s, WRITE: 4,067 op/s]
+    Latency 99th percentile   :  171.3 ms [READ: 180.1 ms, WRITE: 165.9 ms]
+
+Its times are service times, but for `-rate fixed=…`, which counts from the intended start (since 4.0).
+They are printed with one decimal: below a millisecond that is a coarse ruler; import its HdrHistogram
+log (`-log hdrfile=…`) instead. `-rate auto` tries several numbers of threads: each is a phase.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from perf.history.importers.run import (
+    EVERYTHING,
+    PHASE,
+    File,
+    Hints,
+    Run,
+    Unreadable,
+    digest,
+    facts,
+    parse_number,
+    without_repetition,
+)
+from perf.metrics import RESPONSE_TIME, ROW_THROUGHPUT, SERVICE_TIME, THROUGHPUT
+from perf.model import Sample
+
+_LINE = re.compile(r"(?P<name>[A-Za-z][\w .%()/-]*?)\s*:\s+(?P<value>.+)")
+_VALUE = re.compile(r"(?P<number>[\d.,]+|NaN)\s*(?:[a-z/]+)?\s*(?:\[(?P<each>.*)\])?")
+_EACH = re.compile(r"(?P<operation>[^:,\[\]]+):\s*(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|[\d.]+|NaN)")
+_THREADS = re.compile(r"Running (?:\S+ )?with (?P<count>\d+) thread")
+_PERCENTILE = re.compile(r"latency (?P<rank>[\d.]+)th percentile")
+_STATISTICS = {"latency mean": "mean", "latency median": "p50", "latency max": "max"}
+_RATES = {"op rate": THROUGHPUT, "real op rate": THROUGHPUT, "row rate": ROW_THROUGHPUT}
+_DECIMAL_COMMA = re.compile(r"\d+,\d{1,2}(?!\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One line of a section: its number, its name in lower case, and what follows the colon."""
+
+    line: int
+    name: str
+    value: str
+
+
+def read(file: File, hints: Hints) -> tuple[Run, ...]:
+    """Read one run; each section of results is a phase of it."""
+    sections = list(_sections(file))
+    if not any(entry.name in _RATES for _, entries in sections for entry in entries):
+        what = f"{file.name}: no text of cassandra-stress: it has no section 'Results:' with an op rate"
+        raise Unreadable(f"{what}; import what `cassandra-stress` prints")
+    times = hints.times or (
+        RESPONSE_TIME.name if re.search(r"\bfixed=\d", file.text) else SERVICE_TIME.name
+    )
+    problems: list[str] = []
+    samples: list[Sample] = []
+    findings: list[tuple[str, object]] = []
+    for threads, entries in sections:
+        phase = f"{threads}-threads" if len(sections) > 1 else PHASE
+        for entry in entries:
+            if kind := _kind(entry.name, times):
+                samples += _samples(file, entry, phase, kind, problems)
+            else:
+                findings.append(
+                    (entry.name if len(sections) == 1 else f"{phase} {entry.name}", entry.value)
+                )
+    if problems:
+        raise Unreadable(*problems)
+    return (
+        Run(
+            place=file.name,
+            identity=digest(file.text),
+            samples=tuple(samples),
+            settings=facts([("threads", ", ".join(threads for threads, _ in sections if threads))]),
+            findings=facts(findings),
+        ),
+    )
+
+
+def _sections(file: File) -> Iterator[tuple[str, list[_Entry]]]:
+    """Give the number of threads and the lines of each section of results."""
+    threads, entries = "", list[_Entry]()
+    inside = False
+    for number, line in file.lines():
+        running = _THREADS.match(line)
+        if entries and (running or line in {"Results:", "END", ""}):
+            yield threads, entries
+            entries, inside = [], False
+        if running:
+            threads = running["count"]
+        elif line == "Results:":
+            inside = True
+        elif inside and (match := _LINE.fullmatch(line)):
+            entries.append(_Entry(number, match["name"].lower(), match["value"]))
+    if entries:
+        yield threads, entries
+
+
+def _kind(name: str, times: str) -> tuple[str, str] | None:
+    """Give metric and statistic of a line, or None where it is not one that is judged."""
+    if name in _RATES:
+        return _RATES[name].name, "mean"
+    if match := _PERCENTILE.fullmatch(name):
+        return times, f"p{float(match['rank']):g}"
+    return (times, _STATISTICS[name]) if name in _STATISTICS else None
+
+
+def _samples(
+    file: File, entry: _Entry, phase: str, kind: tuple[str, str], problems: list[str]
+) -> Iterator[Sample]:
+    match = _VALUE.fullmatch(entry.value)
+    if match is None or _DECIMAL_COMMA.search(entry.value):
+        problems.append(
+            f"{file.name}, line {entry.line}: {entry.name}: {entry.value!r} is not a number as "
+            "cassandra-stress prints it with LC_ALL=C"
+        )
+        return
+    printed = {EVERYTHING: match["number"]}
+    for each in _EACH.finditer(match["each"] or ""):
+        printed[each["operation"].strip().lower()] = each["number"]
+    for operation in without_repetition(list(printed)):
+        value = parse_number(printed[operation])
+        if value is None:
+            problems.append(
+                f"{file.name}, line {entry.line}: {entry.name} of {operation}: {printed[operation]!r} "
+                "is not a finite number"
+            )
+            continue
+        metric, statistic = kind
+        yield Sample(phase=phase, operation=operation, metric=metric, statistic=statistic, value=value)

@@ -1,0 +1,206 @@
+"""HdrHistogram interval logs (format 1.2 and 1.3, histograms of V2): kept interval by interval.
+
+    #[StartTime: 1772330400.000 (seconds since epoch), Sun Mar 01 02:00:00 UTC 2026]
+    "StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"
+    Tag=WRITE-rt,0.000,1.000,9.503,HISTFAAAA…
+
+So `knickpoint history percentile` can answer for any percentile later. Timestamps count from
+#[BaseTime], without one from #[StartTime] where they are small, else from 1970, as the standard reader
+has it. A log says neither in which unit its values are nor from where times count. Known are
+cassandra-stress (tags end in -st, -rt, -wt; nanoseconds) and YCSB ("Logging for:" in the head;
+microseconds); for any other the user says both.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from zlib import error as ZlibError  # noqa: N812  an exception, whose module calls it "error"
+
+from hdrh.codec import HdrCookieException, HdrLengthException
+from hdrh.histogram import HdrHistogram
+
+from perf.history.importers.run import (
+    EVERYTHING,
+    PHASE,
+    TO_MS,
+    File,
+    Hints,
+    Run,
+    Unreadable,
+    digest,
+    facts,
+    parse_number,
+)
+from perf.metrics import RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME, THROUGHPUT
+from perf.model import Interval, Sample
+
+_LINE = re.compile(
+    r"(?:Tag=(?P<tag>[^,]*),)?(?P<start>[^,]+),(?P<length>[^,]+),(?P<max>[^,]+),(?P<payload>\S+)"
+)
+_HEAD = re.compile(r"#\[(?P<name>BaseTime|StartTime): *(?P<seconds>[\d.]+)")
+_YCSB = re.compile(r"#\[Logging for: (?:Hdr)?(?P<intended>Intended-)?(?P<operation>[^\]]+)\]")
+_STRESS = {"-st": SERVICE_TIME.name, "-rt": RESPONSE_TIME.name, "-wt": SEND_LATENESS.name}
+_PERCENTILES = (("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p99.9", 99.9))
+_HIGHEST_US = 3_600_000_000
+_YEAR_S = 365 * 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What the comments of a log say."""
+
+    base_s: float | None
+    start_s: float | None
+    ycsb: re.Match[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What the values of a histogram are: of which operation, from where they count, in which unit."""
+
+    operation: str
+    kind: str
+    unit: str
+
+
+def read(file: File, hints: Hints) -> tuple[Run, ...]:
+    """Read one run; each tag is an operation."""
+    head = _head(file)
+    problems: list[str] = []
+    intervals: list[Interval] = []
+    for number, line in file.lines():
+        if not line or line.startswith(("#", '"StartTimestamp"')):
+            continue
+        try:
+            interval = _interval(line, head, hints)
+        except ValueError as error:
+            problems.append(f"{file.name}, line {number}: {error}")
+            continue
+        if interval is not None:
+            intervals.append(interval)
+    if not intervals and not problems:
+        problems.append(f"{file.name}: no HdrHistogram log: it has no interval with values")
+    if problems:
+        raise Unreadable(*dict.fromkeys(problems))
+    ordered = sorted(intervals, key=lambda one: (one.start_s, one.operation, one.kind))
+    return (
+        Run(
+            place=file.name,
+            identity=digest(file.text),
+            samples=_samples(ordered),
+            intervals=tuple(ordered),
+            findings=facts([("intervals", len(ordered))]),
+            started_at=datetime.fromtimestamp(min(one.start_s for one in ordered), UTC),
+            finished_at=datetime.fromtimestamp(max(one.start_s + one.length_s for one in ordered), UTC),
+        ),
+    )
+
+
+def _head(file: File) -> _Head:
+    found: dict[str, float] = {}
+    ycsb = None
+    for _, line in file.lines():
+        if match := _HEAD.match(line):
+            found[match["name"]] = float(match["seconds"])
+        ycsb = ycsb or _YCSB.match(line)
+    return _Head(found.get("BaseTime"), found.get("StartTime"), ycsb)
+
+
+def _interval(line: str, head: _Head, hints: Hints) -> Interval | None:
+    """Give the interval of a line, None where nothing happened; ValueError says what is wrong."""
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise ValueError(f"not an interval of a HdrHistogram log: {line[:60]!r}")
+    start_s, length_s = parse_number(match["start"]), parse_number(match["length"])
+    if start_s is None or length_s is None or min(start_s, length_s) < 0:
+        raise ValueError(f"start and length must be seconds, not {match['start']}, {match['length']}")
+    meaning = _meaning(match["tag"] or "", head, hints)
+    histogram = _decode(match["payload"], TO_MS[meaning.unit] * 1000)
+    if histogram.get_total_count() == 0:
+        return None
+    encoded: bytes = histogram.encode()
+    return Interval(
+        phase=PHASE,
+        operation=meaning.operation,
+        kind=meaning.kind,
+        iteration=1,
+        start_s=start_s + _origin(start_s, head),
+        length_s=length_s,
+        max_us=histogram.get_max_value(),
+        encoded=encoded.decode("ascii"),
+    )
+
+
+def _origin(start_s: float, head: _Head) -> float:
+    if head.base_s is not None:
+        return head.base_s
+    if head.start_s is not None and start_s < head.start_s - _YEAR_S:
+        return head.start_s
+    return 0.0
+
+
+def _meaning(tag: str, head: _Head, hints: Hints) -> _Meaning:
+    kind, unit, operation = hints.times, hints.unit, tag
+    if known := _STRESS.get(tag[-3:]):
+        kind, unit, operation = hints.times or known, hints.unit or "ns", tag[:-3]
+    elif head.ycsb:
+        known = RESPONSE_TIME.name if head.ycsb["intended"] else SERVICE_TIME.name
+        kind, unit, operation = hints.times or known, hints.unit or "us", tag or head.ycsb["operation"]
+    if kind is None or unit is None:
+        raise ValueError(
+            f"the log does not say what the values of tag {tag!r} are; say from where they count with "
+            "--times (response_time, service_time or duration) and the unit with --unit (ns, us, ms)"
+        )
+    # In our own log, : and , and white space end a part of a tag.
+    return _Meaning(re.sub(r"[:,\s]+", "_", operation).lower() or EVERYTHING, kind, unit)
+
+
+def _decode(payload: str, us_per_unit: float) -> Any:  # noqa: ANN401  hdrh ships no types
+    """Give a histogram in whole microseconds; values of an hour and more are recorded as an hour."""
+    try:
+        foreign = HdrHistogram.decode(payload)
+    except (
+        HdrCookieException,
+        HdrLengthException,
+        ZlibError,
+        TypeError,
+        ValueError,
+        IndexError,
+    ) as error:
+        raise ValueError(f"not a compressed histogram of version 2: {error}") from error
+    histogram = _empty()
+    for item in foreign.get_recorded_iterator():
+        value = min(max(round(item.value_iterated_to * us_per_unit), 0), _HIGHEST_US)
+        histogram.record_value(value, item.count_at_value_iterated_to)
+    return histogram
+
+
+def _empty() -> Any:  # noqa: ANN401  hdrh ships no types
+    return HdrHistogram(1, _HIGHEST_US, 3)
+
+
+def _samples(intervals: Sequence[Interval]) -> tuple[Sample, ...]:
+    """Read percentiles from merged histograms; throughput is what was recorded by the time it took."""
+    groups: defaultdict[tuple[str, str], list[Interval]] = defaultdict(list)
+    for interval in intervals:
+        groups[interval.operation, interval.kind].append(interval)
+    samples: dict[tuple[str, str, str], float] = {}
+    for (operation, kind), group in groups.items():
+        merged = _empty()
+        for interval in group:
+            merged.decode_and_add(interval.encoded)
+        for statistic, percentile in _PERCENTILES:
+            samples[operation, kind, statistic] = merged.get_value_at_percentile(percentile) / 1000
+        samples[operation, kind, "max"] = merged.get_max_value() / 1000
+        samples[operation, kind, "mean"] = merged.get_mean_value() / 1000
+        end_s = max(one.start_s + one.length_s for one in group)
+        if end_s > group[0].start_s:
+            rate = merged.get_total_count() / (end_s - group[0].start_s)
+            samples[operation, THROUGHPUT.name, "mean"] = rate
+    return tuple(
+        Sample(phase=PHASE, operation=operation, metric=metric, statistic=statistic, value=value)
+        for (operation, metric, statistic), value in sorted(samples.items())
+    )

@@ -1,0 +1,153 @@
+"""latte: its JSON report, of 0.25 to 0.28 (cycles and requests; Cassandra, ScyllaDB and others).
+
+A cycle is one call of a function of the workload script, and may hold several requests. Both are
+timed from their actual start, also with `--rate`: service times, in milliseconds. The percentiles of
+the report are used; its histograms are of the whole run, not of intervals, and stay in the report.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from perf.history.importers.run import (
+    PHASE,
+    File,
+    Hints,
+    Run,
+    Unreadable,
+    digest,
+    explain,
+    facts,
+    flatten,
+)
+from perf.metrics import ROW_THROUGHPUT, SERVICE_TIME, THROUGHPUT
+from perf.model import Sample
+
+_Finite = Annotated[float, Field(allow_inf_nan=False, ge=0)]
+_CONFIG = ConfigDict(extra="ignore")
+_CYCLE, _REQUEST = "cycle", "request"
+_BY_NATURE_NEW = ("timestamp", "id", "tags")
+_COUNTS = (
+    "cycle_count",
+    "request_count",
+    "row_count",
+    "error_count",
+    "request_retry_count",
+    "cpu_util",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mean:
+    __pydantic_config__ = _CONFIG
+    value: _Finite
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    __pydantic_config__ = _CONFIG
+    mean: _Mean
+    percentiles: tuple[_Mean, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    __pydantic_config__ = _CONFIG
+    start_time: datetime
+    end_time: datetime
+    cycle_throughput: _Mean
+    req_throughput: _Mean
+    row_throughput: _Mean
+    cycle_latency: _Times
+    request_latency: _Times | None = None
+    cycle_latency_by_fn: Mapping[str, _Times] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    __pydantic_config__ = _CONFIG
+    conf: Mapping[str, Any]
+    percentiles: tuple[_Finite, ...]
+    result: _Result
+
+
+_REPORT = TypeAdapter(_Report)
+_RAW = TypeAdapter(dict[str, Any])
+
+
+def read(file: File, hints: Hints) -> tuple[Run, ...]:
+    """Read one report; the release is the server's version, unless the user names one."""
+    try:
+        report = _REPORT.validate_json(file.text)
+    except ValidationError as error:
+        raise Unreadable(*explain(f"{file.name}: no JSON report of latte", error)) from error
+    result, conf = report.result, report.conf
+    distributions = {_CYCLE: result.cycle_latency, **_single(result.cycle_latency_by_fn)}
+    if result.request_latency:
+        distributions[_REQUEST] = result.request_latency
+    lengths = {len(times.percentiles) for times in distributions.values()}
+    if lengths != {len(report.percentiles)}:
+        raise Unreadable(
+            f"{file.name}: {len(report.percentiles)} percentiles are announced, but the distributions "
+            f"have {', '.join(map(str, sorted(lengths)))}"
+        )
+    workload = PurePath(str(conf.get("workload", ""))).stem
+    raw = _RAW.validate_json(file.text)["result"]
+    return (
+        Run(
+            place=file.name,
+            identity=digest(file.text),
+            samples=tuple(_samples(report, distributions, hints.times or SERVICE_TIME.name)),
+            settings=facts((n, v) for n, v in flatten(conf) if n not in _BY_NATURE_NEW),
+            findings=facts(
+                [
+                    *((name, raw.get(name)) for name in _COUNTS),
+                    *((name, conf.get(name)) for name in ("id",)),
+                    ("tags", ", ".join(map(str, conf.get("tags") or ()))),
+                ]
+            ),
+            started_at=_aware(result.start_time),
+            finished_at=_aware(result.end_time),
+            release=conf.get("cass_version") or None,
+            workload=workload or None,
+        ),
+    )
+
+
+def _samples(report: _Report, distributions: Mapping[str, _Times], times: str) -> Iterator[Sample]:
+    for operation, metric, mean in (
+        (_CYCLE, THROUGHPUT, report.result.cycle_throughput),
+        (_REQUEST, THROUGHPUT, report.result.req_throughput),
+        (_CYCLE, ROW_THROUGHPUT, report.result.row_throughput),
+    ):
+        yield Sample(
+            phase=PHASE, operation=operation, metric=metric.name, statistic="mean", value=mean.value
+        )
+    for operation, distribution in distributions.items():
+        statistics = [("mean", distribution.mean.value)]
+        values = (percentile.value for percentile in distribution.percentiles)
+        statistics += zip(_names(report.percentiles), values, strict=True)
+        for statistic, value in statistics:
+            yield Sample(
+                phase=PHASE, operation=operation, metric=times, statistic=statistic, value=value
+            )
+
+
+def _single(by_function: Mapping[str, _Times]) -> Mapping[str, _Times]:
+    """Leave out the only function: its cycles are all cycles."""
+    return by_function if len(by_function) > 1 else {}
+
+
+def _names(percentiles: Sequence[float]) -> Iterator[str]:
+    """Name percentiles, which the report holds as 32-bit floats: 99.9000015."""
+    ends = {0.0: "min", 100.0: "max"}
+    for rank in percentiles:
+        yield ends.get(rank) or f"p{round(rank, 4):g}"
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment if moment.utcoffset() is not None else moment.replace(tzinfo=UTC)

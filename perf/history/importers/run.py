@@ -1,0 +1,143 @@
+"""What every importer gives and takes: a run, as a foreign file tells it; how what is wrong is said.
+
+Numbers are strict (a bad one refuses the file), names are free: what no importer understands is kept as
+a fact. Settings (chosen before the run) may explain a change; findings (they came out of it) may not.
+"""
+
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from perf.metrics import DURATION, RESPONSE_TIME, SERVICE_TIME
+from perf.model import Fact, Interval, Sample
+
+EVERYTHING = "all"
+"""The operation of a figure that is about all operations together."""
+PHASE = "run"
+"""The phase of formats that know only one."""
+TIMES = (RESPONSE_TIME.name, SERVICE_TIME.name, DURATION.name)
+"""What a foreign time can be."""
+TO_MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3}
+"""Milliseconds in one of each unit."""
+
+_SECRET = re.compile(
+    r"passw|passphrase|\bpass$|pwd|secret|token|credential|\buser(name)?$", re.IGNORECASE
+)
+_LONGEST_FACT = 4000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A foreign file that was read; `name` is how the user named it."""
+
+    name: str
+    text: str
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Give each line with its number, from 1, without white space at its ends."""
+        for number, line in enumerate(self.text.splitlines(), start=1):
+            yield number, line.strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """What a user says of all files where their format cannot: what times are, and in which unit."""
+
+    times: str | None = None
+    unit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run of a foreign program. None and empty: the file does not tell.
+
+    `identity` is the SHA-256 of all that the run was read from: two runs with equal identity are the
+    same one. `place` says where it stands, for messages.
+    """
+
+    place: str
+    identity: str
+    samples: tuple[Sample, ...]
+    intervals: tuple[Interval, ...] = ()
+    settings: tuple[Fact, ...] = ()
+    findings: tuple[Fact, ...] = ()
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    system: str | None = None
+    release: str | None = None
+    line: str | None = None
+    ordinal: int | None = None
+    workload: str | None = None
+    testbed: str | None = None
+    config: str | None = None
+
+
+class Unreadable(Exception):  # noqa: N818  a claim about the file; it ends in `importing`, as one sentence each
+    """A foreign file cannot be imported; `problems` holds all that is wrong with it."""
+
+    def __init__(self, *problems: str) -> None:
+        """Keep the problems, one sentence each, with file and line."""
+        self.problems = problems
+        super().__init__("; ".join(problems))
+
+
+def digest(text: str) -> str:
+    """Give the identity of a run that was read from this text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def parse_number(text: str) -> float | None:
+    """Read a finite number as programs print it, with commas between thousands; None if it is none."""
+    plain = text.strip()
+    if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", plain):
+        plain = plain.replace(",", "")
+    try:
+        number = float(plain)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def facts(items: Iterable[tuple[str, object]]) -> tuple[Fact, ...]:
+    """Give facts of a run as a whole, sorted by name; without empty ones and without secrets.
+
+    A site is read by many. What may be a user's name, password or token is left out, by its name.
+    """
+    found = {
+        name: str(value)[:_LONGEST_FACT]
+        for name, value in items
+        if value not in (None, "", (), []) and not _SECRET.search(name)
+    }
+    return tuple(Fact(host="", name=name, value=found[name]) for name in sorted(found))
+
+
+def flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Give the leaves of nested mappings, with dots between the names; a list is one leaf."""
+    for name, inner in value.items():
+        if isinstance(inner, Mapping):
+            yield from flatten(inner, f"{prefix}{name}.")
+        elif isinstance(inner, list | tuple):
+            yield f"{prefix}{name}", ", ".join(map(str, inner))
+        else:
+            yield f"{prefix}{name}", inner
+
+
+def explain(where: str, error: ValidationError) -> tuple[str, ...]:
+    """Say all that pydantic found wrong, one sentence per field."""
+    return tuple(
+        f"{where}: {'.'.join(map(str, problem['loc'])) or 'the whole'}: {problem['msg']}"
+        + (f", not {problem['input']!r}" if isinstance(problem["input"], str | int | float) else "")
+        for problem in error.errors(include_url=False)
+    )
+
+
+def without_repetition(operations: Sequence[str], whole: str = EVERYTHING) -> tuple[str, ...]:
+    """Leave out what is about all operations where there is only one: two series would say the same."""
+    single = [name for name in operations if name != whole]
+    return tuple(single) if len(single) == 1 else tuple(operations)

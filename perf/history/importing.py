@@ -1,0 +1,197 @@
+"""Foreign results become trials: read all files, name what they do not tell, seal one bundle per run.
+
+Nothing is written unless every file is sound. A trial's id comes from the content of its run and the
+names given to it, so that importing the same file twice adds nothing. Formats are in `importers`.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from perf.errors import UsageError
+from perf.history import bundle, disk
+from perf.history.importers.formats import Format
+from perf.history.importers.run import File, Hints, Run, Unreadable
+from perf.history.store import open_history
+from perf.model import Interval, Named, Purpose, Release, Trial, TrialId, TrialStatus
+from perf.places import Places
+
+NIGHTLY = "nightly"
+"""The line of a moving target: all of its builds have one ordinal, so that they are ordered by time."""
+IMPORTED = "imported"
+"""The name of what a foreign run has not: topology, testbed, config."""
+
+_HASH_DIGITS = 12
+_ID_DIGITS = 16
+_TELL_EVERY = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Naming:
+    """What the user says of all runs; it wins over what their files tell. None: nothing."""
+
+    system: str | None = None
+    release: str | None = None
+    line: str | None = None
+    ordinal: int | None = None
+    workload: str | None = None
+    experiment: str | None = None
+    testbed: str | None = None
+    config: str | None = None
+    night: str | None = None
+    started_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What came in: new trials, those that were there already, and how many series they have."""
+
+    new: int
+    known: int
+    series: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A run with the trial that it becomes."""
+
+    trial: Trial
+    intervals: tuple[Interval, ...]
+
+
+def import_files(
+    places: Places,
+    kind: Format,
+    paths: Sequence[Path],
+    *,
+    hints: Hints,
+    naming: Naming,
+    tell: Callable[[str], None],
+) -> Imported:
+    """Import all runs of all files as trials: bundles under trials/, and rows of the history.
+
+    Raises:
+        UsageError: files or rows are bad, or something is not told: all of it at once, and nothing is
+            written.
+        BundleError: a bundle cannot be written; those before it are kept, and the same command goes on.
+        HistoryError: the history cannot be written; the bundles are kept.
+
+    """
+    found = _read_all(kind, paths, hints, naming)
+    new = 0
+    for count, one in enumerate(found, start=1):
+        if not (places.trials / one.trial.id).exists():
+            bundle.seal(bundle.stage(places, one.trial.id), one.trial, one.intervals)
+            new += 1
+        if count % _TELL_EVERY == 0:
+            tell(f"{count} of {len(found)} runs written")
+    with open_history(places.history) as history:
+        for one in found:
+            history.append(places.trials / one.trial.id)
+    series = {identity for one in found for identity in _series(one.trial)}
+    return Imported(new=new, known=len(found) - new, series=len(series))
+
+
+def _read_all(kind: Format, paths: Sequence[Path], hints: Hints, naming: Naming) -> tuple[_Found, ...]:
+    """Read all files, each run once; refuse all of them if anything is wrong with one."""
+    problems: list[str] = []
+    found: dict[TrialId, _Found] = {}
+    for path in paths:
+        try:
+            modified_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+            text = path.read_bytes().decode()
+            runs = kind.read(File(name=str(path), text=text), hints)
+        except Unreadable as error:
+            problems += error.problems
+            continue
+        except UnicodeDecodeError as error:
+            problems.append(f"{path}: not text in UTF-8: {error}")
+            continue
+        except OSError as error:
+            problems.append(f"{path} cannot be read: {disk.explain(error)}")
+            continue
+        for run in runs:
+            if missing := _missing(run, naming):
+                problems.append(
+                    f"{run.place}: it tells no {', no '.join(missing)}; say it with --{missing[0]}"
+                )
+                continue
+            trial = _make_trial(kind, run, naming, modified_at)
+            problems += [f"{run.place}: {fault}" for fault in bundle.find_faults(trial)]
+            found.setdefault(trial.id, _Found(trial, run.intervals))
+    if problems:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        listed = "\n".join(f"  {problem}" for problem in problems)
+        raise UsageError(f"{count}, so nothing was imported:\n{listed}")
+    return tuple(sorted(found.values(), key=lambda one: (one.trial.started_at, one.trial.id)))
+
+
+def _missing(run: Run, naming: Naming) -> list[str]:
+    """Name what neither the file nor the user tells."""
+    told = {
+        "system": naming.system or run.system,
+        "release": naming.release or run.release,
+        "workload": naming.workload or run.workload,
+    }
+    return [name for name, value in told.items() if not value]
+
+
+def _make_trial(kind: Format, run: Run, naming: Naming, modified_at: datetime) -> Trial:
+    system = naming.system or run.system or ""
+    workload = naming.workload or run.workload or ""
+    ordinal = naming.ordinal if naming.ordinal is not None else run.ordinal
+    release = Release(
+        system=system,
+        version=naming.release or run.release or "",
+        line=naming.line or run.line or NIGHTLY,
+        ordinal=ordinal or 0,
+    )
+    testbed = naming.testbed or run.testbed or IMPORTED
+    config = naming.config or run.config or IMPORTED
+    experiment = naming.experiment or f"{system}-{workload}"
+    started_at = (naming.started_at or run.started_at or modified_at).astimezone(UTC)
+    length = run.finished_at - run.started_at if run.finished_at and run.started_at else None
+    names = (experiment, kind.engine, workload, testbed, config, naming.night, naming.started_at)
+    return Trial(
+        id=TrialId(f"imported-{kind.engine}-{_hash(run.identity, release, names, digits=_ID_DIGITS)}"),
+        night=naming.night or f"{started_at:%Y-%m-%d}",
+        purpose=Purpose.IMPORTED,
+        experiment=experiment,
+        release=release,
+        artifact=None,
+        topology=_named(IMPORTED),
+        testbed=_named(testbed),
+        testbed_class=testbed,
+        workload=Named(name=workload, sha256=_hash(kind.engine, workload)),
+        config=_named(config),
+        engine=kind.engine,
+        seed=0,
+        started_at=started_at,
+        finished_at=started_at + length if length else started_at,
+        status=TrialStatus.COMPLETED,
+        environment_before=run.settings,
+        environment_after=run.findings,
+        samples=run.samples,
+    )
+
+
+def _named(name: str) -> Named:
+    """Name a configuration that is only a name: its hash differs where the name does."""
+    return Named(name=name, sha256=_hash(name))
+
+
+def _hash(*values: object, digits: int = _HASH_DIGITS) -> str:
+    return hashlib.sha256(repr(values).encode()).hexdigest()[:digits]
+
+
+def _series(trial: Trial) -> set[tuple[str, ...]]:
+    """Give what tells the series of an import apart."""
+    release, testbed = trial.release, trial.testbed_class
+    run = (release.system, release.line, trial.workload.name, testbed, trial.config.name)
+    return {
+        (*run, sample.phase, sample.operation, sample.metric, sample.statistic)
+        for sample in trial.samples
+        if sample.iteration is None
+    }
