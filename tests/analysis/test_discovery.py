@@ -1,0 +1,114 @@
+import random
+from collections.abc import Callable
+
+import pytest
+
+from analysis.detection import State
+from analysis.discovery import adjust
+from analysis.judgement import Judgement
+from analysis.verdict import Outcome
+from perf.model import Observation, Purpose
+
+Planted = Callable[..., tuple[Observation, ...]]
+JudgePlanted = Callable[..., Judgement]
+STEP = [100.0] * 9 + [90.0] * 3
+"""It has three points after it on the last night, so that is when it becomes confirmed."""
+
+
+def test_p_values_are_adjusted_as_benjamini_and_hochberg_say() -> None:
+    # By hand: 0.01 · 4 / 1, 0.02 · 4 / 2, 0.04 · 4 / 3, 0.9 · 4 / 4, each at most the one after it.
+    assert adjust([0.04, 0.01, 0.9, 0.02]) == pytest.approx((0.16 / 3, 0.04, 0.9, 0.04))
+    assert adjust([]) == ()
+
+
+def test_of_what_survives_only_the_promised_share_is_false() -> None:
+    """150 true changes among 1 000 series, 200 times: 8.5 % of what survives is false."""
+    generator = random.Random(1)  # noqa: S311  test data, not a secret
+    shares = []
+    for _ in range(200):
+        values = [generator.random() ** 6 if true < 150 else generator.random() for true in range(1000)]
+        survive = [index for index, value in enumerate(adjust(values)) if value <= 0.1]
+        shares.append(sum(index >= 150 for index in survive) / max(1, len(survive)))
+    assert sum(shares) / len(shares) < 0.1
+
+
+def series_of_a_night(planted: Planted, changed: int, count: int) -> list[tuple[Observation, ...]]:
+    return [
+        planted(STEP if number < changed else [100.0] * 12, operation=f"write-{number:02d}")
+        for number in range(count)
+    ]
+
+
+def test_a_lone_weak_change_among_many_series_has_to_wait(
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., object]
+) -> None:
+    weak = jumps(p_value=0.005)
+    alone = judge_planted(*series_of_a_night(planted, 1, 1), detector=weak).series[0]
+    assert alone.verdict.outcome is Outcome.REGRESSED
+    judgement = judge_planted(*series_of_a_night(planted, 1, 40), detector=weak)
+    judged = judgement.series[0]
+    assert judged.change_points[0].state is State.PROVISIONAL
+    assert judged.verdict.outcome is Outcome.UNDECIDED
+    assert (
+        "shows, but among tonight's 40 series chance alone may make it: there, its p-value becomes 0.2,"
+        " and at most 0.1 is believed"
+    ) in judged.verdict.reason
+    (alert,) = judged.alerts
+    assert (alert.state, alert.confirmed_at) == (State.PROVISIONAL, None)
+
+
+def test_the_same_change_in_many_series_is_believed(
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., object]
+) -> None:
+    judgement = judge_planted(*series_of_a_night(planted, 4, 40), detector=jumps(p_value=0.005))
+    assert [one.verdict.outcome for one in judgement.series[:5]] == [*["regressed"] * 4, "unchanged"]
+
+
+def test_what_was_confirmed_on_an_earlier_night_stays(
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., object]
+) -> None:
+    old = planted([*STEP, 90.0], operation="old")
+    quiet = [planted([100.0] * 13, operation=f"write-{number:02d}") for number in range(40)]
+    judgement = judge_planted(old, *quiet, detector=jumps(p_value=0.005))
+    assert judgement.series[0].verdict.outcome is Outcome.REGRESSED
+
+
+def test_series_that_were_not_measured_tonight_do_not_compete(
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., object]
+) -> None:
+    before_tonight = [planted([100.0] * 11, operation=f"write-{number:02d}") for number in range(40)]
+    judgement = judge_planted(
+        planted(STEP, operation="a"), *before_tonight, detector=jumps(p_value=0.005)
+    )
+    assert judgement.series[0].verdict.outcome is Outcome.REGRESSED
+
+
+def test_the_expected_number_of_false_alarms_is_told(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    judgement = judge_planted(*series_of_a_night(planted, 0, 50))
+    assert judgement.expected_false_alarms == pytest.approx(0.1)
+    assert judgement.verdict.reason.endswith("; expected false alarms tonight: 0.1 of 50 series")
+
+
+def test_a_bulk_import_alerts_nobody(planted: Planted, judge_planted: JudgePlanted) -> None:
+    imported = planted([100.0] * 9 + [80.0] * 9, purpose=Purpose.IMPORTED)
+    judgement = judge_planted(imported)
+    (judged,) = judgement.series
+    assert judged.change_points[0].outcome is Outcome.REGRESSED
+    assert judged.change_points[0].state is State.CONFIRMED
+    assert judgement.verdict.outcome is Outcome.UNCHANGED
+    assert "all that lies after it was imported in bulk, which is no news; since then," in (
+        judged.verdict.reason
+    )
+    assert [incident.is_news for incident in judgement.incidents] == [False]
+
+
+def test_one_point_measured_here_after_an_import_makes_it_news(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    imported = planted([100.0] * 9 + [80.0] * 9, purpose=Purpose.IMPORTED)
+    measured = planted([100.0] * 9 + [80.0] * 10)[-1:]
+    judgement = judge_planted(imported, measured)
+    assert judgement.verdict.outcome is Outcome.REGRESSED
+    assert judgement.incidents[0].is_news

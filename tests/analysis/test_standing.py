@@ -1,0 +1,139 @@
+from collections.abc import Callable
+from datetime import date
+
+import pytest
+
+from analysis.detection import Detector
+from analysis.judgement import JudgedSeries, Judgement
+from analysis.noise import Noise, minimum_detectable_effect
+from analysis.verdict import Outcome
+from perf.design import TriageEntry, TriageState
+from perf.model import Observation
+
+Planted = Callable[..., tuple[Observation, ...]]
+JudgePlanted = Callable[..., Judgement]
+
+
+def only(judgement: Judgement) -> JudgedSeries:
+    (judged,) = judgement.series
+    return judged
+
+
+def accept(sign: str, *nights: str) -> TriageEntry:
+    first, last = nights
+    return TriageEntry(
+        name="meant",
+        state=TriageState.EXPECTED,
+        system="cassandra",
+        line="5.0",
+        sign=sign,  # type: ignore[arg-type]  one of the two words
+        from_night=date.fromisoformat(first),
+        to_night=date.fromisoformat(last),
+        owner="ana",
+        note="as planned",
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "outcome", "significant", "relevant"),
+    [
+        ([100.0] * 9 + [90.0] * 6, Outcome.REGRESSED, True, True),
+        ([100.0] * 9 + [97.0] * 6, Outcome.UNCHANGED, True, False),
+        ([100.0] * 15, Outcome.UNCHANGED, False, None),
+        ([100.0] * 9 + [90.0] * 2, Outcome.UNDECIDED, None, True),
+    ],
+)
+def test_significant_and_relevant_are_two_answers(
+    planted: Planted,
+    judge_planted: JudgePlanted,
+    *,
+    values: list[float],
+    outcome: Outcome,
+    significant: bool | None,
+    relevant: bool | None,
+) -> None:
+    verdict = only(judge_planted(planted(values))).verdict
+    assert (verdict.outcome, verdict.is_significant, verdict.is_relevant) == (
+        outcome, significant, relevant,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("after", [[], [90.0], [90.0] * 3, [97.0] * 3])
+def test_every_reason_ends_with_what_could_have_been_seen(
+    planted: Planted, judge_planted: JudgePlanted, after: list[float]
+) -> None:
+    judged = only(judge_planted(planted([100.0] * 9 + after)))
+    assert judged.noise is not None
+    three = minimum_detectable_effect(judged.noise, 3, 2e-4)
+    assert [one.nights for one in judged.detectable] == [1, 3, 10]
+    assert judged.detectable[1].relative_change == three
+    assert judged.verdict.reason.endswith(f"; with this noise, 3 nights see ≥ {100 * three:.3g} %")
+
+
+def test_where_the_noise_is_not_known_nothing_is_claimed_of_it(
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., Detector]
+) -> None:
+    judged = only(judge_planted(planted([100.0] * 9), detector=jumps(deviation=None)))
+    assert judged.noise is None
+    assert judged.detectable == ()
+    assert "noise" not in judged.verdict.reason
+    flat = Noise(deviation=1.0, persistence=0.0, level=0.0, points=9)
+    assert flat.floor == float("inf")
+
+
+def test_a_moving_target_speaks_of_nights(planted: Planted, judge_planted: JudgePlanted) -> None:
+    reason = only(judge_planted(planted([100.0] * 9 + [90.0] * 3))).verdict.reason
+    assert "between the nights 2026-11-09-1 and 2026-11-10-1" in reason
+    assert "5.0.1" not in reason
+    fresh = only(judge_planted(planted([100.0] * 9 + [90.0]))).verdict.reason
+    assert "since the night 2026-11-10-1 shows, but only 1 point after it; 3 needed" in fresh
+    calm = only(judge_planted(planted([100.0] * 9))).verdict.reason
+    assert "the newest 3 points (nights 2026-11-07-1 to 2026-11-09-1)" in calm
+
+
+def test_what_was_accepted_is_the_new_level(planted: Planted, judge_planted: JudgePlanted) -> None:
+    accepted = (accept("drop", "2026-11-09", "2026-11-10"),)
+    values = [100.0] * 9 + [80.0] * 9
+    judged = only(judge_planted(planted(values), triage=accepted))
+    assert judged.verdict.outcome is Outcome.UNCHANGED
+    worse = only(judge_planted(planted([*values, *[70.0] * 6]), triage=accepted))
+    assert worse.verdict.outcome is Outcome.REGRESSED
+    assert "a drop of 12.5 %" in worse.verdict.reason
+
+
+def test_a_fresh_change_that_was_accepted_suspects_nothing(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    accepted = (accept("drop", "2026-11-09", "2026-11-10"),)
+    judged = only(judge_planted(planted([100.0] * 9 + [80.0]), triage=accepted))
+    assert judged.verdict.outcome is Outcome.UNDECIDED
+    assert "expected by ana: as planned (triage entry meant); since then, no change" in (
+        judged.verdict.reason
+    )
+
+
+def test_an_accepted_gain_after_a_regression_that_still_stands_does_not_hide_it(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    values = [100.0] * 6 + [80.0] * 6 + [84.0] * 6
+    accepted = (accept("rise", "2026-11-12", "2026-11-13"),)
+    judged = only(judge_planted(planted(values), triage=accepted))
+    assert judged.verdict.outcome is Outcome.REGRESSED
+    assert "a drop of 20 %" in judged.verdict.reason
+
+
+def test_an_accepted_drop_is_not_called_improved_for_what_was_before_it(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    values = [100.0] * 6 + [120.0] * 6 + [90.0] * 6
+    accepted = (accept("drop", "2026-11-12", "2026-11-13"),)
+    judged = only(judge_planted(planted(values), triage=accepted))
+    assert judged.verdict.outcome is Outcome.UNCHANGED
+
+
+def test_of_two_suspicions_the_regression_is_told(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    judged = only(judge_planted(planted([100.0] * 9 + [120.0, 90.0])))
+    assert judged.verdict.outcome is Outcome.UNDECIDED
+    assert judged.verdict.reason.startswith("a drop of 25 % since the night 2026-11-11-1 shows")
