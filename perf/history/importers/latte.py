@@ -1,8 +1,10 @@
-"""latte: its JSON report, of 0.25 to 0.28 (cycles and requests; Cassandra, ScyllaDB and others).
+"""latte: its JSON report, of 0.28 and others that tell of cycles and requests.
 
 A cycle is one call of a function of the workload script, and may hold several requests. Both are
-timed from their actual start, also with `--rate`: service times, in milliseconds. The percentiles of
-the report are used; its histograms are of the whole run, not of intervals, and stay in the report.
+timed from their actual start, also with `--rate`: service times, in milliseconds. (ScyllaDB's own
+latte counts from the intended start since 0.28.2-scylladb, which a report does not tell: say
+`--times response_time`.) The percentiles of the report are used; its histograms are of the whole run,
+not of intervals, and stay in the report.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

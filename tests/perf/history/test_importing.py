@@ -106,8 +106,8 @@ def test_what_came_out_of_a_run_is_kept_but_explains_nothing(places: Places) -> 
 
 
 def test_options_win_over_the_file(places: Places) -> None:
-    options = (*NAMED, "--line", "5.0", "--ordinal", "4", "--workload", "orders", "--testbed", "lab")
-    options += (
+    options = [*NAMED, "--line", "5.0", "--ordinal", "4", "--workload", "orders", "--testbed", "lab"]
+    options += [
         "--experiment",
         "x",
         "--night",
