@@ -114,7 +114,7 @@ def test_options_win_over_the_file(places: Places) -> None:
         "2026-01-31",
         "--started-at",
         "2026-02-01T02:00:00+02:00",
-    )
+    ]
     run(places, "--format", "latte", *options, IMPORTS / "latte.json")
     (trial,) = trials(places)
     assert (trial.release.line, trial.release.ordinal, trial.release.version) == ("5.0", 4, "5.0.4")
