@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.series import build_series
+from analysis.series import build_series, nights_of
 from perf.model import Observation, TrialId, TrialStatus
 
 Make = Callable[..., tuple[Observation, ...]]
@@ -81,3 +81,23 @@ def test_two_values_of_one_trial_in_one_series_are_refused(make_observations: Ma
     (one,) = make_observations([1.0])
     with pytest.raises(ValueError, match=r"trial-0000.*two values"):
         build_series([one, replace(one, value=2.0)])
+
+
+def test_nights_are_in_the_order_of_time_whatever_the_order_of_the_points(
+    make_observations: Make,
+) -> None:
+    nights = ["2026-03-02-1", "2026-03-01-10", "2026-03-01-9", "2026-03-02-1"]
+    observations = [
+        replace(observation, night=night)
+        for observation, night in zip(make_observations([1.0] * 4), nights, strict=True)
+    ]
+    (series,) = build_series(observations)
+    assert [point.night for point in series.points] == nights
+    assert nights_of(series) == ("2026-03-01-9", "2026-03-01-10", "2026-03-02-1")
+
+
+def test_a_moving_target_is_a_series_by_night(make_observations: Make) -> None:
+    observations = make_observations([1.0, 2.0, 3.0], per_release=3)
+    (series,) = build_series(reversed(observations))
+    assert len({point.release for point in series.points}) == 1
+    assert [point.value for point in series.points] == [1.0, 2.0, 3.0]
