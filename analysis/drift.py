@@ -198,7 +198,8 @@ def _ask(place: Place, watch: Watch, settings: Detection) -> Evidence:
 def _sides(place: Place, points: Sequence[Point]) -> tuple[list[Point], list[Point]]:
     """Split the points of a watch at a change; those of the last night before it lie before it."""
     last = max(place.before, key=lambda point: point.started_at)
-    before, after = [], []
+    before: list[Point] = []
+    after: list[Point] = []
     for point in points:
         is_before = point.started_at <= last.started_at or words.night(point) == words.night(last)
         (before if is_before else after).append(point)

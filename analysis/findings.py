@@ -17,8 +17,8 @@ from perf.model import Purpose
 REPLAYED_NIGHTS = 10
 """So long is a change that came and went shown: two working weeks, so that a holiday hides nothing."""
 _STIRRED = 2.0
-"""Standard deviations from its level from which a point may have raised an alert that has gone since; a
-point as far out is needed for any, and nine of ten series have none in most nights."""
+"""Standard deviations from its level from which a point may have raised an alert that has gone since.
+Without such a point in ten nights, as in two of three calm series, no night is judged again."""
 
 
 _NOTHING_READ = Reading()

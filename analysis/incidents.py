@@ -202,7 +202,9 @@ def remark(case: Case, incident: Incident | None) -> Remark:
     unmoved = [one.text for one in incident.evidence if one.is_of_sentinel and not one.follows]
     back = case.came_back_after
     notes = (
-        back and f"it came back: fixed in {back.fixed_in} by triage entry {back.name} of {back.owner}",
+        f"it came back: fixed in {back.fixed_in} by triage entry {back.name} of {back.owner}"
+        if back
+        else "",
         _circumstances_in_words(case, incident.explanations),
         *unmoved[:1],
     )

@@ -90,7 +90,7 @@ def jumps() -> Callable[..., Jumps]:
 def planted() -> Callable[..., tuple[Observation, ...]]:
     """Give `planted(values, releases=(…), minute=0, purpose=…, every=1, **key_changes)`.
 
-    One value a night from 2026-11-01 on, `minute` minutes after one; on every n-th night only, if asked.
+    One value a night from 2026-11-01 on, `minute` minutes after one; every n-th night only, if asked.
     By default all are of release 5.0.1; else of 5.0.N for each N in `releases`.
     """
 

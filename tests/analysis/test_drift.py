@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,10 @@ def canary(
 
 
 def sentinel(
-    planted: Planted, values: list[float], every: int = 1, **key: str
+    planted: Planted,
+    values: list[float],
+    every: int = 1,
+    **key: Any,  # noqa: ANN401  the fields of SeriesKey
 ) -> tuple[Observation, ...]:
     return planted(values, purpose=Purpose.SENTINEL, every=every, minute=30, **key)
 
@@ -150,7 +154,7 @@ def test_the_sentinel_of_the_same_work_is_asked_before_others(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
     moved, still = [50.0] * 9 + [45.0] * 6, [80.0] * 15
-    reading = {"workload": "sensor-read@0123456789ab", "operation": "read"}
+    reading: dict[str, Any] = {"workload": "sensor-read@0123456789ab", "operation": "read"}
     watched = (*sentinel(planted, still), *sentinel(planted, moved, **reading))
     judgement = judge_planted(planted(DROP), watched=watched)
     assert only(judgement).cause is Cause.DATABASE

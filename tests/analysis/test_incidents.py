@@ -1,12 +1,13 @@
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
+from typing import Any
 
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from analysis.detection import Detector, State
+from analysis.detection import ChangePoint, Detector, State
 from analysis.incidents import Cause, Explanation, Incident
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome
@@ -21,8 +22,8 @@ RISE = [10.0] * 6 + [13.0] * 6
 P99 = {"metric": "response_time", "statistic": "p99"}
 
 
-def entry(**changes: object) -> TriageEntry:
-    fields: dict[str, object] = {
+def entry(**changes: Any) -> TriageEntry:  # noqa: ANN401  the fields of TriageEntry
+    fields: dict[str, Any] = {
         "name": "known-drop",
         "state": TriageState.ACKNOWLEDGED,
         "system": "cassandra",
@@ -33,7 +34,7 @@ def entry(**changes: object) -> TriageEntry:
         "owner": "ana",
         "note": "the price of checksums",
     }
-    return TriageEntry(**{**fields, **changes})  # type: ignore[arg-type]  a test names any field
+    return TriageEntry(**{**fields, **changes})
 
 
 def places(incident: Incident) -> list[tuple[str, str, int]]:
@@ -293,8 +294,8 @@ def test_every_change_is_told_once_and_the_order_of_arrival_does_not_matter(
     shuffled = random.Random(seed).sample(observations, len(observations))  # noqa: S311  test data
     assert judge_planted(shuffled, detector=jumps(doubt=doubt)) == judgement
 
-    def at(changes: object) -> list[tuple[str, int]]:
-        return sorted((one.series.key.operation, one.index) for one in changes)  # type: ignore[attr-defined]
+    def at(changes: Iterable[ChangePoint]) -> list[tuple[str, int]]:
+        return sorted((one.series.key.operation, one.index) for one in changes)
 
     found = at(change for one in judgement.series for change in one.change_points)
     told = at(change for one in judgement.incidents for change in one.changes)

@@ -6,6 +6,7 @@ import pytest
 from analysis.detection import Detector
 from analysis.judgement import JudgedSeries, Judgement
 from analysis.noise import Noise, minimum_detectable_effect
+from analysis.triage import Sign
 from analysis.verdict import Outcome
 from perf.design import TriageEntry, TriageState
 from perf.model import Observation
@@ -19,14 +20,14 @@ def only(judgement: Judgement) -> JudgedSeries:
     return judged
 
 
-def accept(sign: str, *nights: str) -> TriageEntry:
+def accept(sign: Sign, *nights: str) -> TriageEntry:
     first, last = nights
     return TriageEntry(
         name="meant",
         state=TriageState.EXPECTED,
         system="cassandra",
         line="5.0",
-        sign=sign,  # type: ignore[arg-type]  one of the two words
+        sign=sign,
         from_night=date.fromisoformat(first),
         to_night=date.fromisoformat(last),
         owner="ana",
