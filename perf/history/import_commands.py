@@ -7,7 +7,7 @@ import click
 
 from perf.errors import UsageError
 from perf.history.importers.formats import FORMATS
-from perf.history.importers.run import TIMES, TO_MS, Hints
+from perf.history.importers.run import TIMES, PER_MS, Hints
 from perf.history.importing import NIGHTLY, Imported, Naming, import_files
 from perf.options import data_option
 from perf.places import Places
@@ -55,7 +55,7 @@ _MOMENTS = ("%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")
 @click.option("--times", type=click.Choice(TIMES), help="What its times are.  [default: by the format]")
 @click.option(
     "--unit",
-    type=click.Choice(sorted(TO_MS)),
+    type=click.Choice(sorted(PER_MS)),
     help="Unit of a HdrHistogram log's values.",
 )
 @data_option

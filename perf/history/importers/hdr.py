@@ -25,7 +25,7 @@ from hdrh.histogram import HdrHistogram
 from perf.history.importers.run import (
     EVERYTHING,
     PHASE,
-    TO_MS,
+    PER_MS,
     File,
     Hints,
     Run,
@@ -90,7 +90,7 @@ def read(file: File, hints: Hints) -> tuple[Run, ...]:
         Run(
             place=file.name,
             identity=digest(file.text),
-            samples=_samples(ordered),
+            samples=_samples(ordered, head),
             intervals=tuple(ordered),
             findings=facts([("intervals", len(ordered))]),
             started_at=datetime.fromtimestamp(min(one.start_s for one in ordered), UTC),
@@ -118,7 +118,7 @@ def _interval(line: str, head: _Head, hints: Hints) -> Interval | None:
     if start_s is None or length_s is None or min(start_s, length_s) < 0:
         raise ValueError(f"start and length must be seconds, not {match['start']}, {match['length']}")
     meaning = _meaning(match["tag"] or "", head, hints)
-    histogram = _decode(match["payload"], TO_MS[meaning.unit] * 1000)
+    histogram = _decode(match["payload"], 1000 / PER_MS[meaning.unit])
     if histogram.get_total_count() == 0:
         return None
     encoded: bytes = histogram.encode()
@@ -182,8 +182,11 @@ def _empty() -> Any:  # noqa: ANN401  hdrh ships no types
     return HdrHistogram(1, _HIGHEST_US, 3)
 
 
-def _samples(intervals: Sequence[Interval]) -> tuple[Sample, ...]:
-    """Read percentiles from merged histograms; throughput is what was recorded by the time it took."""
+def _samples(intervals: Sequence[Interval], head: _Head) -> tuple[Sample, ...]:
+    """Read percentiles from merged histograms; throughput is what was recorded by the time it took.
+
+    YCSB writes the same operations into two logs; those by their intended start tell no throughput.
+    """
     groups: defaultdict[tuple[str, str], list[Interval]] = defaultdict(list)
     for interval in intervals:
         groups[interval.operation, interval.kind].append(interval)
@@ -197,7 +200,7 @@ def _samples(intervals: Sequence[Interval]) -> tuple[Sample, ...]:
         samples[operation, kind, "max"] = merged.get_max_value() / 1000
         samples[operation, kind, "mean"] = merged.get_mean_value() / 1000
         end_s = max(one.start_s + one.length_s for one in group)
-        if end_s > group[0].start_s:
+        if end_s > group[0].start_s and not (head.ycsb and head.ycsb["intended"]):
             rate = merged.get_total_count() / (end_s - group[0].start_s)
             samples[operation, THROUGHPUT.name, "mean"] = rate
     return tuple(

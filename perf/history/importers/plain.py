@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, Validati
 from perf.history.importers.run import (
     EVERYTHING,
     PHASE,
-    TO_MS,
+    PER_MS,
     Run,
     Unreadable,
     digest,
@@ -117,9 +117,9 @@ def _in_our_unit(row: Row) -> Row:
         row = replace(row, time=row.time.replace(tzinfo=UTC))
     if row.unit is None or not metric.unit or row.unit == metric.unit:
         return row if metric.unit == "" else replace(row, unit=None)
-    if metric.unit == "ms" and row.unit in TO_MS:
-        return replace(row, value=row.value * TO_MS[row.unit], unit=None)
-    known = ", ".join(TO_MS) if metric.unit == "ms" else metric.unit
+    if metric.unit == "ms" and row.unit in PER_MS:
+        return replace(row, value=row.value / PER_MS[row.unit], unit=None)
+    known = ", ".join(PER_MS) if metric.unit == "ms" else metric.unit
     raise ValueError(f"unit {row.unit!r} does not fit {row.metric}: it must be {known}")
 
 

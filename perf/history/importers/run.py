@@ -23,8 +23,8 @@ PHASE = "run"
 """The phase of formats that know only one."""
 TIMES = (RESPONSE_TIME.name, SERVICE_TIME.name, DURATION.name)
 """What a foreign time can be."""
-TO_MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3}
-"""Milliseconds in one of each unit."""
+PER_MS = {"ns": 1e6, "us": 1e3, "µs": 1e3, "ms": 1.0, "s": 1e-3}
+"""How many of each unit are a millisecond; to divide by it keeps the digits that were printed."""
 
 _SECRET = re.compile(
     r"passw|passphrase|\bpass$|pwd|secret|token|credential|\buser(name)?$", re.IGNORECASE

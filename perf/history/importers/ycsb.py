@@ -21,7 +21,7 @@ from pathlib import PurePath
 from perf.history.importers.run import (
     EVERYTHING,
     PHASE,
-    TO_MS,
+    PER_MS,
     File,
     Hints,
     Run,
@@ -41,7 +41,7 @@ _WORDS = {"Average": "mean", "Min": "min", "Max": "max"}
 _OVERALL, _THROUGHPUT, _OPERATIONS = "OVERALL", "Throughput(ops/sec)", "Operations"
 _FLAGS = ("-threads", "-target", "-db")
 _INTENDED = "Intended-"
-_NO_OPERATION = re.compile(r"CLEANUP$|TOTAL_GC|.*-FAILED$|Bucket|Raw")
+_NO_OPERATION = re.compile(r".*CLEANUP$|TOTAL_GC|.*-FAILED$|Bucket|Raw")
 """Groups that are no work of the database that succeeded, or known better from another group."""
 
 
@@ -144,7 +144,7 @@ def _samples(file: File, text: _Text, hints: Hints) -> Iterator[Sample]:
                     operation=name.removeprefix(_INTENDED).lower(),
                     metric=RESPONSE_TIME.name if name.startswith(_INTENDED) else plain,
                     statistic=_WORDS[match["word"]] if match["word"] else f"p{float(match['rank']):g}",
-                    value=time * TO_MS[match["unit"]],
+                    value=time / PER_MS[match["unit"]],
                 )
 
 

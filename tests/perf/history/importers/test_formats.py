@@ -105,7 +105,10 @@ def test_ycsb_of_two_measurements_gives_the_exact_one() -> None:
         "[HdrREAD], Operations, 5\n[HdrREAD], 99thPercentileLatency(us), 4321\n"
         "[BucketREAD], Operations, 5\n[BucketREAD], 99thPercentileLatency(us), 4000\n"
     )
-    assert values(read("ycsb", text), "read") == {("service_time", "p99"): 4.321}
+    text += "[HdrIntended-CLEANUP], Operations, 1\n[HdrIntended-CLEANUP], MaxLatency(us), 5\n"
+    run = read("ycsb", text)
+    assert values(run, "read") == {("service_time", "p99"): 4.321}
+    assert {sample.operation for sample in run.samples} == {"all", "read"}
 
 
 def test_cassandra_stress_gives_each_operation() -> None:
