@@ -7,7 +7,7 @@ import click
 
 from perf.errors import UsageError
 from perf.history.importers.formats import FORMATS
-from perf.history.importers.run import TIMES, PER_MS, Hints
+from perf.history.importers.run import PER_MS, TIMES, Hints
 from perf.history.importing import NIGHTLY, Imported, Naming, import_files
 from perf.options import data_option
 from perf.places import Places

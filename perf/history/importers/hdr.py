@@ -24,8 +24,8 @@ from hdrh.histogram import HdrHistogram
 
 from perf.history.importers.run import (
     EVERYTHING,
-    PHASE,
     PER_MS,
+    PHASE,
     File,
     Hints,
     Run,

@@ -15,8 +15,8 @@ from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, Validati
 
 from perf.history.importers.run import (
     EVERYTHING,
-    PHASE,
     PER_MS,
+    PHASE,
     Run,
     Unreadable,
     digest,

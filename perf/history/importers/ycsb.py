@@ -20,8 +20,8 @@ from pathlib import PurePath
 
 from perf.history.importers.run import (
     EVERYTHING,
-    PHASE,
     PER_MS,
+    PHASE,
     File,
     Hints,
     Run,
