@@ -13,7 +13,6 @@ from analysis.verdict import Outcome
 from perf import config
 from perf.errors import HistoryError, UsageError
 from perf.history.store import open_history
-from perf.metrics import CANARY_PHASES
 from perf.model import Purpose
 from perf.options import configs_option, data_option
 from perf.places import Places
@@ -100,13 +99,12 @@ def judge_history(places: Places, configs_root: Path, today: date) -> Judgement:
         observations = history.observations()
         sentinels = history.observations(Purpose.SENTINEL)
         circumstances = history.circumstances()
-    canaries = (one for one in observations if one.key.phase in CANARY_PHASES)
     try:
         return judge(
             observations,
             catalog.detection,
             StepDetector(settings=catalog.detection),
-            watched=(*canaries, *sentinels),
+            watched=sentinels,
             circumstances=circumstances,
             triage=catalog.triage,
             today=today,

@@ -110,7 +110,7 @@ def _write_report(
                 caveats=caveats,
                 now=now,
             ),
-            view_testbed(judgement, by_id, caveats),
+            view_testbed(judgement, by_id, catalog.detection, caveats),
             (view_incident(incident, judged, by_id, caveats) for incident in judgement.incidents),
             view_all_series(judgement, by_id, catalog.detection, caveats),
             (

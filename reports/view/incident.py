@@ -155,7 +155,8 @@ def view_incident(
         timeline=_tell_story(incident, own),
         triage=sentence(triage_words(incident.triage)) if incident.triage else "",
         remeasurement=_suggest(incident),
-        command=shlex.join(("knickpoint", "triage", "add", incident.name)),
+        command=f"knickpoint triage add {shlex.quote(incident.name)} --state acknowledged "
+        '--owner OWNER --note "WHY" --expires YYYY-MM-DD',
         caveat=join_caveats({trials[trial].testbed.name for trial in ends}, caveats),
     )
 

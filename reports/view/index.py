@@ -38,7 +38,6 @@ from reports.view.wording import (
     caveat_words,
     count,
     duration,
-    false_alarm_words,
     heading,
     moment,
     night_words,
@@ -70,7 +69,6 @@ class IndexView:
     is_empty: bool
     verdict: Badge
     reason: str
-    false_alarms: str
     sensitivity: str
     alarm: str
     newest: Moment | None
@@ -119,7 +117,6 @@ def view_index(
         is_empty=not by_time,
         verdict=_overall_badge(judgement, by_time),
         reason=sentence(judgement.verdict.reason) if by_time else "",
-        false_alarms=false_alarm_words(judgement.expected_false_alarms, len(judgement.series)),
         sensitivity=summarize_sensitivity(judgement.series) if judgement.series else "",
         alarm=_alarm(by_time, recent, missing),
         newest=moment(newest.finished_at) if newest else None,

@@ -56,8 +56,8 @@ def view_sensitivity(judged: JudgedSeries) -> Sensitivity:
     metric = judged.series.key.metric
     return Sensitivity(
         brief=smallest,
-        text=f"With this noise (one night scatters by {floor} around its level), "
-        f"{count(told.nights, 'night')} {'sees' if told.nights == 1 else 'see'} {smallest}.",
+        text=f"One night scatters by {floor} around its level. With this noise, "
+        f"{_list_nights(judged.detectable)}.",
         floor=floor,
         rows=tuple(
             DetectableRow(
@@ -90,6 +90,17 @@ def summarize_sensitivity(series: Sequence[JudgedSeries]) -> str:
         )
     unknown = len(series) - len(known)
     return f"{said}; of {unknown:,} it is not known." if unknown else f"{said}."
+
+
+def _list_nights(detectable: Sequence[Detectable]) -> str:
+    first, *others = detectable
+    verb = "sees" if first.nights == 1 else "see"
+    return ", ".join(
+        (
+            f"{count(first.nights, 'night')} {verb} {at_least(first.relative_change)}",
+            *(f"{count(one.nights, 'night')} {at_least(one.relative_change)}" for one in others),
+        )
+    )
 
 
 def _find_told(detectable: Sequence[Detectable]) -> Detectable | None:

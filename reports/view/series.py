@@ -27,6 +27,7 @@ from reports.view.steps import find_bounds
 from reports.view.wording import (
     NOTHING,
     OUTCOME_BADGES,
+    WATCH_BADGE,
     Badge,
     Field,
     Moment,
@@ -98,8 +99,8 @@ class Band:
 class SeriesView:
     """All that the page of one series shows.
 
-    `is_by_night` where all points are of one release, so that only nights tell them apart; `watches`
-    says what a canary's or a sentinel's series is for.
+    `is_by_night` where all points are of one release, so that only nights tell them apart; `is_watch`
+    where they are a canary's or a sentinel's.
     """
 
     page: str
@@ -123,7 +124,7 @@ class SeriesView:
     bands: tuple[Band, ...]
     is_by_night: bool
     has_imported: bool
-    watches: str
+    is_watch: bool
     summary: str
     spread_title: str
     caveat: str
@@ -157,8 +158,8 @@ def view_series(
         unit=unit_words(key.metric),
         direction=direction_words(key.metric),
         description=definition_words(key.metric),
-        verdict=OUTCOME_BADGES[judged.verdict.outcome],
-        reason=sentence(judged.verdict.reason),
+        verdict=WATCH_BADGE if watches else OUTCOME_BADGES[judged.verdict.outcome],
+        reason=watches or sentence(judged.verdict.reason),
         fields=_view_key(key),
         points=rows,
         sensitivity=view_sensitivity(judged),
@@ -170,7 +171,7 @@ def view_series(
         bands=bands,
         is_by_night=is_by_night,
         has_imported=any(row.origin == "imported" for row in rows),
-        watches=watches,
+        is_watch=bool(watches),
         summary=_summarize(rows, bands, is_by_night=is_by_night),
         spread_title="Uncertainty" if key.metric == HIGHEST_LOAD.name else "Iterations",
         caveat=join_caveats({trials[point.trial].testbed.name for point in points}, caveats),

@@ -1,6 +1,6 @@
 """Lists of series, by experiment: each in a line, with its verdict and how small a change it shows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.judgement import JudgedSeries
@@ -51,9 +51,12 @@ class ExperimentGroup:
 
 
 def group_series(
-    series: Sequence[JudgedSeries], by_id: Mapping[TrialId, Trial]
+    series: Sequence[JudgedSeries],
+    by_id: Mapping[TrialId, Trial],
+    view_row: Callable[[JudgedSeries], SeriesRow] | None = None,
 ) -> tuple[ExperimentGroup, ...]:
     """Put series into lines, by experiment and what its series have in common."""
+    show = view_row or view_series_row
     groups: dict[tuple[str, str], list[JudgedSeries]] = {}
     # A series without a point does not know its experiment, but another of the same form may.
     names = {
@@ -70,7 +73,7 @@ def group_series(
             name=name,
             anchor=f"experiment-{place}",
             description=shape,
-            rows=tuple(_view_series_row(judged) for judged in sorted(members, key=_reading_order)),
+            rows=tuple(show(judged) for judged in sorted(members, key=_reading_order)),
         )
         for place, ((name, shape), members) in enumerate(sorted(groups.items()), start=1)
     )
@@ -97,7 +100,8 @@ def experiment_of(judged: JudgedSeries, by_id: Mapping[TrialId, Trial]) -> str:
     return f"{key.system}, {key.workload.partition('@')[0]}"
 
 
-def _view_series_row(judged: JudgedSeries) -> SeriesRow:
+def view_series_row(judged: JudgedSeries) -> SeriesRow:
+    """Put a series into a line."""
     key, points = judged.series.key, judged.series.points
     is_by_night = len({point.release.version for point in points}) == 1
     return SeriesRow(

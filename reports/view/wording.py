@@ -20,6 +20,7 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 _MANY_DIGITS_FROM = 1000
 _SIGNIFICANT_DIGITS = 3
 _SMALLEST_PERCENT = 0.05
+_SMALLEST_SHARE = 1e-5
 _MOST_LINES = 4
 
 
@@ -75,6 +76,9 @@ VOID_BADGE = Badge(kind="bad", symbol="!", word="In no series")
 STALE_BADGE = Badge(kind="unsure", symbol="…", word="Stale")
 MISSING_BADGE = Badge(kind="bad", symbol="…", word="Missing")
 LEFT_OUT_BADGE = Badge(kind="bad", symbol="!", word="Left out")
+WATCH_BADGE = Badge(kind="calm", symbol="◉", word="Watches the testbed")
+STILL_BADGE = Badge(kind="calm", symbol="=", word="No step")
+MOVED_BADGE = Badge(kind="unsure", symbol="≠", word="A step")
 WITHDRAWN_BADGE = Badge(kind="faded", symbol="↶", word="Withdrawn")
 DRIFT_BADGE = Badge(kind="unsure", symbol="↗", word="Drift, no step")
 SCATTER_BADGE = Badge(kind="unsure", symbol="≈", word="Change of scatter")
@@ -156,7 +160,9 @@ def share(value: float) -> str:
 
 
 def at_least(share_of_level: float) -> str:
-    """Write the smallest relative change that could be seen."""
+    """Write the smallest relative change that could be seen; without any noise, any."""
+    if share_of_level < _SMALLEST_SHARE:
+        return f"any{_NO_BREAK}change"
     return f"≥{_NO_BREAK}{share(share_of_level)}"
 
 
@@ -168,17 +174,6 @@ def times(before: float, after: float) -> str:
 def probability(p_value: float) -> str:
     """Write a p-value as the reasons of verdicts do."""
     return words.p_value(p_value)
-
-
-def false_alarm_words(expected: float, series: int) -> str:
-    """Say how often noise alone looks like a confirmed change, over all series of a night."""
-    if not series:
-        return ""
-    many = "1 series" if series == 1 else f"{series:,} series"
-    said = f"Noise alone is expected to bring {number(expected)} false alarms a night over {many}"
-    if 0 < expected < 1:
-        return f"{said}: one in {1 / expected:,.0f} nights."
-    return f"{said}."
 
 
 def spread(values: Sequence[float]) -> str:

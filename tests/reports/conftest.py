@@ -84,7 +84,7 @@ class Demo:
                     caveats=self.caveats,
                     now=self.now,
                 ),
-                view_testbed(self.judgement, by_id, self.caveats),
+                view_testbed(self.judgement, by_id, SETTINGS, self.caveats),
                 (view_incident(one, judged, by_id, self.caveats) for one in self.judgement.incidents),
                 view_all_series(self.judgement, by_id, SETTINGS, self.caveats),
                 (

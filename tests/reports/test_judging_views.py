@@ -18,7 +18,6 @@ from reports.view.index import IndexView, view_index
 from reports.view.sensitivity import summarize_sensitivity, view_sensitivity
 from reports.view.series import SeriesView, view_series
 from reports.view.testbed import view_testbed
-from reports.view.wording import false_alarm_words
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -127,18 +126,7 @@ def test_beside_the_verdict_stands_what_it_could_not_have_seen(demo: Any) -> Non
     assert index.sensitivity.startswith(
         f"With this noise, 3 nights see ≥{NBSP}4.12{NBSP}% in the quiet"
     )
-    count = len(demo.judgement.series)
-    assert index.false_alarms == (
-        f"Noise alone is expected to bring 0.0200 false alarms a night over {count} series: "
-        "one in 50 nights."
-    )
     assert {row.detectable for row in index.groups[0].rows} == {f"≥{NBSP}4.12{NBSP}%"}
-
-
-def test_false_alarms_are_counted_in_nights_where_they_are_rare() -> None:
-    assert false_alarm_words(2.5, 300).endswith("2.50 false alarms a night over 300 series.")
-    assert false_alarm_words(0.0, 1).endswith("0 false alarms a night over 1 series.")
-    assert false_alarm_words(0.0, 0) == ""
 
 
 def test_a_series_tells_its_noise_floor_and_what_1_3_and_10_nights_see(demo: Any) -> None:
@@ -146,8 +134,8 @@ def test_a_series_tells_its_noise_floor_and_what_1_3_and_10_nights_see(demo: Any
     told = view_sensitivity(one)
     assert told.floor == f"1.53{NBSP}%"
     assert told.text == (
-        f"With this noise (one night scatters by 1.53{NBSP}% around its level), "
-        f"3 nights see ≥{NBSP}4.12{NBSP}%."
+        f"One night scatters by 1.53{NBSP}% around its level. With this noise, 1 night sees "
+        f"≥{NBSP}9.14{NBSP}%, 3 nights ≥{NBSP}4.12{NBSP}%, 10 nights ≥{NBSP}2.51{NBSP}%."
     )
     assert [(row.nights, row.relative) for row in told.rows] == [
         ("1 night", f"≥{NBSP}9.14{NBSP}%"),
@@ -188,7 +176,7 @@ def test_significant_and_relevant_are_told_apart(demo: Any, by_id: dict[TrialId,
 def test_an_incident_page_tells_the_story_from_change_to_fix(demo: Any) -> None:
     first, second = (page(demo, incident) for incident in demo.judgement.incidents)
     assert first.title.startswith("Throughput of write at saturation, −1")
-    assert first.command == "knickpoint triage add a1b2c3d4"
+    assert first.command.startswith("knickpoint triage add a1b2c3d4 --state ")
     assert [event.what for event in first.timeline] == [
         "Last point without it, 5.0.2",
         "First point with it, 5.0.3",
@@ -247,7 +235,7 @@ def test_a_drift_is_a_slope_and_no_level_runs_through_it(
 
 
 def test_the_testbed_has_a_page_of_its_own(demo: Any, by_id: dict[TrialId, Trial]) -> None:
-    view = view_testbed(demo.judgement, by_id, demo.caveats)
+    view = view_testbed(demo.judgement, by_id, SETTINGS, demo.caveats)
     assert view.summary == (
         "2 series of canaries and sentinels watch the testbed; a step was seen in 0 of them."
     )
@@ -255,7 +243,18 @@ def test_the_testbed_has_a_page_of_its_own(demo: Any, by_id: dict[TrialId, Trial
     titles = [row.title for group in view.groups for row in group.rows]
     assert "p50 CPU canary before the trial, localhost" in titles
     assert view.caveat == demo.caveats["local"]
-    nothing = view_testbed(replace(demo.judgement, watched=(), incidents=()), by_id, {})
+    assert {row.verdict.word for group in view.groups for row in group.rows} == {"No step"}
+    step = write_throughput(demo).change_points
+    canary = replace(demo.judgement.watched[0], change_points=step)
+    moved = view_testbed(replace(demo.judgement, watched=(canary,)), by_id, SETTINGS, {})
+    ((row,),) = (group.rows for group in moved.groups)
+    assert (row.verdict.word, row.change) == ("A step", f"−13.5{NBSP}%")
+    extremes = replace(canary.series, key=replace(canary.series.key, statistic="max"))
+    folded = replace(demo.judgement, watched=(replace(canary, series=extremes),))
+    rest = view_testbed(folded, by_id, SETTINGS, {})
+    assert rest.groups == ()
+    assert rest.others_title == "1 further series of the same trials, a step in 1 of them"
+    nothing = view_testbed(replace(demo.judgement, watched=(), incidents=()), by_id, SETTINGS, {})
     assert nothing.summary.startswith("No canary or sentinel has been measured yet")
 
 
