@@ -22,6 +22,7 @@ from perf.model import Interval, Reason, Trial, TrialStatus
 from perf.places import Places
 
 CONFIGS = Path(__file__).parents[3] / "configs"
+IMPORTS = Path(__file__).parents[2] / "data" / "imports"
 
 
 def run(places: Places, *arguments: str) -> str:
@@ -155,8 +156,13 @@ def test_examples_of_the_help_answer_where_the_shipped_suite_was_measured(
     make_bundle: Callable[..., Path],
     make_trial: Callable[..., Trial],
     make_interval: Callable[..., Interval],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     """Run each example as it stands, on a trial of the newest release that `quickstart` measures."""
+    shutil.copy(IMPORTS / "results.csv", tmp_path)
+    shutil.copy(IMPORTS / "ycsb-new.txt", tmp_path / "run-1.txt")
+    monkeypatch.chdir(tmp_path)
     experiment = load_catalog(CONFIGS).suite("quickstart").experiments[0]
     release = replace(make_trial().release, version=experiment.releases[-1])
     intervals = [make_interval([1000, 2000], phase=phase) for phase in ("saturation", "steady")]
