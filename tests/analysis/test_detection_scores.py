@@ -1,14 +1,19 @@
 """The benchmark of the detector counts what it says: a wrong ruler would be tuned to."""
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 
 import data
 import numpy as np
 import pytest
+import recorded
 import scores
 from detectors import Find
 from scores import Hits
+
+from analysis.series import build_series
+from perf.model import Observation
 
 Told = list[tuple[int, bool]]
 
@@ -122,3 +127,20 @@ def test_the_same_words_give_the_same_series_whatever_came_before() -> None:
     assert all(one != other for one, other in pairwise(first))
     assert data.pure("ar6", data.make_generator(3, "ar6", 5)) == first
     assert data.pure("ar6", data.make_generator(3, "ar6", 6)) != first
+
+
+def test_what_is_left_of_a_recorded_series_scatters_about_the_level_of_each_config(
+    make_observations: Callable[..., tuple[Observation, ...]],
+) -> None:
+    (series,) = build_series(make_observations([9.0, 11.0, 10.0, 31.0, 29.0, 30.0]))
+    configs = {point.trial: str(number // 3) for number, point in enumerate(series.points)}
+    scatter = recorded.scatter_about_levels(series, configs)
+    assert scatter == pytest.approx([-1, 1, 0, 1, -1, 0])
+
+
+def test_blocks_of_neighbours_stay_together() -> None:
+    drawn = recorded.resample(np.arange(20, dtype=np.float64), 200, data.make_generator(1))
+    assert len(drawn) == 200
+    for block in drawn.reshape(50, 4):
+        assert list(block) == [(block[0] + offset) % 20 for offset in range(4)]
+    assert len(set(drawn)) == 20

@@ -10,6 +10,7 @@ from typing import Any
 
 import data
 import numpy as np
+import recorded
 import scores
 from detectors import Find
 from numpy.random import Generator
@@ -272,6 +273,14 @@ def speed_case() -> Case:
     return Case(part="speed", name="1000 points", series=100, quick=20, score=score, add_up=add_up)
 
 
+RECORDED_CASES: tuple[Case, ...] = (
+    steps_case("recorded", 3, 0.97),
+    steps_case("recorded", 2),
+    nights_case("recorded", 2),
+    delay_case("recorded", 3, confirmed=3),
+    history_case("recorded", 3),
+)
+
 CASES: tuple[Case, ...] = (
     *(steps_case(kind, 3, 0.97) for kind in (*FIVE, *MORE)),
     steps_case("gauss", 2, 0.93),
@@ -294,6 +303,7 @@ CASES: tuple[Case, ...] = (
     *(noise_case(kind) for kind in (*FIVE, *MORE, *DEPENDENT)),
     *(shape_case(name) for name in data.SHAPES),
     speed_case(),
+    *(RECORDED_CASES if recorded.RECORDED.exists() else ()),
 )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import recorded
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.signal import lfilter
@@ -118,11 +119,12 @@ NOISES: dict[str, Callable[[int, Generator], Array]] = {
     "heavy": heavy,
     "coarse": coarse,
 }
+"""Made up, each from a formula; `recorded` has a real one."""
 
 
 def noise(kind: str, n: int, generator: Generator) -> Array:
-    """Draw noise of a kind of `NOISES`."""
-    return NOISES[kind](n, generator)
+    """Draw noise of a kind of `NOISES`, or "recorded"."""
+    return recorded.draw(n, generator) if kind == "recorded" else NOISES[kind](n, generator)
 
 
 def at_level(noisy: Array, generator: Generator) -> list[float]:

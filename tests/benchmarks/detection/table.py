@@ -1,7 +1,7 @@
-"""Print the table of goals: our detector against Otava, same data, one run.
+"""Print what the detector reaches, beside Otava: same data, one run.
 
 `make bench-detection` runs all of it; `--quick` gives a rough table of our detector alone in about a
-minute. The table is Markdown, as docs/statistics.md shows it.
+minute or two. The tables are Markdown, as docs/statistics.md shows them.
 """
 
 import argparse
@@ -87,37 +87,66 @@ def time_many(detector: str, seed: int, processes: int) -> Figure:
 
 
 def _silence() -> None:
-    # Otava divides by zero in constant segments, and says so each time.
+    # Otava divides by zero in equal values, and says so each time.
     warnings.simplefilter("ignore")
-    # One process is one core; threads below it would only get into each other's way.
-    os.environ["OMP_NUM_THREADS"] = "1"
 
 
-def table(gathered: dict[tuple[int, str], list[Any]], detectors: Sequence[str]) -> Iterator[str]:
-    """Give the lines of the table, the figures of a case in its order."""
-    yield "| measured | goal | " + " | ".join(TITLES[each] for each in detectors) + " | n | |"
-    yield "|---|---|" + "---:|" * len(detectors) + "---:|---|"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One measured thing: a figure of each detector, in their order, from `n` series each."""
+
+    figures: tuple[Figure, ...]
+    n: int
+
+    @property
+    def has_goal(self) -> bool:
+        """Tell whether anything was asked of it."""
+        return self.figures[0].is_met is not None
+
+    def __str__(self) -> str:
+        """Write it in Markdown; a value that misses the goal is bold."""
+        first = self.figures[0]
+        goal = "" if first.at_least is None else f"≥ {first.at_least:g}"
+        goal += "" if first.at_most is None else f"≤ {first.at_most:g}"
+        verdict = {None: "", True: "met", False: "missed"}[first.is_met]
+        cells = " | ".join(map(_cell, self.figures))
+        return f"| {first.name} | {goal} | {cells} | {self.n} | {verdict} |"
+
+
+def rows(gathered: dict[tuple[int, str], list[Any]], detectors: Sequence[str]) -> Iterator[Row]:
+    """Give the rows of what was run, in the order of the cases."""
     for index, case in enumerate(CASES):
         results = [gathered[index, each] for each in detectors if (index, each) in gathered]
-        if not results:
-            continue
         columns = [case.add_up(each) for each in results]
         for figures in zip(*columns, strict=True):
-            yield _row(figures, len(results[0]))
+            yield Row(figures=figures, n=len(results[0]))
 
 
-def _row(figures: Sequence[Figure], n: int) -> str:
-    first = figures[0]
-    goal = "" if first.is_met is None else f"≥ {first.at_least:g}" if first.at_least else ""
-    if first.at_most is not None:
-        goal = f"≤ {first.at_most:g}"
-    verdict = {None: "", True: "met", False: "**missed**"}[first.is_met]
-    cells = " | ".join(_cell(figure) for figure in figures)
-    return f"| {first.name} | {goal} | {cells} | {n} | {verdict} |"
+def write(found: Sequence[Row], detectors: Sequence[str]) -> Iterator[str]:
+    """Give the lines of both tables: what has a goal, and what is worth knowing beside it."""
+    asked = [row for row in found if row.has_goal]
+    for title, part in (
+        ("Goals", asked),
+        ("Beside the goals", [row for row in found if row not in asked]),
+    ):
+        if part:
+            yield f"### {title}\n"
+            yield "| measured | goal | " + " | ".join(TITLES[each] for each in detectors) + " | n | |"
+            yield "|---|---|" + "---:|" * len(detectors) + "---:|---|"
+            yield from map(str, part)
+            yield ""
+    met = [
+        f"{TITLES[each]} {sum(row.figures[which].is_met is True for row in asked)}"
+        for which, each in enumerate(detectors)
+    ]
+    yield f"Of {len(asked)} goals are met: {', '.join(met)}."
+    yield "Bold: misses the goal. In brackets: 95 % intervals."
 
 
 def _cell(figure: Figure) -> str:
     value = _number(figure.value)
+    if figure.is_met is False:
+        value = f"**{value}**"
     if figure.interval is None:
         return value
     low, high = figure.interval
@@ -131,7 +160,7 @@ def _number(value: float) -> str:
 def _circumstances(seed: int, took_s: float) -> str:
     versions = ", ".join(f"{each} {version(each)}" for each in ("apache-otava", "numpy", "scipy"))
     return (
-        f"In brackets: 95 % intervals. Seed {seed}; {versions}; Python {platform.python_version()}; "
+        f"Seed {seed}; {versions}; Python {platform.python_version()}; "
         f"{os.cpu_count()} cores; {took_s / 60:.0f} min."
     )
 
@@ -148,12 +177,13 @@ def main() -> None:
     arguments.detectors = arguments.detectors or (["ours"] if arguments.quick else list(DETECTORS))
     started = time.monotonic()
     gathered = run(list(plan(arguments)), arguments.processes)
-    lines = list(table(gathered, arguments.detectors))
+    found = list(rows(gathered, arguments.detectors))
     if not arguments.quick and (not arguments.only or "speed" in arguments.only):
         seed, processes = arguments.seed, arguments.processes
-        lines.append(_row([time_many(each, seed, processes) for each in arguments.detectors], 1000))
-    sys.stdout.writelines(f"{line}\n" for line in lines)
-    sys.stdout.write(f"\n{_circumstances(arguments.seed, time.monotonic() - started)}\n")
+        times = tuple(time_many(each, seed, processes) for each in arguments.detectors)
+        found.append(Row(figures=times, n=1000))
+    sys.stdout.writelines(f"{line}\n" for line in write(found, arguments.detectors))
+    sys.stdout.write(f"{_circumstances(arguments.seed, time.monotonic() - started)}\n")
 
 
 if __name__ == "__main__":
