@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from analysis.detection import State
+from analysis.detection import Detector, State
 from analysis.discovery import adjust
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome
@@ -40,7 +40,7 @@ def series_of_a_night(planted: Planted, changed: int, count: int) -> list[tuple[
 
 
 def test_a_lone_weak_change_among_many_series_has_to_wait(
-    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., object]
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., Detector]
 ) -> None:
     weak = jumps(p_value=0.005)
     alone = judge_planted(*series_of_a_night(planted, 1, 1), detector=weak).series[0]
@@ -58,14 +58,14 @@ def test_a_lone_weak_change_among_many_series_has_to_wait(
 
 
 def test_the_same_change_in_many_series_is_believed(
-    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., object]
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., Detector]
 ) -> None:
     judgement = judge_planted(*series_of_a_night(planted, 4, 40), detector=jumps(p_value=0.005))
     assert [one.verdict.outcome for one in judgement.series[:5]] == [*["regressed"] * 4, "unchanged"]
 
 
 def test_what_was_confirmed_on_an_earlier_night_stays(
-    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., object]
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., Detector]
 ) -> None:
     old = planted([*STEP, 90.0], operation="old")
     quiet = [planted([100.0] * 13, operation=f"write-{number:02d}") for number in range(40)]
@@ -74,7 +74,7 @@ def test_what_was_confirmed_on_an_earlier_night_stays(
 
 
 def test_series_that_were_not_measured_tonight_do_not_compete(
-    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., object]
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., Detector]
 ) -> None:
     before_tonight = [planted([100.0] * 11, operation=f"write-{number:02d}") for number in range(40)]
     judgement = judge_planted(
@@ -102,6 +102,15 @@ def test_a_bulk_import_alerts_nobody(planted: Planted, judge_planted: JudgePlant
         judged.verdict.reason
     )
     assert [incident.is_news for incident in judgement.incidents] == [False]
+
+
+def test_an_import_takes_no_part_in_a_nights_discoveries(
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., Detector]
+) -> None:
+    imported = planted(STEP, purpose=Purpose.IMPORTED, operation="a")
+    quiet = series_of_a_night(planted, 0, 40)
+    judgement = judge_planted(imported, *quiet, detector=jumps(p_value=0.005))
+    assert judgement.series[0].change_points[0].state is State.CONFIRMED
 
 
 def test_one_point_measured_here_after_an_import_makes_it_news(

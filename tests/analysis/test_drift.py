@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from analysis.detection import Detector
 from analysis.incidents import Cause, Incident
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome
@@ -62,7 +63,7 @@ def test_a_canary_that_slowed_down_too_makes_a_regression_the_testbeds(
     ],
 )
 def test_a_canary_that_does_not_match_accuses_nobody(
-    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., object], values: list[float],
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., Detector], values: list[float],
     said: str,
 ) -> None:  # fmt: skip
     detector = jumps(deviation=0.05)
@@ -132,7 +133,7 @@ def test_a_sparse_sentinel_that_moved_somewhere_in_its_gap_counts(
 
 
 def test_a_sentinel_too_noisy_for_the_change_cannot_tell(
-    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., object]
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., Detector]
 ) -> None:
     noisy = judge_planted(
         planted(DROP), watched=sentinel(planted, STILL), detector=jumps(deviation=10.0)

@@ -1,6 +1,7 @@
 import random
 from collections.abc import Callable, Iterable
 from datetime import date
+from itertools import combinations
 from typing import Any
 
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from analysis.detection import ChangePoint, Detector, State
 from analysis.incidents import Cause, Explanation, Incident
 from analysis.judgement import Judgement
+from analysis.places import locate, meet
 from analysis.verdict import Outcome
 from perf.design import TriageEntry, TriageState
 from perf.model import Circumstance, Observation, Purpose
@@ -69,6 +71,18 @@ def test_neighbouring_steps_are_one_where_the_detector_doubts_the_place(
     series = planted(DROP, RELEASES), planted(next_one, RELEASES, operation="read")
     assert len(judge_planted(*series).incidents) == 2
     assert len(judge_planted(*series, detector=jumps(doubt=1)).incidents) == 1
+
+
+def test_a_change_that_may_be_at_either_of_two_steps_does_not_join_them(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    # The second was not measured between 5.0.6 and 5.0.9, so its drop may be of 5.0.7 or of 5.0.9.
+    sparse = planted(DROP, [1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14], operation="sparse")
+    early = planted([100.0] * 6 + [80.0] * 6, RELEASES, operation="early")
+    late = planted([100.0] * 8 + [85.0] * 4, RELEASES, operation="late")
+    first, second = judge_planted(sparse, early, late).incidents
+    assert [operation for operation, _, _ in places(first)] == ["early", "sparse"]
+    assert [operation for operation, _, _ in places(second)] == ["late"]
 
 
 def test_one_night_on_one_testbed_is_one_incident_over_systems(
@@ -304,4 +318,13 @@ def test_every_change_is_told_once_and_the_order_of_arrival_does_not_matter(
     assert sorted({*told, *mending}) == found
     assert not mending & set(told)
     assert all(one.lead == one.changes[0] for one in judgement.incidents)
+    where = {
+        (place.change.series.key, place.change.index): place
+        for one in judgement.series
+        for place in locate(one.change_points)
+    }
+    for incident in judgement.incidents:
+        joined = [where[one.series.key, one.index] for one in incident.changes]
+        assert all(meet(one, other) for one, other in combinations(joined, 2))
+        assert len({one.series.key for one in incident.changes}) == len(joined)
     assert len({one.name for one in judgement.incidents}) == len(judgement.incidents)

@@ -132,6 +132,14 @@ def test_an_accepted_drop_is_not_called_improved_for_what_was_before_it(
     assert judged.verdict.outcome is Outcome.UNCHANGED
 
 
+def test_a_suspicion_from_before_the_newest_established_level_is_over(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    judged = only(judge_planted(planted([100.0] * 2 + [90.0] * 9 + [99.0] * 9)))
+    assert [change.state for change in judged.change_points] == ["provisional", "confirmed"]
+    assert judged.verdict.outcome is Outcome.IMPROVED
+
+
 def test_of_two_suspicions_the_regression_is_told(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
