@@ -188,7 +188,7 @@ def _cause(lead: Case, evidence: Sequence[Evidence], explanations: Sequence[Expl
     return Cause.UNKNOWN if is_testbed is None or explanations else Cause.DATABASE
 
 
-def remark(case: Case, incident: Incident | None) -> Remark:
+def remark(case: Case, incident: Incident | None, scene: Scene) -> Remark:
     """Say what is known of a change; one that mended another has no incident of its own."""
     set_aside = ""
     if case.triage:
@@ -197,7 +197,7 @@ def remark(case: Case, incident: Incident | None) -> Remark:
     elif is_imported(case.change):
         set_aside = "all that lies after it was imported in bulk, which is no news"
     if incident is None:
-        return Remark(set_aside=set_aside, note=_circumstances_in_words(case, ()))
+        return Remark(set_aside=set_aside, note=_in_words(case, (), scene))
     followed = [one.text for one in incident.evidence if one.follows]
     unmoved = [one.text for one in incident.evidence if one.is_of_sentinel and not one.follows]
     back = case.came_back_after
@@ -205,7 +205,7 @@ def remark(case: Case, incident: Incident | None) -> Remark:
         f"it came back: fixed in {back.fixed_in} by triage entry {back.name} of {back.owner}"
         if back
         else "",
-        _circumstances_in_words(case, incident.explanations),
+        _in_words(case, incident.explanations, scene),
         *unmoved[:1],
     )
     is_testbed = incident.cause is Cause.TESTBED
@@ -216,13 +216,15 @@ def remark(case: Case, incident: Incident | None) -> Remark:
     )
 
 
-def _circumstances_in_words(case: Case, explanations: Sequence[Explanation]) -> str:
+def _in_words(case: Case, explanations: Sequence[Explanation], scene: Scene) -> str:
     changed = _some([f"{one.name} ({one.before} → {one.after})" for one in explanations])
     if changed:
         return f"what else changed there: {changed}"
-    if case.place.releases is None:
-        return "no release lies between, so look at the host and the configuration first"
-    return ""
+    if case.place.releases is not None:
+        return ""
+    if any(point.trial in scene.circumstances for point in case.place.after):
+        return "no release lies between, and nothing that is recorded of the trials changed there"
+    return "no release lies between, so look at the host and the configuration first"
 
 
 def _some(texts: Sequence[str]) -> str:

@@ -96,7 +96,7 @@ def judge(
     cases = tuple(case for one in findings for case in _cases(one, settings, triage, day))
     scene = Scene(watches=watches, circumstances=_by_trial(circumstances), settings=settings)
     incidents = build_incidents(cases, scene)
-    remarks = _remarks(findings, cases, incidents)
+    remarks = _remarks(findings, cases, incidents, scene)
     judged = tuple(
         _judge_series(one, unusable.get(one.series.key), settings, remarks[one.series.key])
         for one in findings
@@ -165,7 +165,10 @@ def _cases(
 
 
 def _remarks(
-    findings: Sequence[Finding], cases: Sequence[Case], incidents: Sequence[Incident]
+    findings: Sequence[Finding],
+    cases: Sequence[Case],
+    incidents: Sequence[Incident],
+    scene: Scene,
 ) -> Mapping[SeriesKey, Mapping[int, Remark]]:
     """Put into words what is known of each change beside its series, by series and index."""
     home = {
@@ -177,7 +180,7 @@ def _remarks(
     remarks: dict[SeriesKey, dict[int, Remark]] = {one.series.key: {} for one in findings}
     for case in cases:
         at = case.change.series.key, case.change.index
-        said = replace(remark(case, home.get(at)), waits=waits.get(at, ""))
+        said = replace(remark(case, home.get(at), scene), waits=waits.get(at, ""))
         remarks[case.change.series.key][case.change.index] = said
     return remarks
 

@@ -249,6 +249,19 @@ def test_what_else_changed_there_is_listed_and_what_flickers_is_not(
     assert incident.explanations == ()
 
 
+def test_without_a_release_and_an_explanation_it_says_what_is_known(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    observations = planted(DROP)
+    recorded = judge_planted(observations, circumstances=facts(observations, "kernel", "a" * 12))
+    assert (
+        "no release lies between, and nothing that is recorded of the trials changed there"
+        in recorded.series[0].verdict.reason
+    )
+    unknown = judge_planted(observations).series[0].verdict.reason
+    assert "no release lies between, so look at the host and the configuration first" in unknown
+
+
 def test_a_competing_explanation_leaves_the_cause_open_though_a_sentinel_stood_still(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
