@@ -23,11 +23,11 @@ from reports.view.wording import (
     night_words,
     number,
     percent,
+    plain_percent,
     probability,
     quantity,
     sentence,
     series_words,
-    share,
     times,
 )
 
@@ -50,8 +50,9 @@ class ChangeRow:
     after: str
     change: str
     label: str
-    significant: str
+    p_value: str
     relevant: str
+    threshold: str
     outcome: Badge
     state: Badge
     points_after: str
@@ -122,6 +123,7 @@ def find_incident(change: ChangePoint, incidents: Sequence[Incident]) -> Inciden
 
 def _view_change(change: ChangePoint, incident: Incident | None, settings: Detection) -> ChangeRow:
     metric = change.series.key.metric
+    relevant, threshold = _tell_relevance(change, settings)
     doubt = " ?" if change.state is State.PROVISIONAL else ""
     return ChangeRow(
         index=change.index + 1,
@@ -133,8 +135,9 @@ def _view_change(change: ChangePoint, incident: Incident | None, settings: Detec
         after=quantity(change.after, metric),
         change=percent(change.relative_change),
         label=f"{OUTCOME_BADGES[change.outcome].symbol} {percent(change.relative_change)}{doubt}",
-        significant=f"yes, {probability(change.p_value)}",
-        relevant=_tell_relevance(change, settings),
+        p_value=probability(change.p_value),
+        relevant=relevant,
+        threshold=threshold,
         outcome=OUTCOME_BADGES[change.outcome],
         state=STATE_BADGES[change.state],
         points_after=f"{count(change.points_after, 'point')} after it",
@@ -174,12 +177,13 @@ def triage_words(entry: TriageEntry) -> str:
     return f"{entry.state}{fixed} by {entry.owner}{until}: {entry.note}"
 
 
-def _tell_relevance(change: ChangePoint, settings: Detection) -> str:
+def _tell_relevance(change: ChangePoint, settings: Detection) -> tuple[str, str]:
+    """Say whether a change is large enough to act on, and from where on one is."""
     relevant = settings.relevant_change.get(change.series.key.metric)
     if relevant is None:
-        return "no rule"
+        return NOTHING, "no rule says"
     word = "yes" if abs(change.relative_change) >= relevant else "no"
-    return f"{word}, {share(relevant)} matter"
+    return word, f"{plain_percent(relevant)} matter"
 
 
 def name_gap(change: ChangePoint) -> str:

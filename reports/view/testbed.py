@@ -15,6 +15,7 @@ from reports.view.series_list import ExperimentGroup, SeriesRow, group_series, v
 from reports.view.wording import (
     MOVED_BADGE,
     NOTHING,
+    SHORT_BADGE,
     STILL_BADGE,
     count,
     join_caveats,
@@ -70,13 +71,13 @@ def _tells_most(key: SeriesKey, settings: Detection) -> bool:
 
 
 def _view_row(judged: JudgedSeries) -> SeriesRow:
-    """Put a watching series into a line: in place of a verdict it says whether a step was seen."""
+    """Put a watching series into a line: it says whether a step was seen, in place of a verdict."""
     newest = judged.change_points[-1] if judged.change_points else None
     return replace(
         view_series_row(judged),
-        verdict=MOVED_BADGE if newest else STILL_BADGE,
+        verdict=MOVED_BADGE if newest else STILL_BADGE if judged.noise else SHORT_BADGE,
         change=percent(newest.relative_change) if newest else NOTHING,
-        reason=sentence(f"newest step: {view_change_briefly(newest)}") if newest else "",
+        reason=sentence(view_change_briefly(newest)) if newest else "",
     )
 
 
@@ -86,7 +87,9 @@ def summarize_testbed(judgement: Judgement) -> str:
     if not watched:
         return "No canary or sentinel has been measured yet: nothing tells the testbed's changes apart."
     moved = sum(bool(one.change_points) for one in watched)
+    short = sum(one.noise is None for one in watched)
     return (
         f"{count(len(watched), 'series', 'series')} of canaries and sentinels watch the testbed; "
-        f"a step was seen in {moved:,} of them."
+        f"a step was seen in {moved:,} of them"
+        f"{f', and {short:,} have too few points to tell' if short else ''}."
     )

@@ -77,6 +77,7 @@ STALE_BADGE = Badge(kind="unsure", symbol="…", word="Stale")
 MISSING_BADGE = Badge(kind="bad", symbol="…", word="Missing")
 LEFT_OUT_BADGE = Badge(kind="bad", symbol="!", word="Left out")
 WATCH_BADGE = Badge(kind="calm", symbol="◉", word="Watches the testbed")
+SHORT_BADGE = Badge(kind="unsure", symbol="?", word="Too few points")
 STILL_BADGE = Badge(kind="calm", symbol="=", word="No step")
 MOVED_BADGE = Badge(kind="unsure", symbol="≠", word="A step")
 WITHDRAWN_BADGE = Badge(kind="faded", symbol="↶", word="Withdrawn")
@@ -157,6 +158,11 @@ def percent(share: float) -> str:
 def share(value: float) -> str:
     """Write a share as a percentage with three significant digits."""
     return f"{number(100 * value)}{_NO_BREAK}%"
+
+
+def plain_percent(threshold: float) -> str:
+    """Write a share as it was configured, without digits that nobody wrote: 5 %."""
+    return words.percent(threshold).replace(" ", _NO_BREAK)
 
 
 def at_least(share_of_level: float) -> str:

@@ -162,11 +162,11 @@ def test_what_no_noise_tells_is_said_to_be_unknown(demo: Any) -> None:
 def test_significant_and_relevant_are_told_apart(demo: Any, by_id: dict[TrialId, Trial]) -> None:
     one = write_throughput(demo)
     (row,) = look(one, by_id, demo).changes
-    assert (row.significant, row.relevant) == ("yes, p = 1e-09", f"yes, 5.00{NBSP}% matter")
+    assert (row.p_value, row.relevant, row.threshold) == ("p = 1e-09", "yes", f"5{NBSP}% matter")
     assert row.located == "one of 3 places, 5.0.2 → 5.0.3"
     small = replace(one.change_points[0], relative_change=0.01)
     (row,) = look(replace(one, change_points=(small,)), by_id, demo).changes
-    assert row.relevant == f"no, 5.00{NBSP}% matter"
+    assert row.relevant == "no"
     assert row.cause is not None
     assert (row.cause.word, row.incident) == ("Database", "incidents/a1b2c3d4.html")
     assert row.notes[0] == "May explain it too: JVM of node-1, 17.0.1 → <17.0.2>."
@@ -237,18 +237,22 @@ def test_a_drift_is_a_slope_and_no_level_runs_through_it(
 def test_the_testbed_has_a_page_of_its_own(demo: Any, by_id: dict[TrialId, Trial]) -> None:
     view = view_testbed(demo.judgement, by_id, SETTINGS, demo.caveats)
     assert view.summary == (
-        "2 series of canaries and sentinels watch the testbed; a step was seen in 0 of them."
+        "2 series of canaries and sentinels watch the testbed; a step was seen in 0 of them, "
+        "and 2 have too few points to tell."
     )
     assert [row.page for row in view.incidents] == ["incidents/e5f6a7b8.html"]
     titles = [row.title for group in view.groups for row in group.rows]
     assert "p50 CPU canary before the trial, localhost" in titles
     assert view.caveat == demo.caveats["local"]
-    assert {row.verdict.word for group in view.groups for row in group.rows} == {"No step"}
+    assert {row.verdict.word for group in view.groups for row in group.rows} == {"Too few points"}
     step = write_throughput(demo).change_points
     canary = replace(demo.judgement.watched[0], change_points=step)
     moved = view_testbed(replace(demo.judgement, watched=(canary,)), by_id, SETTINGS, {})
     ((row,),) = (group.rows for group in moved.groups)
     assert (row.verdict.word, row.change) == ("A step", f"−13.5{NBSP}%")
+    still = replace(canary, change_points=(), noise=NOISE)
+    calm = view_testbed(replace(demo.judgement, watched=(still,)), by_id, SETTINGS, {})
+    assert calm.groups[0].rows[0].verdict.word == "No step"
     extremes = replace(canary.series, key=replace(canary.series.key, statistic="max"))
     folded = replace(demo.judgement, watched=(replace(canary, series=extremes),))
     rest = view_testbed(folded, by_id, SETTINGS, {})
