@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from analysis.commands import judge_history
+from analysis.judgement import Judgement
 from perf.history.store import append_all, open_history
 from perf.places import Places
 from reports.commands import write_report
@@ -38,11 +39,28 @@ def demo(out: Path) -> None:
 
     Exit code 0 although a regression is found: it is meant to be.
     """
+    with as_file(files("reports.demo")) as shipped:
+        trials, judgement, index = build_site(shipped, out)
+    click.echo(f"Planted: {_PLANTED}")
+    click.echo(f"Judged:  {trials} trials. {judgement.verdict.reason}")
+    for line in list_news(judgement.incidents):
+        click.echo(f"Found:   {line}")
+    click.echo(f"Open:    {index}")
+
+
+def build_site(shipped: Path, out: Path) -> tuple[int, Judgement, Path]:
+    """Build the site of the recording in `shipped`; give its trials' number, judgement and front page.
+
+    `shipped` holds trials.tar.xz (trials/ and nights/ of a data directory) and configs/. The clock
+    stands still at the end of the last trial, so nothing is stale and each build is equal.
+
+    Raises:
+        SiteError: the operating system refuses what the site needs.
+        UsageError: `out` holds something that is not a site.
+
+    """
     check_target(out)
-    with (
-        as_file(files("reports.demo")) as shipped,
-        tempfile.TemporaryDirectory(prefix="knickpoint-demo-") as aside,
-    ):
+    with tempfile.TemporaryDirectory(prefix="knickpoint-demo-") as aside:
         places, configs = Places(Path(aside)), shipped / "configs"
         with tarfile.open(shipped / "trials.tar.xz") as archive:
             archive.extractall(places.data, filter="data")
@@ -52,8 +70,4 @@ def demo(out: Path) -> None:
         now = max(trial.finished_at for trial in trials)
         judgement = judge_history(places, configs, now.date())
         index = write_report(places, configs, now, output=out, links_bundles=False)
-    click.echo(f"Planted: {_PLANTED}")
-    click.echo(f"Judged:  {len(trials)} trials. {judgement.verdict.reason}")
-    for line in list_news(judgement.incidents):
-        click.echo(f"Found:   {line}")
-    click.echo(f"Open:    {index}")
+    return len(trials), judgement, index

@@ -6,7 +6,7 @@ from datetime import date
 from statistics import fmean
 
 from analysis.alerts import Alert
-from analysis.detection import Drift, Reading, Shift, SpreadChange, State
+from analysis.detection import ChangePoint, Drift, Reading, Shift, SpreadChange, State
 from analysis.drift import Evidence
 from analysis.incidents import Cause, Explanation, Incident
 from analysis.judgement import Detectable, JudgedSeries, Judgement
@@ -105,39 +105,46 @@ def tell_all(judgement: Judgement) -> Judgement:
         series=series,
         watched=watched,
         expected_false_alarms=0.02,
-        incidents=(
-            Incident(
-                name="a1b2c3d4",
-                lead=lead,
-                changes=(lead, *(change for change in changes if change is not lead)),
-                mended_by=(),
-                cause=Cause.DATABASE,
-                evidence=_give_evidence(watched, follows=False),
-                explanations=(Explanation(name="JVM of node-1", before="17.0.1", after="<17.0.2>"),),
-                triage=None,
-                is_news=True,
-                remeasurement=Remeasurement(
-                    key=lead.series.key,
-                    baseline=lead.last_before.release,
-                    candidate=lead.first_after.release,
-                    trials_each=6,
-                    reason="14 % is 3 times the noise",
-                ),
-            ),
-            Incident(
-                name="e5f6a7b8",
-                lead=replace(lead, state=State.PROVISIONAL, index=9),
-                changes=(replace(lead, state=State.PROVISIONAL, index=9),),
-                mended_by=(replace(lead, index=12, outcome=Outcome.IMPROVED),),
-                cause=Cause.TESTBED,
-                evidence=_give_evidence(watched, follows=True),
-                explanations=(),
-                triage=TRIAGED,
-                is_news=False,
-                remeasurement=None,
-            ),
+        incidents=_tell_incidents(lead, changes, watched),
+    )
+
+
+def _tell_incidents(
+    lead: ChangePoint, changes: Sequence[ChangePoint], watched: Sequence[JudgedSeries]
+) -> tuple[Incident, ...]:
+    """Give an incident of the database that is news, and one of the testbed that was mended."""
+    of_database = Incident(
+        name="a1b2c3d4",
+        lead=lead,
+        changes=(lead, *(change for change in changes if change is not lead)),
+        mended_by=(),
+        cause=Cause.DATABASE,
+        evidence=_give_evidence(watched, follows=False),
+        explanations=(Explanation(name="JVM of node-1", before="17.0.1", after="<17.0.2>"),),
+        triage=None,
+        is_news=True,
+        remeasurement=Remeasurement(
+            key=lead.series.key,
+            baseline=lead.last_before.release,
+            candidate=lead.first_after.release,
+            trials_each=6,
+            reason="14 % is 3 times the noise",
         ),
     )
+    fleeting = replace(lead, state=State.PROVISIONAL, index=9)
+    of_testbed = Incident(
+        name="e5f6a7b8",
+        lead=fleeting,
+        changes=(fleeting,),
+        mended_by=(replace(lead, index=12, outcome=Outcome.IMPROVED),),
+        cause=Cause.TESTBED,
+        evidence=_give_evidence(watched, follows=True),
+        explanations=(),
+        triage=TRIAGED,
+        is_news=False,
+        remeasurement=None,
+    )
+    return of_database, of_testbed
 
 
 def _see_all(judged: JudgedSeries) -> JudgedSeries:

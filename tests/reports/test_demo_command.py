@@ -1,0 +1,54 @@
+"""The demonstration: a recording that is shipped becomes a site, the same each time."""
+
+import html
+import shutil
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from perf.errors import UsageError
+from perf.history import bundle
+from perf.places import Places
+from reports.demo.command import build_site, demo
+
+CONFIGS = Path(__file__).parents[1] / "data" / "configs"
+
+
+@pytest.fixture(scope="module")
+def shipped(
+    demo: Any,  # noqa: ANN401  conftest is no module
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """Give a directory like the shipped one, with half of the made-up history as its recording."""
+    shipped = tmp_path_factory.mktemp("shipped")
+    places = Places(tmp_path_factory.mktemp("recorded"))
+    for trial in demo.trials:
+        if trial.experiment == "cassandra-sensor-write":
+            bundle.seal(bundle.stage(places, trial.id), trial, ())
+    with tarfile.open(shipped / "trials.tar.xz", "w:xz") as archive:
+        archive.add(places.trials, "trials")
+    shutil.copytree(CONFIGS, shipped / "configs")
+    return shipped
+
+
+def test_a_recording_becomes_a_site_that_is_not_stale(shipped: Path, tmp_path: Path) -> None:
+    trials, judgement, index = build_site(shipped, tmp_path / "site")
+    assert trials == 24
+    assert index == tmp_path.resolve() / "site" / "index.html"
+    text = html.unescape(index.read_text())
+    assert judgement.verdict.reason[:20] in text
+    assert "0 seconds before this page was built" in text
+    assert "Stale" not in text
+    pages = list((tmp_path / "site" / "trials").iterdir())
+    assert len(pages) == trials
+    assert "The bundle is not at hand where this site was built." in pages[0].read_text()
+
+
+def test_the_demonstration_replaces_nothing_that_is_not_a_site(tmp_path: Path) -> None:
+    (tmp_path / "precious.txt").touch()
+    done = CliRunner().invoke(demo, ["--out", str(tmp_path)])
+    assert isinstance(done.exception, UsageError)
+    assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
