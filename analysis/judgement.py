@@ -21,7 +21,7 @@ from analysis.incidents import Case, Incident, Scene, build_incidents, find_mend
 from analysis.noise import Noise
 from analysis.places import locate
 from analysis.series import Series, build_series, position
-from analysis.standing import Detectable, Remark, detectable, stand
+from analysis.standing import Detectable, Remark, add_sensitivity, detectable, stand
 from analysis.triage import came_back, match
 from analysis.verdict import WORST_FIRST, Outcome, Verdict, merge
 from perf.design import Detection, TriageEntry
@@ -191,8 +191,8 @@ def _judge_series(
     settings: Detection,
     remarks: Mapping[int, Remark],
 ) -> JudgedSeries:
-    noise = finding.reading.noise
-    verdict = finding.refusal or stand(finding.series, finding.changes, settings, noise, remarks)
+    visible = detectable(finding.reading.noise, settings)
+    verdict = finding.refusal or stand(finding.series, finding.changes, settings, remarks)
     if unusable and verdict.outcome in (Outcome.IMPROVED, Outcome.UNCHANGED):
         reason = (
             f"{verdict.outcome} up to its last valid point, but the newest trial,"
@@ -202,9 +202,9 @@ def _judge_series(
     return JudgedSeries(
         series=finding.series,
         change_points=finding.changes,
-        verdict=verdict,
-        noise=noise,
-        detectable=detectable(noise, settings),
+        verdict=add_sensitivity(verdict, visible),
+        noise=finding.reading.noise,
+        detectable=visible,
         drifts=finding.reading.drifts,
         spreads=finding.reading.spreads,
         alerts=finding.alerts,

@@ -61,8 +61,11 @@ NOTHING_KNOWN = Remark()
 
 
 def detectable(noise: Noise | None, settings: Detection) -> tuple[Detectable, ...]:
-    """Say what could be seen in a series of this noise; nothing where that is not known."""
-    if noise is None or math.isinf(noise.floor):
+    """Say what could be seen in a series of this noise; nothing where that is not known.
+
+    Points that are all equal show no noise, which does not show that there is none.
+    """
+    if noise is None or not noise.deviation or math.isinf(noise.floor):
         return ()
     return tuple(
         Detectable(
@@ -77,16 +80,18 @@ def stand(
     series: Series,
     changes: Sequence[ChangePoint],
     settings: Detection,
-    noise: Noise | None,
     remarks: Mapping[int, Remark],
 ) -> Verdict:
     """Judge the newest established level of a series; `remarks` are by index of the change."""
-    level = _Level(series=series, changes=changes, settings=settings, remarks=remarks)
-    verdict = level.judge()
-    seen = [one for one in detectable(noise, settings) if one.nights == _TOLD_NIGHTS]
-    for one in seen:
-        tail = f"with this noise, {one.nights} nights see ≥ {words.percent(one.relative_change)}"
-        verdict = replace(verdict, reason=f"{verdict.reason}; {tail}")
+    return _Level(series=series, changes=changes, settings=settings, remarks=remarks).judge()
+
+
+def add_sensitivity(verdict: Verdict, visible: Sequence[Detectable]) -> Verdict:
+    """Say at the end of a verdict how small a change could have been seen, where that is known."""
+    for one in visible:
+        if one.nights == _TOLD_NIGHTS:
+            tail = f"with this noise, {one.nights} nights see ≥ {words.percent(one.relative_change)}"
+            return replace(verdict, reason=f"{verdict.reason}; {tail}")
     return verdict
 
 

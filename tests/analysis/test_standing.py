@@ -1,15 +1,16 @@
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 
 import pytest
 
 from analysis.detection import Detector
 from analysis.judgement import JudgedSeries, Judgement
-from analysis.noise import Noise, minimum_detectable_effect
+from analysis.noise import minimum_detectable_effect
 from analysis.triage import Sign
 from analysis.verdict import Outcome
 from perf.design import TriageEntry, TriageState
-from perf.model import Observation
+from perf.model import Observation, TrialStatus
 
 Planted = Callable[..., tuple[Observation, ...]]
 JudgePlanted = Callable[..., Judgement]
@@ -78,8 +79,25 @@ def test_where_the_noise_is_not_known_nothing_is_claimed_of_it(
     assert judged.noise is None
     assert judged.detectable == ()
     assert "noise" not in judged.verdict.reason
-    flat = Noise(deviation=1.0, persistence=0.0, level=0.0, points=9)
-    assert flat.floor == float("inf")
+
+
+def test_equal_points_and_a_level_of_zero_are_no_claim_to_see_everything(
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., Detector]
+) -> None:
+    for values, deviation in (([100.0] * 9, 0.0), ([0.0] * 9, 0.5)):
+        judged = only(judge_planted(planted(values), detector=jumps(deviation=deviation)))
+        assert judged.noise is not None
+        assert judged.detectable == ()
+        assert "noise" not in judged.verdict.reason
+
+
+def test_what_could_be_seen_is_told_also_where_the_newest_trial_failed(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    *good, last = planted([100.0] * 9)
+    judged = only(judge_planted((*good, replace(last, status=TrialStatus.FAILED))))
+    assert "but the newest trial, " in judged.verdict.reason
+    assert "; with this noise, 3 nights see ≥ " in judged.verdict.reason
 
 
 def test_a_moving_target_speaks_of_nights(planted: Planted, judge_planted: JudgePlanted) -> None:
