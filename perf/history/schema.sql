@@ -41,7 +41,7 @@ COMMENT ON TABLE trials IS 'One row per trial: one release deployed and measured
 COMMENT ON COLUMN trials.trial_id IS 'Names the trial, and its bundle under trials/.';
 COMMENT ON COLUMN trials.bundle_sha256 IS 'SHA-256 of the bundle''s manifest: stands for the content of all its files.';
 COMMENT ON COLUMN trials.night IS 'The night the trial belongs to.';
-COMMENT ON COLUMN trials.purpose IS 'Why it was run: scheduled, candidate, bisection, canary or sentinel.';
+COMMENT ON COLUMN trials.purpose IS 'Why it was run: scheduled, candidate, bisection, canary, sentinel, or imported (measured by another program).';
 COMMENT ON COLUMN trials.experiment IS 'Name of the experiment: system, topology, workload and config together.';
 COMMENT ON COLUMN trials.system IS 'The database product.';
 COMMENT ON COLUMN trials.version IS 'Label of the release; text, never an order.';
@@ -65,7 +65,7 @@ COMMENT ON COLUMN trials.started_at IS 'Start of the trial, UTC.';
 COMMENT ON COLUMN trials.finished_at IS 'End of the trial, UTC.';
 COMMENT ON COLUMN trials.status IS 'completed, invalid or failed; only completed trials enter a series.';
 COMMENT ON COLUMN trials.log_tail IS 'Last lines of the log of the server that failed; empty otherwise.';
-COMMENT ON COLUMN trials.harness_version IS 'Version of Knickpoint that measured.';
+COMMENT ON COLUMN trials.harness_version IS 'Version of Knickpoint that measured; empty if another program did.';
 
 CREATE TABLE reasons (
     trial_id VARCHAR NOT NULL,
@@ -131,7 +131,7 @@ COMMENT ON TABLE facts IS 'The environment: what was true of each host before an
 COMMENT ON COLUMN facts.trial_id IS 'The trial.';
 COMMENT ON COLUMN facts.moment IS 'When the fact was read: before or after the trial.';
 COMMENT ON COLUMN facts.position IS 'Place among the facts of that moment, from 0.';
-COMMENT ON COLUMN facts.host IS 'Name of the host in the testbed.';
+COMMENT ON COLUMN facts.host IS 'Name of the host in the testbed; empty for a fact of the whole trial.';
 COMMENT ON COLUMN facts.name IS 'What was read, such as kernel.';
 COMMENT ON COLUMN facts.value IS 'What it was.';
 
@@ -195,7 +195,7 @@ COMMENT ON COLUMN histograms.trial_id IS 'The trial.';
 COMMENT ON COLUMN histograms.position IS 'Place in the bundle''s interval log, from 0.';
 COMMENT ON COLUMN histograms.phase IS 'The phase.';
 COMMENT ON COLUMN histograms.operation IS 'What clients did.';
-COMMENT ON COLUMN histograms.kind IS 'response_time (from the intended start), service_time (from the actual send) or send_lateness (the client''s own delay).';
+COMMENT ON COLUMN histograms.kind IS 'response_time (from the intended start), service_time (from the actual send), send_lateness (the client''s own delay), or duration (imported).';
 COMMENT ON COLUMN histograms.iteration IS 'Iteration, from 1; 0 is the warm-up.';
 COMMENT ON COLUMN histograms.start_s IS 'Start of the interval, seconds since the Unix epoch.';
 COMMENT ON COLUMN histograms.length_s IS 'Length of the interval in seconds.';

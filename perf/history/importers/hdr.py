@@ -46,6 +46,7 @@ _STRESS = {"-st": SERVICE_TIME.name, "-rt": RESPONSE_TIME.name, "-wt": SEND_LATE
 _PERCENTILES = (("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p99.9", 99.9))
 _HIGHEST_US = 3_600_000_000
 _YEAR_S = 365 * 24 * 3600
+_END_S = datetime.max.replace(tzinfo=UTC).timestamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,9 @@ def _interval(line: str, head: _Head, hints: Hints) -> Interval | None:
     start_s, length_s = parse_number(match["start"]), parse_number(match["length"])
     if start_s is None or length_s is None or min(start_s, length_s) < 0:
         raise ValueError(f"start and length must be seconds, not {match['start']}, {match['length']}")
+    start_s += _origin(start_s, head)
+    if start_s + length_s > _END_S:
+        raise ValueError(f"it begins after the year 9999: {match['start']}")
     meaning = _meaning(match["tag"] or "", head, hints)
     histogram = _decode(match["payload"], 1000 / PER_MS[meaning.unit])
     if histogram.get_total_count() == 0:
@@ -127,7 +131,7 @@ def _interval(line: str, head: _Head, hints: Hints) -> Interval | None:
         operation=meaning.operation,
         kind=meaning.kind,
         iteration=1,
-        start_s=start_s + _origin(start_s, head),
+        start_s=start_s,
         length_s=length_s,
         max_us=histogram.get_max_value(),
         encoded=encoded.decode("ascii"),
