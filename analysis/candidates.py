@@ -61,4 +61,5 @@ def find_by_moving_sums(values: Values, deviation: float, persistence: float) ->
 
 def _running_maximum(scores: Values, reach: int) -> Values:
     padded = np.pad(scores, reach // 2, constant_values=-np.inf)
-    return np.lib.stride_tricks.sliding_window_view(padded, reach).max(axis=1)
+    highest: Values = np.lib.stride_tricks.sliding_window_view(padded, reach).max(axis=1)
+    return highest

@@ -47,9 +47,8 @@ def find_drifts(evidence: Evidence, places: list[int]) -> tuple[Drift, ...]:
 def subtract(values: Values, drifts: tuple[Drift, ...]) -> Values:
     """Give the values without their slow movements, at the level before the first."""
     flat = values.copy()
-    places = np.arange(len(values))
     for drift in drifts:
-        flat -= (drift.after - drift.before) * _shape(places, drift.first, drift.last)
+        flat -= (drift.after - drift.before) * _shape(len(values), drift.first, drift.last)
     return flat
 
 
@@ -88,5 +87,5 @@ def _fit(evidence: Evidence, bounds: list[int]) -> Drift | None:
     return Drift(first=start + int(low), last=start + int(high), before=before, after=before + slope)
 
 
-def _shape(places: Values, first: int, last: int) -> Values:
-    return np.clip((places - first) / (last - first), 0.0, 1.0)
+def _shape(count: int, first: int, last: int) -> Values:
+    return np.clip((np.arange(count) - first) / (last - first), 0.0, 1.0)

@@ -20,6 +20,8 @@ _SPIKE_MARGIN = 1.2
 _CROWDED = 1e9
 _LOOKS = 5
 """As if so many independent places were tested each night: most of what is tested was known before."""
+_ENDED_SHARE = 0.05
+"""A level that ended again must be clearer than one that lasts: both of its ends were chosen."""
 _LOCATION_DROP = 6.0
 """−2 · ln 0.05: places that fit worse than the best by no more than this may be the true one."""
 
@@ -107,10 +109,14 @@ class Selection:
             start, is_crowded = (bounds[index - 2] if index > 1 else start), True
         if end - at < self.least_segment and not (self.is_open and end == self.count):
             end, is_crowded = (bounds[index + 2] if end < self.count else end), True
-        settings = self.settings
-        asked = settings.provisional_p_value if self._is_early(at, end) else settings.max_p_value
+        asked = self._asked_p_value(at, end)
         share = abs(self.evidence.size(start, at, end)) / self.evidence.quantile(asked)
         return share - _CROWDED if is_crowded else share
+
+    def _asked_p_value(self, at: int, end: int) -> float:
+        if self._is_early(at, end):
+            return self.settings.provisional_p_value
+        return self.settings.max_p_value * (1 if end == self.count else _ENDED_SHARE)
 
     def _is_early(self, at: int, end: int) -> bool:
         return self.is_open and end == self.count and end - at < _EARLY_POINTS
@@ -124,14 +130,20 @@ class Selection:
         return self._passes_by_rank(start, at, end, asked)
 
     def _passes_by_rank(self, start: int, at: int, end: int, asked: float) -> bool:
-        evidence = self.evidence
-        left, right = min(at - start, evidence.reach), min(end - at, evidence.reach)
-        least = 2 / math.comb(left + right, right)
-        p_value = evidence.rank(start, at, end)
+        p_value = self.evidence.rank(start, at, end)
+        least = self._least_rank_p_value(start, at, end)
         if least <= asked:
             return p_value <= asked
         is_separate = p_value <= least * (1 + 1e-9)
-        return is_separate and evidence.probability(evidence.size(start, at, end)) <= _SURE_P_VALUE
+        return is_separate and self._p_value_by_size(start, at, end) <= _SURE_P_VALUE
+
+    def _least_rank_p_value(self, start: int, at: int, end: int) -> float:
+        """Give the p-value of complete separation: what so few points can reach."""
+        left, right = min(at - start, self.evidence.reach), min(end - at, self.evidence.reach)
+        return 2 / math.comb(left + right, right)
+
+    def _p_value_by_size(self, start: int, at: int, end: int) -> float:
+        return self.evidence.probability(self.evidence.size(start, at, end))
 
     def _stands_out(self, start: int, at: int) -> bool:
         """Tell whether the last point lies clearly further out than any before it."""
@@ -160,7 +172,10 @@ class Selection:
 
     def _describe(self, start: int, at: int, end: int) -> Shift:
         evidence, settings = self.evidence, self.settings
-        by_size = evidence.probability(evidence.size(start, at, end))
+        p_value = by_size = self._p_value_by_size(start, at, end)
+        # Where even complete separation says little, the size alone has carried the decision.
+        if self._least_rank_p_value(start, at, end) <= settings.max_rank_p_value:
+            p_value = max(by_size, evidence.rank(start, at, end))
         is_confirmed = (
             min(at - start, end - at) >= settings.confirming_points
             and by_size <= settings.max_p_value
@@ -175,6 +190,6 @@ class Selection:
             index=at,
             earliest=first + int(near[0]),
             latest=first + int(near[-1]),
-            p_value=min(1.0, _LOOKS * max(by_size, evidence.rank(start, at, end))),
+            p_value=min(1.0, _LOOKS * p_value),
             is_confirmed=is_confirmed,
         )

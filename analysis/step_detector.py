@@ -110,4 +110,5 @@ def _noise(values: Values, selection: Selection) -> Noise:
         persistence=selection.evidence.persistence,
         level=float(np.median(newest)),
         points=len(newest),
+        all_points=len(values),
     )

@@ -12,13 +12,10 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit
 
-from analysis.noise import Values, variance_of_mean
+from analysis.noise import Values, degrees_of_freedom, variance_of_mean
 
 _EXACT_BELOW = 9
 """From so many points on the normal approximation of the rank test is close enough."""
-_SHARE_OF_FREEDOM = 0.7
-"""Differences without their tails know the deviation as well as so many residuals would."""
-_MOST_FREEDOM = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +60,7 @@ class Evidence:
     @property
     def freedom(self) -> float:
         """Give the degrees of freedom of the deviation."""
-        return max(2.0, _SHARE_OF_FREEDOM * min(len(self.values), _MOST_FREEDOM) - 1)
+        return degrees_of_freedom(len(self.values))
 
     def probability(self, size: float) -> float:
         """Give the two-sided p-value of a size, by Student's t."""

@@ -76,7 +76,13 @@ class Jumps:
         if self.deviation is None:
             return Reading(shifts=shifts)
         newest = values[bounds[-2] :]
-        noise = Noise(deviation=self.deviation, persistence=0.0, level=newest[-1], points=len(newest))
+        noise = Noise(
+            deviation=self.deviation,
+            persistence=0.0,
+            level=newest[-1],
+            points=len(newest),
+            all_points=len(values),
+        )
         return Reading(shifts=shifts, noise=noise)
 
 

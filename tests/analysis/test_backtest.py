@@ -34,7 +34,7 @@ class Jumps:
             ),
             drifts=tuple(Drift(first=place - 1, last=place, before=1, after=2) for place in places),
             spreads=tuple(SpreadChange(index=place, before=1, after=2, p_value=0) for place in places),
-            noise=Noise(deviation=2.0, persistence=0.0, level=100.0, points=4),
+            noise=Noise(deviation=2.0, persistence=0.0, level=100.0, points=4, all_points=60),
         )
 
 
@@ -84,7 +84,7 @@ def test_the_outcome_is_by_what_is_better() -> None:
 
 def test_the_noise_is_told_as_shares_of_the_level_for_three_nights() -> None:
     found = Judge(settings=SETTINGS, detector=Jumps())(series(*GAPS))
-    noise = Noise(deviation=2.0, persistence=0.0, level=100.0, points=4)
+    noise = Noise(deviation=2.0, persistence=0.0, level=100.0, points=4, all_points=60)
     assert found.noise_floor == 0.02
     assert found.minimum_detectable_effect == minimum_detectable_effect(noise, 3, SETTINGS.max_p_value)
 

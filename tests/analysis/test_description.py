@@ -53,7 +53,7 @@ def judged(make_observations: Make) -> JudgedSeries:
         series=series,
         change_points=find_changes(series, Reading(shifts=(shift,)), "steps"),
         verdict=REGRESSED,
-        noise=Noise(deviation=10.0, persistence=0.0, level=1000.0, points=10),
+        noise=Noise(deviation=10.0, persistence=0.0, level=1000.0, points=10, all_points=60),
         detectable=(
             Detectable(nights=1, relative_change=0.062),
             Detectable(nights=3, relative_change=0.041),

@@ -40,16 +40,16 @@ def test_the_variance_of_a_mean_is_that_of_simulated_means(points: int, persiste
 
 
 def test_more_nights_see_smaller_changes_and_noise_hides_them() -> None:
-    quiet = Noise(deviation=1.0, persistence=0.0, level=100.0, points=50)
-    sticky = Noise(deviation=1.0, persistence=0.5, level=100.0, points=50)
+    quiet = Noise(deviation=1.0, persistence=0.0, level=100.0, points=50, all_points=60)
+    sticky = Noise(deviation=1.0, persistence=0.5, level=100.0, points=50, all_points=60)
     effects = [minimum_detectable_effect(quiet, nights, 2e-4) for nights in (1, 3, 10)]
     assert effects == sorted(effects, reverse=True)
     assert minimum_detectable_effect(sticky, 3, 2e-4) > effects[1]
-    # (3.72 + 0.84) · 1 % · √(1/3 + 1/50)
-    assert effects[1] == pytest.approx(0.0271, rel=0.01)
+    # (4.08 + 0.84) · 1 % · √((1/3 + 1/50) / 0.8), 4.08 the quantile of t with 41 degrees of freedom
+    assert effects[1] == pytest.approx(0.0327, rel=0.01)
 
 
 def test_a_level_of_zero_has_no_relative_size() -> None:
-    nothing = Noise(deviation=1.0, persistence=0.0, level=0.0, points=10)
+    nothing = Noise(deviation=1.0, persistence=0.0, level=0.0, points=10, all_points=60)
     assert nothing.floor == math.inf
     assert minimum_detectable_effect(nothing, 3, 2e-4) == math.inf

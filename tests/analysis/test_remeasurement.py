@@ -16,7 +16,7 @@ JudgePlanted = Callable[..., Judgement]
 
 
 def noise(floor: float, persistence: float = 0.0) -> Noise:
-    return Noise(deviation=100 * floor, persistence=persistence, level=100.0, points=9)
+    return Noise(deviation=100 * floor, persistence=persistence, level=100.0, points=9, all_points=60)
 
 
 @pytest.fixture

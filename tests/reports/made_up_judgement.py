@@ -38,7 +38,7 @@ SETTINGS = Detection(
         "highest_load": 0.05,
     },
 )
-NOISE = Noise(deviation=55.0, persistence=0.1, level=3600.0, points=8)
+NOISE = Noise(deviation=55.0, persistence=0.1, level=3600.0, points=8, all_points=60)
 DETECTABLE = tuple(
     Detectable(nights=nights, relative_change=change)
     for nights, change in ((1, 0.0914), (3, 0.0412), (10, 0.0251))
