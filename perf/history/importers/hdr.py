@@ -176,9 +176,11 @@ def _decode(payload: str, us_per_unit: float) -> Any:  # noqa: ANN401  hdrh ship
     ) as error:
         raise ValueError(f"not a compressed histogram of version 2: {error}") from error
     histogram = _empty()
-    for item in foreign.get_recorded_iterator():
-        value = min(max(round(item.value_iterated_to * us_per_unit), 0), _HIGHEST_US)
-        histogram.record_value(value, item.count_at_value_iterated_to)
+    # As its iterator over recorded values does it, which takes ten times as long over empty buckets.
+    for index, count in enumerate(foreign.counts[:]):
+        if count:
+            value = foreign.get_highest_equivalent_value(foreign.get_value_from_index(index))
+            histogram.record_value(min(max(round(value * us_per_unit), 0), _HIGHEST_US), count)
     return histogram
 
 

@@ -37,7 +37,7 @@ def test_a_damaged_file_is_refused_in_words_or_read(name: str) -> None:
     sound = (IMPORTS / name).read_text(encoding="utf-8")
     said: list[str] = []
     refused = 0
-    for _ in range(40):
+    for _ in range(20):
         text = sound
         for _ in range(generator.randint(1, 3)):
             start = generator.randrange(len(text) + 1)
