@@ -43,13 +43,14 @@ SETTINGS = Detection(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jumps:
-    """Sees a step wherever neighbours differ by 2 %; confirmed with three points on both sides.
+    """Sees a step wherever neighbours differ by 2 %; confirmed with `needed` points on both sides.
 
     The location interval reaches `doubt` points to both sides.
     """
 
     p_value: float = 1e-9
     doubt: int = 0
+    needed: int = 3
     deviation: float | None = 0.5
 
     @property
@@ -69,7 +70,7 @@ class Jumps:
                 earliest=max(1, index - self.doubt),
                 latest=min(len(values) - 1, index + self.doubt),
                 p_value=self.p_value,
-                is_confirmed=min(index - start, end - index) >= 3,
+                is_confirmed=min(index - start, end - index) >= self.needed,
             )
             for start, index, end in zip(bounds, jumps, bounds[2:], strict=False)
         )
@@ -88,7 +89,7 @@ class Jumps:
 
 @pytest.fixture(scope="session")
 def jumps() -> Callable[..., Jumps]:
-    """Give `jumps(p_value=…, doubt=…, deviation=…)`: the detector of planted steps."""
+    """Give `jumps(p_value=…, doubt=…, needed=…, deviation=…)`: the detector of planted steps."""
     return Jumps
 
 

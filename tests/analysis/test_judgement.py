@@ -68,15 +68,6 @@ def test_a_confirmed_relevant_step_is_regressed_or_improved(
     assert judged.verdict.p_value == judged.change_points[0].p_value
 
 
-def test_a_step_is_provisional_until_enough_points_confirm_it(make_observations: Make) -> None:
-    values = noise(20) + noise(4, 85)
-    verdicts = [judge_one(make_observations(values[:count])).verdict for count in (21, 22, 23, 24)]
-    assert [verdict.outcome for verdict in verdicts] == [*["undecided"] * 3, "regressed"]
-    assert "since 5.0.21 shows, but only 1 point after it; 3 needed" in verdicts[0].reason
-    assert "but only 2 points after it; 3 needed" in verdicts[1].reason
-    assert "is not confirmed yet: the evidence is too weak" in verdicts[2].reason
-
-
 def test_an_outlier_at_the_last_point_is_never_confirmed_and_then_forgotten(
     make_observations: Make,
 ) -> None:

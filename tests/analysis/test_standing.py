@@ -158,6 +158,30 @@ def test_a_suspicion_from_before_the_newest_established_level_is_over(
     assert judged.verdict.outcome is Outcome.IMPROVED
 
 
+def test_a_step_is_provisional_until_enough_points_confirm_it(
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., Detector]
+) -> None:
+    values = [100.0] * 9 + [85.0] * 5
+    verdicts = [
+        only(
+            judge_planted(planted(values[:count], range(1, count + 1)), detector=jumps(needed=5))
+        ).verdict
+        for count in (10, 11, 13, 14)
+    ]
+    assert [verdict.outcome for verdict in verdicts] == [*["undecided"] * 3, "regressed"]
+    assert "since 5.0.10 shows, but only 1 point after it; 3 needed" in verdicts[0].reason
+    assert "but only 2 points after it; 3 needed" in verdicts[1].reason
+    assert "is not confirmed yet: the evidence is too weak" in verdicts[2].reason
+
+
+def test_a_step_with_too_few_points_before_it_is_undecided(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    verdict = only(judge_planted(planted([100.0] * 2 + [80.0] * 9))).verdict
+    assert verdict.outcome is Outcome.UNDECIDED
+    assert "only 2 points before it; 3 needed" in verdict.reason
+
+
 def test_of_two_suspicions_the_regression_is_told(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
