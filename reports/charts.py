@@ -61,6 +61,7 @@ def _x(view: SeriesView, field: str) -> dict[str, object]:
             "values": [float(centre) for centre in centres],
             "labelExpr": f"{json.dumps(centres)}[datum.value]",
             "labelOverlap": "greedy",
+            "labelSeparation": 12,
             "labelLimit": 120,
             "grid": False,
             "ticks": False,

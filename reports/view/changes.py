@@ -5,10 +5,13 @@ from dataclasses import dataclass
 
 from analysis.comparison import relative_change
 from analysis.detection import ChangePoint, State
+from analysis.drift import Evidence
 from analysis.incidents import Explanation, Incident
 from analysis.judgement import JudgedSeries
 from analysis.series import Point, nights_of
 from perf.design import Detection, TriageEntry
+from perf.metrics import CANARY_PHASES
+from perf.model import SeriesKey
 from reports.view import links
 from reports.view.wording import (
     CAUSE_BADGES,
@@ -30,6 +33,9 @@ from reports.view.wording import (
     series_words,
     times,
 )
+
+TYPICAL = "p50"
+"""The statistic of a canary that tells most; the others say how far its rounds lay apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,9 +159,37 @@ def _view_change(change: ChangePoint, incident: Incident | None, settings: Detec
 
 def _explain(incident: Incident) -> tuple[str, ...]:
     """Give what else may explain a change, then what the testbed's own series say."""
+    telling = [one for one in incident.evidence if one.follows or not is_canary(one.key)]
+    silent = [one for one in incident.evidence if one not in telling]
     return (
         *(f"May explain it too: {explanation_words(one)}." for one in incident.explanations),
-        *(sentence(one.text) for one in incident.evidence),
+        *(sentence(f"{name_watch(one.key)}: {evidence_words(one)}") for one in telling),
+        *((f"Canaries: {count_silent(silent)}.",) if silent else ()),
+    )
+
+
+def is_canary(key: SeriesKey) -> bool:
+    """Tell whether a series is of fixed work on a host."""
+    return key.phase in CANARY_PHASES
+
+
+def name_watch(key: SeriesKey) -> str:
+    """Name a canary, or a sentinel with its release."""
+    words = series_words(key)
+    return heading(words) if is_canary(key) else f"Sentinel {key.system} {key.line}, {words}"
+
+
+def evidence_words(evidence: Evidence) -> str:
+    """Say what a canary or a sentinel tells, without its name."""
+    return evidence.text.removeprefix(f"{evidence.name}: ")
+
+
+def count_silent(evidence: Sequence[Evidence]) -> str:
+    """Say how many did not move, and how many cannot tell."""
+    still = sum(one.can_tell for one in evidence)
+    short = len(evidence) - still
+    return f"{still:,} of {len(evidence):,} did not move" + (
+        f", {short:,} cannot tell yet" if short else ""
     )
 
 
@@ -195,6 +229,9 @@ def name_span(before: Point, after: Point) -> str:
     """Say from which point to which: by release where they differ, else by night."""
     if before.release.version != after.release.version:
         return f"{before.release.version} → {after.release.version}"
+    ends = (before.night, after.night)
+    if all(ends):
+        return f"within {after.release.version}, {night_words(before.night)} → {after.night}"
     return f"within {after.release.version}, {name_night(before)} → {name_night(after)}"
 
 

@@ -6,16 +6,22 @@ from dataclasses import dataclass
 
 from analysis.alerts import Alert
 from analysis.detection import ChangePoint, State
+from analysis.drift import Evidence
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
 from analysis.series import nights_of
 from perf.model import SeriesKey, Trial, TrialId
 from reports.view import links
 from reports.view.changes import (
+    TYPICAL,
+    count_silent,
+    evidence_words,
     explanation_words,
+    is_canary,
     name_gap,
     name_incident,
     name_night,
+    name_watch,
     triage_words,
     view_change_briefly,
 )
@@ -102,6 +108,8 @@ class IncidentView:
     members: tuple[MemberRow, ...]
     mended_by: tuple[MemberRow, ...]
     evidence: tuple[EvidenceRow, ...]
+    others: tuple[EvidenceRow, ...]
+    others_title: str
     explanations: tuple[ExplanationRow, ...]
     timeline: tuple[Event, ...]
     triage: str
@@ -125,6 +133,7 @@ def view_incident(
     lead = incident.lead
     ends = (lead.last_before.trial, lead.first_after.trial)
     own = judged[lead.series.key]
+    others = [one for one in incident.evidence if not _tells_most(one)]
     return IncidentView(
         page=links.incident_page(incident.name),
         name=incident.name,
@@ -138,16 +147,9 @@ def view_incident(
         between=name_gap(lead),
         members=_view_members(incident.changes, trials),
         mended_by=_view_members(incident.mended_by, trials),
-        evidence=tuple(
-            EvidenceRow(
-                name=one.name,
-                page=links.series_page(one.key),
-                moved=(_MOVED if one.follows else _CALM) if one.can_tell else _SILENT,
-                change=percent(one.relative_change) if one.can_tell else NOTHING,
-                text=sentence(one.text),
-            )
-            for one in incident.evidence
-        ),
+        evidence=tuple(_view_evidence(one) for one in incident.evidence if _tells_most(one)),
+        others=tuple(_view_evidence(one) for one in others),
+        others_title=f"Other statistics of the canaries: {count_silent(others)}",
         explanations=tuple(
             ExplanationRow(name=one.name, before=one.before or NOTHING, after=one.after or NOTHING)
             for one in incident.explanations
@@ -158,6 +160,22 @@ def view_incident(
         command=f"knickpoint triage add {shlex.quote(incident.name)} --state acknowledged "
         '--owner OWNER --note "WHY" --expires YYYY-MM-DD',
         caveat=join_caveats({trials[trial].testbed.name for trial in ends}, caveats),
+    )
+
+
+def _tells_most(evidence: Evidence) -> bool:
+    is_typical = not is_canary(evidence.key) or evidence.key.statistic == TYPICAL
+    return is_typical or evidence.follows
+
+
+def _view_evidence(evidence: Evidence) -> EvidenceRow:
+    moved = _MOVED if evidence.follows else _CALM if evidence.can_tell else _SILENT
+    return EvidenceRow(
+        name=name_watch(evidence.key),
+        page=links.series_page(evidence.key),
+        moved=moved,
+        change=percent(evidence.relative_change) if evidence.can_tell else NOTHING,
+        text=sentence(evidence_words(evidence)),
     )
 
 
@@ -179,7 +197,7 @@ def tell_briefly(incident: Incident) -> str:
     parts = (
         f"{doubt}{view_change_briefly(lead)}; {_count_further(incident)}",
         mended,
-        *(one.text for one in incident.evidence if one.follows),
+        *(f"{name_watch(one.key)}: {evidence_words(one)}" for one in incident.evidence if one.follows),
         *(f"may explain it too: {explanation_words(one)}" for one in incident.explanations[:1]),
         triage_words(incident.triage) if incident.triage else "",
         _suggest(incident),

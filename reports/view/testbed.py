@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from analysis.incidents import Cause
 from analysis.judgement import JudgedSeries, Judgement
 from perf.design import Detection
-from perf.metrics import CANARY_PHASES
 from perf.model import SeriesKey, Trial, TrialId
 from reports.view import links
 from reports.view.attention import Attention, view_incidents
-from reports.view.changes import view_change_briefly
+from reports.view.changes import TYPICAL, is_canary, view_change_briefly
 from reports.view.series_list import ExperimentGroup, SeriesRow, group_series, view_series_row
 from reports.view.wording import (
     MOVED_BADGE,
@@ -22,9 +21,6 @@ from reports.view.wording import (
     percent,
     sentence,
 )
-
-_TYPICAL = "p50"
-"""The statistic of a canary that tells most; the others say how far its rounds lay apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +61,8 @@ def view_testbed(
 
 
 def _tells_most(key: SeriesKey, settings: Detection) -> bool:
-    if key.phase in CANARY_PHASES:
-        return key.statistic == _TYPICAL
+    if is_canary(key):
+        return key.statistic == TYPICAL
     return key.statistic in settings.judged.get(key.metric, ())
 
 

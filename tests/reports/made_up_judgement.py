@@ -182,7 +182,7 @@ def _give_evidence(watched: Sequence[JudgedSeries], *, follows: bool) -> tuple[E
         relative_change=0.11 if follows else 0.0,
         index_at="night 2026-03-05-1",
         follows=follows,
-        text=f"the CPU canary {'moved by +11.0 %' if follows else 'did not move'} at the same place",
+        text=f"CPU canary: {'moved by +11.0 %' if follows else 'did not move'} at the same place",
     )
     silent = replace(
         moved,
@@ -190,6 +190,6 @@ def _give_evidence(watched: Sequence[JudgedSeries], *, follows: bool) -> tuple[E
         name="sentinel",
         follows=False,
         can_tell=False,
-        text="the sentinel has not been measured since",
+        text="sentinel: has not been measured since",
     )
     return (moved, silent)
