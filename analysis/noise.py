@@ -17,7 +17,8 @@ Values = NDArray[np.floating]
 POWER = 0.8
 """How often a step of the minimum detectable effect is found."""
 _TRIMMED_SHARE = 0.1
-"""Of the differences between neighbours: those that steps and outliers may have made."""
+"""Of the differences: those that steps and outliers may have made."""
+_FORGIVEN_STEPS = 3
 _HIGHEST_PERSISTENCE = 0.9
 """Beyond it, a slow process cannot be told from a wandering level within any usual number of nights."""
 _PRIOR_POINTS = 4
@@ -61,9 +62,12 @@ def estimate_noise(values: Values) -> tuple[float, float]:
 
     (the robust lag differences of Romano, Rigaill, Runge, Fearnhead, JASA 117, 2022, 2147-2162). The
     mean of the two estimates of ρ is kept within 0 to 0.9, and drawn towards 0 in short series.
-    Variances are of the middle nine tenths of the differences. Needs four values.
+    Variances leave out the largest differences: a tenth, or in short sequences what three steps may have
+    made. Needs four values.
     """
-    near, middle, far = (_half_variance(values[lag:] - values[:-lag]) for lag in (1, 2, 3))
+    near, middle, far = (
+        _half_variance(values[lag:] - values[:-lag], _FORGIVEN_STEPS * lag) for lag in (1, 2, 3)
+    )
     if near == 0:
         # Most neighbours are equal, as with a coarse unit: the few differences are all there is.
         return math.sqrt(float(np.square(np.diff(values)).mean()) / 2), 0.0
@@ -74,10 +78,11 @@ def estimate_noise(values: Values) -> tuple[float, float]:
     return math.sqrt(near / (1 - persistence)), persistence
 
 
-def _half_variance(differences: Values) -> float:
-    """Give half the variance of the middle differences, scaled to be right for normal ones."""
+def _half_variance(differences: Values, touched: int) -> float:
+    """Give half the variance without what steps `touched`, scaled to be right for normal values."""
     distances = np.sort(np.abs(differences - np.median(differences)))
-    kept = max(1, len(distances) - math.ceil(_TRIMMED_SHARE * len(distances)))
+    dropped = max(math.ceil(_TRIMMED_SHARE * len(distances)), min(touched, len(distances) // 2))
+    kept = max(1, len(distances) - dropped)
     squares = float(np.square(distances[:kept]).mean())
     return squares / _trimming_factor(kept / len(distances)) / 2
 

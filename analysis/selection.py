@@ -22,6 +22,9 @@ _LOOKS = 5
 """As if so many independent places were tested each night: most of what is tested was known before."""
 _ENDED_SHARE = 0.05
 """A level that ended again must be clearer than one that lasts: both of its ends were chosen."""
+_MANY_POINTS = 6
+_LEAST_REST = 2.7
+"""A spike and two points by chance on its side make a step of three points; the two alone do not."""
 _LOCATION_DROP = 6.0
 """−2 · ln 0.05: places that fit worse than the best by no more than this may be the true one."""
 
@@ -125,9 +128,17 @@ class Selection:
         if end - at == 1:
             return self._stands_out(start, at)
         settings = self.settings
-        is_early = self._is_early(at, end)
-        asked = settings.provisional_rank_p_value if is_early else settings.max_rank_p_value
-        return self._passes_by_rank(start, at, end, asked)
+        if self._is_early(at, end):
+            return self._passes_by_rank(start, at, end, settings.provisional_rank_p_value)
+        return self._is_shared(start, at, end)
+
+    def _is_shared(self, start: int, at: int, end: int) -> bool:
+        """Tell whether the ranks agree, and no single one of few points makes most of the step."""
+        if not self._passes_by_rank(start, at, end, self.settings.max_rank_p_value):
+            return False
+        if min(at - start, end - at) >= _MANY_POINTS:
+            return True
+        return self.evidence.size_without_furthest(start, at, end) >= _LEAST_REST
 
     def _passes_by_rank(self, start: int, at: int, end: int, asked: float) -> bool:
         p_value = self.evidence.rank(start, at, end)
@@ -179,7 +190,7 @@ class Selection:
         is_confirmed = (
             min(at - start, end - at) >= settings.confirming_points
             and by_size <= settings.max_p_value
-            and self._passes_by_rank(start, at, end, settings.max_rank_p_value)
+            and self._is_shared(start, at, end)
         )
         first, gains = self._gains(start, at, end)
         # Under dependence the sums of squares vary as much more as means do.
