@@ -33,6 +33,8 @@ _STEADY_SHARE = 0.9
 """A fact that holds in fewer of the trials on one side flickers, and so explains no lasting change."""
 _MOST_LISTED = 3
 """Of explanations and pieces of evidence in a sentence; the incident holds them all."""
+_CONFIG = "config "
+"""The circumstance that is the hash of the system's settings; the name of the config follows."""
 _THE_RELEASE_ITSELF = "artifact"
 """Between two releases, this circumstance is what is being measured."""
 
@@ -42,6 +44,8 @@ class Cause(StrEnum):
 
     DATABASE = "database"
     """A sentinel stood still, or old and new took turns, and nothing else that is known changed."""
+    CONFIGURATION = "configuration"
+    """A file under configs/systems/ changed there and nothing else, while a sentinel stood still."""
     TESTBED = "testbed"
     """What watches the testbed moved, too; or somebody said so."""
     UNKNOWN = "unknown"
@@ -185,7 +189,14 @@ def _cause(lead: Case, evidence: Sequence[Evidence], explanations: Sequence[Expl
     is_testbed = is_of_testbed(evidence)
     if is_testbed or (lead.triage and lead.triage.state is TriageState.TESTBED):
         return Cause.TESTBED
-    return Cause.UNKNOWN if is_testbed is None or explanations else Cause.DATABASE
+    if is_testbed is None:
+        return Cause.UNKNOWN
+    is_of_config = lead.place.releases is None and all(
+        one.name.startswith(_CONFIG) for one in explanations
+    )
+    if explanations:
+        return Cause.CONFIGURATION if is_of_config else Cause.UNKNOWN
+    return Cause.DATABASE
 
 
 def remark(case: Case, incident: Incident | None, scene: Scene) -> Remark:

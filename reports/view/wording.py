@@ -88,6 +88,7 @@ OPEN_BADGE = Badge(kind="unsure", symbol="○", word="Not mended")
 EXPIRED_BADGE = Badge(kind="unsure", symbol="…", word="Triage expired")
 CAUSE_BADGES = {
     Cause.DATABASE: Badge(kind="calm", symbol="◆", word="Database"),
+    Cause.CONFIGURATION: Badge(kind="calm", symbol="◈", word="Configuration"),
     Cause.TESTBED: Badge(kind="unsure", symbol="⌂", word="Testbed"),
     Cause.UNKNOWN: Badge(kind="calm", symbol="?", word="Cause not known"),
 }

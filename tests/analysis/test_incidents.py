@@ -262,16 +262,20 @@ def test_without_a_release_and_an_explanation_it_says_what_is_known(
     assert "no release lies between, so look at the host and the configuration first" in unknown
 
 
-def test_a_competing_explanation_leaves_the_cause_open_though_a_sentinel_stood_still(
+def test_what_else_changed_leaves_the_cause_open_unless_it_is_the_reviewed_configuration(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
     observations = planted(DROP)
     still = planted([50.0] * 12, minute=30, purpose=Purpose.SENTINEL)
     causes = [
         judge_planted(observations, watched=still, circumstances=told).incidents[0].cause
-        for told in ((), facts(observations, "config default", "aaaaaabbbbbb"))
+        for told in (
+            (),
+            facts(observations, "kernel of node-1", "aaaaaabbbbbb"),
+            facts(observations, "config default", "aaaaaabbbbbb"),
+        )
     ]
-    assert causes == [Cause.DATABASE, Cause.UNKNOWN]
+    assert causes == [Cause.DATABASE, Cause.UNKNOWN, Cause.CONFIGURATION]
 
 
 def test_a_suspicion_between_two_releases_asks_to_be_measured_again(

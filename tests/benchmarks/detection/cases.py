@@ -128,7 +128,7 @@ def nights_case(kind: str, goal: float | None) -> Case:
             ),
         ]
 
-    return Case(part="nights", name=kind, series=200, quick=10, score=score, add_up=add_up)
+    return Case(part="nights", name=kind, series=80, quick=10, score=score, add_up=add_up)
 
 
 def delay_case(
@@ -175,7 +175,7 @@ def delay_case(
             ),
         ]
 
-    return Case(part="delay", name=name, series=100, quick=20, score=score, add_up=add_up)
+    return Case(part="delay", name=name, series=60, quick=20, score=score, add_up=add_up)
 
 
 def history_case(kind: str, size: float) -> Case:
@@ -204,7 +204,7 @@ def history_case(kind: str, size: float) -> Case:
             ),
         ]
 
-    return Case(part="history", name=name, series=100, quick=8, score=score, add_up=add_up)
+    return Case(part="history", name=name, series=30, quick=8, score=score, add_up=add_up)
 
 
 def spike_case(kind: str, size: float) -> Case:
