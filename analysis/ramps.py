@@ -1,5 +1,6 @@
 """Ramps: slow movements that a search for steps would report as a staircase."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -13,16 +14,18 @@ _LEAST_POINTS = 8
 _GRID = 24
 """Places tried for the beginning and for the end of a ramp."""
 _VERY_STRONG = 10.0
-_STEP_COSTS, _RAMP_COSTS = 2, 4
-"""Numbers that are fitted: a place and a level for each step; two places and two levels for a ramp."""
+_STEP_COSTS, _RAMP_COSTS = 2, 3
+"""Numbers that are fitted beside the first level: a place and a height; two places and a height."""
+_NO_MOMENT = 1e-12
+"""A shape that is flat between the cuts explains nothing."""
 
 
 def find_drifts(evidence: Evidence, places: list[int]) -> tuple[Drift, ...]:
     """Find the runs of steps in one direction that are better told as one slow movement.
 
-    Both stories are fitted by least squares to the points from the level before the run to the level
-    after it, and compared by the Bayesian information criterion (Schwarz, Annals of Statistics 6, 1978,
-    461-464):
+    The slow movement may have one step in it, the largest of the run. The stories are fitted by least
+    squares to the points from the level before the run to the level after it, and compared by the
+    Bayesian information criterion (Schwarz, Annals of Statistics 6, 1978, 461-464):
 
         RSS / σ² + numbers fitted · ln n,   σ² the variance, as large as dependence makes it for means
 
@@ -53,38 +56,52 @@ def subtract(values: Values, drifts: tuple[Drift, ...]) -> Values:
 
 
 def _fit(evidence: Evidence, bounds: list[int]) -> Drift | None:
-    """Fit a ramp to a run of steps; None if the steps tell it better."""
+    """Fit a ramp to a run of steps, alone or with its largest one; None if the steps fit better."""
     start, end = bounds[0], bounds[-1]
     values = evidence.clipped[start:end]
     count = len(values)
     variance = evidence.deviation**2 * (1 + evidence.persistence) / (1 - evidence.persistence)
     if count <= _LEAST_POINTS or variance == 0:
         return None
-    residues = sum(
-        float(np.square(part - part.mean()).sum())
-        for part in np.split(values, [bound - start for bound in bounds[1:-1]])
-    )
-    steps = len(bounds) - 2
-    cost = residues / variance + (_STEP_COSTS * steps + 1) * np.log(count)
-    ends = np.unique(np.linspace(0, count - 1, min(count, _GRID)).round().astype(int))
-    pairs = [(a, b) for a in ends for b in ends if b - a >= _LEAST_POINTS]
-    lows, highs = (np.array(side)[:, None] for side in zip(*pairs, strict=True))
-    shapes = np.clip((np.arange(count) - lows) / (highs - lows), 0.0, 1.0)
-    centred = values - values.mean()
-    about = shapes - shapes.mean(axis=1, keepdims=True)
-    moments = np.square(about).sum(axis=1)
-    products = about @ centred
-    gains = products**2 / moments
-    best = int(np.argmax(gains))
-    left_over = float(np.square(centred).sum()) - float(gains[best])
-    if left_over / variance + _RAMP_COSTS * np.log(count) + _VERY_STRONG >= cost:
+    cuts = [bound - start for bound in bounds[1:-1]]
+    ramps = [_fit_ramp(values, (), variance)]
+    if len(cuts) > 1:
+        levels = [float(part.mean()) for part in np.split(values, cuts)]
+        largest = int(np.argmax(np.abs(np.diff(levels))))
+        ramps.append(_fit_ramp(values, cuts[largest : largest + 1], variance))
+    cost, low, high, slope = min(ramps)
+    if cost + _VERY_STRONG >= _cost(_centre(values, cuts), variance, _STEP_COSTS * len(cuts)):
         return None
-    low, high = pairs[best]
-    slope = float(products[best] / moments[best])
     # The points themselves give the level, not the centred ones that the search works on.
-    own = evidence.values[start:end]
-    before = float(np.median(own - slope * shapes[best]))
-    return Drift(first=start + int(low), last=start + int(high), before=before, after=before + slope)
+    flat = evidence.values[start:end] - slope * _shape(count, low, high)
+    before = float(np.median(flat[: cuts[0]]))
+    return Drift(first=start + low, last=start + high, before=before, after=before + slope)
+
+
+def _fit_ramp(values: Values, cuts: Sequence[int], variance: float) -> tuple[float, int, int, float]:
+    """Give the cost of the best ramp over a few levels, its first and last point, and its height."""
+    count = len(values)
+    ends = np.unique(np.linspace(0, count - 1, min(count, _GRID)).round().astype(int))
+    pairs = [(int(a), int(b)) for a in ends for b in ends if b - a >= _LEAST_POINTS]
+    lows, highs = (np.array(side)[:, None] for side in zip(*pairs, strict=True))
+    shapes = _centre(np.clip((np.arange(count) - lows) / (highs - lows), 0.0, 1.0), cuts)
+    centred = _centre(values, cuts)
+    moments = np.maximum(np.square(shapes).sum(axis=1), _NO_MOMENT)
+    products = (shapes * centred).sum(axis=1)
+    best = int(np.argmax(products**2 / moments))
+    height = float(products[best] / moments[best])
+    cost = _cost(centred - height * shapes[best], variance, _RAMP_COSTS + _STEP_COSTS * len(cuts))
+    return cost, *pairs[best], height
+
+
+def _cost(residues: Values, variance: float, fitted: int) -> float:
+    return float(np.square(residues).sum() / variance + fitted * np.log(len(residues)))
+
+
+def _centre(rows: Values, cuts: Sequence[int]) -> Values:
+    """Subtract from each row its mean between cuts."""
+    parts = np.split(rows, list(cuts), axis=-1)
+    return np.concatenate([part - part.mean(axis=-1, keepdims=True) for part in parts], axis=-1)
 
 
 def _shape(count: int, first: int, last: int) -> Values:
