@@ -11,7 +11,7 @@ from analysis.votes import Evidence
 
 _LEAST_POINTS = 8
 """What gets from one level to the next in fewer points is a step."""
-_GRID = 24
+_GRID = 20
 """Places tried for the beginning and for the end of a ramp."""
 _VERY_STRONG = 10.0
 _STEP_COSTS, _RAMP_COSTS = 2, 3
@@ -82,16 +82,17 @@ def _fit_ramp(values: Values, cuts: Sequence[int], variance: float) -> tuple[flo
     """Give the cost of the best ramp over a few levels, its first and last point, and its height."""
     count = len(values)
     ends = np.unique(np.linspace(0, count - 1, min(count, _GRID)).round().astype(int))
-    pairs = [(int(a), int(b)) for a in ends for b in ends if b - a >= _LEAST_POINTS]
-    lows, highs = (np.array(side)[:, None] for side in zip(*pairs, strict=True))
-    shapes = _centre(np.clip((np.arange(count) - lows) / (highs - lows), 0.0, 1.0), cuts)
+    lows, highs = np.nonzero(ends[None, :] - ends[:, None] >= _LEAST_POINTS)
+    lows, highs = ends[lows], ends[highs]
+    ramps = (np.arange(count) - lows[:, None]) / (highs - lows)[:, None]
+    shapes = _centre(np.clip(ramps, 0.0, 1.0), cuts)
     centred = _centre(values, cuts)
     moments = np.maximum(np.square(shapes).sum(axis=1), _NO_MOMENT)
     products = (shapes * centred).sum(axis=1)
     best = int(np.argmax(products**2 / moments))
     height = float(products[best] / moments[best])
     cost = _cost(centred - height * shapes[best], variance, _RAMP_COSTS + _STEP_COSTS * len(cuts))
-    return cost, *pairs[best], height
+    return cost, int(lows[best]), int(highs[best]), height
 
 
 def _cost(residues: Values, variance: float, fitted: int) -> float:

@@ -177,8 +177,8 @@ class Selection:
         first = start + self.least_segment
         places = np.arange(first, end - after + 1)
         before, count = places - start, end - start
-        sums = self.evidence.sums - self.evidence.sums[start]
-        contrast = sums[places] - sums[end] * before / count
+        sums = self.evidence.sums
+        contrast = sums[places] - sums[start] - (sums[end] - sums[start]) * before / count
         return first, contrast**2 * count / (before * (end - places))
 
     def _describe(self, start: int, at: int, end: int) -> Shift:
