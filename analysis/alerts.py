@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from analysis.comparison import relative_change
-from analysis.detection import Detector, Shift, State, levels
+from analysis.detection import Detector, Reading, State, levels
 from analysis.series import Series, nights_of
 
 
@@ -118,10 +118,8 @@ def _miss(alert: Alert, night: int) -> Alert:
     return replace(alert, withdrawn_at=night) if alert.withdrawn_at is None else alert
 
 
-def sight(
-    values: Sequence[float], shifts: Sequence[Shift], positions: Sequence[int]
-) -> tuple[Sighting, ...]:
-    """Put the shifts among some points of a series into the coordinates of the whole series.
+def sight(values: Sequence[float], reading: Reading, positions: Sequence[int]) -> tuple[Sighting, ...]:
+    """Put the shifts read among some points of a series into the coordinates of the whole series.
 
     `positions` gives the place of each value there, ascending. Between two neighbouring values others
     may lie, and the shift is in front of any of them: the location interval covers them all.
@@ -135,7 +133,7 @@ def sight(
             relative_change=relative_change(before, after),
             state=State.CONFIRMED if shift.is_confirmed else State.PROVISIONAL,
         )
-        for shift, before, after, _ in levels(values, shifts)
+        for shift, before, after, _ in levels(values, reading)
     )
 
 
@@ -161,6 +159,6 @@ def replay_series(
             if night < len(number) - nights or len(known) < minimum_points:
                 continue
             values = [series.points[place].value for place in known]
-            yield night, sight(values, detector.read(values).shifts, known)
+            yield night, sight(values, detector.read(values), known)
 
     return follow(replay())

@@ -40,7 +40,7 @@ class Judge:
                     p_value=shift.p_value,
                     outcome=tell_outcome(series.better, before, after),
                 )
-                for shift, before, after, _ in levels(values, reading.shifts)
+                for shift, before, after, _ in levels(values, reading)
             ),
             noise_floor=reading.noise.floor if reading.noise else None,
             minimum_detectable_effect=self._detectable(reading.noise),
@@ -89,7 +89,7 @@ class Backtest:
         known, values = series.known, _values(series)
         for count in range(self._least, len(values) + 1):
             so_far = values[:count]
-            yield known[count - 1], sight(so_far, self.detector.read(so_far).shifts, known)
+            yield known[count - 1], sight(so_far, self.detector.read(so_far), known)
 
 
 def _values(series: ForeignSeries) -> list[float]:

@@ -48,6 +48,11 @@ class Drift:
     before: float
     after: float
 
+    def moved(self, place: int) -> float:
+        """Give how far the level has moved at a point."""
+        share = (place - self.first) / (self.last - self.first)
+        return (self.after - self.before) * min(max(share, 0.0), 1.0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpreadChange:
@@ -117,7 +122,7 @@ def find_changes(series: Series, reading: Reading, detector: str) -> tuple[Chang
     better = (METRICS | DIAGNOSTICS)[series.key.metric].better
     values = [point.value for point in series.points]
     changes = []
-    for shift, before, after, points_after in levels(values, reading.shifts):
+    for shift, before, after, points_after in levels(values, reading):
         changes.append(
             ChangePoint(
                 series=series,
@@ -139,14 +144,19 @@ def find_changes(series: Series, reading: Reading, detector: str) -> tuple[Chang
     return tuple(changes)
 
 
-def levels(
-    values: Sequence[float], shifts: Sequence[Shift]
-) -> Iterator[tuple[Shift, float, float, int]]:
-    """Give each shift with the means of the segments on both sides and the size of the second one."""
-    bounds = (0, *(shift.index for shift in shifts), len(values))
-    segments = [values[start:end] for start, end in pairwise(bounds)]
-    for shift, (left, right) in zip(shifts, pairwise(segments), strict=True):
-        yield shift, fmean(left), fmean(right), len(right)
+def levels(values: Sequence[float], reading: Reading) -> Iterator[tuple[Shift, float, float, int]]:
+    """Give each shift with the levels on both sides and the number of points after it.
+
+    A level is the mean of a segment. Where the series drifts, the means are those without the drift, at
+    the height of the drift at the shift: else a step up in a long way down would look like one down.
+    """
+    moved = [sum(drift.moved(place) for drift in reading.drifts) for place in range(len(values))]
+    flat = [value - height for value, height in zip(values, moved, strict=True)]
+    bounds = (0, *(shift.index for shift in reading.shifts), len(values))
+    segments = [flat[start:end] for start, end in pairwise(bounds)]
+    for shift, (left, right) in zip(reading.shifts, pairwise(segments), strict=True):
+        height = moved[shift.index]
+        yield shift, fmean(left) + height, fmean(right) + height, len(right)
 
 
 def tell_outcome(better: Better, before: float, after: float) -> Outcome:

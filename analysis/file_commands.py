@@ -20,7 +20,7 @@ from perf.options import configs_option
 from perf.progress import Progress
 
 INPUT_FORMAT = """\b
-SERIES.json, UTF-8; no other keys:
+SERIES.json, UTF-8; other keys are left alone:
   {"series": [
     {"name": "a",              text, not empty, another one for each series
      "better": "higher",       or "lower": which direction is good news

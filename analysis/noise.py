@@ -26,6 +26,8 @@ _PRIOR_POINTS = 4
 _SHARE_OF_FREEDOM = 0.7
 """Differences without their tails know the deviation as well as so many residuals would."""
 _MOST_FREEDOM = 200
+ROUNDING = 1e-12
+"""Of the largest value: scatter below it is that of the arithmetic."""
 _EFFICIENCY = 0.8
 """The vote of the ranks asks for larger steps than the vote of the size alone: measured."""
 
@@ -62,9 +64,10 @@ def estimate_noise(values: Values) -> tuple[float, float]:
 
     (the robust lag differences of Romano, Rigaill, Runge, Fearnhead, JASA 117, 2022, 2147-2162). The
     mean of the two estimates of ρ is kept within 0 to 0.9, and drawn towards 0 in short series.
-    Variances leave out the largest differences: a tenth, or in short sequences what three steps may have
-    made. Needs four values.
+    Variances leave out the largest differences: a tenth, or in short sequences what three steps may
+    have made. Needs four values.
     """
+    rounding = ROUNDING * float(np.abs(values).max())
     near, middle, far = (
         _half_variance(values[lag:] - values[:-lag], _FORGIVEN_STEPS * lag) for lag in (1, 2, 3)
     )
@@ -75,7 +78,8 @@ def estimate_noise(values: Values) -> tuple[float, float]:
     third = (math.sqrt(max(0.0, 4 * far / near - 3)) - 1) / 2
     weight = len(values) / (len(values) + _PRIOR_POINTS)
     persistence = min(max(weight * (second + third) / 2, 0.0), _HIGHEST_PERSISTENCE)
-    return math.sqrt(near / (1 - persistence)), persistence
+    deviation = math.sqrt(near / (1 - persistence))
+    return (deviation, persistence) if deviation > rounding else (rounding, 0.0)
 
 
 def _half_variance(differences: Values, touched: int) -> float:

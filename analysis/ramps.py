@@ -13,7 +13,7 @@ _LEAST_POINTS = 8
 """What gets from one level to the next in fewer points is a step."""
 _GRID = 20
 """Places tried for the beginning and for the end of a ramp."""
-_VERY_STRONG = 10.0
+_STRONG = 6.0
 _STEP_COSTS, _RAMP_COSTS = 2, 3
 """Numbers that are fitted beside the first level: a place and a height; two places and a height."""
 _NO_MOMENT = 1e-12
@@ -30,7 +30,7 @@ def find_drifts(evidence: Evidence, places: list[int]) -> tuple[Drift, ...]:
         RSS / σ² + numbers fitted · ln n,   σ² the variance, as large as dependence makes it for means
 
     Steps are what releases and configurations make, so they are told unless the slow movement is better
-    by 10: "very strong" evidence (Kass and Raftery, JASA 90, 1995, 773-795).
+    by 6: "strong" evidence (Kass and Raftery, JASA 90, 1995, 773-795).
     """
     bounds = [0, *places, len(evidence.values)]
     means = [float(evidence.clipped[start:end].mean()) for start, end in pairwise(bounds)]
@@ -70,7 +70,7 @@ def _fit(evidence: Evidence, bounds: list[int]) -> Drift | None:
         largest = int(np.argmax(np.abs(np.diff(levels))))
         ramps.append(_fit_ramp(values, cuts[largest : largest + 1], variance))
     cost, low, high, slope = min(ramps)
-    if cost + _VERY_STRONG >= _cost(_centre(values, cuts), variance, _STEP_COSTS * len(cuts)):
+    if cost + _STRONG >= _cost(_centre(values, cuts), variance, _STEP_COSTS * len(cuts)):
         return None
     # The points themselves give the level, not the centred ones that the search works on.
     flat = evidence.values[start:end] - slope * _shape(count, low, high)

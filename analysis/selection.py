@@ -199,8 +199,8 @@ class Selection:
         near = np.flatnonzero(gains >= gains.max() - drop)
         return Shift(
             index=at,
-            earliest=first + int(near[0]),
-            latest=first + int(near[-1]),
+            earliest=min(at, first + int(near[0])),
+            latest=max(at, first + int(near[-1])),
             p_value=min(1.0, _LOOKS * p_value),
             is_confirmed=is_confirmed,
         )

@@ -35,9 +35,12 @@ _Value: TypeAlias = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignSeries:
-    """Values in order, oldest first, None where a trial is missing."""
+    """Values in order, oldest first, None where a trial is missing.
 
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    Other keys may be there and are left alone: each of these must be, so a slip still shows.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="ignore")
     name: Annotated[str, Strict(), MinLen(1)]
     better: Better
     values: tuple[_Value | None, ...]
@@ -50,7 +53,7 @@ class ForeignSeries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SeriesFile:
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__ = ConfigDict(extra="ignore")
     series: tuple[ForeignSeries, ...]
 
 

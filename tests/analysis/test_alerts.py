@@ -220,5 +220,5 @@ def test_backfilled_in_any_order_the_same_stands_as_in_order(
 
 def test_a_place_between_points_still_to_come_covers_them_all() -> None:
     shift = Shift(index=2, earliest=1, latest=2, p_value=0.0, is_confirmed=False)
-    (seen,) = sight([100.0, 100.0, 80.0, 80.0], [shift], (0, 3, 7, 8))
+    (seen,) = sight([100.0, 100.0, 80.0, 80.0], Reading(shifts=(shift,)), (0, 3, 7, 8))
     assert (seen.index, seen.earliest, seen.latest, seen.rises) == (7, 1, 7, False)

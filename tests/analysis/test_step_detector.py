@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.detection import Reading
+from analysis.detection import Reading, levels
 from analysis.step_detector import StepDetector
 from perf.config import load_catalog
 
@@ -99,6 +99,27 @@ def test_a_slow_drift_is_no_step() -> None:
 def test_a_step_within_a_drift_is_found() -> None:
     values = [value + 8 * place / 200 + 8 * (place >= 120) for place, value in enumerate(noise(5, 200))]
     assert any(abs(place - 120) <= 2 for place in places(values))
+
+
+def test_a_step_up_in_a_long_way_down_is_a_step_up() -> None:
+    values = [
+        value - 12 * place / 200 + 6 * (place >= 120) for place, value in enumerate(noise(9, 200))
+    ]
+    reading = read(values)
+    jumps = [after - before for shift, before, after, _ in levels(values, reading) if shift.index > 110]
+    assert len(reading.drifts) >= 1
+    assert 3 < jumps[0] < 9
+
+
+def test_an_exact_line_is_a_drift_and_nothing_else() -> None:
+    reading = read([100 - 0.3 * place for place in range(80)])
+    assert (reading.shifts, len(reading.drifts)) == ((), 1)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300, -1.0])
+def test_tiny_and_huge_values_are_values(unit: float) -> None:
+    (shift,) = read([unit * value for value in noise(1, 40) + noise(2, 30, 108)]).shifts
+    assert abs(shift.index - 40) <= 1
 
 
 def test_a_change_of_the_scatter_is_told_as_such() -> None:
