@@ -45,7 +45,7 @@ class Cause(StrEnum):
     DATABASE = "database"
     """A sentinel stood still, or old and new took turns, and nothing else that is known changed."""
     CONFIGURATION = "configuration"
-    """A file under configs/systems/ changed there and nothing else, while a sentinel stood still."""
+    """The settings under configs/systems/ changed there, and nothing else that is recorded did."""
     TESTBED = "testbed"
     """What watches the testbed moved, too; or somebody said so."""
     UNKNOWN = "unknown"
@@ -189,14 +189,11 @@ def _cause(lead: Case, evidence: Sequence[Evidence], explanations: Sequence[Expl
     is_testbed = is_of_testbed(evidence)
     if is_testbed or (lead.triage and lead.triage.state is TriageState.TESTBED):
         return Cause.TESTBED
-    if is_testbed is None:
-        return Cause.UNKNOWN
-    is_of_config = lead.place.releases is None and all(
-        one.name.startswith(_CONFIG) for one in explanations
-    )
     if explanations:
-        return Cause.CONFIGURATION if is_of_config else Cause.UNKNOWN
-    return Cause.DATABASE
+        is_of_config = all(one.name.startswith(_CONFIG) for one in explanations)
+        is_within = lead.place.releases is None
+        return Cause.CONFIGURATION if is_of_config and is_within else Cause.UNKNOWN
+    return Cause.UNKNOWN if is_testbed is None else Cause.DATABASE
 
 
 def remark(case: Case, incident: Incident | None, scene: Scene) -> Remark:
