@@ -38,7 +38,7 @@ class Noise:
 
     `deviation` is the standard deviation of one point, in the unit of the series, and rests on
     `all_points`; `persistence` is the correlation of neighbouring points (0 where nights are
-    independent); `level` is the newest level and `points` the number of points it rests on.
+    independent); `level` is the newest confirmed level and `points` the number of points in it.
     """
 
     deviation: float

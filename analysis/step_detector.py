@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from analysis.candidates import END_POINTS, clip_outliers, find_by_moving_sums
-from analysis.detection import Drift, Reading, SpreadChange
+from analysis.detection import Drift, Reading, Shift, SpreadChange
 from analysis.noise import ROUNDING, Noise, Values, estimate_noise
 from analysis.otava_detector import find_by_divisive
 from analysis.ramps import find_drifts, subtract
@@ -63,11 +63,12 @@ class StepDetector:
                 break
             drifts.extend(found)
             selection = self._select(subtract(selection.evidence.values, found))
+        shifts = selection.describe()
         return Reading(
-            shifts=selection.describe(),
+            shifts=shifts,
             drifts=tuple(sorted(drifts, key=lambda drift: (drift.first, drift.last))),
             spreads=self._find_spreads(selection),
-            noise=_noise(array, selection),
+            noise=_noise(array, selection.evidence, shifts),
         )
 
     def _select(self, values: Values) -> Selection:
@@ -130,11 +131,12 @@ def _in_units(reading: Reading, unit: float) -> Reading:
     )
 
 
-def _noise(values: Values, selection: Selection) -> Noise:
-    newest = values[selection.places[-1] if selection.places else 0 :]
+def _noise(values: Values, evidence: Evidence, shifts: Sequence[Shift]) -> Noise:
+    # A level that may be a spike is none that a change could be seen against.
+    newest = values[max((shift.index for shift in shifts if shift.is_confirmed), default=0) :]
     return Noise(
-        deviation=selection.evidence.deviation,
-        persistence=selection.evidence.persistence,
+        deviation=evidence.deviation,
+        persistence=evidence.persistence,
         level=float(np.median(newest)),
         points=len(newest),
         all_points=len(values),
