@@ -79,9 +79,7 @@ def _match(alerts: Sequence[Alert], sightings: Sequence[Sighting]) -> dict[int, 
         (abs(alert.index - sighting.index), alert.withdrawn_at is not None, new, old)
         for new, sighting in enumerate(sightings)
         for old, alert in enumerate(alerts)
-        if alert.rises is sighting.rises
-        and alert.earliest <= sighting.latest
-        and sighting.earliest <= alert.latest
+        if may_be(alert, rises=sighting.rises, earliest=sighting.earliest, latest=sighting.latest)
     )
     same: dict[int, int] = {}
     taken: set[int] = set()
@@ -90,6 +88,11 @@ def _match(alerts: Sequence[Alert], sightings: Sequence[Sighting]) -> dict[int, 
             same[new] = old
             taken.add(old)
     return same
+
+
+def may_be(alert: Alert, *, rises: bool, earliest: int, latest: int) -> bool:
+    """Tell whether a change of this direction, whose first point after lies there, can be an alert."""
+    return alert.rises is rises and alert.earliest <= latest and earliest <= alert.latest
 
 
 def _see(known: Alert | None, sighting: Sighting, night: int) -> Alert:

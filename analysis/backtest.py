@@ -6,12 +6,9 @@ from dataclasses import dataclass, replace
 from analysis.alerts import Sighting, follow, sight
 from analysis.comparison import relative_change
 from analysis.detection import Detector, State, levels, tell_outcome
-from analysis.noise import Noise, minimum_detectable_effect
+from analysis.noise import Noise, visible_effects
 from analysis.series_file import Findings, ForeignSeries, FoundChange, ReplayedSeries
 from perf.design import Detection
-
-NIGHTS = 3
-"""The minimum detectable effect is that of so many nights."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,14 +48,13 @@ class Judge:
             spreads=tuple(replace(spread, index=known[spread.index]) for spread in reading.spreads),
         )
 
+    def _detectable(self, noise: Noise | None) -> float | None:
+        effects = visible_effects(noise, self.settings)
+        return next((effects[nights] for nights in effects if nights > 1), None)
+
     def cost(self, series: ForeignSeries) -> int:
         """Give how many values are to be searched."""
         return len(series.values)
-
-    def _detectable(self, noise: Noise | None) -> float | None:
-        if noise is None:
-            return None
-        return minimum_detectable_effect(noise, NIGHTS, self.settings.max_p_value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ _CLIP = 3.0
 """Standard deviations about the running median; further out a point counts as an outlier."""
 _END_CLIP = 6.0
 """At the very end, where an outlier and the first points after a step look alike."""
+_SPIKE = 5.0
 _MEDIAN_POINTS = 7
 END_POINTS = 3
 _WIDTHS = (3, 5, 8, 13, 21, 34, 55, 89)
@@ -24,7 +25,8 @@ def clip_outliers(values: Values, deviation: float) -> Values:
     """Pull points that lie far from the running median back to three standard deviations from it.
 
     So that a single outlier cannot look like a step; the last points, of which nobody can know yet, are
-    left more room. A step of three points and more moves the median, and is left as it is.
+    left more room. One or two points more than five away, with calm ones on both sides, are spikes and
+    count as nothing at all. A level that lasts four points or more moves the median, and is left.
     """
     if len(values) < _MEDIAN_POINTS:
         return values
@@ -34,7 +36,17 @@ def clip_outliers(values: Values, deviation: float) -> Values:
     middle[:half], middle[-half:] = middle[half], middle[-half - 1]
     room = np.full(len(values), _CLIP * deviation)
     room[-END_POINTS:] = _END_CLIP * deviation
-    return np.clip(values, middle - room, middle + room)
+    clipped = np.clip(values, middle - room, middle + room)
+    distances = np.abs(values - middle)
+    is_calm, is_far = distances <= _CLIP * deviation, distances > _SPIKE * deviation
+    for length in (1, 2):
+        starts = np.arange(1, len(values) - length)
+        is_spike = is_calm[starts - 1] & is_calm[starts + length]
+        for offset in range(length):
+            is_spike &= is_far[starts + offset]
+        for offset in range(length):
+            clipped[starts[is_spike] + offset] = middle[starts[is_spike] + offset]
+    return clipped
 
 
 def find_by_moving_sums(values: Values, deviation: float, persistence: float) -> set[int]:

@@ -7,6 +7,8 @@ from statistics import mean, variance
 
 from scipy.special import stdtrit
 
+from analysis.noise import Noise, degrees_of_freedom, variance_of_mean
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
@@ -48,15 +50,42 @@ def compare_means(before: Sequence[float], after: Sequence[float], confidence: f
     divisor is neglected, which is small while the scatter is small against the mean. The interval is
     unbounded where m₁ is zero. Raises ValueError below two values a group.
     """
+    _refuse_too_few(before, after)
+    error = math.sqrt(variance(before) / len(before) + variance(after) / len(after))
+    return _effect(before, after, error, min(len(before), len(after)) - 1, confidence)
+
+
+def compare_levels(
+    before: Sequence[float], after: Sequence[float], confidence: float, noise: Noise
+) -> Effect:
+    """Compare two means of one series, whose noise is known from all of its points.
+
+        (m₂ - m₁) ± t · s · √(v(n₁) + v(n₂)),   v the variance of a mean of dependent points
+
+    divided by |m₁|, with s the larger of the deviation of the noise and the pooled one of these points
+    and t Student's with the degrees of freedom of the noise. Raises ValueError below two values each.
+    """
+    _refuse_too_few(before, after)
+    freedom = len(before) + len(after) - 2
+    pooled = ((len(before) - 1) * variance(before) + (len(after) - 1) * variance(after)) / freedom
+    spread = sum(variance_of_mean(len(side), noise.persistence) for side in (before, after))
+    error = max(noise.deviation, math.sqrt(pooled)) * math.sqrt(spread)
+    return _effect(before, after, error, degrees_of_freedom(noise.all_points), confidence)
+
+
+def _refuse_too_few(before: Sequence[float], after: Sequence[float]) -> None:
     if min(len(before), len(after)) < 2:  # noqa: PLR2004  a variance needs two values
         raise ValueError("an interval of a difference needs at least two values on each side")
+
+
+def _effect(
+    before: Sequence[float], after: Sequence[float], error: float, freedom: float, confidence: float
+) -> Effect:
     # Exact means: those of equal values are equal, whatever their number.
     base = mean(before)
     relative = relative_change(base, mean(after))
     if base == 0:
         return Effect(relative_change=relative, low=-math.inf, high=math.inf, confidence=confidence)
-    error = math.sqrt(variance(before) / len(before) + variance(after) / len(after))
-    freedom = min(len(before), len(after)) - 1
     half_width = float(stdtrit(freedom, (1 + confidence) / 2)) * error / abs(base)
     return Effect(
         relative_change=relative,

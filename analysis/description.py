@@ -6,6 +6,7 @@ from analysis import words
 from analysis.alerts import Alert
 from analysis.comparison import relative_change
 from analysis.detection import ChangePoint, Drift, SpreadChange
+from analysis.findings import may_be_older
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries, Judgement
 from analysis.series import Series, nights_of
@@ -64,9 +65,10 @@ def _describe_change(change: ChangePoint) -> str:
 
 def _describe_withdrawn(series: Series, alert: Alert, withdrawn_at: int) -> str:
     nights = nights_of(series)
+    when = "by" if may_be_older(series, alert.told_at) else "in"
     return (
         f"withdrawn: {words.signed_percent(alert.relative_change)} at"
-        f" {_name(series, alert.index)}, {alert.state} in night {nights[alert.told_at]},"
+        f" {_name(series, alert.index)}, {alert.state} {when} night {nights[alert.told_at]},"
         f" no longer seen since night {nights[withdrawn_at]}"
     )
 

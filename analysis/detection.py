@@ -1,10 +1,11 @@
 """Detection: what a detector is, what it can see in a series, and when a change may be believed."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from statistics import fmean
+from statistics import fmean, median
 from typing import Protocol
 
 from analysis.comparison import relative_change
@@ -12,6 +13,9 @@ from analysis.noise import Noise
 from analysis.series import Point, Series
 from analysis.verdict import Outcome
 from perf.metrics import DIAGNOSTICS, METRICS, Better
+
+_OUTLIER = 3.0
+"""Standard deviations from the middle of a level; further out a point is pulled in."""
 
 
 class State(StrEnum):
@@ -147,16 +151,25 @@ def find_changes(series: Series, reading: Reading, detector: str) -> tuple[Chang
 def levels(values: Sequence[float], reading: Reading) -> Iterator[tuple[Shift, float, float, int]]:
     """Give each shift with the levels on both sides and the number of points after it.
 
-    A level is the mean of a segment. Where the series drifts, the means are those without the drift, at
+    A level is the mean of a segment, its outliers pulled in as those who voted saw them: else one of
+    them could turn a step up into one down. Where the series drifts, it is that without the drift, at
     the height of the drift at the shift: else a step up in a long way down would look like one down.
     """
     moved = [sum(drift.moved(place) for drift in reading.drifts) for place in range(len(values))]
     flat = [value - height for value, height in zip(values, moved, strict=True)]
     bounds = (0, *(shift.index for shift in reading.shifts), len(values))
-    segments = [flat[start:end] for start, end in pairwise(bounds)]
-    for shift, (left, right) in zip(reading.shifts, pairwise(segments), strict=True):
+    segments = [_level(flat[start:end], reading.noise) for start, end in pairwise(bounds)]
+    sizes = [end - start for start, end in pairwise(bounds)]
+    for number, shift in enumerate(reading.shifts):
         height = moved[shift.index]
-        yield shift, fmean(left) + height, fmean(right) + height, len(right)
+        before, after = segments[number], segments[number + 1]
+        yield shift, before + height, after + height, sizes[number + 1]
+
+
+def _level(values: Sequence[float], noise: Noise | None) -> float:
+    middle = median(values)
+    room = _OUTLIER * noise.deviation if noise else math.inf
+    return fmean(min(max(value, middle - room), middle + room) for value in values)
 
 
 def tell_outcome(better: Better, before: float, after: float) -> Outcome:

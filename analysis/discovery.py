@@ -11,8 +11,11 @@ from scipy.stats import false_discovery_control
 from perf.design import Detection
 
 FALSE_SHARE = 0.1
-"""Of the changes that become confirmed in a night, the share that chance may have made. One in ten is
-worth following up; a smaller share would let a true change of a single series wait for more nights."""
+"""Of the changes that one night's test lets through, the share that chance may have made. One in ten is
+worth following up; a smaller share would let a true change of a single series wait for more nights.
+
+What waits is confirmed on the next night without another test. So the control delays, and gives chance
+a night to fade; it does not bound the share among all that is ever confirmed."""
 
 
 def adjust(p_values: Sequence[float]) -> tuple[float, ...]:
@@ -24,9 +27,7 @@ def adjust(p_values: Sequence[float]) -> tuple[float, ...]:
         p'(i) = min over j ≥ i of p(j) · m / j,   p(1) ≤ … ≤ p(m)
 
     This holds also for series that move together, as metrics of the same trials do (Benjamini and
-    Yekutieli, Annals of Statistics 29, 2001, 1165-1188): p-values of two sides do not tell a throughput
-    that falls from a response time that rises. Their own adjustment for any dependence at all would
-    divide by ln m, and hide true changes behind a kind of dependence that trials do not have.
+    Yekutieli, Annals of Statistics 29, 2001, 1165-1188): PROVEN
     """
     if not p_values:
         return ()

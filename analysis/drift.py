@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from analysis import words
 from analysis.detection import ChangePoint, Detector, Drift, SpreadChange, find_changes
-from analysis.noise import Noise, minimum_detectable_effect
+from analysis.noise import Noise, can_confirm, minimum_detectable_effect
 from analysis.places import Place, is_same_time, locate
 from analysis.series import Point, Series, build_series
 from perf.design import Detection
@@ -46,7 +46,7 @@ class Evidence:
     @property
     def is_of_sentinel(self) -> bool:
         """Tell whether it is about a whole database rather than about one host."""
-        return not _is_canary(self.key)
+        return not is_canary(self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +66,11 @@ class Watch:
 
 def is_watch(observation: Observation) -> bool:
     """Tell whether an observation is of a canary or a sentinel."""
-    return observation.purpose is Purpose.SENTINEL or _is_canary(observation.key)
+    return observation.purpose is Purpose.SENTINEL or is_canary(observation.key)
 
 
-def _is_canary(key: SeriesKey) -> bool:
+def is_canary(key: SeriesKey) -> bool:
+    """Tell whether a series is of fixed work on a host."""
     return key.phase in CANARY_PHASES
 
 
@@ -147,7 +148,7 @@ def _nearest_sentinels(key: SeriesKey, watches: Sequence[Watch]) -> tuple[Watch,
     sentinels = [
         watch
         for watch in watches
-        if not _is_canary(watch.series.key)
+        if not is_canary(watch.series.key)
         and _agree(key, watch.series.key, ("testbed_class", "metric", "statistic"))
     ]
     same_work = [watch for watch in sentinels if _agree(key, watch.series.key, _SAME_WORK)]
@@ -159,7 +160,7 @@ def _canaries(place: Place, watches: Sequence[Watch]) -> tuple[Watch, ...]:
     return tuple(
         watch
         for watch in watches
-        if _is_canary(watch.series.key)
+        if is_canary(watch.series.key)
         and _agree(key, watch.series.key, _SAME_TRIALS)
         and key.host in ("", watch.series.key.host)
     )
@@ -184,7 +185,12 @@ def _ask(place: Place, watch: Watch, settings: Detection) -> Evidence:
     if not after:
         last = words.night(before[-1]) if before else "never"
         return replace(unmoved, text=f"{name}: not measured since (last: {last})", can_tell=False)
-    if not before or not watch.is_searched:
+    few, many = sorted((len(before), len(after)))
+    if (
+        not watch.is_searched
+        or not few
+        or (watch.noise is not None and not can_confirm(few, many, settings))
+    ):
         return replace(unmoved, text=f"{name}: too few points to tell ({sides})", can_tell=False)
     if watch.noise is None:
         return replace(unmoved, text=f"{name}: did not move ({sides})")
@@ -235,7 +241,7 @@ def _of_movement(change: ChangePoint, own: ChangePoint, name: str) -> Evidence:
 def describe(series: Series) -> str:
     """Name a canary or a sentinel."""
     key = series.key
-    if _is_canary(key):
+    if is_canary(key):
         when = key.phase.removeprefix("canary-")
         return f"{key.metric}{f' on {key.host}' if key.host else ''}, {when} each trial"
     return (

@@ -85,11 +85,26 @@ def _is_stirred(series: Series, reading: Reading) -> bool:
     for start, end in pairwise(starts):
         level = sum(point.value for point in points[start:end]) / (end - start)
         for index, point in enumerate(points[start:end], start=start):
+            if point.night not in recent:
+                continue
             is_at_change = any(shift.earliest - 1 <= index <= shift.latest for shift in reading.shifts)
             is_out = noise is None or abs(point.value - level) > _STIRRED * noise.deviation
-            if point.night in recent and (is_at_change or is_out):
+            if is_at_change or is_out:
                 return True
     return False
+
+
+def may_be_older(series: Series, night: int) -> bool:
+    """Tell whether what was told on a night may have been told before: nights before are not replayed."""
+    return 0 < len(nights_of(series)) - REPLAYED_NIGHTS >= night
+
+
+def can_alarm(finding: Finding, tonight: str) -> bool:
+    """Tell whether noise can raise a false alarm here tonight: it was measured, not only imported."""
+    return finding.refusal is None and any(
+        point.night == tonight and point.purpose is not Purpose.IMPORTED
+        for point in finding.series.points
+    )
 
 
 def hold_against_each_other(findings: Sequence[Finding], tonight: str) -> tuple[Finding, ...]:

@@ -13,6 +13,7 @@ the level back belongs to the incident of the regression, and leads none of its 
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from enum import StrEnum
@@ -43,7 +44,8 @@ class Cause(StrEnum):
     """What a change is put down to."""
 
     DATABASE = "database"
-    """A sentinel stood still, or old and new took turns, and nothing else that is known changed."""
+    """Between two releases: a sentinel stood still, or old and new took turns, and nothing else that is
+    known changed. Within one release the binaries are the same."""
     CONFIGURATION = "configuration"
     """The settings under configs/systems/ changed there, and nothing else that is recorded did."""
     TESTBED = "testbed"
@@ -186,14 +188,13 @@ def _incident(joined: Sequence[Case], scene: Scene) -> Incident:
 
 
 def _cause(lead: Case, evidence: Sequence[Evidence], explanations: Sequence[Explanation]) -> Cause:
-    is_testbed = is_of_testbed(evidence)
+    is_testbed, is_within = is_of_testbed(evidence), lead.place.is_within
     if is_testbed or (lead.triage and lead.triage.state is TriageState.TESTBED):
         return Cause.TESTBED
     if explanations:
         is_of_config = all(one.name.startswith(_CONFIG) for one in explanations)
-        is_within = lead.place.releases is None
         return Cause.CONFIGURATION if is_of_config and is_within else Cause.UNKNOWN
-    return Cause.UNKNOWN if is_testbed is None else Cause.DATABASE
+    return Cause.DATABASE if is_testbed is False and not is_within else Cause.UNKNOWN
 
 
 def remark(case: Case, incident: Incident | None, scene: Scene) -> Remark:
@@ -228,7 +229,7 @@ def _in_words(case: Case, explanations: Sequence[Explanation], scene: Scene) -> 
     changed = _some([f"{one.name} ({one.before} → {one.after})" for one in explanations])
     if changed:
         return f"what else changed there: {changed}"
-    if case.place.releases is not None:
+    if not case.place.is_within:
         return ""
     if any(point.trial in scene.circumstances for point in case.place.after):
         return "no release lies between, and nothing that is recorded of the trials changed there"
@@ -301,7 +302,7 @@ def explain(
     names = sorted({name for side in sides for facts in side for name in facts})
     found = []
     for name in names:
-        if name == _THE_RELEASE_ITSELF and place.releases is not None:
+        if name == _THE_RELEASE_ITSELF and not place.is_within:
             continue
         before, after = ([facts[name] for facts in side if name in facts] for side in sides)
         old, new = _steady_value(before), _steady_value(after)
@@ -312,6 +313,6 @@ def explain(
 
 def _steady_value(values: Sequence[str]) -> str | None:
     """Give the value that holds nearly always, if there is one."""
-    most = max(sorted(set(values)), key=values.count, default=None)
-    is_steady = most is not None and values.count(most) >= _STEADY_SHARE * len(values)
-    return most if is_steady else None
+    for most, count in Counter(values).most_common(1):
+        return most if count >= _STEADY_SHARE * len(values) else None
+    return None

@@ -16,7 +16,7 @@ from analysis.alerts import Alert
 from analysis.detection import ChangePoint, Detector, Drift, SpreadChange
 from analysis.discovery import expected_false_alarms
 from analysis.drift import Watch, describe, is_watch, read_watches
-from analysis.findings import Finding, hold_against_each_other, newest_night, search
+from analysis.findings import Finding, can_alarm, hold_against_each_other, newest_night, search
 from analysis.incidents import Case, Incident, Scene, build_incidents, find_mends, remark
 from analysis.noise import Noise
 from analysis.places import locate
@@ -89,9 +89,8 @@ def judge(
     observations = tuple(one for one in observations if _is_judged(one, settings))
     unusable = _newest_unusable(observations)
     series = build_series(observations)
-    findings = hold_against_each_other(
-        [search(one, settings, detector) for one in series], newest_night(series)
-    )
+    tonight = newest_night(series)
+    findings = hold_against_each_other([search(one, settings, detector) for one in series], tonight)
     day = today or max((one.started_at.date() for one in observations), default=date.min)
     cases = tuple(case for one in findings for case in _cases(one, settings, triage, day))
     scene = Scene(watches=watches, circumstances=_by_trial(circumstances), settings=settings)
@@ -101,7 +100,7 @@ def judge(
         _judge_series(one, unusable.get(one.series.key), settings, remarks[one.series.key])
         for one in findings
     )
-    asked = sum(one.refusal is None for one in findings)
+    asked = sum(can_alarm(one, tonight) for one in findings)
     expected = expected_false_alarms(asked, settings)
     return Judgement(
         series=judged,
@@ -192,7 +191,9 @@ def _judge_series(
     remarks: Mapping[int, Remark],
 ) -> JudgedSeries:
     visible = detectable(finding.reading.noise, settings)
-    verdict = finding.refusal or stand(finding.series, finding.changes, settings, remarks)
+    verdict = finding.refusal or stand(
+        finding.series, finding.changes, settings, remarks, finding.reading.noise
+    )
     if unusable and verdict.outcome in (Outcome.IMPROVED, Outcome.UNCHANGED):
         reason = (
             f"{verdict.outcome} up to its last valid point, but the newest trial,"

@@ -12,13 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
+from perf.design import Detection
+
 Values = NDArray[np.floating]
 
+MANY_NIGHTS = 10
+"""About as long as anybody waits for a small change to show."""
 POWER = 0.8
 """How often a step of the minimum detectable effect is found."""
 _TRIMMED_SHARE = 0.1
-"""Of the differences: those that steps and outliers may have made."""
-_FORGIVEN_STEPS = 3
+"""Of the differences: those that outliers and smaller steps may have made."""
+_JUMP = 3 * 1.4826
+_MOST_JUMPS = 0.25
+_LEAST_DIFFERENCES = 3
 _HIGHEST_PERSISTENCE = 0.9
 """Beyond it, a slow process cannot be told from a wandering level within any usual number of nights."""
 _PRIOR_POINTS = 4
@@ -26,6 +32,7 @@ _PRIOR_POINTS = 4
 _SHARE_OF_FREEDOM = 0.7
 """Differences without their tails know the deviation as well as so many residuals would."""
 _MOST_FREEDOM = 200
+"""Beyond it, what is assumed of the noise errs more than its estimate does."""
 ROUNDING = 1e-12
 """Of the largest value: scatter below it is that of the arithmetic."""
 _EFFICIENCY = 0.8
@@ -56,24 +63,22 @@ class Noise:
 def estimate_noise(values: Values) -> tuple[float, float]:
     """Estimate the standard deviation of one point and the correlation of neighbours.
 
-    Both come from differences between points `lag` apart, because levels cancel in them: a step touches
-    only `lag` of them, and a slow drift moves all alike. For an AR(1) process of variance σ² and
-    correlation ρ about a level, half the variance of such a difference is
+    Both come from differences between points `lag` apart, because levels cancel in them. For an AR(1)
+    process of variance σ² and correlation ρ about a level, half the variance of such a difference is
 
         h(lag) = σ² · (1 - ρ^lag),  so  h(2)/h(1) = 1 + ρ  and  h(3)/h(1) = 1 + ρ + ρ²
 
     (the robust lag differences of Romano, Rigaill, Runge, Fearnhead, JASA 117, 2022, 2147-2162). The
     mean of the two estimates of ρ is kept within 0 to 0.9, and drawn towards 0 in short series.
-    Variances leave out the largest differences: a tenth, or in short sequences what three steps may
-    have made. Needs four values.
+    Differences across a jump are left out, and so is the largest tenth of the others. Needs six values.
     """
     rounding = ROUNDING * float(np.abs(values).max())
-    near, middle, far = (
-        _half_variance(values[lag:] - values[:-lag], _FORGIVEN_STEPS * lag) for lag in (1, 2, 3)
-    )
+    near, middle, far = (_half_variance(part) for part in _differences(values))
     if near == 0:
-        # Most neighbours are equal, as with a coarse unit: the few differences are all there is.
-        return math.sqrt(float(np.square(np.diff(values)).mean()) / 2), 0.0
+        # Most differences are equal, as with a coarse unit or an exact line: the others are all.
+        steps = np.diff(values)
+        deviation = math.sqrt(float(np.square(steps - np.median(steps)).mean()) / 2)
+        return (max(deviation, rounding) if np.ptp(values) else 0.0), 0.0
     second = middle / near - 1
     third = (math.sqrt(max(0.0, 4 * far / near - 3)) - 1) / 2
     weight = len(values) / (len(values) + _PRIOR_POINTS)
@@ -82,11 +87,30 @@ def estimate_noise(values: Values) -> tuple[float, float]:
     return (deviation, persistence) if deviation > rounding else (rounding, 0.0)
 
 
-def _half_variance(differences: Values, touched: int) -> float:
-    """Give half the variance without what steps `touched`, scaled to be right for normal values."""
+def _differences(values: Values) -> list[Values]:
+    """Give the differences at lags 1 to 3 that no jump lies in.
+
+    A jump is a difference of neighbours of more than three normal standard deviations (by the median).
+    Where more than a quarter is so large, that is how the series scatters, and nothing is left out.
+    """
+    steps = np.diff(values)
+    distances = np.abs(steps - np.median(steps))
+    is_jump = distances > _JUMP * float(np.median(distances))
+    if is_jump.mean() > _MOST_JUMPS:
+        is_jump[:] = False
+    jumps = np.concatenate(([0], np.cumsum(is_jump)))
+    kept = []
+    for lag in (1, 2, 3):
+        is_whole = jumps[lag:] == jumps[:-lag]
+        apart = values[lag:] - values[:-lag]
+        kept.append(apart[is_whole] if is_whole.sum() >= _LEAST_DIFFERENCES else apart)
+    return kept
+
+
+def _half_variance(differences: Values) -> float:
+    """Give half the variance without the largest differences, scaled to be right for normal ones."""
     distances = np.sort(np.abs(differences - np.median(differences)))
-    dropped = max(math.ceil(_TRIMMED_SHARE * len(distances)), min(touched, len(distances) // 2))
-    kept = max(1, len(distances) - dropped)
+    kept = max(1, len(distances) - math.ceil(_TRIMMED_SHARE * len(distances)))
     squares = float(np.square(distances[:kept]).mean())
     return squares / _trimming_factor(kept / len(distances)) / 2
 
@@ -100,16 +124,17 @@ def _trimming_factor(kept: float) -> float:
     return 1 - 2 * bound * math.exp(-bound * bound / 2) / math.sqrt(2 * math.pi) / kept
 
 
-@cache
 def variance_of_mean(points: int, persistence: float) -> float:
     """Give the variance of a mean of neighbouring points, in variances of one point.
 
-    For an AR(1) process of correlation ρ (Priestley, Spectral Analysis and Time Series, 1981, 5.3.2):
+    For an AR(1) process of correlation ρ (Priestley, Spectral Analysis and Time Series, 1981, 5.3.2),
+    the sum over all lags in closed form:
 
-        1/n · (1 + 2 · Σ (1 - k/n) · ρᵏ),  k = 1 … n-1
+        1/n · ((1 + ρ)/(1 - ρ) - 2ρ(1 - ρⁿ)/(n (1 - ρ)²))
     """
-    correlated = sum((1 - lag / points) * persistence**lag for lag in range(1, points))
-    return (1 + 2 * correlated) / points
+    ratio = (1 + persistence) / (1 - persistence)
+    ends = 2 * persistence * (1 - persistence**points) / (points * (1 - persistence) ** 2)
+    return (ratio - ends) / points
 
 
 def degrees_of_freedom(points: int) -> float:
@@ -135,3 +160,38 @@ def minimum_detectable_effect(noise: Noise, nights: int, max_p_value: float) -> 
     spread = variance_of_mean(nights, noise.persistence)
     spread += variance_of_mean(max(noise.points, 1), noise.persistence)
     return quantiles * noise.deviation * math.sqrt(spread / _EFFICIENCY) / abs(noise.level)
+
+
+def visible_effects(noise: Noise | None, settings: Detection) -> dict[int, float]:
+    """Give the minimum detectable effect by nights: of 1, of the fewest that confirm, and of 10.
+
+    Empty where it is not known: points that are all equal show no noise, which does not show that there
+    is none. However large a step is, ranks of few points confirm it only with more points after it.
+    """
+    if noise is None or not noise.deviation or math.isinf(noise.floor):
+        return {}
+    points = min(noise.points, settings.window_points)
+    fewest = next(
+        (
+            nights
+            for nights in range(settings.confirming_points, settings.window_points)
+            if can_confirm(points, nights, settings)
+        ),
+        None,
+    )
+    nights = {1, fewest, max(fewest, MANY_NIGHTS)} if fewest else {1}
+    return {
+        count: minimum_detectable_effect(noise, count, settings.max_p_value) for count in sorted(nights)
+    }
+
+
+def can_confirm(before: int, after: int, settings: Detection) -> bool:
+    """Tell whether so many points could confirm a step at all, however large it is."""
+    if min(before, after) < settings.confirming_points:
+        return False
+    return least_rank_p_value(before, after) <= settings.max_rank_p_value
+
+
+def least_rank_p_value(left: int, right: int) -> float:
+    """Give the two-sided p-value of complete separation: the least that ranks of so few can reach."""
+    return 2 / math.comb(left + right, right)

@@ -24,7 +24,7 @@ class Place:
     """Where a change lies.
 
     `before` and `after` are the points of its two segments that are not in doubt. `releases` are
-    ordinals, None within one release; `time` is None where the points before and after alternate in
+    ordinals, None where they are equal; `time` is None where the points before and after alternate in
     time. `nights` are those on which the change may have shown first.
     """
 
@@ -34,6 +34,11 @@ class Place:
     releases: tuple[int, int] | None
     time: tuple[datetime, datetime] | None
     nights: frozenset[str]
+
+    @property
+    def is_within(self) -> bool:
+        """Tell whether it lies within one release; builds of a moving target share only the ordinal."""
+        return self.before[-1].release == self.after[0].release
 
     @property
     def line(self) -> tuple[str, str]:

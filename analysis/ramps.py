@@ -21,9 +21,9 @@ _NO_MOMENT = 1e-12
 
 
 def find_drifts(evidence: Evidence, places: list[int]) -> tuple[Drift, ...]:
-    """Find the runs of steps in one direction that are better told as one slow movement.
+    """Find the steps, all or runs in one direction, that are better told as one slow movement.
 
-    The slow movement may have one step in it, the largest of the run. The stories are fitted by least
+    The slow movement may have one step in it, the largest of them. The stories are fitted by least
     squares to the points from the level before the run to the level after it, and compared by the
     Bayesian information criterion (Schwarz, Annals of Statistics 6, 1978, 461-464):
 
@@ -33,6 +33,8 @@ def find_drifts(evidence: Evidence, places: list[int]) -> tuple[Drift, ...]:
     by 6: "strong" evidence (Kass and Raftery, JASA 90, 1995, 773-795).
     """
     bounds = [0, *places, len(evidence.values)]
+    if len(places) > 1 and (drift := _fit(evidence, bounds)) is not None:
+        return (drift,)
     means = [float(evidence.clipped[start:end].mean()) for start, end in pairwise(bounds)]
     ups = [after > before for before, after in pairwise(means)]
     drifts = []

@@ -1,13 +1,12 @@
 """Selection: which candidates are steps, where they lie best, and how sure that is."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from analysis.detection import Shift
-from analysis.noise import Values
+from analysis.noise import Values, least_rank_p_value
 from analysis.votes import Evidence
 from perf.design import Detection
 
@@ -16,7 +15,7 @@ _EARLY_POINTS = 12
 _SURE_P_VALUE = 1e-6
 """Asked of the first vote where too few points are there for the second one to mean anything."""
 _SPIKE_MARGIN = 1.2
-"""A single point tells something only if it lies further out than any point before it has."""
+"""One or two points tell something only if they lie further out than any point before them has."""
 _CROWDED = 1e9
 _LOOKS = 5
 """As if so many independent places were tested each night: most of what is tested was known before."""
@@ -125,11 +124,12 @@ class Selection:
         return self.is_open and end == self.count and end - at < _EARLY_POINTS
 
     def _has_rank(self, start: int, at: int, end: int) -> bool:
+        if end - at < self.least_segment and self._stands_out(start, at, end):
+            return True
         if end - at == 1:
-            return self._stands_out(start, at)
-        settings = self.settings
+            return False
         if self._is_early(at, end):
-            return self._passes_by_rank(start, at, end, settings.provisional_rank_p_value)
+            return self._passes_by_rank(start, at, end, self.settings.provisional_rank_p_value)
         return self._is_shared(start, at, end)
 
     def _is_shared(self, start: int, at: int, end: int) -> bool:
@@ -149,19 +149,18 @@ class Selection:
         return is_separate and self._p_value_by_size(start, at, end) <= _SURE_P_VALUE
 
     def _least_rank_p_value(self, start: int, at: int, end: int) -> float:
-        """Give the p-value of complete separation: what so few points can reach."""
-        left, right = min(at - start, self.evidence.reach), min(end - at, self.evidence.reach)
-        return 2 / math.comb(left + right, right)
+        reach = self.evidence.reach
+        return least_rank_p_value(min(at - start, reach), min(end - at, reach))
 
     def _p_value_by_size(self, start: int, at: int, end: int) -> float:
         return self.evidence.probability(self.evidence.size(start, at, end))
 
-    def _stands_out(self, start: int, at: int) -> bool:
-        """Tell whether the last point lies clearly further out than any before it."""
+    def _stands_out(self, start: int, at: int, end: int) -> bool:
+        """Tell whether the last points lie clearly further out, all on one side, than any before."""
         left = self.evidence.values[max(start, at - self.evidence.reach) : at]
-        middle = float(np.median(left))
-        furthest = float(np.abs(left - middle).max())
-        return abs(float(self.evidence.values[at]) - middle) > _SPIKE_MARGIN * furthest
+        right = self.evidence.values[at:end] - np.median(left)
+        limit = _SPIKE_MARGIN * float(np.abs(left - np.median(left)).max())
+        return bool((right > limit).all() or (right < -limit).all())
 
     def _relocate(self) -> None:
         """Move each step to where two levels between its neighbours fit best."""

@@ -174,8 +174,6 @@ def _sentence(tree: Any, error: ErrorDetails) -> str:  # noqa: ANN401  any JSON
         subject, keys = str(steps[0]), "series" if steps[0] != "series" else keys
     if error["type"] == "missing":
         return f"{where}the key {subject} is missing; add it"
-    if error["type"] == "unexpected_keyword_argument":
-        return f"{where}the key {_show(subject)} is not known; remove it (known: {keys})"
     if error["type"] == "string_too_short":
         return f"{where}{subject} is empty; each series needs its own"
     fix = _FIXES.get(error["type"], error["msg"]).format(keys=keys)

@@ -16,23 +16,19 @@ Each reason answers "significant?" and "relevant?" in words of their own, and en
 been seen at all.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from analysis import words
-from analysis.comparison import compare_means, relative_change
+from analysis.comparison import compare_levels, compare_means, relative_change
 from analysis.detection import ChangePoint, State
-from analysis.noise import Noise, minimum_detectable_effect
+from analysis.noise import Noise, visible_effects
 from analysis.series import Point, Series
 from analysis.verdict import Outcome, Verdict
 from perf.design import Detection
 
 _CONFIDENCE = 0.99
 """Of the intervals that show a series unchanged."""
-NIGHTS = (1, 3, 10)
-"""What could be seen is told for the first night, after a long weekend, and after two weeks."""
-_TOLD_NIGHTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,19 +57,9 @@ NOTHING_KNOWN = Remark()
 
 
 def detectable(noise: Noise | None, settings: Detection) -> tuple[Detectable, ...]:
-    """Say what could be seen in a series of this noise; nothing where that is not known.
-
-    Points that are all equal show no noise, which does not show that there is none.
-    """
-    if noise is None or not noise.deviation or math.isinf(noise.floor):
-        return ()
-    return tuple(
-        Detectable(
-            nights=nights,
-            relative_change=minimum_detectable_effect(noise, nights, settings.max_p_value),
-        )
-        for nights in NIGHTS
-    )
+    """Say what could be seen in a series of this noise, where anything could."""
+    effects = visible_effects(noise, settings)
+    return tuple(Detectable(nights=nights, relative_change=effects[nights]) for nights in effects)
 
 
 def stand(
@@ -81,18 +67,24 @@ def stand(
     changes: Sequence[ChangePoint],
     settings: Detection,
     remarks: Mapping[int, Remark],
+    noise: Noise | None,
 ) -> Verdict:
     """Judge the newest established level of a series; `remarks` are by index of the change."""
-    return _Level(series=series, changes=changes, settings=settings, remarks=remarks).judge()
+    level = _Level(series=series, changes=changes, settings=settings, remarks=remarks, noise=noise)
+    return level.judge()
 
 
 def add_sensitivity(verdict: Verdict, visible: Sequence[Detectable]) -> Verdict:
     """Say at the end of a verdict how small a change could have been seen, where that is known."""
-    for one in visible:
-        if one.nights == _TOLD_NIGHTS:
-            tail = f"with this noise, {one.nights} nights see ≥ {words.percent(one.relative_change)}"
-            return replace(verdict, reason=f"{verdict.reason}; {tail}")
-    return verdict
+    if (told := find_told(visible)) is None:
+        return verdict
+    tail = f"with this noise, {told.nights} nights see ≥ {words.percent(told.relative_change)}"
+    return replace(verdict, reason=f"{verdict.reason}; {tail}")
+
+
+def find_told(visible: Sequence[Detectable]) -> Detectable | None:
+    """Give what the fewest nights that can confirm anything would show."""
+    return next((one for one in visible if one.nights > 1), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +95,7 @@ class _Level:
     changes: Sequence[ChangePoint]
     settings: Detection
     remarks: Mapping[int, Remark]
+    noise: Noise | None
 
     @property
     def relevant(self) -> float:
@@ -168,7 +161,7 @@ class _Level:
             f"{found}, and relevant: {words.percent(self.relevant)} matter",
         )
         if abs(change.relative_change) < self.relevant:
-            outcome, shown = _equivalence(before, after, self.relevant, self.series)
+            outcome, shown = self._equivalence(before, after)
             reason = (
                 f"{found}, but smaller than the {words.percent(self.relevant)} that matter; {shown}"
             )
@@ -207,8 +200,27 @@ class _Level:
         split = len(points) - max(of_release, needed)
         if split < needed:  # one release only: its newest points against its older ones
             split = max(0, len(points) - needed)
-        outcome, shown = _equivalence(points[:split], points[split:], self.relevant, self.series)
+        outcome, shown = self._equivalence(points[:split], points[split:])
         return Verdict(outcome=outcome, reason=f"no change found; {shown}", is_significant=False)
+
+    def _equivalence(self, before: Sequence[Point], after: Sequence[Point]) -> tuple[Outcome, str]:
+        """Tell whether two groups are shown equivalent, and how that was seen."""
+        if min(len(before), len(after)) < 2:  # noqa: PLR2004  a scatter needs two values
+            return Outcome.UNDECIDED, "too few points to compare the newest with those before them"
+        old, new = ([point.value for point in side] for side in (before, after))
+        effect = (
+            compare_levels(old, new, _CONFIDENCE, self.noise)
+            if self.noise
+            else compare_means(old, new, _CONFIDENCE)
+        )
+        unchanged = effect.lies_within(self.relevant)
+        low, high = (words.signed_percent(bound) for bound in (effect.low, effect.high))
+        shown = (
+            f"the newest {words.points(len(after))} ({words.releases(after, self.series)}) differ from"
+            f" the {len(before)} before by {low} to {high} ({words.percent(_CONFIDENCE)} interval),"
+            f" {'within' if unchanged else 'which is not within'} ±{words.percent(self.relevant)}"
+        )
+        return (Outcome.UNCHANGED if unchanged else Outcome.UNDECIDED), shown
 
 
 def _found(change: ChangePoint) -> str:
@@ -224,22 +236,3 @@ def _verdict_of(change: ChangePoint, outcome: Outcome, reason: str, relevant: fl
         is_significant=True,
         is_relevant=abs(change.relative_change) >= relevant,
     )
-
-
-def _equivalence(
-    before: Sequence[Point], after: Sequence[Point], relevant: float, series: Series
-) -> tuple[Outcome, str]:
-    """Tell whether two groups are shown equivalent within ± `relevant`, and how that was seen."""
-    if min(len(before), len(after)) < 2:  # noqa: PLR2004  a scatter needs two values
-        return Outcome.UNDECIDED, "too few points to compare the newest with those before them"
-    effect = compare_means(
-        [point.value for point in before], [point.value for point in after], _CONFIDENCE
-    )
-    unchanged = effect.lies_within(relevant)
-    low, high = (words.signed_percent(bound) for bound in (effect.low, effect.high))
-    shown = (
-        f"the newest {words.points(len(after))} ({words.releases(after, series)}) differ from the"
-        f" {len(before)} before by {low} to {high} ({words.percent(_CONFIDENCE)} interval),"
-        f" {'within' if unchanged else 'which is not within'} ±{words.percent(relevant)}"
-    )
-    return (Outcome.UNCHANGED if unchanged else Outcome.UNDECIDED), shown

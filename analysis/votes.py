@@ -99,7 +99,8 @@ def rank_p_value(left: Values, right: Values) -> float:
 
     U counts the pairs in which the right value is larger, ties half (Annals of Mathematical Statistics
     18, 1947, 50-60). With fewer than 9 points on a side its distribution is counted out, otherwise it
-    is taken as normal, with the variance corrected for ties and for U being whole numbers.
+    is taken as normal, with the variance corrected for ties and for U being whole numbers. Ties among
+    few points make it cautious.
     """
     few, many = sorted((len(left), len(right)))
     ordered = np.sort(left)
@@ -107,7 +108,7 @@ def rank_p_value(left: Values, right: Values) -> float:
     wins = float(below + np.searchsorted(ordered, right, side="right").sum()) / 2
     furthest = min(wins, few * many - wins)
     if few < _EXACT_BELOW:
-        return min(1.0, 2 * float(_tail(few, many)[math.floor(furthest)]))
+        return min(1.0, 2 * float(_tail(few, many)[math.ceil(furthest)]))
     _, ties = np.unique(np.concatenate((left, right)), return_counts=True)
     count = few + many
     tied = float((ties.astype(np.float64) ** 3 - ties).sum()) / (count * (count - 1))

@@ -152,7 +152,7 @@ def view_withdrawals(judgement: Judgement, by_id: Mapping[TrialId, Trial]) -> tu
             badge=WITHDRAWN_BADGE,
             subject=f"{experiment_of(judged, by_id)}: {series_words(judged.series.key)}",
             page=f"{links.series_page(judged.series.key)}#withdrawn",
-            text=f"Told as {row.state.word.lower()} in {row.told} ({row.change}, {row.between}), "
+            text=f"Told as {row.state.word.lower()} {row.told} ({row.change}, {row.between}), "
             f"withdrawn in {row.withdrawn}: the points since then do not bear it out.",
             is_faded=True,
         )

@@ -1,16 +1,17 @@
 """What was seen in a series, in words: steps with their place, drifts, changes of scatter, alerts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from analysis import words
 from analysis.comparison import relative_change
 from analysis.detection import ChangePoint, State
-from analysis.drift import Evidence
+from analysis.drift import Evidence, is_canary
+from analysis.findings import may_be_older
 from analysis.incidents import Explanation, Incident
 from analysis.judgement import JudgedSeries
 from analysis.series import Point, nights_of
 from perf.design import Detection, TriageEntry
-from perf.metrics import CANARY_PHASES
 from perf.model import SeriesKey
 from reports.view import links
 from reports.view.wording import (
@@ -108,23 +109,23 @@ class WithdrawnRow:
 
 
 def view_changes(
-    judged: JudgedSeries, incidents: Sequence[Incident], settings: Detection
+    judged: JudgedSeries, incidents: Mapping[tuple[SeriesKey, int], Incident], settings: Detection
 ) -> tuple[ChangeRow, ...]:
     """Put the change points of a series into words, ascending."""
+    key = judged.series.key
     return tuple(
-        _view_change(change, find_incident(change, incidents), settings)
+        _view_change(change, incidents.get((key, change.index)), settings)
         for change in judged.change_points
     )
 
 
-def find_incident(change: ChangePoint, incidents: Sequence[Incident]) -> Incident | None:
-    """Give the incident that a change belongs to, as a change or as its mending."""
-    place = (change.series.key, change.index)
-    for incident in incidents:
-        for one in (*incident.changes, *incident.mended_by):
-            if (one.series.key, one.index) == place:
-                return incident
-    return None
+def by_change(incidents: Iterable[Incident]) -> Mapping[tuple[SeriesKey, int], Incident]:
+    """Give, by series and index of each change, the incident of which it is a change or the mending."""
+    return {
+        (change.series.key, change.index): incident
+        for incident in incidents
+        for change in (*incident.changes, *incident.mended_by)
+    }
 
 
 def _view_change(change: ChangePoint, incident: Incident | None, settings: Detection) -> ChangeRow:
@@ -168,15 +169,10 @@ def _explain(incident: Incident) -> tuple[str, ...]:
     )
 
 
-def is_canary(key: SeriesKey) -> bool:
-    """Tell whether a series is of fixed work on a host."""
-    return key.phase in CANARY_PHASES
-
-
 def name_watch(key: SeriesKey) -> str:
     """Name a canary, or a sentinel with its release."""
-    words = series_words(key)
-    return heading(words) if is_canary(key) else f"Sentinel {key.system} {key.line}, {words}"
+    name = series_words(key)
+    return heading(name) if is_canary(key) else f"Sentinel {key.system} {key.line}, {name}"
 
 
 def evidence_words(evidence: Evidence) -> str:
@@ -237,7 +233,7 @@ def name_span(before: Point, after: Point) -> str:
 
 def name_night(point: Point) -> str:
     """Name the night of a point, or its day where it was measured in none."""
-    return night_words(point.night) if point.night else f"{point.started_at:%Y-%m-%d}"
+    return night_words(point.night) if point.night else words.night(point)
 
 
 def _locate(change: ChangePoint) -> str:
@@ -310,7 +306,8 @@ def view_withdrawn(
             between=name_span(points[alert.index - 1], points[alert.index]),
             change=percent(alert.relative_change),
             state=STATE_BADGES[alert.state],
-            told=night_words(nights[alert.told_at]),
+            told=f"{'by' if may_be_older(judged.series, alert.told_at) else 'in'} "
+            f"{night_words(nights[alert.told_at])}",
             withdrawn=night_words(nights[withdrawn_at]),
         )
         for withdrawn_at, alert in sorted(gone, key=lambda item: -item[0])

@@ -4,9 +4,10 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.alerts import Alert
+from analysis.alerts import may_be
 from analysis.detection import ChangePoint, State
-from analysis.drift import Evidence
+from analysis.drift import Evidence, is_canary
+from analysis.findings import may_be_older
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
 from analysis.series import nights_of
@@ -17,7 +18,6 @@ from reports.view.changes import (
     count_silent,
     evidence_words,
     explanation_words,
-    is_canary,
     name_gap,
     name_incident,
     name_night,
@@ -280,19 +280,15 @@ def _tell_story(incident: Incident, lead: JudgedSeries) -> tuple[Event, ...]:
 
 def _tell_alert(incident: Incident, lead: JudgedSeries) -> Iterator[Event]:
     """Tell on which nights the change of the lead was seen, as far back as the nights were replayed."""
-    alert = next((one for one in lead.alerts if _is_same(one, incident.lead)), None)
+    change, nights = incident.lead, nights_of(lead.series)
+    at = {"earliest": change.earliest, "latest": change.latest}
+    rises = change.after > change.before
+    alert = next((one for one in lead.alerts if may_be(one, rises=rises, **at)), None)
     if alert is None:
         return
-    nights = nights_of(lead.series)
-    if alert.provisional_at is not None:
-        yield Event(when=night_words(nights[alert.provisional_at]), what="Told as provisional")
-    if alert.confirmed_at is not None:
-        yield Event(when=night_words(nights[alert.confirmed_at]), what="Told as confirmed")
-
-
-def _is_same(alert: Alert, change: ChangePoint) -> bool:
-    return (
-        alert.rises is (change.after > change.before)
-        and alert.earliest <= change.latest
-        and change.earliest <= alert.latest
-    )
+    for night, told in (
+        (alert.provisional_at, "Told as provisional"),
+        (alert.confirmed_at, "Told as confirmed"),
+    ):
+        if night is not None and not may_be_older(lead.series, night):
+            yield Event(when=night_words(nights[night]), what=told)

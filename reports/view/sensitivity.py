@@ -3,16 +3,16 @@
 A verdict without it claims too much, so it stands wherever a verdict is.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from analysis.judgement import Detectable, JudgedSeries
+from analysis.standing import find_told
 from reports.view.wording import NOTHING, at_least, count, quantity, share
 
-_TOLD_NIGHTS = 3
-"""About as long as anybody waits before a change is acted on."""
+_FEWEST_NIGHTS = 3
+"""That confirm a change where enough points lie before it; a column of pages is called by them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,22 +36,15 @@ class Sensitivity:
 
 def view_sensitivity(judged: JudgedSeries) -> Sensitivity:
     """Say how small a change could have been seen in a series."""
-    noise, told = judged.noise, _find_told(judged.detectable)
-    if noise is None or told is None:
+    noise, told = judged.noise, find_told(judged.detectable)
+    if noise is None or not judged.detectable:
         return Sensitivity(
             brief=NOTHING,
-            text="How small a change could be seen is not known: too few points to know the noise.",
+            text="How small a change could be seen is not known: too few points, or no scatter at all.",
             floor=NOTHING,
             rows=(),
         )
-    if not math.isfinite(told.relative_change):
-        return Sensitivity(
-            brief=NOTHING,
-            text="The newest level is zero, so no relative change of it can be told.",
-            floor=NOTHING,
-            rows=(),
-        )
-    smallest = at_least(told.relative_change)
+    smallest = _view_briefly(told) if told else NOTHING
     floor = share(noise.floor)
     metric = judged.series.key.metric
     return Sensitivity(
@@ -75,12 +68,12 @@ def summarize_sensitivity(series: Sequence[JudgedSeries]) -> str:
     known = sorted(
         told.relative_change
         for judged in series
-        for told in [_find_told(judged.detectable)]
-        if told is not None and math.isfinite(told.relative_change)
+        for told in [find_told(judged.detectable)]
+        if told is not None
     )
     if not known:
         return "How small a change could be seen is not known yet: too few points to know the noise."
-    nights = f"{count(_TOLD_NIGHTS, 'night')} see"
+    nights = "the fewest nights that can confirm a change see"
     if len(known) == 1:
         said = f"With this noise, {nights} {at_least(known[0])}"
     else:
@@ -103,5 +96,6 @@ def _list_nights(detectable: Sequence[Detectable]) -> str:
     )
 
 
-def _find_told(detectable: Sequence[Detectable]) -> Detectable | None:
-    return next((one for one in detectable if one.nights == _TOLD_NIGHTS), None)
+def _view_briefly(told: Detectable) -> str:
+    effect = at_least(told.relative_change)
+    return effect if told.nights == _FEWEST_NIGHTS else f"{effect} ({count(told.nights, 'night')})"

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from analysis.drift import is_canary
 from analysis.incidents import Cause
 from analysis.judgement import JudgedSeries, Judgement
 from perf.design import Detection
 from perf.model import SeriesKey, Trial, TrialId
 from reports.view import links
 from reports.view.attention import Attention, view_incidents
-from reports.view.changes import TYPICAL, is_canary, view_change_briefly
+from reports.view.changes import TYPICAL, view_change_briefly
 from reports.view.series_list import ExperimentGroup, SeriesRow, group_series, view_series_row
 from reports.view.wording import (
     MOVED_BADGE,

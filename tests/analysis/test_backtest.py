@@ -2,6 +2,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import pytest
+
 from analysis.backtest import Backtest, Judge
 from analysis.detection import Drift, Reading, Shift, SpreadChange, State
 from analysis.noise import Noise, minimum_detectable_effect
@@ -65,13 +67,9 @@ def test_missing_trials_are_left_out_and_indexes_count_them_all_the_same() -> No
     found = Judge(settings=SETTINGS, detector=detector)(series(*GAPS))
     assert detector.seen == [[100.0, 100.0, 100.0, 80.0, 80.0, 80.0]]
     (change,) = found.changes
-    assert (change.index, change.before, change.after, change.state) == (
-        6,
-        100.0,
-        80.0,
-        State.CONFIRMED,
-    )
-    assert change.relative_change == -0.2
+    # The planted drift rises by 1 up to the step, so the level before the step is 1 higher there.
+    assert (change.index, change.before, change.after) == (6, 101.0, 80.0)
+    assert (change.state, change.relative_change) == (State.CONFIRMED, pytest.approx(-21 / 101))
     assert [(drift.first, drift.last) for drift in found.drifts] == [(4, 6)]
     assert [spread.index for spread in found.spreads] == [6]
 
@@ -82,11 +80,13 @@ def test_the_outcome_is_by_what_is_better() -> None:
     assert outcomes == [Outcome.REGRESSED, Outcome.IMPROVED]
 
 
-def test_the_noise_is_told_as_shares_of_the_level_for_three_nights() -> None:
+def test_the_noise_is_told_as_shares_of_the_level_for_the_fewest_nights_that_confirm() -> None:
     found = Judge(settings=SETTINGS, detector=Jumps())(series(*GAPS))
     noise = Noise(deviation=2.0, persistence=0.0, level=100.0, points=4, all_points=60)
     assert found.noise_floor == 0.02
-    assert found.minimum_detectable_effect == minimum_detectable_effect(noise, 3, SETTINGS.max_p_value)
+    # Ranks of 4 against 12 reach 2 / 1820, of 4 against 13 at last 2 / 2380.
+    expected = minimum_detectable_effect(noise, 13, SETTINGS.max_p_value)
+    assert found.minimum_detectable_effect == expected
 
 
 def test_too_few_points_give_no_changes_and_nulls() -> None:

@@ -112,15 +112,17 @@ def test_a_sentinel_of_every_fifth_night_answers_once_it_was_measured_again(
     planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., Detector]
 ) -> None:
     quiet = jumps(deviation=0.1)
-    nights = [100.0] * 37 + [90.0] * 3  # the drop comes in on the 38th night
-    sparse = sentinel(planted, [50.0] * 9, every=5)  # nights 1, 6 … 36, 41
-    waiting = judge_planted(planted(nights), watched=sparse[:-1], detector=quiet)
+    nights = [100.0] * 37 + [90.0] * 30  # the drop comes in on the 38th night
+    sparse = sentinel(planted, [50.0] * 14, every=5)  # nights 1, 6 … 36, 41 … 66
+    waiting = judge_planted(planted(nights[:40]), watched=sparse[:8], detector=quiet)
     (evidence,) = only(waiting).evidence
     assert not evidence.can_tell
     assert "not measured since (last: 2026-12-06-1)" in evidence.text
     assert only(waiting).cause is Cause.UNKNOWN
     assert "not measured since" in waiting.series[0].verdict.reason
-    answered = judge_planted(planted([*nights, 90.0]), watched=sparse, detector=quiet)
+    short = judge_planted(planted(nights[:47]), watched=sparse[:10], detector=quiet)
+    assert "too few points to tell (8 points before, 2 after)" in only(short).evidence[0].text
+    answered = judge_planted(planted(nights), watched=sparse, detector=quiet)
     assert only(answered).evidence[0].can_tell
     assert only(answered).cause is Cause.DATABASE
 

@@ -265,8 +265,8 @@ def test_without_a_release_and_an_explanation_it_says_what_is_known(
 def test_what_else_changed_leaves_the_cause_open_unless_it_is_the_reviewed_configuration(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
-    observations = planted(DROP)
-    still = planted([50.0] * 12, minute=30, purpose=Purpose.SENTINEL)
+    observations = planted([100.0] * 12 + [90.0] * 8)
+    still = planted([50.0] * 20, minute=30, purpose=Purpose.SENTINEL)
     causes = [
         judge_planted(observations, watched=still, circumstances=told).incidents[0].cause
         for told in (

@@ -6,7 +6,7 @@ import pytest
 
 from analysis.detection import Detector
 from analysis.judgement import JudgedSeries, Judgement
-from analysis.noise import minimum_detectable_effect
+from analysis.noise import least_rank_p_value, minimum_detectable_effect
 from analysis.triage import Sign
 from analysis.verdict import Outcome
 from perf.design import TriageEntry, TriageState
@@ -60,16 +60,20 @@ def test_significant_and_relevant_are_two_answers(
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("after", [[], [90.0], [90.0] * 3, [97.0] * 3])
+@pytest.mark.parametrize("after", [[], [90.0] * 8, [97.0] * 8])
 def test_every_reason_ends_with_what_could_have_been_seen(
     planted: Planted, judge_planted: JudgePlanted, after: list[float]
 ) -> None:
     judged = only(judge_planted(planted([100.0] * 9 + after)))
     assert judged.noise is not None
-    three = minimum_detectable_effect(judged.noise, 3, 2e-4)
-    assert [one.nights for one in judged.detectable] == [1, 3, 10]
-    assert judged.detectable[1].relative_change == three
-    assert judged.verdict.reason.endswith(f"; with this noise, 3 nights see ≥ {100 * three:.3g} %")
+    first, fewest, *_ = judged.detectable
+    assert first.nights == 1
+    reached = [least_rank_p_value(judged.noise.points, fewest.nights - less) for less in (0, 1)]
+    assert reached[0] <= 0.001 < reached[1] or fewest.nights == 3
+    share = minimum_detectable_effect(judged.noise, fewest.nights, 2e-4)
+    assert fewest.relative_change == share
+    told = f"; with this noise, {fewest.nights} nights see ≥ {100 * share:.3g} %"
+    assert judged.verdict.reason.endswith(told)
 
 
 def test_where_the_noise_is_not_known_nothing_is_claimed_of_it(
@@ -94,7 +98,7 @@ def test_equal_points_and_a_level_of_zero_are_no_claim_to_see_everything(
 def test_what_could_be_seen_is_told_also_where_the_newest_trial_failed(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
-    *good, last = planted([100.0] * 9)
+    *good, last = planted([100.0] * 30)
     judged = only(judge_planted((*good, replace(last, status=TrialStatus.FAILED))))
     assert "but the newest trial, " in judged.verdict.reason
     assert "; with this noise, 3 nights see ≥ " in judged.verdict.reason

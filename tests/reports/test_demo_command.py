@@ -3,12 +3,16 @@
 import html
 import shutil
 import tarfile
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from analysis.detection import State
+from analysis.incidents import Cause
+from analysis.verdict import Outcome
 from perf.errors import UsageError
 from perf.history import bundle
 from perf.places import Places
@@ -45,6 +49,27 @@ def test_a_recording_becomes_a_site_that_is_not_stale(shipped: Path, tmp_path: P
     pages = list((tmp_path / "site" / "trials").iterdir())
     assert len(pages) == trials
     assert "The bundle is not at hand where this site was built." in pages[0].read_text()
+
+
+def test_the_planted_cause_is_found_where_it_was_planted_and_nothing_else(tmp_path: Path) -> None:
+    with as_file(files("reports.demo")) as recorded:
+        trials, judgement, _ = build_site(recorded, tmp_path / "site")
+    assert trials >= 40
+    (incident,) = judgement.incidents
+    assert (incident.cause, incident.is_news) == (Cause.CONFIGURATION, True)
+    confirmed = [change for one in judgement.series for change in one.change_points]
+    assert len(incident.changes) == len(confirmed) >= 3
+    for change in incident.changes:
+        key = change.series.key
+        assert (change.state, change.outcome) == (State.CONFIRMED, Outcome.REGRESSED)
+        assert (key.operation, key.phase) == ("write", "saturation")
+        nights = [
+            int(side.night.rsplit("-", 1)[1]) for side in (change.last_before, change.first_after)
+        ]
+        assert nights[0] <= 14 < nights[1]
+    assert not any(one.change_points for one in judgement.watched if not one.series.key.host)
+    regressed = [one for one in judgement.series if one.verdict.outcome is Outcome.REGRESSED]
+    assert len(regressed) == len(incident.changes)
 
 
 def test_the_demonstration_replaces_nothing_that_is_not_a_site(tmp_path: Path) -> None:

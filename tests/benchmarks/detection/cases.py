@@ -79,7 +79,7 @@ def steps_case(kind: str, size: float, goal: float | None = None, back_after: in
             for what, hits in zip(("all told", "confirmed"), zip(*results, strict=True), strict=True)
         ]
 
-    return Case(part="steps", name=name, series=200, quick=40, score=score, add_up=add_up)
+    return Case(part="steps", name=name, series=150, quick=40, score=score, add_up=add_up)
 
 
 def noise_case(kind: str) -> Case:
@@ -101,7 +101,7 @@ def noise_case(kind: str) -> Case:
             for what, events in (("all told", told), ("confirmed", confirmed))
         ]
 
-    return Case(part="noise", name=kind, series=200, quick=40, score=score, add_up=add_up)
+    return Case(part="noise", name=kind, series=150, quick=40, score=score, add_up=add_up)
 
 
 def nights_case(kind: str, goal: float | None) -> Case:
@@ -128,7 +128,7 @@ def nights_case(kind: str, goal: float | None) -> Case:
             ),
         ]
 
-    return Case(part="nights", name=kind, series=80, quick=10, score=score, add_up=add_up)
+    return Case(part="nights", name=kind, series=60, quick=10, score=score, add_up=add_up)
 
 
 def delay_case(
@@ -228,7 +228,7 @@ def spike_case(kind: str, size: float) -> Case:
             ),
         ]
 
-    return Case(part="spikes", name=name, series=200, quick=40, score=score, add_up=add_up)
+    return Case(part="spikes", name=name, series=150, quick=40, score=score, add_up=add_up)
 
 
 def shape_case(name: str) -> Case:
