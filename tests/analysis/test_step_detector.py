@@ -77,6 +77,49 @@ def test_two_outliers_in_a_row_are_never_confirmed() -> None:
         assert not any(shift.is_confirmed for shift in shifts)
 
 
+def test_two_outliers_and_then_calm_nights_are_nothing() -> None:
+    for seed in range(30):
+        shifts = read([*noise(seed, 60), 115.0, 116.0, *noise(seed + 500, 2)]).shifts
+        assert not any(shift.is_confirmed for shift in shifts)
+
+
+def test_a_step_that_one_point_carries_is_not_confirmed() -> None:
+    confirmed = 0
+    for seed in range(30):
+        shifts = read([*noise(seed, 60), 104.8, 101.8, 101.7]).shifts
+        confirmed += any(shift.is_confirmed for shift in shifts)
+    assert confirmed <= 3
+
+
+def test_three_points_after_a_dozen_are_too_few_to_be_sure() -> None:
+    confirmed = 0
+    for seed in range(30):
+        shifts = read([*noise(seed, 12), *noise(seed + 500, 3, 104)]).shifts
+        confirmed += any(shift.is_confirmed for shift in shifts)
+    assert confirmed <= 3
+
+
+def test_the_place_lies_within_its_interval_nine_times_in_ten() -> None:
+    within = 0
+    for seed in range(40):
+        shifts = read(noise(seed, 60) + noise(seed + 500, 60, 102)).shifts
+        within += any(shift.earliest <= 60 <= shift.latest for shift in shifts)
+    assert within >= 36
+
+
+def test_many_steps_do_not_hide_each_other() -> None:
+    values = [value for step in range(6) for value in noise(step, 10, 100 + 10 * step)]
+    assert len(read(values).shifts) == 5
+
+
+def test_an_outlier_in_a_segment_does_not_turn_a_step_round() -> None:
+    values = noise(1, 60) + noise(2, 40, 103)
+    values[80] = -900.0
+    reading = read(values)
+    (told,) = levels(values, reading)
+    assert told[2] - told[1] == pytest.approx(3, abs=1)
+
+
 def test_a_large_step_shows_in_its_first_night_and_is_confirmed_in_its_third() -> None:
     first = sum(len(read([*noise(seed, 60), *noise(seed + 99, 1, 106)]).shifts) for seed in range(30))
     third = [read([*noise(seed, 60), *noise(seed + 99, 3, 106)]).shifts for seed in range(30)]
