@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeAlias
 
 from analysis.detection import ChangePoint
 from analysis.series import Point, Series
-from perf.design import TriageEntry, TriageState
+from perf.design import TriageEntry, TriageState, is_like
 from perf.model import SeriesKey
 
 Sign: TypeAlias = Literal["rise", "drop"]
@@ -84,12 +84,6 @@ def sign(change: ChangePoint) -> Sign:
 def fits(key: SeriesKey, entry: TriageEntry) -> bool:
     """Tell whether a series is one of those that an entry is about."""
     return all(is_like(series_value(key, name), getattr(entry, name)) for name in PATTERNS)
-
-
-def is_like(text: str, pattern: str) -> bool:
-    """Tell whether a text is as a pattern says, where `*` stands for any text and nothing else does."""
-    parts = (re.escape(part) for part in pattern.split("*"))
-    return re.fullmatch(".*".join(parts), text, re.DOTALL) is not None
 
 
 def series_value(key: SeriesKey, name: str) -> str:

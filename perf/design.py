@@ -3,6 +3,7 @@
 Everything that can move a number is here, and its content hash travels with each trial.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -392,6 +393,12 @@ class TriageEntry:
     note: Text
     expires: date | None = None
     """The last day on which the entry holds."""
+
+
+def is_like(text: str, pattern: str) -> bool:
+    """Tell whether a text is as a pattern says, where `*` stands for any text and nothing else does."""
+    parts = (re.escape(part) for part in pattern.split("*"))
+    return re.fullmatch(".*".join(parts), text, re.DOTALL) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

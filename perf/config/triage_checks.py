@@ -5,13 +5,12 @@ results, or about a release that is still to come. `knickpoint triage list` tell
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from fnmatch import fnmatchcase
 from typing import get_args
 
 from perf.config.checks import find_repeated, say
 from perf.config.document import Document, Steps, dotted
 from perf.config.problems import suggest
-from perf.design import Statistic, Triage, TriageEntry, TriageState
+from perf.design import Statistic, Triage, TriageEntry, TriageState, is_like
 from perf.metrics import METRICS
 
 _ENDING = (TriageState.ACKNOWLEDGED, TriageState.IGNORED)
@@ -39,7 +38,7 @@ def check_triage(document: Document, triage: Triage) -> Iterator[str]:
         )
         for key, words in known:
             pattern = getattr(entry, key)
-            if not any(fnmatchcase(word, pattern) for word in words):
+            if not any(is_like(word, pattern) for word in words):
                 why = f"which fits no {key}; {suggest(pattern, words)}"
                 yield say(document, (*steps, key), pattern, why)
 

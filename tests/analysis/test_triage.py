@@ -8,9 +8,9 @@ import pytest
 
 from analysis.detection import ChangePoint, State
 from analysis.series import Point, Series
-from analysis.triage import Decision, account, came_back, is_like, match, propose, sign
+from analysis.triage import Decision, account, came_back, match, propose, sign
 from analysis.verdict import Outcome
-from perf.design import TriageEntry, TriageState
+from perf.design import TriageEntry, TriageState, is_like
 from perf.model import Release, SeriesKey, TrialId
 
 TODAY = date(2026, 6, 1)
