@@ -5,7 +5,7 @@ names given to it, so that importing the same file twice adds nothing. Formats a
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,6 +42,8 @@ class Naming:
     config: str | None = None
     night: str | None = None
     started_at: datetime | None = None
+    is_news: bool = False
+    """They were measured on schedule, like trials of a suite, so a change in them alerts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,8 +120,13 @@ def _read_all(kind: Format, paths: Sequence[Path], hints: Hints, naming: Naming)
                     f"{run.place}: it tells no {', no '.join(missing)}; say it with --{missing[0]}"
                 )
                 continue
-            trial = _make_trial(kind, run, naming, modified_at)
-            problems += [f"{run.place}: {fault}" for fault in bundle.find_faults(trial)]
+            try:
+                trial = _make_trial(kind, run, naming, modified_at)
+            except OverflowError:
+                problems.append(f"{run.place}: its time lies outside of the years 1 to 9999 in UTC")
+                continue
+            faults = (*bundle.find_faults(trial), *_unprintable(trial))
+            problems += [f"{run.place}: {fault}" for fault in faults]
             found.setdefault(trial.id, _Found(trial, run.intervals))
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -157,7 +164,7 @@ def _make_trial(kind: Format, run: Run, naming: Naming, modified_at: datetime) -
     return Trial(
         id=TrialId(f"imported-{kind.engine}-{_hash(run.identity, release, names, digits=_ID_DIGITS)}"),
         night=naming.night or f"{started_at:%Y-%m-%d}",
-        purpose=Purpose.IMPORTED,
+        purpose=Purpose.SCHEDULED if naming.is_news else Purpose.IMPORTED,
         experiment=experiment,
         release=release,
         artifact=None,
@@ -175,6 +182,25 @@ def _make_trial(kind: Format, run: Run, naming: Naming, modified_at: datetime) -
         environment_after=run.findings,
         samples=run.samples,
     )
+
+
+def _unprintable(trial: Trial) -> Iterator[str]:
+    """Find names that would break the lines and pages that show them."""
+    names = {
+        ("system", trial.release.system),
+        ("release", trial.release.version),
+        ("line", trial.release.line),
+        ("workload", trial.workload.name),
+        ("experiment", trial.experiment),
+        ("testbed", trial.testbed.name),
+        ("config", trial.config.name),
+        *(("phase", sample.phase) for sample in trial.samples),
+        *(("operation", sample.operation) for sample in trial.samples),
+        *(("statistic", sample.statistic) for sample in trial.samples),
+    }
+    for what, name in sorted(names):
+        if not name.isprintable():
+            yield f"{what} {name!r} holds characters that cannot be printed; rename it"
 
 
 def _named(name: str) -> Named:

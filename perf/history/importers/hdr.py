@@ -40,7 +40,7 @@ from perf.model import Interval, Sample
 _LINE = re.compile(
     r"(?:Tag=(?P<tag>[^,]*),)?(?P<start>[^,]+),(?P<length>[^,]+),(?P<max>[^,]+),(?P<payload>\S+)"
 )
-_HEAD = re.compile(r"#\[(?P<name>BaseTime|StartTime): *(?P<seconds>[\d.]+)")
+_HEAD = re.compile(r"#\[(?P<name>BaseTime|StartTime): *(?P<seconds>\d+(?:\.\d*)?)(?![\d.])")
 _YCSB = re.compile(r"#\[Logging for: (?:Hdr)?(?P<intended>Intended-)?(?P<operation>[^\]]+)\]")
 _STRESS = {"-st": SERVICE_TIME.name, "-rt": RESPONSE_TIME.name, "-wt": SEND_LATENESS.name}
 _PERCENTILES = (("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p99.9", 99.9))
@@ -119,7 +119,7 @@ def _interval(line: str, head: _Head, hints: Hints) -> Interval | None:
     if start_s is None or length_s is None or min(start_s, length_s) < 0:
         raise ValueError(f"start and length must be seconds, not {match['start']}, {match['length']}")
     start_s += _origin(start_s, head)
-    if start_s + length_s > _END_S:
+    if start_s + length_s >= _END_S:
         raise ValueError(f"it begins after the year 9999: {match['start']}")
     meaning = _meaning(match["tag"] or "", head, hints)
     histogram = _decode(match["payload"], 1000 / PER_MS[meaning.unit])

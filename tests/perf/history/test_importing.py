@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -188,6 +189,32 @@ def test_nothing_is_imported_if_anything_is_wrong(places: Places, tmp_path: Path
     ]
     assert "it tells no workload; say it with --workload" in problems[0]
     assert not places.data.exists()
+
+
+def test_names_that_cannot_be_printed_are_refused(places: Places, tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "a.csv", ["2026-02-01,1\x1b[31m,throughput,1"])
+    with pytest.raises(UsageError) as caught:
+        run(places, "--format", "csv", "--system", "db", "--workload", "a\x07", path)
+    _, *problems = str(caught.value).splitlines()
+    why = "holds characters that cannot be printed; rename it"
+    assert [problem.strip() for problem in problems] == [
+        f"{path}, line 2: experiment 'db-a\\x07' {why}",
+        f"{path}, line 2: release '1\\x1b[31m' {why}",
+        f"{path}, line 2: workload 'a\\x07' {why}",
+    ]
+    assert not places.data.exists()
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+02:00", "9999-12-31T23:59:59-02:00"])
+def test_a_time_that_utc_cannot_hold_is_refused(places: Places, tmp_path: Path, time: str) -> None:
+    path = write_rows(tmp_path / "a.csv", [f"{time},1,throughput,1"])
+    named = ("--format", "csv", "--system", "db", "--workload", "w")
+    why = f"{path}, line 2: its time lies outside of the years 1 to 9999 in UTC"
+    with pytest.raises(UsageError, match=re.escape(why)):
+        run(places, *named, path)
+    sound = write_rows(tmp_path / "b.csv", ["2026-02-01,1,throughput,1"])
+    with pytest.raises(UsageError, match="outside of the years 1 to 9999"):
+        run(places, *named, "--started-at", time, sound)
 
 
 def test_a_start_is_of_one_file_only(places: Places) -> None:

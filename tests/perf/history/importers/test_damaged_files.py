@@ -1,6 +1,7 @@
 """Damaged files are refused in words or read; nothing else comes out of an importer."""
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,22 @@ def test_a_damaged_file_is_refused_in_words_or_read(name: str) -> None:
             refused += 1
     assert refused > 0
     assert [problem for problem in said if not problem.startswith("file")] == []
+
+
+@pytest.mark.parametrize("start", ["1.2.3", ".", "1" * 400])
+def test_a_damaged_start_in_the_head_of_a_log_is_refused_in_words_or_read(start: str) -> None:
+    sound = (IMPORTS / "cassandra-stress.hdr").read_text(encoding="utf-8")
+    text = re.sub(r"StartTime: *[\d.]+", f"StartTime: {start}", sound)
+    assert text != sound
+    try:
+        FORMATS["hdr"].read(File(name="file", text=text), Hints())
+    except Unreadable as error:
+        assert all(problem.startswith("file, line ") for problem in error.problems)
+
+
+@pytest.mark.parametrize("start", ["253402300799", "253402300799.99999"])
+def test_an_interval_that_ends_after_the_year_9999_is_refused(start: str) -> None:
+    sound = (IMPORTS / "cassandra-stress.hdr").read_text(encoding="utf-8")
+    text = re.sub(r"StartTime: *[\d.]+", f"BaseTime: {start}", sound)
+    with pytest.raises(Unreadable, match="after the year 9999"):
+        FORMATS["hdr"].read(File(name="file", text=text), Hints())
