@@ -95,7 +95,7 @@ def _is_stirred(series: Series, reading: Reading) -> bool:
 
 
 def may_be_older(series: Series, night: int) -> bool:
-    """Tell whether what was told on a night may have been told before: nights before are not replayed."""
+    """Tell whether what was told on a night may have been told before: it is the first one replayed."""
     return 0 < len(nights_of(series)) - REPLAYED_NIGHTS >= night
 
 

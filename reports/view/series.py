@@ -186,6 +186,7 @@ def view_all_series(
     caveats: Mapping[str, str],
 ) -> Iterator[SeriesView]:
     """Put all series into words, one by one: the judged ones, then those that watch the testbed."""
+    incidents = by_change(judgement.incidents)
     for all_of_them, watches in ((judgement.series, ""), (judgement.watched, WATCHES)):
         for judged in all_of_them:
             yield view_series(

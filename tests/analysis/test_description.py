@@ -122,6 +122,18 @@ def test_a_series_is_told_with_all_that_was_seen_in_it(judged: JudgedSeries) -> 
     assert seen[3].startswith("scatter: standard deviation 1 → 2.5 since 5.0.5")
 
 
+def test_a_withdrawn_change_that_may_be_older_than_the_replay_is_told_by_a_night(
+    make_observations: Make, judged: JudgedSeries
+) -> None:
+    observations = [
+        replace(one, night=f"2026-03-01-{place}")
+        for place, one in enumerate(make_observations([1000.0] * 14), start=1)
+    ]
+    (series,) = build_series(observations)
+    told = lines(Judgement(series=(replace(judged, series=series),), verdict=REGRESSED))
+    assert any("provisional by night 2026-03-01-5, no longer seen since night" in one for one in told)
+
+
 def test_the_worst_series_comes_first(judged: JudgedSeries) -> None:
     fine = replace(judged, verdict=Verdict(outcome=Outcome.UNCHANGED, reason="as before"))
     told = lines(Judgement(series=(fine, judged), verdict=REGRESSED))

@@ -79,6 +79,16 @@ def test_the_expected_number_of_false_alarms_is_told(
     assert judgement.verdict.reason.endswith("; expected false alarms tonight: 0.1 of 50 series")
 
 
+def test_what_was_not_measured_tonight_raises_no_false_alarm_tonight(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    stale = planted([100.0] * 11, operation="stale")
+    imported = planted([100.0] * 12, operation="imported", purpose=Purpose.IMPORTED)
+    judgement = judge_planted(*series_of_a_night(planted, 0, 50), stale, imported)
+    assert judgement.expected_false_alarms == pytest.approx(0.1)
+    assert judgement.verdict.reason.endswith("; expected false alarms tonight: 0.1 of 50 series")
+
+
 def test_a_bulk_import_alerts_nobody(planted: Planted, judge_planted: JudgePlanted) -> None:
     imported = planted([100.0] * 9 + [80.0] * 9, purpose=Purpose.IMPORTED)
     judgement = judge_planted(imported)

@@ -2,7 +2,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from analysis.detection import Detector, Reading, State
-from analysis.findings import REPLAYED_NIGHTS
+from analysis.findings import REPLAYED_NIGHTS, may_be_older
 from analysis.judgement import Judgement
 from perf.model import Observation
 
@@ -54,6 +54,19 @@ def test_a_change_that_stands_is_followed_from_provisional_to_confirmed(
     (judged,) = judge_planted(planted([100.0] * 9 + [90.0] * 6)).series
     (alert,) = judged.alerts
     assert (alert.provisional_at, alert.confirmed_at, alert.withdrawn_at) == (9, 11, None)
+
+
+def test_what_the_first_night_replayed_saw_may_be_older(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    (judged,) = judge_planted(planted([100.0] * 6 + [90.0] * 9 + [80.0] * 6)).series
+    first = 21 - REPLAYED_NIGHTS
+    assert [alert.confirmed_at for alert in judged.alerts] == [first, 17]
+    assert [may_be_older(judged.series, night) for night in (first, first + 1, 17)] == [
+        True, False, False,
+    ]  # fmt: skip
+    (young,) = judge_planted(planted([100.0] * REPLAYED_NIGHTS)).series
+    assert not may_be_older(young.series, 0)
 
 
 def test_only_what_may_have_shown_a_change_is_replayed(

@@ -204,6 +204,25 @@ def test_the_story_names_the_nights_that_told_it(demo: Any) -> None:
     ]
 
 
+def test_what_the_first_night_replayed_saw_is_not_told_as_of_that_night(
+    demo: Any, by_id: dict[TrialId, Trial]
+) -> None:
+    (withdrawn,) = (alert for one in demo.judgement.series for alert in one.alerts)
+    incident, lead = demo.judgement.incidents[0], write_throughput(demo)
+    first, *rest = lead.series.points
+    older = (replace(first, night=f"2026-02-0{day}-1") for day in range(1, 7))
+    long = replace(lead.series, points=(*older, first, *rest))  # of 14 nights, the last ten replayed
+    seen = replace(
+        withdrawn, index=16, earliest=15, latest=17, rises=False, confirmed_at=4, withdrawn_at=None
+    )
+    told = {lead.series.key: replace(lead, series=long, alerts=(seen,))}
+    view = view_incident(incident, told, by_id, {})
+    assert not [event for event in view.timeline if event.what.startswith("Told")]
+    gone = replace(seen, confirmed_at=None, withdrawn_at=6)
+    (row,) = look(replace(lead, series=long, alerts=(gone,)), by_id, demo).withdrawn
+    assert row.told == "by night 2026-02-05-1"
+
+
 def test_a_series_of_one_release_speaks_of_nights(demo: Any, by_id: dict[TrialId, Trial]) -> None:
     sentinel = demo.judgement.watched[1]
     view = look(sentinel, by_id, demo)
