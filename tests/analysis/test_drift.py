@@ -13,6 +13,7 @@ Planted = Callable[..., tuple[Observation, ...]]
 JudgePlanted = Callable[..., Judgement]
 DROP = [100.0] * 9 + [90.0] * 6
 STILL = [100.0] * 15
+RELEASES = range(1, 16)
 
 
 def canary(
@@ -100,7 +101,9 @@ def test_a_sentinel_that_stood_still_makes_it_the_databases_whatever_a_canary_sa
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
     judgement = judge_planted(
-        planted(DROP), canary(planted, [10.0] * 9 + [11.0] * 6), watched=sentinel(planted, STILL)
+        planted(DROP, RELEASES),
+        canary(planted, [10.0] * 9 + [11.0] * 6),
+        watched=sentinel(planted, STILL),
     )
     assert judgement.verdict.outcome is Outcome.REGRESSED
     assert only(judgement).cause is Cause.DATABASE
@@ -122,7 +125,7 @@ def test_a_sentinel_of_every_fifth_night_answers_once_it_was_measured_again(
     assert "not measured since" in waiting.series[0].verdict.reason
     short = judge_planted(planted(nights[:47]), watched=sparse[:10], detector=quiet)
     assert "too few points to tell (8 points before, 2 after)" in only(short).evidence[0].text
-    answered = judge_planted(planted(nights), watched=sparse, detector=quiet)
+    answered = judge_planted(planted(nights, range(1, 68)), watched=sparse, detector=quiet)
     assert only(answered).evidence[0].can_tell
     assert only(answered).cause is Cause.DATABASE
 
@@ -160,7 +163,7 @@ def test_the_sentinel_of_the_same_work_is_asked_before_others(
     moved, still = [50.0] * 9 + [45.0] * 6, [80.0] * 15
     reading: dict[str, Any] = {"workload": "sensor-read@0123456789ab", "operation": "read"}
     watched = (*sentinel(planted, still), *sentinel(planted, moved, **reading))
-    judgement = judge_planted(planted(DROP), watched=watched)
+    judgement = judge_planted(planted(DROP, RELEASES), watched=watched)
     assert only(judgement).cause is Cause.DATABASE
     assert len(only(judgement).evidence) == 1
     assert len(judgement.watched) == 2

@@ -1,5 +1,6 @@
 import random
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import date
 from itertools import combinations
 from typing import Any
@@ -265,17 +266,39 @@ def test_without_a_release_and_an_explanation_it_says_what_is_known(
 def test_what_else_changed_leaves_the_cause_open_unless_it_is_the_reviewed_configuration(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
-    observations = planted([100.0] * 12 + [90.0] * 8)
+    values = [100.0] * 12 + [90.0] * 8
     still = planted([50.0] * 20, minute=30, purpose=Purpose.SENTINEL)
-    causes = [
-        judge_planted(observations, watched=still, circumstances=told).incidents[0].cause
-        for told in (
-            (),
-            facts(observations, "kernel of node-1", "aaaaaabbbbbb"),
-            facts(observations, "config default", "aaaaaabbbbbb"),
+
+    def causes(observations: tuple[Observation, ...]) -> list[Cause]:
+        sides = "a" * 12 + "b" * 8
+        told = (
+            [],
+            facts(observations, "kernel of node-1", sides),
+            facts(observations, "config default", sides),
         )
-    ]
-    assert causes == [Cause.DATABASE, Cause.UNKNOWN, Cause.CONFIGURATION]
+        judgements = (judge_planted(observations, watched=still, circumstances=one) for one in told)
+        return [judgement.incidents[0].cause for judgement in judgements]
+
+    # Within one release the binaries are the same; between two, the database changed as well.
+    assert causes(planted(values)) == [Cause.UNKNOWN, Cause.UNKNOWN, Cause.CONFIGURATION]
+    released = planted(values, range(1, 21))
+    assert causes(released) == [Cause.DATABASE, Cause.UNKNOWN, Cause.UNKNOWN]
+    assert causes(builds(released)) == [Cause.DATABASE, Cause.UNKNOWN, Cause.UNKNOWN]
+
+
+def builds(observations: tuple[Observation, ...]) -> tuple[Observation, ...]:
+    """Make the releases builds of a moving target: of one ordinal, ordered by time."""
+    return tuple(replace(one, release=replace(one.release, ordinal=0)) for one in observations)
+
+
+def test_two_builds_of_a_moving_target_are_two_releases(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    observations = builds(planted(DROP, RELEASES))
+    circumstances = facts(observations, "artifact", "k" * 6 + "l" * 6)
+    judgement = judge_planted(observations, circumstances=circumstances)
+    assert judgement.incidents[0].explanations == ()
+    assert "no release lies between" not in judgement.series[0].verdict.reason
 
 
 def test_a_suspicion_between_two_releases_asks_to_be_measured_again(
