@@ -39,7 +39,7 @@ class Judge:
                 )
                 for shift, before, after, _ in levels(values, reading)
             ),
-            noise_floor=reading.noise.floor if reading.noise else None,
+            noise_floor=reading.noise.floor if reading.noise and reading.noise.deviation else None,
             minimum_detectable_effect=self._detectable(reading.noise),
             drifts=tuple(
                 replace(drift, first=known[drift.first], last=known[drift.last])

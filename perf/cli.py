@@ -105,7 +105,9 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        text = "knickpoint: interrupted; what was finished is kept, the same command goes on from there"
+        text = (
+            "knickpoint: interrupted; finished trials are kept, and the same command goes on from there"
+        )
         click.echo(text, err=True)
         sys.exit(INTERRUPTED)
     except SystemExit:

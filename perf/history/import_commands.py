@@ -58,6 +58,12 @@ _MOMENTS = ("%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")
     type=click.Choice(sorted(PER_MS)),
     help="Unit of a HdrHistogram log's values.",
 )
+@click.option(
+    "--scheduled",
+    "is_news",
+    is_flag=True,
+    help="The results of tonight, not old ones in bulk: a change in them is news.",
+)
 @data_option
 def import_results(
     *,
@@ -75,13 +81,15 @@ def import_results(
     started_at: datetime | None,
     times: str | None,
     unit: str | None,
+    is_news: bool,
     data: Path,
 ) -> None:
     """Import what other programs measured, so that it is judged like any other series.
 
     Each run becomes a trial bundle and rows of the history. If anything is wrong with any file, all of
     it is said and nothing is imported (exit code 2). Importing a file again adds nothing. An import
-    alerts nobody. Formats, with the columns of csv and json: docs/importing.md
+    alerts nobody, unless it is of tonight (--scheduled). Formats, with the columns of csv and json:
+    docs/importing.md
 
     \b
     knickpoint history import --format ycsb --system cassandra --release 5.0.4 \\
@@ -101,6 +109,7 @@ def import_results(
         config=config,
         night=f"{night:%Y-%m-%d}" if night else None,
         started_at=_in_utc(started_at),
+        is_news=is_news,
     )
     imported = import_files(
         Places(data),

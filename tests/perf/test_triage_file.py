@@ -55,7 +55,7 @@ entries:
       two lines, and one of them is so long that a program which rewrites files would like to break it.
 
   - {name: brief, system: x, line: y, state: testbed, sign: drop, to_night: "2026-04-01", owner: o, note: n}
-"""
+"""  # noqa: E501  one line, as somebody would write it
 
 
 @pytest.fixture

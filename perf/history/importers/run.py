@@ -30,6 +30,7 @@ _SECRET = re.compile(
     r"passw|passphrase|\bpass$|pwd|secret|token|credential|\buser(name)?$", re.IGNORECASE
 )
 _LONGEST_FACT = 4000
+_MOST_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,9 +133,14 @@ def explain(where: str, error: ValidationError) -> tuple[str, ...]:
     """Say all that pydantic found wrong, one sentence per field."""
     return tuple(
         f"{where}: {'.'.join(map(str, problem['loc'])) or 'the whole'}: {problem['msg']}"
-        + (f", not {problem['input']!r}" if isinstance(problem["input"], str | int | float) else "")
+        + (f", not {problem['input']!r}" if _is_short(problem["input"]) else "")
         for problem in error.errors(include_url=False)
     )
+
+
+def _is_short(found: object) -> bool:
+    # A file that is none of this format is the input as a whole; it may hold passwords, too.
+    return isinstance(found, int | float) or (isinstance(found, str) and len(found) <= _MOST_SHOWN)
 
 
 def without_repetition(operations: Sequence[str], whole: str = EVERYTHING) -> tuple[str, ...]:

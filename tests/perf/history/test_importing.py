@@ -154,6 +154,15 @@ def test_builds_of_a_moving_target_are_ordered_by_time(places: Places, tmp_path:
     assert {(one.release.line, one.release.ordinal) for one in found} == {("nightly", 0)}
 
 
+def test_what_is_imported_every_night_is_news_where_that_is_said(
+    places: Places, tmp_path: Path
+) -> None:
+    table = write_rows(tmp_path / "a.csv", ["2026-02-01T01:00Z,one,throughput,1"])
+    options = ("--format", "csv", "--system", "db", "--workload", "w")
+    run(places, *options, "--scheduled", table)
+    assert [trial.purpose for trial in trials(places)] == [Purpose.SCHEDULED]
+
+
 def test_imports_in_any_order_give_the_same_rows_as_in_order(tmp_path: Path) -> None:
     rows = [f"2026-02-{day:02}T01:00Z,build-{day},throughput,{100 + day}" for day in range(1, 13)]
     backfilled = rows.copy()
