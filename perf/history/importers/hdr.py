@@ -120,7 +120,7 @@ def _interval(line: str, head: _Head, hints: Hints) -> Interval | None:
         raise ValueError(f"start and length must be seconds, not {match['start']}, {match['length']}")
     start_s += _origin(start_s, head)
     if start_s + length_s >= _END_S:
-        raise ValueError(f"it begins after the year 9999: {match['start']}")
+        raise ValueError(f"it does not end within the year 9999: {match['start']}")
     meaning = _meaning(match["tag"] or "", head, hints)
     histogram = _decode(match["payload"], 1000 / PER_MS[meaning.unit])
     if histogram.get_total_count() == 0:

@@ -66,9 +66,9 @@ def test_a_damaged_start_in_the_head_of_a_log_is_refused_in_words_or_read(start:
     assert [problem for problem in problems if not problem.startswith("file, line ")] == []
 
 
-@pytest.mark.parametrize("start", ["253402300799", "253402300799.99999"])
-def test_an_interval_that_ends_after_the_year_9999_is_refused(start: str) -> None:
+@pytest.mark.parametrize("start", ["253402300797", "253402300799.9"])
+def test_an_interval_that_ends_with_the_year_9999_or_after_is_refused(start: str) -> None:
     sound = (IMPORTS / "cassandra-stress.hdr").read_text(encoding="utf-8")
     text = re.sub(r"StartTime: *[\d.]+", f"BaseTime: {start}", sound)
-    with pytest.raises(Unreadable, match="after the year 9999"):
+    with pytest.raises(Unreadable, match="within the year 9999"):
         FORMATS["hdr"].read(File(name="file", text=text), Hints())
