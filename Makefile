@@ -51,7 +51,7 @@ bench: .venv/.dev ## measure our own code, and the load engine beside a peer (ab
 	$(BIN)/pytest tests/benchmarks --benchmark-only
 	$(BIN)/python tests/benchmarks/engine_against_peer.py
 
-bench-detection: .venv/.dev ## the detector against Otava, same data: the goals of docs/statistics.md (half an hour)
+bench-detection: .venv/.dev ## the detector against Otava, same data: the goals of docs/statistics.md (a quarter of an hour on two cores)
 	$(BIN)/python tests/benchmarks/detection/table.py
 
 site: .venv/.ready ## write the site again from the history

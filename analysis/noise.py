@@ -90,14 +90,13 @@ def estimate_noise(values: Values) -> tuple[float, float]:
 def _differences(values: Values) -> list[Values]:
     """Give the differences at lags 1 to 3 that no jump lies in.
 
-    A jump is a difference of neighbours of more than three normal standard deviations (by the median).
-    Where more than a quarter is so large, that is how the series scatters, and nothing is left out.
+    A jump is a difference of neighbours of more than three normal standard deviations (by the median),
+    but never more than the largest quarter: so large differences are how the series scatters, then.
     """
     steps = np.diff(values)
     distances = np.abs(steps - np.median(steps))
-    is_jump = distances > _JUMP * float(np.median(distances))
-    if is_jump.mean() > _MOST_JUMPS:
-        is_jump[:] = False
+    limit = max(_JUMP * float(np.median(distances)), float(np.quantile(distances, 1 - _MOST_JUMPS)))
+    is_jump = distances > limit
     jumps = np.concatenate(([0], np.cumsum(is_jump)))
     kept = []
     for lag in (1, 2, 3):
