@@ -8,7 +8,7 @@ from analysis.comparison import relative_change
 from analysis.detection import Detector, State, levels, tell_outcome
 from analysis.noise import Noise, visible_effects
 from analysis.series_file import Findings, ForeignSeries, FoundChange, ReplayedSeries
-from perf.design import Detection
+from perf.rules import Detection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

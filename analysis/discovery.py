@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from scipy.stats import false_discovery_control
 
-from perf.design import Detection
+from perf.rules import Detection
 
 FALSE_SHARE = 0.1
 """Of the changes that one night's test lets through, the share that chance may have made. One in ten is

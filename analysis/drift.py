@@ -16,9 +16,9 @@ from analysis.detection import ChangePoint, Detector, Drift, SpreadChange, find_
 from analysis.noise import Noise, can_confirm, minimum_detectable_effect
 from analysis.places import Place, is_same_time, locate
 from analysis.series import Point, Series, build_series
-from perf.design import Detection
 from perf.metrics import CANARY_PHASES
 from perf.model import Observation, Purpose, SeriesKey, TrialStatus
+from perf.rules import Detection
 
 _EXPLAINING_SHARE = 0.5
 """What moved by less than half as much as the series leaves most of the change unexplained."""

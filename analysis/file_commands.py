@@ -14,10 +14,10 @@ from analysis.series_file import ForeignSeries, FoundChange, parse_series, write
 from analysis.step_detector import StepDetector
 from analysis.workers import work_through
 from perf import config
-from perf.design import Detection
 from perf.errors import InputError, UsageError
 from perf.options import configs_option
 from perf.progress import Progress
+from perf.rules import Detection
 
 INPUT_FORMAT = """\b
 SERIES.json, UTF-8; other keys are left alone:

@@ -10,9 +10,9 @@ from analysis.detection import ChangePoint, Detector, Reading, State, find_chang
 from analysis.discovery import FALSE_SHARE, adjust
 from analysis.series import Series, nights_of
 from analysis.verdict import Outcome, Verdict
-from perf.design import Detection
 from perf.metrics import METRICS
 from perf.model import Purpose
+from perf.rules import Detection
 
 REPLAYED_NIGHTS = 10
 """So long is a change that came and went shown: two working weeks, so that a holiday hides nothing."""

@@ -27,8 +27,8 @@ from analysis.places import Place, meet
 from analysis.remeasurement import Remeasurement, propose
 from analysis.standing import Remark
 from analysis.verdict import Outcome
-from perf.design import Detection, TriageEntry, TriageState
 from perf.model import SeriesKey, TrialId
+from perf.rules import Detection, TriageEntry, TriageState
 
 _STEADY_SHARE = 0.9
 """A fact that holds in fewer of the trials on one side flickers, and so explains no lasting change."""

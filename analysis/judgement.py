@@ -24,9 +24,9 @@ from analysis.series import Series, build_series, position
 from analysis.standing import Detectable, Remark, add_sensitivity, detectable, stand
 from analysis.triage import came_back, match
 from analysis.verdict import WORST_FIRST, Outcome, Verdict, merge
-from perf.design import Detection, TriageEntry
 from perf.metrics import DIAGNOSTICS
 from perf.model import Circumstance, Observation, SeriesKey, TrialId, TrialStatus
+from perf.rules import Detection, TriageEntry
 
 __all__ = ["Detectable", "JudgedSeries", "Judgement", "judge"]
 

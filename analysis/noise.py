@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from perf.design import Detection
+from perf.rules import Detection
 
 Values = NDArray[np.floating]
 

@@ -8,7 +8,7 @@ import numpy as np
 from analysis.detection import Shift
 from analysis.noise import Values, least_rank_p_value
 from analysis.votes import Evidence
-from perf.design import Detection
+from perf.rules import Detection
 
 _EARLY_POINTS = 12
 """With so many points after it, a step that could not be confirmed never will be: it is dropped."""

@@ -25,7 +25,7 @@ from analysis.detection import ChangePoint, State
 from analysis.noise import Noise, visible_effects
 from analysis.series import Point, Series
 from analysis.verdict import Outcome, Verdict
-from perf.design import Detection
+from perf.rules import Detection
 
 _CONFIDENCE = 0.99
 """Of the intervals that show a series unchanged."""

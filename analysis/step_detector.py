@@ -22,7 +22,7 @@ from analysis.otava_detector import find_by_divisive
 from analysis.ramps import find_drifts, subtract
 from analysis.selection import Selection
 from analysis.votes import Evidence, prepare
-from perf.design import Detection
+from perf.rules import Detection
 
 _MOST_ROUNDS = 3
 """Of looking for drifts: under the largest another may be hidden."""

@@ -24,8 +24,8 @@ from typing import Any, Literal, TypeAlias
 
 from analysis.detection import ChangePoint
 from analysis.series import Point, Series
-from perf.design import TriageEntry, TriageState, is_like
 from perf.model import SeriesKey
+from perf.rules import TriageEntry, TriageState, is_like
 
 Sign: TypeAlias = Literal["rise", "drop"]
 

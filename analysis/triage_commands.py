@@ -14,10 +14,10 @@ from analysis.incidents import Incident
 from analysis.judgement import Judgement
 from analysis.triage import PATTERNS, Account, Decision, account, describe_place, match, propose
 from perf import config
-from perf.design import TriageEntry, TriageState
 from perf.errors import UsageError
 from perf.options import configs_option, data_option
 from perf.places import Places
+from perf.rules import TriageEntry, TriageState
 
 _HOLDS_FOR = timedelta(days=90)
 """How long the suggested entries hold: a quarter, in which an acknowledged change should be settled."""

@@ -3,10 +3,8 @@
 Everything that can move a number is here, and its content hash travels with each trial.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
 
@@ -303,13 +301,21 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """The experiments of one night on one testbed."""
+    """The experiments of one night on one testbed, and what the night does about what it finds.
+
+    `remeasure_minutes` is the most that a night spends on measuring its provisional changes again, side
+    by side; `bisect_minutes` the most that it spends on bisections, which `bisect: auto` starts for
+    each confirmed change between two releases that has unmeasured ones inside. Without them, neither.
+    """
 
     __pydantic_config__ = STRICT
     name: Name
     description: Text
     testbed: Name
     experiments: Annotated[tuple[Experiment, ...], MinLen(1)]
+    remeasure_minutes: Positive | None = None
+    bisect: Literal["auto"] | None = None
+    bisect_minutes: Positive | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,89 +327,3 @@ class Deployment:
     testbed: Testbed
     workload: Workload
     config: SystemConfig
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Detection:
-    """How change points are judged: configs/detection.yaml, each number with its reason there.
-
-    `judged` maps metric name to the statistics whose series are judged and shown; all others stay in
-    the history. `relevant_change` maps metric name to the smallest relative change worth acting on.
-    """
-
-    __pydantic_config__ = STRICT
-    max_p_value: Annotated[float, Gt(0), Le(0.05)]
-    max_rank_p_value: Annotated[float, Gt(0), Le(0.05)]
-    provisional_p_value: Annotated[float, Gt(0), Le(0.05)]
-    provisional_rank_p_value: Annotated[float, Gt(0), Le(0.05)]
-    window_points: Annotated[int, Ge(10)]
-    minimum_points: Annotated[int, Ge(4)]
-    confirming_points: Positive
-    false_alarms_per_1000_series_nights: Annotated[float, Gt(0)]
-    judged: Mapping[str, tuple[Statistic, ...]]
-    relevant_change: Mapping[str, Share]
-
-
-class TriageState(StrEnum):
-    """What somebody decided about a change."""
-
-    ACKNOWLEDGED = "acknowledged"
-    """Seen and real; somebody is on it, until the entry expires."""
-    EXPECTED = "expected"
-    """Real and meant: the price of a feature, or a gain that was planned."""
-    FIXED = "fixed"
-    """Mended in the release `fixed_in`; the same movement there or later is news again."""
-    TESTBED = "testbed"
-    """Made by the hosts or their configuration, not by the database."""
-    IGNORED = "ignored"
-    """Not worth anybody's time, until the entry expires."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TriageEntry:
-    """What was decided about a change: in which series, at which place, in which direction, by whom.
-
-    In a name of the series, `*` stands for any text. `workload` is the name alone; a new content hash
-    is still the same workload to it. The place is between two releases (`from_release` the last
-    before the change, `to_release` the first with it; equal for a change within one release), between
-    two nights by their dates, or both; an end that is left out is open.
-    """
-
-    __pydantic_config__ = STRICT
-    name: Name
-    state: TriageState
-    system: Text
-    line: Text
-    topology: Text = "*"
-    testbed_class: Text = "*"
-    config: Text = "*"
-    workload: Text = "*"
-    phase: Text = "*"
-    operation: Text = "*"
-    metric: Text = "*"
-    statistic: Text = "*"
-    host: Text = "*"
-    sign: Literal["rise", "drop"]
-    from_release: Text | None = None
-    to_release: Text | None = None
-    from_night: date | None = None
-    to_night: date | None = None
-    fixed_in: Text | None = None
-    owner: Text
-    note: Text
-    expires: date | None = None
-    """The last day on which the entry holds."""
-
-
-def is_like(text: str, pattern: str) -> bool:
-    """Tell whether a text is as a pattern says, where `*` stands for any text and nothing else does."""
-    parts = (re.escape(part) for part in pattern.split("*"))
-    return re.fullmatch(".*".join(parts), text, re.DOTALL) is not None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Triage:
-    """What was decided about changes: configs/triage.yaml."""
-
-    __pydantic_config__ = STRICT
-    entries: tuple[TriageEntry, ...]

@@ -39,7 +39,10 @@ from perf.systems.contract import Cluster, System
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What to measure: a resolved deployment at one release, under an id of its own."""
+    """What to measure: a resolved deployment at one release, under an id of its own.
+
+    `remarks` are said of the trial from the start, for example that something was planted in it.
+    """
 
     trial: TrialId
     night: str
@@ -47,6 +50,7 @@ class Order:
     deployment: Deployment
     release: Release
     artifact: Artifact
+    remarks: tuple[Reason, ...] = ()
 
 
 @dataclass(slots=True)
@@ -162,7 +166,7 @@ def _trial(order: Order, draft: Draft, started_at: datetime) -> Trial:
         finished_at=datetime.now(UTC),
         status=draft.status,
         reasons=tuple(draft.reasons),
-        remarks=tuple(dict.fromkeys((*draft.findings.remarks, *diagnostics.remarks))),
+        remarks=tuple(dict.fromkeys((*order.remarks, *draft.findings.remarks, *diagnostics.remarks))),
         steps=tuple(draft.findings.load_steps),
         environment_before=draft.before,
         environment_after=draft.after,

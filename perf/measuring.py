@@ -54,7 +54,7 @@ def measure_night(session: Session) -> tuple[Trial, ...]:
         ReleaseError: a release could be fetched from nowhere.
 
     """
-    with _only_one(session.places, session.progress):
+    with only_one(session.places, session.progress):
         _check_hosts(session)
         now = datetime.now(UTC)
         night, is_resumed = open_night(session.places, session.catalog, session.suite, now)
@@ -78,7 +78,7 @@ def measure_night(session: Session) -> tuple[Trial, ...]:
 
 def measure_one(session: Session, experiment: str, version: str) -> Trial:
     """Measure one extra trial of an experiment at a release, outside of any night's plan."""
-    with _only_one(session.places, session.progress):
+    with only_one(session.places, session.progress):
         planned = PlannedTrial(
             id=TrialId(f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}.{experiment}.{version}"),
             experiment=experiment,
@@ -214,7 +214,8 @@ def _planned_s(deployment: Deployment) -> float:
 
 
 @contextmanager
-def _only_one(places: Places, progress: Progress) -> Iterator[None]:
+def only_one(places: Places, progress: Progress) -> Iterator[None]:
+    """Hold the lock of a data directory; raise MeasureError if another process keeps holding it."""
     places.data.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(places.lock)
     try:

@@ -24,7 +24,13 @@ class Purpose(StrEnum):
 
     SCHEDULED = "scheduled"
     CANDIDATE = "candidate"
+    """For a pull request, or of a local copy: never a point of a release's series."""
+    COMPARISON = "comparison"
+    """One of two sides that take turns, because somebody asked."""
+    CONFIRMATION = "confirmation"
+    """One of two sides that take turns, because a night suspected a change."""
     BISECTION = "bisection"
+    """One of two sides that take turns, in search of the release that brought a change."""
     CANARY = "canary"
     SENTINEL = "sentinel"
     """An old release, measured again to watch the testbed."""

@@ -24,6 +24,16 @@ class Places:
         return self.data / "nights"
 
     @property
+    def comparisons(self) -> Path:
+        """The plan and the result of each side-by-side comparison, one directory each."""
+        return self.data / "comparisons"
+
+    @property
+    def bisections(self) -> Path:
+        """What each bisection asked and learned, one directory each."""
+        return self.data / "bisections"
+
+    @property
     def history(self) -> Path:
         """The history file."""
         return self.data / "history.duckdb"

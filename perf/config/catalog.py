@@ -17,19 +17,9 @@ from perf.config.document import Document, read_document
 from perf.config.problems import describe, suggest
 from perf.config.suite_checks import check_suite
 from perf.config.triage_checks import check_triage
-from perf.design import (
-    Deployment,
-    Detection,
-    Experiment,
-    Suite,
-    SystemConfig,
-    Testbed,
-    Topology,
-    Triage,
-    TriageEntry,
-    Workload,
-)
+from perf.design import Deployment, Experiment, Suite, SystemConfig, Testbed, Topology, Workload
 from perf.errors import ConfigError, UsageError
+from perf.rules import Detection, Triage, TriageEntry
 from perf.systems import registry
 
 T = TypeVar("T")

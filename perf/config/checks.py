@@ -16,7 +16,6 @@ from typing import Generic, Protocol, TypeVar
 from perf.config.document import Document, Steps, dotted
 from perf.config.problems import suggest
 from perf.design import (
-    Detection,
     Host,
     Measurement,
     Operation,
@@ -31,6 +30,7 @@ from perf.design import (
 from perf.load.spec import PRELOAD, WARM_UP
 from perf.load.stages import ladder_phase
 from perf.metrics import CANARY_PHASES, DIAGNOSTICS, METRICS
+from perf.rules import Detection
 
 # RFC 1123, 2.1: labels of letters, digits and inner hyphens; the last is not all digits, so that a
 # mistyped IP address is no name.

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from perf.design import Detection, Suite, SystemConfig, Testbed, Topology, Triage, Workload
+from perf.design import Suite, SystemConfig, Testbed, Topology, Workload
+from perf.rules import Detection, Triage
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _TYPES: tuple[tuple[str, type], ...] = (

@@ -14,8 +14,8 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from perf.config.catalog import read_triage
 from perf.config.triage_checks import check_new
-from perf.design import TriageEntry
 from perf.errors import ConfigError
+from perf.rules import TriageEntry
 
 _QUOTED = ("line", "from_release", "to_release", "fixed_in")
 """Texts that look like numbers, or might one day."""

@@ -41,7 +41,7 @@ COMMENT ON TABLE trials IS 'One row per trial: one release deployed and measured
 COMMENT ON COLUMN trials.trial_id IS 'Names the trial, and its bundle under trials/.';
 COMMENT ON COLUMN trials.bundle_sha256 IS 'SHA-256 of the bundle''s manifest: stands for the content of all its files.';
 COMMENT ON COLUMN trials.night IS 'The night the trial belongs to.';
-COMMENT ON COLUMN trials.purpose IS 'Why it was run: scheduled, candidate, bisection, canary, sentinel, or imported (measured by another program).';
+COMMENT ON COLUMN trials.purpose IS 'Why it was run: scheduled, candidate, comparison, confirmation, bisection, canary, sentinel, or imported (measured by another program).';
 COMMENT ON COLUMN trials.experiment IS 'Name of the experiment: system, topology, workload and config together.';
 COMMENT ON COLUMN trials.system IS 'The database product.';
 COMMENT ON COLUMN trials.version IS 'Label of the release; text, never an order.';

@@ -8,9 +8,9 @@ from analysis.detection import State
 from analysis.incidents import Cause, Incident
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome
-from perf.design import TriageEntry
 from perf.model import Trial, TrialId, TrialStatus
 from perf.night import Night
+from perf.rules import TriageEntry
 from reports.view import links
 from reports.view.changes import triage_words, view_withdrawn
 from reports.view.incident import tell_briefly, view_badges

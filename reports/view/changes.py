@@ -11,8 +11,8 @@ from analysis.findings import may_be_older
 from analysis.incidents import Explanation, Incident
 from analysis.judgement import JudgedSeries
 from analysis.series import Point, nights_of
-from perf.design import Detection, TriageEntry
 from perf.model import SeriesKey
+from perf.rules import Detection, TriageEntry
 from reports.view import links
 from reports.view.wording import (
     CAUSE_BADGES,

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 
 from analysis.incidents import Cause, Incident
 from analysis.judgement import Judgement
-from perf.design import TriageEntry
 from perf.model import Trial, TrialId, TrialStatus
 from perf.night import Night
+from perf.rules import TriageEntry
 from reports.view import links
 from reports.view.attention import (
     STALE_AFTER,

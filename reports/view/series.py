@@ -8,9 +8,9 @@ from statistics import fmean
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries, Judgement
 from analysis.verdict import Outcome
-from perf.design import Detection
 from perf.metrics import HIGHEST_LOAD
 from perf.model import Purpose, SeriesKey, Trial, TrialId
+from perf.rules import Detection
 from reports.view import links
 from reports.view.changes import (
     ChangeRow,

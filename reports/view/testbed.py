@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from analysis.drift import is_canary
 from analysis.incidents import Cause
 from analysis.judgement import JudgedSeries, Judgement
-from perf.design import Detection
 from perf.model import SeriesKey, Trial, TrialId
+from perf.rules import Detection
 from reports.view import links
 from reports.view.attention import Attention, view_incidents
 from reports.view.changes import TYPICAL, view_change_briefly

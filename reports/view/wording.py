@@ -9,9 +9,9 @@ from analysis import words
 from analysis.detection import State
 from analysis.incidents import Cause
 from analysis.verdict import Outcome
-from perf.design import TriageEntry
 from perf.metrics import CANARY_PHASES, DIAGNOSTICS, METRICS, Better
 from perf.model import Named, SeriesKey, StepOutcome, TrialStatus
+from perf.rules import TriageEntry
 
 NOTHING = "–"
 STATISTICS = ("mean", "p50", "p95", "p99", "p99.9", "max", "last")

@@ -10,8 +10,8 @@ import pytest
 from analysis.detection import Reading, Shift
 from analysis.judgement import Judgement, judge
 from analysis.noise import Noise
-from perf.design import Detection
 from perf.model import Observation, Purpose, Release, SeriesKey, TrialId, TrialStatus
+from perf.rules import Detection
 
 FIRST_NIGHT = datetime(2026, 11, 1, 1, tzinfo=UTC)
 KEY = SeriesKey(

@@ -9,8 +9,8 @@ from analysis.detection import Drift, Reading, Shift, SpreadChange, State
 from analysis.noise import Noise, minimum_detectable_effect
 from analysis.series_file import ForeignSeries
 from analysis.verdict import Outcome
-from perf.design import Detection
 from perf.metrics import Better
+from perf.rules import Detection
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from analysis.noise import Noise
 from analysis.remeasurement import Remeasurement
 from analysis.series import build_series
 from analysis.verdict import Outcome, Verdict
-from perf.design import TriageEntry, TriageState
 from perf.model import Observation
+from perf.rules import TriageEntry, TriageState
 
 Make = Callable[..., tuple[Observation, ...]]
 REGRESSED = Verdict(outcome=Outcome.REGRESSED, reason="slower")

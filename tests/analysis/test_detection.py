@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from analysis.detection import ChangePoint, Reading, Shift, State, find_changes
 from analysis.series import build_series
 from analysis.verdict import Outcome
-from perf.design import Detection
 from perf.model import Observation
+from perf.rules import Detection
 
 Make = Callable[..., tuple[Observation, ...]]
 

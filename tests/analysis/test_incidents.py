@@ -14,8 +14,8 @@ from analysis.incidents import Cause, Explanation, Incident
 from analysis.judgement import Judgement
 from analysis.places import locate, meet
 from analysis.verdict import Outcome
-from perf.design import TriageEntry, TriageState
 from perf.model import Circumstance, Observation, Purpose
+from perf.rules import TriageEntry, TriageState
 
 Planted = Callable[..., tuple[Observation, ...]]
 JudgePlanted = Callable[..., Judgement]

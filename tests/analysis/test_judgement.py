@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from analysis.judgement import JudgedSeries, judge
 from analysis.step_detector import StepDetector
 from analysis.verdict import Outcome
-from perf.design import Detection
 from perf.metrics import DIAGNOSTICS
 from perf.model import Observation, TrialStatus
+from perf.rules import Detection
 
 Make = Callable[..., tuple[Observation, ...]]
 

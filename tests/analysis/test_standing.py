@@ -9,8 +9,8 @@ from analysis.judgement import JudgedSeries, Judgement
 from analysis.noise import least_rank_p_value, minimum_detectable_effect
 from analysis.triage import Sign
 from analysis.verdict import Outcome
-from perf.design import TriageEntry, TriageState
 from perf.model import Observation, TrialStatus
+from perf.rules import TriageEntry, TriageState
 
 Planted = Callable[..., tuple[Observation, ...]]
 JudgePlanted = Callable[..., Judgement]

@@ -10,8 +10,8 @@ from analysis.detection import ChangePoint, State
 from analysis.series import Point, Series
 from analysis.triage import Decision, account, came_back, match, propose, sign
 from analysis.verdict import Outcome
-from perf.design import TriageEntry, TriageState, is_like
 from perf.model import Release, SeriesKey, TrialId
+from perf.rules import TriageEntry, TriageState, is_like
 
 TODAY = date(2026, 6, 1)
 FIRST_NIGHT = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)

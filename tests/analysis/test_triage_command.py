@@ -13,12 +13,12 @@ from click.testing import CliRunner, Result
 from analysis.commands import judge_history
 from analysis.triage_commands import describe, triage
 from perf.config import load_catalog
-from perf.design import TriageEntry, TriageState
 from perf.errors import ConfigError, UsageError
 from perf.history import bundle
 from perf.history.store import append_all
 from perf.model import Release, Sample, Trial, TrialId
 from perf.places import Places
+from perf.rules import TriageEntry, TriageState
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
 NIGHTS = 8

@@ -8,8 +8,8 @@ import pytest
 
 from perf.config import add_entries
 from perf.config.catalog import read_triage
-from perf.design import TriageEntry, TriageState
 from perf.errors import ConfigError
+from perf.rules import TriageEntry, TriageState
 
 SHIPPED = Path(__file__).parents[2] / "configs" / "triage.yaml"
 ENTRY = TriageEntry(

@@ -13,8 +13,8 @@ from analysis.judgement import Detectable, JudgedSeries, Judgement
 from analysis.noise import Noise
 from analysis.remeasurement import Remeasurement
 from analysis.verdict import Outcome
-from perf.design import Detection, TriageEntry, TriageState
 from perf.model import Purpose
+from perf.rules import Detection, TriageEntry, TriageState
 
 SETTINGS = Detection(
     max_p_value=2e-4,

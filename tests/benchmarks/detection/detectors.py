@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from analysis.detection import Detector
 from analysis.step_detector import StepDetector
-from perf.design import Detection
+from perf.rules import Detection
 
 SETTINGS = Path(__file__).parents[3] / "configs/detection.yaml"
 

@@ -1,0 +1,37 @@
+"""Blocks: trials of two sides that took turns on the same hosts, and what a measure came to in each."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Measure:
+    """What is compared: one statistic of one metric of one operation in one phase."""
+
+    phase: str
+    operation: str
+    metric: str
+    statistic: str
+
+    def __str__(self) -> str:
+        """Give it as people type it: steady/write/response_time/p99."""
+        return f"{self.phase}/{self.operation}/{self.metric}/{self.statistic}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One trial's value of one measure: over all iterations, and of each."""
+
+    value: float
+    iterations: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Trials that ran close together, both sides in turns; each side has at least one.
+
+    A whole block is ABBA or BAAB. One with invalid trials still counts with what is left, and so do the
+    trials of one night, one of each side.
+    """
+
+    baseline: tuple[Measured, ...]
+    candidate: tuple[Measured, ...]

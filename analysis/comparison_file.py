@@ -1,0 +1,222 @@
+"""Comparisons in a JSON file: what was compared, trial by trial, and what it came to. Pure.
+
+The file crosses from the job that measures to the job that comments. To the second it is hostile data:
+read by `read_comparisons` it is of this shape and of bounded size, and none of its text may be trusted.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import MaxLen
+from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
+
+from analysis.blocks import Measure, Measured
+from analysis.comparison import Effect
+from analysis.verdict import Outcome, merge
+from perf.errors import InputError
+from perf.model import Named, Purpose, Reason, TrialStatus
+from perf.side_by_side import SideName
+
+SCHEMA_VERSION = 1
+MOST_BYTES = 20_000_000
+_STRICT = ConfigDict(extra="forbid")
+_Line = Annotated[str, StringConstraints(max_length=2000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideRecord:
+    """What one side was, by name and hash."""
+
+    __pydantic_config__ = _STRICT
+    label: _Line
+    version: _Line
+    config: Named
+    topology: Named
+    testbed: Named
+    workload: Named
+    artifact_sha256: _Line = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRecord:
+    """A trial that took its turn, how it ended, and how long it took."""
+
+    __pydantic_config__ = _STRICT
+    id: _Line
+    side: SideName
+    block: int
+    status: TrialStatus
+    duration_s: float
+    reasons: Annotated[tuple[Reason, ...], MaxLen(100)] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureResult:
+    """What one measure came to.
+
+    `before` and `after` are medians over the completed trials of each side. The interval of `effect`
+    holds over all looks together. `detectable` is the smallest relative change that could have been
+    seen. Verdicts rest on trusted measures only.
+    """
+
+    __pydantic_config__ = _STRICT
+    measure: Measure
+    is_trusted: bool
+    outcome: Outcome
+    reason: _Line
+    relevant_change: float
+    before: float | None = None
+    after: float | None = None
+    effect: Effect | None = None
+    detectable: float | None = None
+    baseline: Annotated[tuple[Measured, ...], MaxLen(1000)] = ()
+    candidate: Annotated[tuple[Measured, ...], MaxLen(1000)] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonResult:
+    """One comparison. `reason` is its verdict in a sentence, `ended` why no further block was measured.
+
+    `command` measures it again. `remarks` are those of its trials, each once: a reader must know them.
+    """
+
+    __pydantic_config__ = _STRICT
+    id: _Line
+    purpose: Purpose
+    suite: _Line
+    experiment: _Line
+    system: _Line
+    baseline: SideRecord
+    candidate: SideRecord
+    seed: int
+    question_sha256: _Line
+    outcome: Outcome
+    reason: _Line
+    ended: _Line
+    measures: Annotated[tuple[MeasureResult, ...], MaxLen(500)]
+    trials: Annotated[tuple[TrialRecord, ...], MaxLen(2000)]
+    started_at: datetime
+    finished_at: datetime
+    command: _Line = ""
+    caveat: _Line = ""
+    remarks: Annotated[tuple[_Line, ...], MaxLen(100)] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """A revision of the repository: as it was asked for, and the commit it is."""
+
+    __pydantic_config__ = _STRICT
+    ref: _Line
+    sha: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{7,64}$")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knob:
+    """One setting that differs between two revisions, with both values as JSON; empty where absent."""
+
+    __pydantic_config__ = _STRICT
+    path: _Line
+    before: _Line
+    after: _Line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentChange:
+    """An experiment whose resolved configuration differs. `text` says why it was not measured, if so.
+
+    Where it is not empty, no comparison belongs to this change.
+    """
+
+    __pydantic_config__ = _STRICT
+    suite: _Line
+    experiment: _Line
+    knobs: Annotated[tuple[Knob, ...], MaxLen(500)]
+    text: _Line = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribution:
+    """Head without one of its changes against head: what that knob does, the others in place."""
+
+    __pydantic_config__ = _STRICT
+    knob: Knob
+    comparison: ComparisonResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonFile:
+    """What a candidate or a comparison came to. `problems` are errors of ours, in a sentence each.
+
+    `base` and `head` are None where no revisions were compared.
+    """
+
+    __pydantic_config__ = _STRICT
+    schema_version: int
+    created_at: datetime
+    knickpoint: _Line
+    base: Revision | None = None
+    head: Revision | None = None
+    changes: Annotated[tuple[ExperimentChange, ...], MaxLen(500)] = ()
+    comparisons: Annotated[tuple[ComparisonResult, ...], MaxLen(200)] = ()
+    attributions: Annotated[tuple[Attribution, ...], MaxLen(200)] = ()
+    problems: Annotated[tuple[_Line, ...], MaxLen(100)] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """Give the worst outcome; unchanged where nothing differed, invalid where we failed."""
+        if not self.comparisons and not self.problems:
+            unmeasured = any(change.text for change in self.changes)
+            return Outcome.UNDECIDED if unmeasured else Outcome.UNCHANGED
+        failed = [Outcome.INVALID] if self.problems else []
+        return merge([*(one.outcome for one in self.comparisons), *failed])
+
+
+_FILE = TypeAdapter(ComparisonFile)
+_RESULT = TypeAdapter(ComparisonResult)
+
+
+def write_comparisons(content: ComparisonFile) -> bytes:
+    """Write the file, readable."""
+    return _FILE.dump_json(content, indent=1) + b"\n"
+
+
+def read_comparisons(content: bytes, path: Path) -> ComparisonFile:
+    """Read a file that nobody vouches for; `path` is said in errors.
+
+    Raises:
+        InputError: it is too large, no JSON, or not of this shape.
+
+    """
+    if len(content) > MOST_BYTES:
+        raise InputError(path, [f"{len(content)} bytes; a comparison has at most {MOST_BYTES}"])
+    try:
+        found = _FILE.validate_json(content)
+    except ValidationError as error:
+        raise InputError(path, _problems(error)) from error
+    if found.schema_version != SCHEMA_VERSION:
+        version = found.schema_version
+        raise InputError(path, [f"schema_version {version}; this Knickpoint reads {SCHEMA_VERSION}"])
+    return found
+
+
+def write_result(content: ComparisonResult) -> bytes:
+    """Write one comparison, as it lies beside its plan."""
+    return _RESULT.dump_json(content, indent=1) + b"\n"
+
+
+def read_result(content: bytes, path: Path) -> ComparisonResult:
+    """Read one comparison of our own; raise InputError where it is none."""
+    try:
+        return _RESULT.validate_json(content)
+    except ValidationError as error:
+        raise InputError(path, _problems(error)) from error
+
+
+def _problems(error: ValidationError) -> list[str]:
+    return [
+        f"{'.'.join(map(str, each['loc'])) or 'the whole file'}: {each['msg']}"
+        for each in error.errors(include_url=False, include_input=False)[:20]
+    ]
