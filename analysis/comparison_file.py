@@ -16,8 +16,7 @@ from analysis.blocks import Measure, Measured
 from analysis.comparison import Effect
 from analysis.verdict import Outcome, merge
 from perf.errors import InputError
-from perf.model import Named, Purpose, Reason, TrialStatus
-from perf.side_by_side import SideName
+from perf.model import Named, Purpose, Reason, SideName, TrialStatus
 
 SCHEMA_VERSION = 1
 MOST_BYTES = 20_000_000

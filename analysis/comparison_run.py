@@ -1,7 +1,7 @@
 """A side-by-side comparison from the first trial to its verdict: measure a block, look, go on or stop.
 
-An edge: it measures through `perf.side_by_side` and writes the result beside the plan. What is judged is pure:
-`paired` and `sequential`.
+An edge: it measures through `perf.side_by_side` and writes the result beside the plan. What is judged is
+pure: `paired` and `sequential`.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,6 +24,16 @@ from perf.side_by_side import (
 Looker: TypeAlias = Callable[[Sequence[Block], Rule, int], Look]
 
 
+def read_results(places: Places) -> tuple[ComparisonResult, ...]:
+    """Give what all finished comparisons of a data directory came to, oldest first.
+
+    Raises:
+        InputError: a result is not one.
+
+    """
+    raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """The most that a comparison may take: trials of both sides together, and minutes of trials."""
@@ -44,7 +54,7 @@ def run_comparison(
     prior: Sequence[Taken] = (),
     reproduce: str = "",
 ) -> ComparisonResult:
-    """Measure two sides in turns until it is decided or the budget is used up; keep and give the result.
+    """Measure two sides in turns until it is decided or the budget is used up, and keep the result.
 
     A comparison of the same question that was cut short is resumed. `trusted` are the measures that
     decide; without them those of `settings.comparison`. `prior` are trials that took turns before and

@@ -23,7 +23,11 @@ INTERRUPTED = 130
 OURS = ("perf", "analysis", "reports")
 
 # The order in which people meet the commands; anything else follows alphabetically.
-_ORDER = ("nightly", "measure", "append", "detect", "report", "releases", "history", "schema", "doctor")
+_ORDER = (
+    *("nightly", "measure", "append", "detect", "report"),
+    *("compare", "candidate", "comment", "bisect", "matrix"),
+    *("releases", "history", "schema", "doctor"),
+)
 
 
 class Commands(click.Group):

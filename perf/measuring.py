@@ -16,7 +16,7 @@ import filelock
 from perf import releases
 from perf.config import Catalog
 from perf.deployment import place_nodes
-from perf.design import Deployment, Suite
+from perf.design import Deployment, Experiment, Suite
 from perf.errors import BundleError, HostUnfit, MeasureError, UsageError
 from perf.harness import Order, run_trial
 from perf.history import bundle
@@ -121,14 +121,17 @@ def _headline(trial: Trial) -> Iterator[str]:
             yield f"{phase} {value:.0f} {THROUGHPUT.unit}, p99 {p99_ms:.1f} {RESPONSE_TIME.unit}"
 
 
-def _resolve(session: Session, experiment_name: str) -> Deployment:
-    for experiment in session.suite.experiments:
-        if experiment.name == experiment_name:
-            return session.catalog.resolve(session.suite, experiment)
-    known = ", ".join(experiment.name for experiment in session.suite.experiments)
-    raise UsageError(
-        f"suite {session.suite.name} has no experiment {experiment_name!r}; it has: {known}"
-    )
+def find_experiment(suite: Suite, name: str) -> Experiment:
+    """Give an experiment of a suite; raise UsageError where it has none of that name."""
+    for experiment in suite.experiments:
+        if experiment.name == name:
+            return experiment
+    known = ", ".join(experiment.name for experiment in suite.experiments)
+    raise UsageError(f"suite {suite.name} has no experiment {name!r}; it has: {known}")
+
+
+def _resolve(session: Session, experiment: str) -> Deployment:
+    return session.catalog.resolve(session.suite, find_experiment(session.suite, experiment))
 
 
 def _fetch_all(

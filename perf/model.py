@@ -6,9 +6,11 @@ Units are part of the names. Collections are tuples. No dictionary crosses from 
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from typing import NewType
+from typing import Literal, NewType, TypeAlias
 
 TrialId = NewType("TrialId", str)
+SideName: TypeAlias = Literal["baseline", "candidate"]
+"""The two sides of a comparison."""
 
 
 class TrialStatus(StrEnum):

@@ -12,26 +12,25 @@ import os
 import random
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
 from perf import releases
-from perf.config import content_hash
-from perf.design import STRICT, Deployment
+from perf.config import Catalog, content_hash
+from perf.design import STRICT, Deployment, Suite
 from perf.errors import BundleError, HostUnfit
 from perf.harness import Order, run_trial
 from perf.history import bundle
-from perf.measuring import explain
-from perf.model import Artifact, Purpose, Reason, Release, Trial, TrialId, TrialStatus
+from perf.measuring import explain, find_experiment
+from perf.model import Artifact, Purpose, Reason, Release, SideName, Trial, TrialId, TrialStatus
 from perf.places import Places
 from perf.progress import Progress
 from perf.systems import registry
 
-SideName: TypeAlias = Literal["baseline", "candidate"]
 RESUMABLE_FOR = timedelta(hours=20)
 TURNS = 4
 """Trials of a block."""
@@ -74,6 +73,19 @@ class Fetched:
 
     release: Release
     artifact: Artifact
+
+
+def take_side(catalog: Catalog, suite: Suite, experiment: str, version: str, config: str = "") -> Side:
+    """Give an experiment of a suite at a release, in its own config or in another one.
+
+    Raises:
+        UsageError: the suite has no such experiment, or there is no such config.
+
+    """
+    found = find_experiment(suite, experiment)
+    chosen = replace(found, config=config) if config else found
+    label = f"{version} with {config}" if config else version
+    return Side(label=label, version=version, deployment=catalog.resolve(suite, chosen))
 
 
 Artifacts: TypeAlias = Mapping[SideName, Fetched]
