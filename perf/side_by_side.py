@@ -176,11 +176,8 @@ def open_plan(
 
     """
     question = question_hash(pairing, artifacts)
-    for plan in reversed(read_plans(places)):
-        is_same = plan.question_sha256 == question and plan.purpose is pairing.purpose
-        is_young = now - plan.started_at < RESUMABLE_FOR
-        if is_same and is_young and not (places.comparisons / plan.id / RESULT).exists():
-            return plan, True
+    if (unfinished := find_unfinished(question, pairing.purpose, places, now)) is not None:
+        return unfinished, True
     plan = Plan(
         id=_next_id(places, f"cmp-{now:%Y-%m-%d}"),
         question_sha256=question,
@@ -194,6 +191,21 @@ def open_plan(
     )
     write_durably(places.comparisons / plan.id / PLAN, _PLAN.dump_json(plan, indent=1))
     return plan, False
+
+
+def find_unfinished(question: str, purpose: Purpose, places: Places, now: datetime) -> Plan | None:
+    """Find the newest unfinished, young plan of a question, by its hash, and a purpose.
+
+    Raises:
+        BundleError: the file of a plan is not one.
+
+    """
+    for plan in reversed(read_plans(places)):
+        is_same = plan.question_sha256 == question and plan.purpose is purpose
+        is_young = now - plan.started_at < RESUMABLE_FOR
+        if is_same and is_young and not (places.comparisons / plan.id / RESULT).exists():
+            return plan
+    return None
 
 
 def read_plans(places: Places) -> tuple[Plan, ...]:

@@ -116,21 +116,24 @@ class History:
         rows = self._rows(observed.CIRCUMSTANCES, [list(observed.ALWAYS_NEW)])
         return tuple(map(observed.circumstance, rows))
 
-    def trials(self) -> tuple[Trial, ...]:
-        """Give all trials with all that belongs to them, by start and id.
+    def trials(self, only: Sequence[TrialId] | None = None) -> tuple[Trial, ...]:
+        """Give all trials, or only these, with all that belongs to them, by start and id.
 
         Raises:
             HistoryError: a row does not fit the schema.
 
         """
+        chosen = "" if only is None else "AND trial_id IN (SELECT unnest(?::VARCHAR[]))"
+        values = () if only is None else ([*only],)
         parts: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
         for part in PARTS:
             where = " AND ".join(f"{column} = '{value}'" for column, value in part.fixed) or "true"
-            sql = f"SELECT * FROM {part.table} WHERE {where} ORDER BY trial_id, position"  # noqa: S608  our own names
-            for row in self._rows(sql):
-                values = {column: row[column] for column in part.columns}
-                parts[row["trial_id"]][part.attribute].append(values)
-        rows = self._rows("SELECT * FROM trials ORDER BY started_at, trial_id")
+            sql = f"SELECT * FROM {part.table} WHERE {where} {chosen} ORDER BY trial_id, position"  # noqa: S608  our own names
+            for row in self._rows(sql, values):
+                fields = {column: row[column] for column in part.columns}
+                parts[row["trial_id"]][part.attribute].append(fields)
+        sql = f"SELECT * FROM trials WHERE true {chosen} ORDER BY started_at, trial_id"  # noqa: S608  our own names
+        rows = self._rows(sql, values)
         try:
             return tuple(trial_of_rows(row, parts[row["trial_id"]]) for row in rows)
         except ValidationError as error:

@@ -1,0 +1,157 @@
+"""Trials of the past that count as turns of a comparison: a question half answered is not asked anew.
+
+Two kinds do. Trials of an earlier comparison of the same question took turns already. And a night that
+measured both releases, everything else equal by hash, on the same hosts is a block of one trial each.
+Only completed trials count, and only where what is said of them from the start is said of the side.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from perf.config import named
+from perf.errors import BundleError, HistoryError
+from perf.history import bundle
+from perf.history.store import open_history
+from perf.model import Purpose, SideName, Trial, TrialStatus
+from perf.places import Places
+from perf.progress import Progress
+from perf.side_by_side import (
+    Artifacts,
+    Pairing,
+    Plan,
+    Taken,
+    find_unfinished,
+    question_hash,
+    read_plans,
+)
+
+PLANTED = "planted"
+"""The kind of a remark that a trial was made to differ on purpose."""
+MOST_NIGHTS = 8
+"""Of the newest nights: each counts as a block, and what is older says less of how hosts are today."""
+FIRST_BLOCK = 1001
+"""Past blocks count from here, so that no block that is yet to be measured has the same number."""
+_SIDES: tuple[SideName, ...] = ("baseline", "candidate")
+
+
+def find_past_turns(
+    pairing: Pairing, artifacts: Artifacts, places: Places, now: datetime, progress: Progress
+) -> tuple[Taken, ...]:
+    """Find the turns that were taken before, oldest block first.
+
+    Those of a comparison that is about to be resumed are its own, and not among them. A damaged bundle
+    is told of and left out.
+
+    Raises:
+        BundleError: the plan of a comparison is none.
+
+    """
+    trials = _read_trials(pairing, places, progress)
+    question = question_hash(pairing, artifacts)
+    resumed = find_unfinished(question, pairing.purpose, places, now)
+    plans = [
+        plan for plan in read_plans(places) if plan.question_sha256 == question and plan != resumed
+    ]
+    blocks = [
+        *_blocks_of_nights(pairing, artifacts, trials),
+        *(block for plan in plans for block in _blocks_of(plan, pairing, trials)),
+    ]
+    blocks.sort(key=lambda block: (block[0].trial.started_at, block[0].trial.id))
+    return tuple(
+        replace(turn, block=number)
+        for number, block in enumerate(blocks, start=FIRST_BLOCK)
+        for turn in block
+    )
+
+
+def _blocks_of(plan: Plan, pairing: Pairing, trials: Sequence[Trial]) -> Iterator[list[Taken]]:
+    """Give the blocks of an earlier comparison in which both sides have a completed trial."""
+    blocks: defaultdict[int, list[Taken]] = defaultdict(list)
+    form = re.compile(rf"{re.escape(plan.id)}\.(\d+)[a-d]r?\.(baseline|candidate)\.")
+    for trial in trials:
+        if (found := form.match(trial.id)) is None:
+            continue
+        side: SideName = "baseline" if found[2] == "baseline" else "candidate"
+        if _says_the_same(trial, pairing, side):
+            blocks[int(found[1])].append(Taken(block=int(found[1]), side=side, trial=trial))
+    return (block for block in blocks.values() if {turn.side for turn in block} == set(_SIDES))
+
+
+def _blocks_of_nights(
+    pairing: Pairing, artifacts: Artifacts, trials: Sequence[Trial]
+) -> Iterator[list[Taken]]:
+    """Give the newest nights that measured both sides, each as a block of one trial a side."""
+    nights: defaultdict[str, dict[SideName, Taken]] = defaultdict(dict)
+    for trial in trials:
+        if trial.purpose is not Purpose.SCHEDULED or not trial.night:
+            continue
+        for side in _SIDES:
+            if _measured_it(trial, pairing, artifacts, side) and _says_the_same(trial, pairing, side):
+                nights[trial.night].setdefault(side, Taken(block=0, side=side, trial=trial))
+    both = [list(night.values()) for night in nights.values() if len(night) == len(_SIDES)]
+    both.sort(key=lambda block: (block[0].trial.started_at, block[0].trial.id))
+    return iter(both[-MOST_NIGHTS:])
+
+
+def _measured_it(trial: Trial, pairing: Pairing, artifacts: Artifacts, name: SideName) -> bool:
+    """Tell whether a trial measured exactly what a side is, by content and by the bytes installed."""
+    deployment = pairing.side(name).deployment
+    hashes = (trial.topology, trial.testbed, trial.workload, trial.config)
+    wanted = (deployment.topology, deployment.testbed, deployment.workload, deployment.config)
+    return (
+        trial.release == artifacts[name].release
+        and trial.artifact is not None
+        and trial.artifact.sha256 == artifacts[name].artifact.sha256
+        and [one.sha256 for one in hashes] == [named(one).sha256 for one in wanted]
+    )
+
+
+def _says_the_same(trial: Trial, pairing: Pairing, name: SideName) -> bool:
+    """Tell whether what is said of the side is said of the trial, and nothing was planted beside it."""
+    said = set(pairing.side(name).remarks)
+    planted = {remark for remark in trial.remarks if remark.kind == PLANTED}
+    return said <= set(trial.remarks) and planted <= said
+
+
+def _read_trials(pairing: Pairing, places: Places, progress: Progress) -> tuple[Trial, ...]:
+    """Read the completed trials of either release: bundles, and what only the history still holds."""
+    experiments = {pairing.side(name).deployment.experiment.name for name in _SIDES}
+    versions = {pairing.side(name).version for name in _SIDES}
+    endings = tuple(
+        f".{middle}.{version}" for middle in (*experiments, *_SIDES) for version in versions
+    )
+    bundled = {path.name for path in bundle.find(places) if path.name.endswith(endings)}
+    trials = [trial for name in sorted(bundled) for trial in _read_bundle(name, places, progress)]
+    trials += _read_history(versions, bundled, places, progress)
+    completed = (trial for trial in trials if trial.status is TrialStatus.COMPLETED)
+    return tuple(sorted(completed, key=lambda trial: (trial.started_at, trial.id)))
+
+
+def _read_bundle(name: str, places: Places, progress: Progress) -> Iterator[Trial]:
+    try:
+        yield bundle.read(places.trials / name)[0]
+    except BundleError as error:
+        progress.tell(f"not reused: {error}")
+
+
+def _read_history(
+    versions: Collection[str], bundled: Collection[str], places: Places, progress: Progress
+) -> tuple[Trial, ...]:
+    if not places.history.exists():
+        return ()
+    try:
+        with open_history(places.history, read_only=True) as history:
+            known = [
+                each
+                for version in sorted(versions)
+                for each in history.find_trials(version=version)
+                if each not in bundled and not (places.trials / each).exists()
+            ]
+            return history.trials(known) if known else ()
+    except HistoryError as error:
+        # What was measured before only saves time; without it the comparison measures more.
+        progress.tell(f"nothing of the history is reused: {error}")
+        return ()
