@@ -1,27 +1,54 @@
 """A side-by-side comparison from the first trial to its verdict: measure a block, look, go on or stop.
 
-An edge: it measures through `perf.side_by_side` and writes the result beside the plan. What is judged is
-pure: `paired` and `sequential`.
+An edge: it measures through `perf.side_by_side` and keeps the result beside the plan. What is judged is
+pure: `turns`, `paired` and `sequential`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from datetime import UTC, datetime
 
-from analysis.blocks import Block, Measure
+from analysis.blocks import Measure
 from analysis.comparison_file import (
     ComparisonResult,
+    SideRecord,
+    TrialRecord,
+    read_result,
+    write_result,
 )
-from analysis.sequential import Look, Rule, look
+from analysis.sequential import look
+from analysis.turns import Inquiry, Looker, choose_trusted, conclude, is_over, judge_measures
+from analysis.verdict import Outcome
+from perf.config import named
+from perf.errors import InputError, UsageError
+from perf.measuring import only_one, planned_s
+from perf.model import SideName, Trial, TrialStatus
 from perf.places import Places
 from perf.progress import Progress
 from perf.rules import Detection
 from perf.side_by_side import (
+    RESULT,
+    TURNS,
+    Artifacts,
+    Course,
     Pairing,
+    Side,
     Taken,
+    fetch_sides,
+    open_plan,
+    write_durably,
 )
 
-Looker: TypeAlias = Callable[[Sequence[Block], Rule, int], Look]
+_HOPELESS = 2
+"""Trials of one side that failed, before one completed: a third would fail as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The most that a comparison may take: trials of both sides together, and minutes of trials."""
+
+    trials: int
+    minutes: float
 
 
 def read_results(places: Places) -> tuple[ComparisonResult, ...]:
@@ -31,15 +58,14 @@ def read_results(places: Places) -> tuple[ComparisonResult, ...]:
         InputError: a result is not one.
 
     """
-    raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """The most that a comparison may take: trials of both sides together, and minutes of trials."""
-
-    trials: int
-    minutes: float
+    found = []
+    for path in places.comparisons.glob(f"*/{RESULT}"):
+        try:
+            found.append(read_result(path.read_bytes(), path))
+        except InputError as error:
+            hint = f"move {path.parent} away, its trials are kept"
+            raise InputError(path, (*error.problems, hint)) from error
+    return tuple(sorted(found, key=lambda one: (one.started_at, one.id)))
 
 
 def run_comparison(
@@ -58,12 +84,173 @@ def run_comparison(
 
     A comparison of the same question that was cut short is resumed. `trusted` are the measures that
     decide; without them those of `settings.comparison`. `prior` are trials that took turns before and
-    count as well. `reproduce` is the command that asks the same again.
+    count as well, in blocks of other numbers than those from 1 on. `reproduce` is the command that asks
+    the same again.
 
     Raises:
+        BundleError: the plan of a comparison cannot be read.
         MeasureError: another process measures here, or the hosts cannot carry any trial.
         ReleaseError: a release could be fetched from nowhere.
-        UsageError: a release is unknown, or nothing of what is measured can be trusted.
+        UsageError: a release is unknown, or no measure can be trusted.
 
     """
-    raise NotImplementedError
+    inquiry = Inquiry(
+        settings=settings,
+        trusted=tuple(trusted) or _choose(pairing, settings),
+        most_blocks=max(1, budget.trials // TURNS) + len({one.block for one in prior}),
+        seed=pairing.seed,
+        looker=looker,
+    )
+    with only_one(places, progress):
+        artifacts = fetch_sides(pairing, progress)
+        plan, is_resumed = open_plan(pairing, artifacts, places, datetime.now(UTC))
+        how = "resumed" if is_resumed else "new"
+        progress.heading(
+            f"comparison {plan.id} ({how}): {pairing.baseline.label} against {pairing.candidate.label}"
+        )
+        course = Course(
+            plan=plan, pairing=pairing, artifacts=artifacts, places=places, progress=progress
+        )
+        taken, ended = _take_turns(course, inquiry, budget, prior)
+        measures = judge_measures((*prior, *taken), inquiry)
+        outcome, reason = conclude(measures)
+        hopeless = _find_hopeless(taken)
+        if hopeless:
+            outcome, reason = Outcome.INVALID, _explain_hopeless(pairing, hopeless)
+        result = ComparisonResult(
+            id=plan.id,
+            purpose=pairing.purpose,
+            suite=pairing.suite,
+            experiment=plan.experiment,
+            system=pairing.baseline.deployment.experiment.system,
+            baseline=_record_side(pairing.baseline, artifacts, "baseline"),
+            candidate=_record_side(pairing.candidate, artifacts, "candidate"),
+            seed=plan.seed,
+            question_sha256=plan.question_sha256,
+            outcome=outcome,
+            reason=reason,
+            ended=ended,
+            measures=measures,
+            trials=tuple(_record_trial(one) for one in (*prior, *taken)),
+            started_at=plan.started_at,
+            finished_at=max(one.trial.finished_at for one in (*prior, *taken)),
+            command=reproduce,
+            caveat=pairing.baseline.deployment.testbed.caveat,
+            remarks=_remarks(pairing),
+        )
+        write_durably(places.comparisons / plan.id / RESULT, write_result(result))
+    return result
+
+
+def _choose(pairing: Pairing, settings: Detection) -> tuple[Measure, ...]:
+    workload = pairing.baseline.deployment.workload
+    trusted = choose_trusted(workload, settings)
+    if not trusted:
+        kinds = ", ".join(sorted({part.load.kind for part in workload.measurements}))
+        raise UsageError(
+            f"nothing of workload {workload.name} can decide a comparison: comparison.trusted in"
+            f" detection.yaml names no metric for its loads ({kinds}); add one, or name a measure"
+        )
+    return trusted
+
+
+def _take_turns(
+    course: Course, inquiry: Inquiry, budget: Budget, prior: Sequence[Taken]
+) -> tuple[list[Taken], str]:
+    """Measure block by block; give the trials, and why there are no more."""
+    taken: list[Taken] = []
+    if prior and is_over(prior, inquiry):
+        return taken, "decided by what was measured before"
+    last = max(1, budget.trials // TURNS)
+    for block in range(1, last + 1):
+        _expect(course, taken, last - block + 1, budget)
+        for one in course.measure_block(block):
+            taken.append(one)
+            if hopeless := _find_hopeless(taken):
+                return taken, f"the {hopeless[0]} could not be measured"
+        said = f"after {_count(block, 'block')}, {_count(len(taken), 'trial')}"
+        if is_over((*prior, *taken), inquiry):
+            return taken, f"{_explain_end((*prior, *taken), inquiry, is_last=block == last)} {said}"
+        spent_s = _seconds(taken)
+        if spent_s + spent_s / block > budget.minutes * 60:
+            return taken, f"the {budget.minutes:g} minutes allow no further block {said}"
+    return taken, f"the budget of {_count(budget.trials, 'trial')} was used up"
+
+
+def _explain_end(taken: Sequence[Taken], inquiry: Inquiry, *, is_last: bool) -> str:
+    outcome, _ = conclude(judge_measures(taken, inquiry))
+    if outcome is not Outcome.UNDECIDED:
+        return "decided"
+    if is_last:
+        return "the budget was used up"
+    return "given up, since what was left of the budget would not decide it,"
+
+
+def _expect(course: Course, taken: Sequence[Taken], blocks: int, budget: Budget) -> None:
+    deployment = course.pairing.baseline.deployment
+    each_s = _seconds(taken) / len(taken) if taken else planned_s(deployment)
+    left_s = budget.minutes * 60 - _seconds(taken)
+    course.progress.expect(min(blocks * TURNS * each_s, max(left_s, TURNS * each_s)))
+
+
+def _seconds(taken: Sequence[Taken]) -> float:
+    return sum(_duration_s(one.trial) for one in taken)
+
+
+def _duration_s(trial: Trial) -> float:
+    return (trial.finished_at - trial.started_at).total_seconds()
+
+
+def _find_hopeless(taken: Sequence[Taken]) -> tuple[SideName, Trial] | None:
+    """Give the side of which nothing can be measured, with its last failed trial."""
+    sides: tuple[SideName, ...] = ("baseline", "candidate")
+    for side in sides:
+        trials = [one.trial for one in taken if one.side == side]
+        failed = [trial for trial in trials if trial.status is TrialStatus.FAILED]
+        is_measured = any(trial.status is TrialStatus.COMPLETED for trial in trials)
+        if len(failed) >= _HOPELESS and not is_measured:
+            return side, failed[-1]
+    return None
+
+
+def _explain_hopeless(pairing: Pairing, hopeless: tuple[SideName, Trial]) -> str:
+    side, trial = hopeless
+    why = "; ".join(reason.text for reason in trial.reasons)
+    return f"the {side}, {pairing.side(side).label}, could not be measured: {why}"
+
+
+def _record_side(side: Side, artifacts: Artifacts, name: SideName) -> SideRecord:
+    deployment = side.deployment
+    return SideRecord(
+        label=side.label,
+        version=side.version,
+        config=named(deployment.config),
+        topology=named(deployment.topology),
+        testbed=named(deployment.testbed),
+        workload=named(deployment.workload),
+        artifact_sha256=artifacts[name].artifact.sha256,
+    )
+
+
+def _record_trial(one: Taken) -> TrialRecord:
+    return TrialRecord(
+        id=one.trial.id,
+        side=one.side,
+        block=one.block,
+        status=one.trial.status,
+        duration_s=_duration_s(one.trial),
+        reasons=one.trial.reasons,
+    )
+
+
+def _remarks(pairing: Pairing) -> tuple[str, ...]:
+    said = (
+        f"{name}: {remark.text}"
+        for name, side in (("baseline", pairing.baseline), ("candidate", pairing.candidate))
+        for remark in side.remarks
+    )
+    return tuple(dict.fromkeys(said))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun if number == 1 else f'{noun}s'}"

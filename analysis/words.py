@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from analysis.blocks import Measure
 from analysis.detection import ChangePoint
 from analysis.series import Point, Series
 from perf.metrics import DIAGNOSTICS, METRICS
@@ -17,6 +18,13 @@ def series(key: SeriesKey) -> str:
     what = f"{key.operation} {key.metric} {key.statistic}{f' on {key.host}' if key.host else ''}"
     where = f"{key.topology}, {key.testbed_class}, {key.config}, {key.engine}"
     return f"{key.system} {key.line}  {what}  {key.workload} {key.phase}  ({where})"
+
+
+def measure(one: Measure) -> str:
+    """Name a measure: p99 response time of write, steady."""
+    metric = one.metric.replace("_", " ")
+    what = metric if one.statistic in {"mean", "estimate"} else f"{one.statistic} {metric}"
+    return f"{what} of {one.operation}, {one.phase}"
 
 
 def movement(change: ChangePoint) -> str:

@@ -187,7 +187,7 @@ def _expected_s(session: Session, night: Night, missing: tuple[PlannedTrial, ...
     ]
     if taken:
         return statistics.median(taken) * len(missing)
-    return sum(_planned_s(_resolve(session, trial.experiment)) for trial in missing)
+    return sum(planned_s(_resolve(session, trial.experiment)) for trial in missing)
 
 
 def _read_finished(session: Session, night: Night) -> Iterator[Trial]:
@@ -210,7 +210,8 @@ def _check_hosts(session: Session) -> None:
             check_hosts(nodes, system.ports(), deployment.testbed.needs)
 
 
-def _planned_s(deployment: Deployment) -> float:
+def planned_s(deployment: Deployment) -> float:
+    """Guess how long a trial takes, in seconds, from its configuration alone."""
     workload = deployment.workload
     rows = workload.preload_rows_per_device * workload.records.devices
     return _DEPLOY_S + rows / _PRELOAD_ROWS_PER_S + expected_s(workload)

@@ -1,0 +1,168 @@
+"""The command `compare`: two sides of one experiment, in turns on the same hosts."""
+
+import shlex
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from analysis.blocks import Measure
+from analysis.comparison_description import describe_comparison
+from analysis.comparison_file import SCHEMA_VERSION, ComparisonFile, ComparisonResult, write_comparisons
+from analysis.comparison_run import Budget, run_comparison
+from analysis.turns import list_measures
+from analysis.verdict import Outcome
+from perf import config
+from perf.config import Catalog
+from perf.config.problems import suggest
+from perf.design import Suite, Workload
+from perf.errors import UsageError
+from perf.history.store import append_all
+from perf.measuring import find_experiment
+from perf.model import Purpose
+from perf.options import configs_option, data_option
+from perf.places import Places
+from perf.progress import Progress
+from perf.rules import Detection
+from perf.side_by_side import TURNS, Pairing, Side, take_side, write_durably
+from perf.systems import registry
+
+_REGRESSION_FOUND, _NOT_MEASURED = 1, 3
+
+
+@click.command()
+@click.option("--suite", "suite_name", default="quickstart", show_default=True, help="Its suite.")
+@click.option("--experiment", required=True, help="Experiment of the suite that both sides run.")
+@click.option("--baseline", required=True, help="RELEASE, CONFIG or RELEASE/CONFIG to start from.")
+@click.option("--candidate", required=True, help="The same, of the side that may have changed.")
+@click.option("--trials", type=click.IntRange(min=TURNS), help="Most trials, of both sides together.")
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Most minutes of trials.")
+@click.option(
+    "--measure", "measures", multiple=True, help="Decide by this: PHASE/OPERATION/METRIC/STATISTIC."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the order of turns."
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the result here as well, as JSON, for `knickpoint comment`.",
+)
+@data_option
+@configs_option
+def compare(
+    *,
+    suite_name: str,
+    experiment: str,
+    baseline: str,
+    candidate: str,
+    trials: int | None,
+    minutes: float | None,
+    measures: tuple[str, ...],
+    seed: int,
+    output: Path | None,
+    data: Path,
+    configs: Path | None,
+) -> None:
+    """Compare two releases, or two configurations, side by side on the same hosts.
+
+    Trials take turns in blocks of four (baseline, candidate, candidate, baseline, or the other way
+    round), each on a fresh deployment, so that a host that grows slower meanwhile harms both sides
+    alike. After each block a sequential rule decides whether another one is worth it.
+
+    \b
+    knickpoint compare --experiment cassandra-sensor-write --baseline 5.0.0 --candidate 5.0.9
+    knickpoint compare --experiment cassandra-sensor-write --baseline default --candidate sentinel
+    knickpoint compare --experiment cassandra-sensor-write \\
+        --baseline 5.0.8/default --candidate 5.0.9/sentinel
+
+    A side that names no release runs the newest one of the experiment; one that names no config runs
+    the experiment's own. The verdict rests on the trusted measures (comparison.trusted in
+    detection.yaml, or --measure):
+
+    \b
+    regressed   the candidate is worse: the interval excludes zero, and the change is relevant
+    improved    it is better, by the same measures
+    unchanged   shown to be equivalent, within the relevant change
+    undecided   the budget ended before any of these was shown
+    invalid     a side could not be measured
+
+    The interval holds although it is looked at after each block. Interrupted, the same command resumes.
+    Exit codes: 0 done, 1 regressed, 2 wrong usage or configuration, 3 invalid.
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
+    catalog = config.load_catalog(configs or config.default_root())
+    suite = catalog.suite(suite_name)
+    pairing = Pairing(
+        purpose=Purpose.COMPARISON,
+        suite=suite.name,
+        baseline=_read_side(catalog, suite, experiment, baseline),
+        candidate=_read_side(catalog, suite, experiment, candidate),
+        seed=seed,
+    )
+    if pairing.baseline.version == pairing.candidate.version and (
+        pairing.baseline.deployment.config == pairing.candidate.deployment.config
+    ):
+        click.echo("Both sides are the same: whatever differs is noise.", err=True)
+    allowed = catalog.detection.comparison
+    places, progress = Places(data), Progress()
+    result = run_comparison(
+        pairing,
+        catalog.detection,
+        Budget(trials=trials or allowed.trials, minutes=minutes or allowed.minutes),
+        places,
+        progress,
+        trusted=_read_measures(measures, pairing.baseline.deployment.workload, catalog.detection),
+        reproduce=shlex.join(
+            (
+                *("knickpoint", "compare", "--suite", suite.name, "--experiment", experiment),
+                *("--baseline", baseline, "--candidate", candidate, "--seed", str(seed)),
+                *(part for measure in measures for part in ("--measure", measure)),
+            )
+        ),
+    )
+    append_all(places, progress.tell)
+    if output is not None:
+        write_durably(output, write_comparisons(_as_file(result)))
+    for line in describe_comparison(result):
+        click.echo(line)
+    if result.outcome is Outcome.REGRESSED:
+        click.get_current_context().exit(_REGRESSION_FOUND)
+    if result.outcome is Outcome.INVALID:
+        click.get_current_context().exit(_NOT_MEASURED)
+
+
+def _as_file(result: ComparisonResult) -> ComparisonFile:
+    return ComparisonFile(
+        schema_version=SCHEMA_VERSION,
+        created_at=result.finished_at,
+        knickpoint=version("knickpoint"),
+        comparisons=(result,),
+    )
+
+
+def _read_side(catalog: Catalog, suite: Suite, experiment: str, text: str) -> Side:
+    """Read RELEASE, CONFIG or RELEASE/CONFIG."""
+    found = find_experiment(suite, experiment)
+    known = [release.version for release in registry.load(found.system).releases()]
+    newest = max(found.releases, key=known.index)
+    configs = catalog.systems[found.system]
+    release, slash, chosen = text.partition("/")
+    if slash:
+        return take_side(catalog, suite, experiment, release, chosen)
+    if text in known:
+        return take_side(catalog, suite, experiment, text)
+    if text in configs:
+        return take_side(catalog, suite, experiment, newest, text)
+    raise UsageError(
+        f"{text!r} is neither a release nor a config of {found.system};"
+        f" {suggest(text, (*known, *configs))}"
+    )
+
+
+def _read_measures(texts: Sequence[str], workload: Workload, settings: Detection) -> list[Measure]:
+    known = {str(measure): measure for measure in list_measures(workload, settings)}
+    unknown = [f"--measure {text}: {suggest(text, known)}" for text in texts if text not in known]
+    if unknown:
+        raise UsageError("\n".join(unknown))
+    return [known[text] for text in texts]

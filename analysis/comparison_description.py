@@ -1,0 +1,39 @@
+"""A comparison as lines of text, for a terminal and a log. Pure."""
+
+from collections.abc import Iterator
+
+from analysis import words
+from analysis.comparison_file import ComparisonResult, MeasureResult
+from perf.metrics import METRICS
+from perf.model import TrialStatus
+
+
+def describe_comparison(result: ComparisonResult) -> Iterator[str]:
+    """Say what came of it: the verdict first, then each measure, then what could not be used."""
+    yield f"{result.outcome}: {result.baseline.label} → {result.candidate.label}, {result.experiment}"
+    yield f"  {result.reason}"
+    yield f"  {result.ended}"
+    for one in result.measures:
+        yield f"  {_describe_measure(one)}"
+    for trial in result.trials:
+        if trial.status is not TrialStatus.COMPLETED:
+            reasons = "; ".join(reason.text for reason in trial.reasons)
+            yield f"  {trial.status.upper()}, not used: {trial.id}: {reasons}"
+    for remark in result.remarks:
+        yield f"  Remark: {remark}"
+    if result.caveat:
+        yield f"  {result.caveat}"
+
+
+def _describe_measure(one: MeasureResult) -> str:
+    metric = METRICS[one.measure.metric]
+    name = words.measure(one.measure) + ("" if one.is_trusted else " (beside the verdict)")
+    if one.before is None or one.after is None or one.effect is None:
+        return f"{one.outcome:<10} {name}: {one.reason}"
+    effect = one.effect
+    return (
+        f"{one.outcome:<10} {name} ({metric.better} is better): {words.value(one.before)} →"
+        f" {words.value(one.after)} {metric.unit}, {words.signed_percent(effect.relative_change)}"
+        f" ({words.signed_percent(effect.low)} to {words.signed_percent(effect.high)}),"
+        f" {len(one.baseline)} against {words.counted(len(one.candidate), 'trial', 'trials')}"
+    )
