@@ -1,0 +1,381 @@
+"""Comparison files as candidate and compare write them, one for each situation a reader can meet."""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from analysis.blocks import Measure, Measured
+from analysis.comparison import Effect
+from analysis.comparison_file import (
+    SCHEMA_VERSION,
+    Attribution,
+    ComparisonFile,
+    ComparisonResult,
+    ExperimentChange,
+    Knob,
+    MeasureResult,
+    Revision,
+    SideRecord,
+    TrialRecord,
+)
+from analysis.verdict import Outcome
+from perf.model import Named, Purpose, Reason, SideName, TrialStatus
+
+P99 = Measure(phase="steady", operation="write", metric="response_time", statistic="p99")
+RATE = Measure(phase="saturation", operation="write", metric="throughput", statistic="mean")
+MEDIAN = Measure(phase="steady", operation="write", metric="response_time", statistic="p50")
+BASE = Revision(ref="main", sha="3f1c9a27d5e84b60a1c2d3e4f5061728394a5b6c")
+HEAD = Revision(ref="fewer-writers", sha="b7e2d1c0f9a83746556473829100aabbccddeeff")
+KNOB = Knob(path="settings.concurrent_writes", before="32", after="8")
+CACHE = Knob(path="settings.key_cache_size", before='"100MiB"', after='"0MiB"')
+SYNC = Knob(path="settings.commitlog_sync", before='"periodic"', after='"batch"')
+STARTED = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
+TRIAL_S = 74.0
+_ORDER: tuple[SideName, ...] = ("baseline", "candidate", "candidate", "baseline")
+_LEVELS = {P99: 8.4, MEDIAN: 1.9, RATE: 3600.0}
+_RELEVANT = {P99: 0.1, MEDIAN: 0.1, RATE: 0.05}
+
+
+def side(label: str, config: str = "default", sha256: str = "a8f3c1d2e4b5") -> SideRecord:
+    return SideRecord(
+        label=label,
+        version="5.0.6",
+        config=Named(name=config, sha256=sha256),
+        topology=Named(name="single", sha256="0c1d2e3f4a5b"),
+        testbed=Named(name="loopback", sha256="9e8d7c6b5a49"),
+        workload=Named(name="put-get", sha256="77aa66bb55cc"),
+        artifact_sha256="5d41402abc4b2a76b9719d911017c592ae2f0c3b4d5e6f708192a3b4c5d6e7f8",
+    )
+
+
+def measured(
+    measure: Measure,
+    change: float,
+    *,
+    half: float = 0.03,
+    trials: int = 6,
+    outcome: Outcome = Outcome.UNCHANGED,
+    is_trusted: bool = True,
+) -> MeasureResult:
+    """One measure whose candidate differs by `change`, within `half` to either side."""
+    level, scatter = _LEVELS[measure], random.Random(f"{measure}")  # noqa: S311  no secret
+    before = [_measured(level, scatter) for _ in range(trials)]
+    after = [_measured(level * (1 + change), scatter) for _ in range(trials)]
+    return MeasureResult(
+        measure=measure,
+        is_trusted=is_trusted,
+        outcome=outcome,
+        reason=f"it lies between {100 * (change - half):+.1f} % and {100 * (change + half):+.1f} %",
+        relevant_change=_RELEVANT[measure],
+        before=level,
+        after=level * (1 + change),
+        effect=Effect(relative_change=change, low=change - half, high=change + half, confidence=0.99),
+        detectable=1.2 * half,
+        baseline=tuple(before),
+        candidate=tuple(after),
+    )
+
+
+def _measured(level: float, scatter: random.Random) -> Measured:
+    iterations = tuple(round(level * math.exp(scatter.gauss(0, 0.01)), 4) for _ in range(3))
+    return Measured(value=iterations[1], iterations=iterations)
+
+
+def turns(
+    trials: int,
+    faults: dict[int, tuple[TrialStatus, str]] | None = None,
+    name: str = "cmp-2026-03-01-1",
+) -> tuple[TrialRecord, ...]:
+    """Trials in their turns; `faults` says which of them ended badly, counted from 0, and why."""
+    found = []
+    for turn in range(trials):
+        status, text = (faults or {}).get(turn, (TrialStatus.COMPLETED, ""))
+        which, block = _ORDER[turn % 4], turn // 4 + 1
+        found.append(
+            TrialRecord(
+                id=f"{name}.{block:02d}{'abcd'[turn % 4]}.{which}.5.0.6",
+                side=which,
+                block=block,
+                status=status,
+                duration_s=TRIAL_S,
+                reasons=(Reason(kind="made_up", text=text),) if text else (),
+            )
+        )
+    return tuple(found)
+
+
+def compared(
+    outcome: Outcome,
+    reason: str,
+    measures: Sequence[MeasureResult],
+    *,
+    trials: tuple[TrialRecord, ...] | None = None,
+    experiment: str = "put-get-single",
+    ended: str = "decided after 3 blocks of at most 10",
+    remarks: tuple[str, ...] = (),
+    name: str = "cmp-2026-03-01-1",
+) -> ComparisonResult:
+    took = turns(12, name=name) if trials is None else trials
+    return ComparisonResult(
+        id=name,
+        purpose=Purpose.CANDIDATE,
+        suite="pull-request",
+        experiment=experiment,
+        system="cassandra",
+        baseline=side("base (main)"),
+        candidate=side("head (fewer-writers)", sha256="b91e77d0c3f2"),
+        seed=7,
+        question_sha256="c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00",
+        outcome=outcome,
+        reason=reason,
+        ended=ended,
+        measures=tuple(measures),
+        trials=took,
+        started_at=STARTED,
+        finished_at=STARTED + timedelta(seconds=TRIAL_S * len(took)),
+        command=(
+            f"knickpoint candidate --base {BASE.sha} --head {HEAD.sha} "
+            f"--suite pull-request --experiment {experiment}"
+        ),
+        caveat="Client and database share one host: compare these numbers only with themselves.",
+        remarks=remarks,
+    )
+
+
+def made(
+    *comparisons: ComparisonResult,
+    knobs: tuple[Knob, ...] = (KNOB,),
+    changes: tuple[ExperimentChange, ...] | None = None,
+    attributions: tuple[Attribution, ...] = (),
+    problems: tuple[str, ...] = (),
+) -> ComparisonFile:
+    listed = tuple(
+        ExperimentChange(suite=one.suite, experiment=one.experiment, knobs=knobs) for one in comparisons
+    )
+    return ComparisonFile(
+        schema_version=SCHEMA_VERSION,
+        created_at=STARTED + timedelta(hours=1),
+        knickpoint="0.1.0",
+        base=BASE,
+        head=HEAD,
+        changes=listed if changes is None else changes,
+        comparisons=comparisons,
+        attributions=attributions,
+        problems=problems,
+    )
+
+
+REGRESSED_RESULT = compared(
+    Outcome.REGRESSED,
+    "p99 response time of write rose by 31.5 %, and all that lies within its interval is relevant",
+    (
+        measured(P99, 0.315, half=0.09, outcome=Outcome.REGRESSED),
+        measured(RATE, -0.123, half=0.04, outcome=Outcome.REGRESSED),
+        measured(MEDIAN, 0.02, half=0.015, is_trusted=False),
+    ),
+)
+IMPROVED_RESULT = compared(
+    Outcome.IMPROVED,
+    "throughput of write rose by 14.2 %",
+    (
+        measured(P99, -0.03, half=0.05),
+        measured(RATE, 0.142, half=0.03, outcome=Outcome.IMPROVED),
+        measured(MEDIAN, -0.01, half=0.015, is_trusted=False),
+    ),
+)
+UNCHANGED_RESULT = compared(
+    Outcome.UNCHANGED,
+    "each trusted measure lies within its relevant change",
+    (measured(P99, 0.011, half=0.06), measured(RATE, -0.004, half=0.02)),
+)
+UNDECIDED_RESULT = compared(
+    Outcome.UNDECIDED,
+    "the change of p99 response time may be relevant or nothing",
+    (
+        measured(P99, 0.08, half=0.14, outcome=Outcome.UNDECIDED, trials=20),
+        measured(RATE, -0.01, half=0.03, trials=20),
+    ),
+    trials=turns(40),
+    ended="the budget of 40 trials is used up",
+)
+REGRESSED = made(REGRESSED_RESULT)
+IMPROVED = made(IMPROVED_RESULT)
+UNCHANGED = made(UNCHANGED_RESULT)
+UNDECIDED = made(UNDECIDED_RESULT)
+MIXED = made(
+    REGRESSED_RESULT,
+    replace(
+        IMPROVED_RESULT,
+        id="cmp-2026-03-01-2",
+        experiment="ycsb-b-single",
+        trials=turns(12, name="cmp-2026-03-01-2"),
+    ),
+)
+ATTRIBUTED = made(
+    REGRESSED_RESULT,
+    knobs=(KNOB, CACHE, SYNC),
+    attributions=(
+        Attribution(knob=KNOB, comparison=replace(REGRESSED_RESULT, id="cmp-2026-03-01-2")),
+        Attribution(knob=CACHE, comparison=replace(UNCHANGED_RESULT, id="cmp-2026-03-01-3")),
+        Attribution(knob=SYNC, comparison=replace(UNDECIDED_RESULT, id="cmp-2026-03-01-4")),
+    ),
+)
+SEVERAL_KNOBS = made(REGRESSED_RESULT, knobs=(KNOB, CACHE, SYNC))
+_DRIFTED = "the CPU canary is 9.3 % slower after the trial than before; at most 5 % is allowed"
+_REFUSED = (
+    "cassandra 5.0.6 did not start within 120 s: ConfigurationException: "
+    "concurrent_writes must be at least 2, but was 0"
+)
+SOME_INVALID = made(
+    replace(
+        UNCHANGED_RESULT,
+        trials=turns(
+            13,
+            {2: (TrialStatus.INVALID, _DRIFTED), 6: (TrialStatus.FAILED, "wipe timed out after 60 s")},
+        ),
+    )
+)
+INVALID = made(
+    compared(
+        Outcome.INVALID,
+        "no trial of either side was valid",
+        (),
+        trials=turns(8, dict.fromkeys(range(8), (TrialStatus.INVALID, _DRIFTED))),
+        ended="a side did not have one valid trial in two blocks",
+    )
+)
+FAILED = made(
+    compared(
+        Outcome.INVALID,
+        "no trial of the candidate was completed",
+        (),
+        trials=turns(
+            6,
+            dict.fromkeys(
+                (1, 2, 5),
+                (TrialStatus.FAILED, _REFUSED),
+            ),
+        ),
+        ended="the candidate failed in three trials",
+    ),
+    knobs=(replace(KNOB, after="0"),),
+)
+PROBLEMS = made(
+    changes=(ExperimentChange(suite="pull-request", experiment="put-get-single", knobs=(KNOB,)),),
+    problems=("cassandra 5.0.6 could be fetched from nowhere: the archive answered 503 three times",),
+)
+NOTHING = made(changes=())
+UNCOMPARABLE = made(
+    changes=(
+        ExperimentChange(
+            suite="pull-request",
+            experiment="put-get-wide",
+            knobs=(),
+            text="it is new at head: there is nothing to compare it with",
+        ),
+        ExperimentChange(
+            suite="pull-request",
+            experiment="put-get-single",
+            knobs=(Knob(path="workload.record_bytes", before="100", after="1000"),),
+            text="its workload differs: the numbers would not be of the same work",
+        ),
+        ExperimentChange(
+            suite="pull-request",
+            experiment="ycsb-a-single",
+            knobs=(),
+            text="it is no longer there at head",
+        ),
+    )
+)
+PLANTED = made(
+    replace(
+        REGRESSED_RESULT,
+        remarks=(
+            "planted: each write is handed to the disk with 2 ms of delay by a wrapper, on purpose",
+        ),
+    )
+)
+_HOSTILE = (
+    "</details><script>alert(1)</script> | **bold** `tick` [click](https://evil.example) "
+    "![i](https://evil.example/p.png) @octocat @org/team #1 GH-2 www.evil.example "
+    "3f1c9a27d5e84b60a1c2d3e4f5061728394a5b6c octo/cat#3 octo@cat.example :tada: <!-- x\n"
+    "# A heading\n\n| a | b |\n|---|---|\n```\n\u202egnp.exe ~~gone~~ $x$ &lt;b&gt; "
+    "<https://evil.example> "
+)
+HOSTILE = made(
+    replace(
+        REGRESSED_RESULT,
+        id=f"cmp {_HOSTILE}",
+        suite=_HOSTILE,
+        experiment=_HOSTILE,
+        system=_HOSTILE,
+        reason=_HOSTILE,
+        ended=_HOSTILE,
+        command=_HOSTILE,
+        caveat=_HOSTILE,
+        remarks=(_HOSTILE, "@everyone " * 200),
+        baseline=replace(side(_HOSTILE, _HOSTILE, _HOSTILE), version=_HOSTILE),
+        candidate=replace(side(_HOSTILE, "`" * 40, "|" * 9), artifact_sha256=_HOSTILE),
+        measures=(
+            *REGRESSED_RESULT.measures,
+            replace(
+                measured(P99, 0.2, outcome=Outcome.REGRESSED),
+                measure=Measure(
+                    phase=_HOSTILE, operation=_HOSTILE, metric=_HOSTILE, statistic=_HOSTILE
+                ),
+                reason=_HOSTILE,
+                before=math.nan,
+                after=math.inf,
+                effect=Effect(
+                    relative_change=math.nan, low=-math.inf, high=math.inf, confidence=math.nan
+                ),
+                detectable=math.nan,
+            ),
+        ),
+        trials=turns(8, {1: (TrialStatus.FAILED, _HOSTILE), 2: (TrialStatus.INVALID, _HOSTILE)}),
+    ),
+    changes=(
+        ExperimentChange(
+            suite=_HOSTILE,
+            experiment=_HOSTILE,
+            knobs=(Knob(path=_HOSTILE, before=_HOSTILE, after="`" * 30),),
+        ),
+        ExperimentChange(suite=_HOSTILE, experiment="x", knobs=(), text=_HOSTILE),
+    ),
+    problems=(_HOSTILE,),
+)
+TOO_LONG = made(
+    *(
+        replace(
+            REGRESSED_RESULT,
+            id=f"cmp-2026-03-01-{turn}",
+            experiment=f"put-get-{turn}",
+            trials=turns(
+                48,
+                {2: (TrialStatus.INVALID, _DRIFTED), 9: (TrialStatus.FAILED, "x" * 300)},
+                name=f"cmp-2026-03-01-{turn}",
+            ),
+        )
+        for turn in range(1, 101)
+    )
+)
+SITUATIONS = {
+    "regressed": REGRESSED,
+    "several-knobs": SEVERAL_KNOBS,
+    "attributed": ATTRIBUTED,
+    "improved": IMPROVED,
+    "unchanged": UNCHANGED,
+    "undecided": UNDECIDED,
+    "mixed": MIXED,
+    "some-invalid": SOME_INVALID,
+    "invalid": INVALID,
+    "failed": FAILED,
+    "problems": PROBLEMS,
+    "nothing-differs": NOTHING,
+    "uncomparable": UNCOMPARABLE,
+    "hostile": HOSTILE,
+    "too-long": TOO_LONG,
+    "planted": PLANTED,
+}
