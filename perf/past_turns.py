@@ -67,6 +67,12 @@ def find_past_turns(
     )
 
 
+def has_trials(experiment: str, version: str, places: Places) -> bool:
+    """Tell by their names alone whether there may be trials of a release that took turns before."""
+    endings = (f".{experiment}.{version}", f".candidate.{version}")
+    return any(path.name.endswith(endings) for path in bundle.find(places))
+
+
 def _blocks_of(plan: Plan, pairing: Pairing, trials: Sequence[Trial]) -> Iterator[list[Taken]]:
     """Give the blocks of an earlier comparison in which both sides have a completed trial."""
     blocks: defaultdict[int, list[Taken]] = defaultdict(list)

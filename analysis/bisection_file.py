@@ -1,0 +1,152 @@
+"""Bisections in a JSON file: what was asked, probe by probe, and what it came to. Pure.
+
+<data>/bisections/<id>/bisection.json     written anew after each probe; what a resumed one begins with
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import MaxLen
+from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
+
+from analysis.bisection import Culprit, Inconclusive, NextStep, next_step
+from analysis.blocks import Measure
+from analysis.comparison_file import TrialRecord
+from analysis.probing import Probed, Standing
+from perf.errors import InputError
+from perf.metrics import METRICS, Better
+from perf.model import Purpose, Release
+
+BISECTION = "bisection.json"
+_STRICT = ConfigDict(extra="forbid")
+_Line = Annotated[str, StringConstraints(max_length=2000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeRecord:
+    """One probe, as it ended.
+
+    `asked` says why this release. `comparison` is the id of its comparison with the known good end;
+    empty where the release could not even be fetched. `standing` is None for the known bad end, which
+    is what the others are held against. `before` and `after` are medians of the good end and of the
+    release. `trials` are those of both sides; `reused` of them had been measured before.
+    """
+
+    __pydantic_config__ = _STRICT
+    asked: _Line
+    probed: Probed
+    standing: Standing | None = None
+    comparison: _Line = ""
+    before: float | None = None
+    after: float | None = None
+    trials: Annotated[tuple[TrialRecord, ...], MaxLen(2000)] = ()
+    reused: int = 0
+
+    @property
+    def measured(self) -> int:
+        """Give how many trials were measured for this probe."""
+        return len(self.trials) - self.reused
+
+    @property
+    def is_verdict(self) -> bool:
+        """Tell whether it teaches anything: the release was told apart, or cannot be measured."""
+        return self.probed.estimate is not None or self.standing is Standing.SKIPPED
+
+    @property
+    def minutes(self) -> float:
+        """Give how long the trials that were measured for this probe took."""
+        return (
+            sum(one.duration_s for one in self.trials if one.id.startswith(f"{self.comparison}.")) / 60
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BisectionRecord:
+    """One bisection. `releases` are the range in order, from the known good end to the known bad one.
+
+    `found` is None until it is over. `most_trials` and `most_minutes` are its budget, and
+    `trials_per_probe` the most that one probe may take. `command` asks the same again; the same
+    `question_sha256`, the same question.
+    """
+
+    __pydantic_config__ = _STRICT
+    id: _Line
+    question_sha256: _Line
+    purpose: Purpose
+    suite: _Line
+    experiment: _Line
+    system: _Line
+    measure: Measure
+    releases: Annotated[tuple[Release, ...], MaxLen(1000)]
+    most_trials: int
+    most_minutes: float
+    trials_per_probe: int
+    started_at: datetime
+    updated_at: datetime
+    probes: Annotated[tuple[ProbeRecord, ...], MaxLen(1000)] = ()
+    found: Culprit | Inconclusive | None = None
+    command: _Line = ""
+    caveat: _Line = ""
+    remarks: Annotated[tuple[_Line, ...], MaxLen(1000)] = ()
+
+    @property
+    def good(self) -> Release:
+        """Give the known good end."""
+        return self.releases[0]
+
+    @property
+    def bad(self) -> Release:
+        """Give the known bad end."""
+        return self.releases[-1]
+
+    @property
+    def measured(self) -> int:
+        """Give how many trials were measured for it."""
+        return sum(one.measured for one in self.probes)
+
+    @property
+    def reused(self) -> int:
+        """Give how many trials had been measured before, and were counted again."""
+        return sum(one.reused for one in self.probes)
+
+    @property
+    def minutes(self) -> float:
+        """Give how long the trials that were measured for it took."""
+        return sum(one.minutes for one in self.probes)
+
+    def next_step(self, trials_left: int | None) -> NextStep:
+        """Say which release to probe next with so many trials left, or what it came to."""
+        return next_step(
+            self.releases,
+            tuple(one.probed for one in self.probes if one.is_verdict),
+            higher_is_better=METRICS[self.measure.metric].better is Better.HIGHER,
+            trials_per_probe=self.trials_per_probe,
+            trials_left=trials_left,
+        )
+
+
+_RECORD = TypeAdapter(BisectionRecord)
+
+
+def write_bisection(record: BisectionRecord) -> bytes:
+    """Write a bisection, readable."""
+    return _RECORD.dump_json(record, indent=1) + b"\n"
+
+
+def read_bisection(content: bytes, path: Path) -> BisectionRecord:
+    """Read a bisection; `path` is said in errors.
+
+    Raises:
+        InputError: it is none.
+
+    """
+    try:
+        return _RECORD.validate_json(content)
+    except ValidationError as error:
+        problems = [
+            f"{'.'.join(map(str, each['loc'])) or 'the whole file'}: {each['msg']}"
+            for each in error.errors(include_url=False, include_input=False)[:20]
+        ]
+        raise InputError(path, [*problems, f"move {path.parent} away, its trials are kept"]) from error

@@ -1,0 +1,375 @@
+"""A bisection from its first probe to its answer: ask for the next step, compare, save, go on.
+
+An edge: each probe is a side-by-side comparison of a release with the known good end. What to probe and
+what was found is decided by `bisection`, which is pure.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from analysis import words
+from analysis.bisection import Probe
+from analysis.bisection_file import (
+    BISECTION,
+    BisectionRecord,
+    ProbeRecord,
+    read_bisection,
+    write_bisection,
+)
+from analysis.blocks import Measure
+from analysis.comparison_file import ComparisonResult
+from analysis.comparison_run import Budget, run_comparison
+from analysis.probing import Probed, Standing, classify, probe_look, read_probe
+from analysis.turns import Inquiry, is_over
+from analysis.verdict import Outcome
+from perf import releases
+from perf.config import Catalog, content_hash
+from perf.design import Suite
+from perf.errors import MeasureError, ReleaseError, UsageError
+from perf.measuring import find_experiment
+from perf.model import Purpose, Release, SideName, TrialStatus
+from perf.past_turns import find_past_turns, has_trials
+from perf.places import Places
+from perf.progress import Progress
+from perf.rules import Detection
+from perf.side_by_side import TURNS, Pairing, Side, Taken, fetch_sides, take_side, write_durably
+from perf.systems import registry
+
+RESUMABLE_FOR = timedelta(days=14)
+"""An older unfinished bisection is begun anew; its trials are found again all the same."""
+_TRIED = 2
+"""Trials of a release that did not complete, and no other did: it is skipped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Which release, after `first` and up to `last`, changed a measure of an experiment of a suite.
+
+    `reproduce` is the command that asks it.
+    """
+
+    catalog: Catalog
+    suite: Suite
+    experiment: str
+    measure: Measure
+    first: str
+    last: str
+    purpose: Purpose = Purpose.BISECTION
+    reproduce: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Search:
+    """A bisection under way: its sides by version, and all that measuring needs."""
+
+    sides: Mapping[str, Side]
+    settings: Detection
+    budget: Budget
+    places: Places
+    progress: Progress
+
+
+def releases_between(system: str, first: str, last: str) -> tuple[Release, ...]:
+    """Give the releases of a line from the first to the last, both included, in order.
+
+    Raises:
+        UsageError: a release is unknown, the two are of different lines, or the first is not before
+            the last.
+
+    """
+    loaded = registry.load(system)
+    good, bad = (releases.find_release(loaded, version) for version in (first, last))
+    if good.line != bad.line:
+        raise UsageError(
+            f"{first} is of line {good.line} and {last} of line {bad.line}: only releases of one line"
+            " have an order. To compare two of different lines: knickpoint compare"
+        )
+    if good.ordinal >= bad.ordinal:
+        raise UsageError(
+            f"{first} is not before {last}: give the known good end first, then the known bad one;"
+            f" the order is that of: knickpoint releases {system}"
+        )
+    within = (
+        release
+        for release in loaded.releases()
+        if release.line == good.line and good.ordinal <= release.ordinal <= bad.ordinal
+    )
+    return tuple(sorted(within, key=lambda release: release.ordinal))
+
+
+def read_bisections(places: Places) -> tuple[BisectionRecord, ...]:
+    """Give all bisections of a data directory, finished or not, oldest first.
+
+    Raises:
+        InputError: a file is not one.
+
+    """
+    found = [
+        read_bisection(path.read_bytes(), path) for path in places.bisections.glob(f"*/{BISECTION}")
+    ]
+    return tuple(sorted(found, key=lambda one: (one.started_at, one.id)))
+
+
+def run_bisection(
+    question: Question, settings: Detection, budget: Budget, places: Places, progress: Progress
+) -> BisectionRecord:
+    """Probe release after release until the culprit is found, or there is no telling, or no budget left.
+
+    Each probe is saved as soon as it is over; a bisection of the same question that was cut short is
+    resumed, also in the middle of a probe. What was measured before counts and is not measured again.
+    `budget` holds for the whole bisection; a probe takes at most `settings.comparison.trials`.
+
+    Raises:
+        InputError: a saved bisection is none.
+        MeasureError: the known good end cannot be measured, the hosts cannot carry any trial, or
+            another process measures here.
+        ReleaseError: the known good end could be fetched from nowhere.
+        UsageError: the releases are no range.
+
+    """
+    sides = _take_sides(question)
+    search = _Search(sides=sides, settings=settings, budget=budget, places=places, progress=progress)
+    record = _open(question, search)
+    while record.found is None:
+        step = record.next_step(_trials_left(record, search))
+        if isinstance(step, Probe):
+            probe = _measure(_prefer_known(step, record, search), record, search)
+            record = replace(record, probes=(*record.probes, probe))
+            record = replace(record, remarks=_remarks(record, search))
+        else:
+            record = replace(record, found=step)
+        record = _save(record, places)
+    return record
+
+
+def _take_sides(question: Question) -> dict[str, Side]:
+    system = find_experiment(question.suite, question.experiment).system
+    return {
+        release.version: take_side(
+            question.catalog, question.suite, question.experiment, release.version
+        )
+        for release in releases_between(system, question.first, question.last)
+    }
+
+
+def _open(question: Question, search: _Search) -> BisectionRecord:
+    """Resume the newest unfinished, young bisection of the same question; else begin and save one."""
+    now = datetime.now(UTC)
+    fresh = _plan(question, search, now)
+    for known in reversed(read_bisections(search.places)):
+        is_same = known.question_sha256 == fresh.question_sha256 and known.purpose is fresh.purpose
+        if is_same and known.found is None and now - known.started_at < RESUMABLE_FOR:
+            record = replace(known, most_trials=fresh.most_trials, most_minutes=fresh.most_minutes)
+            how = f"resumed, {words.counted(len(known.probes), 'probe is', 'probes are')} done"
+            break
+    else:
+        record, how = fresh, "new"
+    search.progress.heading(
+        f"bisection {record.id} ({how}): {record.measure} of {record.experiment},"
+        f" {record.good.version} to {record.bad.version}"
+    )
+    return _save(record, search.places)
+
+
+def _plan(question: Question, search: _Search, now: datetime) -> BisectionRecord:
+    experiment = find_experiment(question.suite, question.experiment)
+    span = releases_between(experiment.system, question.first, question.last)
+    day = f"bis-{now:%Y-%m-%d}"
+    numbers = [re.match(rf"{day}-(\d+)$", path.name) for path in search.places.bisections.glob("*")]
+    number = 1 + max((int(found[1]) for found in numbers if found), default=0)
+    return BisectionRecord(
+        id=f"{day}-{number}",
+        question_sha256=_hash(question, span, search),
+        purpose=question.purpose,
+        suite=question.suite.name,
+        experiment=experiment.name,
+        system=experiment.system,
+        measure=question.measure,
+        releases=span,
+        most_trials=search.budget.trials,
+        most_minutes=search.budget.minutes,
+        trials_per_probe=search.settings.comparison.trials,
+        started_at=now,
+        updated_at=now,
+        command=question.reproduce,
+        caveat=search.sides[question.first].deployment.testbed.caveat,
+    )
+
+
+def _hash(question: Question, span: Sequence[Release], search: _Search) -> str:
+    """Hash all that decides what is measured and asked; not the budget, so that more may be given."""
+    system = registry.load(span[0].system)
+    # All probes are held against it, so that its bytes must be there, and stay the same.
+    good = releases.fetch(system, span[0], tell=search.progress.tell)
+    sides = (search.sides[release.version] for release in span)
+    parts = tuple(
+        content_hash(part)
+        for side in sides
+        for deployment in (side.deployment,)
+        for part in (
+            side.version,
+            tuple(remark.text for remark in side.remarks),
+            *(deployment.topology, deployment.testbed, deployment.workload, deployment.config),
+        )
+    )
+    return content_hash((*parts, span[0].system, str(question.measure), good.sha256))
+
+
+def _save(record: BisectionRecord, places: Places) -> BisectionRecord:
+    record = replace(record, updated_at=datetime.now(UTC))
+    write_durably(places.bisections / record.id / BISECTION, write_bisection(record))
+    return record
+
+
+def _trials_left(record: BisectionRecord, search: _Search) -> int:
+    """Give how many more trials trials and minutes of the budget allow; none where not a whole block."""
+    left = search.budget.trials - record.measured
+    minutes_left = search.budget.minutes - record.minutes
+    if record.measured:
+        each_minutes = record.minutes / record.measured
+        left = min(left, int(minutes_left / each_minutes))
+    # A probe that ended before it could teach anything was ended by its minutes.
+    is_stuck = bool(record.probes) and not record.probes[-1].is_verdict
+    return 0 if is_stuck or minutes_left <= 0 or left < TURNS else left
+
+
+def _pair(version: str, record: BisectionRecord, search: _Search) -> Pairing:
+    return Pairing(
+        purpose=record.purpose,
+        suite=record.suite,
+        baseline=search.sides[record.good.version],
+        candidate=search.sides[version],
+    )
+
+
+def _prefer_known(step: Probe, record: BisectionRecord, search: _Search) -> Probe:
+    """Take a release instead whose earlier trials tell where it stands: that costs nothing."""
+    if step.full_change is None:
+        return step
+    probed = {one.probed.release for one in record.probes}
+    for release in record.releases[1:-1]:
+        if release in probed or release == step.release:
+            continue
+        if not has_trials(record.experiment, release.version, search.places):
+            continue
+        pairing = _pair(release.version, record, search)
+        try:
+            prior = _find_prior(pairing, search)
+        except ReleaseError:
+            continue
+        if prior and is_over(prior, _inquiry(step, record, search, prior)):
+            reason = "what was measured before tells where it stands"
+            return replace(step, release=release, reason=reason)
+    return step
+
+
+def _find_prior(pairing: Pairing, search: _Search) -> tuple[Taken, ...]:
+    artifacts = fetch_sides(pairing, search.progress)
+    now = datetime.now(UTC)
+    return find_past_turns(pairing, artifacts, search.places, now, search.progress)
+
+
+def _inquiry(step: Probe, record: BisectionRecord, search: _Search, prior: Sequence[Taken]) -> Inquiry:
+    """Give what `run_comparison` will ask of these turns."""
+    trials = _budget(record, search).trials
+    return Inquiry(
+        settings=search.settings,
+        trusted=(record.measure,),
+        most_blocks=max(1, trials // TURNS) + len({one.block for one in prior}),
+        seed=_pair(step.release.version, record, search).seed,
+        looker=partial(probe_look, full_change=step.full_change),
+    )
+
+
+def _budget(record: BisectionRecord, search: _Search) -> Budget:
+    """Give what one probe may take."""
+    return Budget(
+        trials=min(record.trials_per_probe, search.budget.trials - record.measured),
+        minutes=min(search.settings.comparison.minutes, search.budget.minutes - record.minutes),
+    )
+
+
+def _measure(step: Probe, record: BisectionRecord, search: _Search) -> ProbeRecord:
+    """Compare a release with the known good end; resumes a comparison that was cut short."""
+    version = step.release.version
+    pairing = _pair(version, record, search)
+    search.progress.heading(f"probe {len(record.probes) + 1}: {version}: {step.reason}")
+    try:
+        prior = _find_prior(pairing, search)
+    except ReleaseError as error:
+        return ProbeRecord(
+            asked=step.reason,
+            probed=Probed(release=step.release, reason=f"it cannot be fetched: {error}"),
+            standing=Standing.SKIPPED,
+        )
+    result = run_comparison(
+        pairing,
+        search.settings,
+        _budget(record, search),
+        search.places,
+        search.progress,
+        trusted=(record.measure,),
+        looker=partial(probe_look, full_change=step.full_change),
+        prior=prior,
+        reproduce=_compare_command(version, record),
+    )
+    return _read(step, result, record, reused=len(prior))
+
+
+def _compare_command(version: str, record: BisectionRecord) -> str:
+    options = ("--suite", record.suite, "--experiment", record.experiment)
+    sides = ("--baseline", record.good.version, "--candidate", version)
+    return shlex.join(("knickpoint", "compare", *options, *sides))
+
+
+def _read(
+    step: Probe, result: ComparisonResult, record: BisectionRecord, *, reused: int
+) -> ProbeRecord:
+    if _cannot_be_measured(result, "baseline"):
+        raise MeasureError(
+            f"the known good end {record.good.version} cannot be measured, so nothing can be held"
+            f" against it: {result.reason}\nMend that (its trials are in the data directory), or begin"
+            " with another release; the same command goes on from here"
+        )
+    probed = read_probe(step.release, result, record.measure)
+    found = next((one for one in result.measures if one.measure == record.measure), None)
+    standing = None
+    if _cannot_be_measured(result, "candidate"):
+        standing = Standing.SKIPPED
+        probed = Probed(release=step.release, trials=probed.trials, reason=result.reason)
+    elif probed.estimate is None or probed.effect is None:
+        # Both were measured; either their values have no ratio, or there are too few yet to say.
+        is_hopeless = found is not None and found.outcome is Outcome.INVALID
+        standing = Standing.SKIPPED if is_hopeless else Standing.UNDECIDED
+    elif step.full_change is not None:
+        standing = classify(probed.estimate, probed.effect, step.full_change)
+    return ProbeRecord(
+        asked=step.reason,
+        probed=probed,
+        standing=standing,
+        comparison=result.id,
+        before=found.before if found else None,
+        after=found.after if found else None,
+        trials=result.trials,
+        reused=reused,
+    )
+
+
+def _cannot_be_measured(result: ComparisonResult, side: SideName) -> bool:
+    """Tell whether a side was tried twice in this comparison, and never completed a trial."""
+    own = [one for one in result.trials if one.side == side and one.id.startswith(f"{result.id}.")]
+    is_measured = any(one.status is TrialStatus.COMPLETED for one in own)
+    return len(own) >= _TRIED and not is_measured
+
+
+def _remarks(record: BisectionRecord, search: _Search) -> tuple[str, ...]:
+    """Say what was said of the trials of the releases that were probed, each once."""
+    probed = (record.good.version, *(one.probed.release.version for one in record.probes))
+    said = (
+        f"{version}: {remark.text}" for version in probed for remark in search.sides[version].remarks
+    )
+    return tuple(dict.fromkeys(said))
