@@ -1,12 +1,47 @@
-"""When is one more block worth it? Looks at a growing comparison that keep its error rates. Pure."""
+"""When is one more block worth it? Looks at a growing comparison that keep its error rates. Pure.
 
+After every block the interval of the difference is read at a level so strict that it holds over all
+looks together (repeated confidence intervals: Jennison and Turnbull, JRSS B 51, 1989, 305-361). The
+verdict is read off that very interval, so the two always agree. docs/statistics.md has the error rates.
+"""
+
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
-from analysis.blocks import Block
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import chdtri, ndtr, ndtri, stdtrit
+
+from analysis import words
+from analysis.blocks import Block, Measured
 from analysis.comparison import Effect
+from analysis.noise import ROUNDING, Values
 from analysis.paired import Estimate, estimate
 from analysis.verdict import Outcome
+
+Array = NDArray[np.float64]
+
+POWER = 0.9
+"""How often a change of the detectable size is told."""
+FIRST_LOOK = 2
+"""Blocks. Two trials of each side lie apart by chance in one of six cases, however clearly."""
+_LEAST_TRIALS = 4
+"""Of each side, where there may be more than one block: fewer apart may be chance."""
+_SHAPE = 0.4
+"""Between the boundaries of Pocock (.5), strict late, and of O'Brien and Fleming (0), strict early."""
+_FUTILE = 0.05
+"""A chance of a decision below it is not worth the trials."""
+_LIKELY = 0.5
+_LUCK = 0.9
+"""The scatter may be smaller than it looks: how much smaller it seldom is."""
+_NODES = 40
+_FAR = 8.0
+"""Standard deviations: beyond it, no path is."""
+_MOST_BLOCKS = 1000
+"""Beyond it, the answer is that nobody would wait for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,31 +80,211 @@ class Look:
 def look(blocks: Sequence[Block], rule: Rule, seed: int) -> Look:
     """Look at a comparison after its blocks so far.
 
-    Invalid where no ratio can be computed because values are not above zero.
+    - unchanged: the whole interval lies within the relevant change;
+    - regressed or improved: it does not, it excludes zero, and the estimate is nearer to the relevant
+      change than to none;
+    - undecided: neither, or there are too few trials while the budget allows more;
+    - invalid: no ratio can be computed because values are not above zero.
+
+    With `one_sided` the level of this look, t the quantiles of Student's t and s the standard error,
+    `detectable` is exp((t(1 - one_sided) + t(0.9)) · s) - 1.
     """
     used_up = len(blocks) >= rule.most_blocks
-    if len(blocks) < min(2, rule.most_blocks):
-        return Look(outcome=Outcome.UNDECIDED, is_over=used_up, reason="too few blocks yet")
-    try:
-        found = estimate(blocks, seed)
-    except ValueError as error:
-        return Look(outcome=Outcome.INVALID, is_over=True, reason=str(error))
-    effect = found.interval(rule.false_share / rule.most_blocks)
+    bad = [one.value for block in blocks for one in _trials(block) if not 0 < one.value < math.inf]
+    if bad:
+        reason = f"a ratio needs values above zero, and {words.value(bad[0])} was measured"
+        return Look(outcome=Outcome.INVALID, is_over=True, reason=reason)
+    if not _are_enough(blocks, rule):
+        return Look(outcome=Outcome.UNDECIDED, is_over=used_up, reason=_too_few(blocks))
+    found = estimate(blocks, seed)
+    level = _level(len(blocks), rule)
+    # The interval is that of a single look at a stricter level; over all looks it holds so often.
+    effect = replace(found.interval(level), confidence=1 - 2 * rule.false_share)
     outcome = _outcome(effect, rule)
+    blocks_needed = None
+    if outcome is Outcome.UNDECIDED and not used_up:
+        blocks_needed = _needed_beyond_budget(found, len(blocks), rule)
     return Look(
         outcome=outcome,
-        is_over=used_up or outcome is not Outcome.UNDECIDED,
-        reason="",
+        is_over=used_up or outcome is not Outcome.UNDECIDED or blocks_needed is not None,
+        reason=_reason(outcome, found, effect, rule) + _outlook(blocks_needed, rule),
         estimate=found,
         effect=effect,
-        detectable=effect.high - effect.relative_change,
+        detectable=math.expm1(found.half_width(level) + found.half_width(1 - POWER)),
     )
+
+
+def blocks_for(effect: float, noise_floor: float, false_share: float) -> int:
+    """Give how many blocks a budget needs to decide nine times in ten.
+
+    That is: a change of `effect` is told, and no change is told as unchanged, each with a chance of at
+    least 0.9 at the last look alone, for normal noise of `noise_floor` (the standard deviation of one
+    trial, as a share). With σ the deviation of a logarithm, k blocks and α the level of the last look:
+
+        (t(1 - α) + t(0.95)) · σ · √(π/3 / k) ≤ log(1 + effect),   t with 3k - 1 degrees of freedom
+
+    (0.95, since no change may be missed to both sides; π/3 is what the Hodges-Lehmann estimate costs
+    with normal noise.) At most 1000, however small the effect.
+
+    Raises:
+        ValueError: the effect is not above zero.
+
+    """
+    if effect <= 0:
+        raise ValueError(f"no number of blocks shows an effect of {effect:g}")
+    blocks = FIRST_LOOK
+    while blocks < _MOST_BLOCKS:
+        freedom = 3 * blocks - 1
+        last = _levels(blocks, false_share)[-1]
+        quantiles = -float(stdtrit(freedom, last)) - float(stdtrit(freedom, (1 - POWER) / 2))
+        needed = math.pi / 3 * (quantiles * noise_floor / math.log1p(effect)) ** 2
+        if needed <= blocks:
+            return blocks
+        # Quantiles of more blocks are smaller, except for more looks: nearly never a step too far.
+        blocks = max(blocks + 1, min(_MOST_BLOCKS, math.floor(0.9 * needed)))
+    return _MOST_BLOCKS
+
+
+def _trials(block: Block) -> tuple[Measured, ...]:
+    return (*block.baseline, *block.candidate)
+
+
+def _are_enough(blocks: Sequence[Block], rule: Rule) -> bool:
+    """Tell whether so few trials may say anything yet; a budget of one block has to do with it."""
+    freedom = sum(len(_trials(block)) for block in blocks) - len(blocks) - 1
+    if freedom < 1:
+        return False
+    fewest = min(
+        sum(len(block.baseline) for block in blocks), sum(len(block.candidate) for block in blocks)
+    )
+    return len(blocks) >= rule.most_blocks or (len(blocks) >= FIRST_LOOK and fewest >= _LEAST_TRIALS)
 
 
 def _outcome(effect: Effect, rule: Rule) -> Outcome:
     if effect.lies_within(rule.relevant_change):
         return Outcome.UNCHANGED
-    if effect.low <= 0 <= effect.high:
+    is_different = effect.low > 0 or effect.high < 0
+    if not is_different or abs(effect.relative_change) < rule.relevant_change / 2:
         return Outcome.UNDECIDED
     is_better = (effect.low > 0) == rule.higher_is_better
     return Outcome.IMPROVED if is_better else Outcome.REGRESSED
+
+
+def _level(blocks: int, rule: Rule) -> float:
+    """Give how often the interval of the look after so many blocks may miss, on each side."""
+    levels = _levels(rule.most_blocks, rule.false_share)
+    return levels[min(blocks, rule.most_blocks) - min(FIRST_LOOK, rule.most_blocks)]
+
+
+@cache
+def _levels(most_blocks: int, false_share: float) -> tuple[float, ...]:
+    """Give the levels of all looks, such that any of them errs on one side so often, all together.
+
+    The boundary for the estimate in standard errors is c · (k / most_blocks)^(shape - 1/2) after k
+    blocks (Wang and Tsiatis, Biometrics 43, 1987, 193-199). c follows from the recursion of Armitage,
+    McPherson and Rowe (JRSS A 132, 1969, 235-244). A look then uses the quantile of Student's t at the
+    level that the normal has there (Jennison and Turnbull, Group Sequential Methods, 2000, 3.8).
+    """
+    times = np.arange(min(FIRST_LOOK, most_blocks), most_blocks + 1, dtype=np.float64)
+    bounds = (times / most_blocks) ** (_SHAPE - 0.5)
+
+    def excess(factor: float) -> float:
+        return _crossing(factor * bounds, times) - false_share
+
+    factor = brentq(excess, 0.0, 2 - ndtri(false_share / len(times)), xtol=1e-6)
+    return tuple(float(level) for level in ndtr(-factor * bounds))
+
+
+def _crossing(bounds: Values, times: Values) -> float:
+    """Give the chance that a standard Brownian motion is above bounds · √times at any of the times.
+
+    The density of the path below all bounds so far is carried from time to time by Gauss-Legendre
+    quadrature.
+    """
+    ends = bounds * np.sqrt(times)
+    starts = -_FAR * np.sqrt(times)
+    nodes, weights = np.polynomial.legendre.leggauss(
+        _NODES + 2 * math.ceil(math.sqrt(times[-1]) * _FAR)
+    )
+    place, mass = np.zeros(1), np.ones(1)
+    previous = 0.0
+    for start, end, time in zip(starts, ends, times, strict=True):
+        half = (end - start) / 2
+        here = start + half * (nodes + 1)
+        step = time - previous
+        density = np.exp(-np.square(here[:, None] - place) / (2 * step)) @ mass
+        place, mass = here, density * weights * half / math.sqrt(2 * math.pi * step)
+        previous = time
+    return 1 - float(mass.sum())
+
+
+def _needed_beyond_budget(found: Estimate, blocks: int, rule: Rule) -> int | None:
+    """Give about how many blocks a decision takes, if what is left of the budget gives hardly a chance.
+
+    None where it gives one. The scatter may be smaller than it looks: its lower 90 % bound counts.
+    """
+    freedom = found.degrees_of_freedom
+    lucky = math.sqrt(freedom / float(chdtri(freedom, 1 - _LUCK)))
+    left = np.arange(blocks + 1, rule.most_blocks + 1)
+    if _chances(found, lucky, blocks, left, rule).max() >= _FUTILE:
+        return None
+    more = np.arange(rule.most_blocks + 1, _MOST_BLOCKS + 1)
+    is_likely = _chances(found, 1.0, blocks, more, rule) >= _LIKELY
+    return int(more[is_likely.argmax()]) if is_likely.any() else _MOST_BLOCKS
+
+
+def _chances(found: Estimate, scale: float, blocks: int, later: NDArray[np.intp], rule: Rule) -> Array:
+    """Give the chance of a decision at each later look, with `scale` times the standard error of now.
+
+    What a later look estimates is normal about the estimate of now, with the variance that the standard
+    error loses until then: the predictive distribution where nothing was known before the first trial.
+    """
+    error = scale * found.standard_error
+    errors = error * np.sqrt(blocks / later)
+    levels = np.array([_level(int(each), rule) for each in np.minimum(later, rule.most_blocks)])
+    widths = -stdtrit(found.degrees_of_freedom + 3 * (later - blocks), levels) * errors
+    spread = np.sqrt(np.maximum(error**2 - errors**2, ROUNDING**2))
+    low, high = math.log1p(-rule.relevant_change), math.log1p(rule.relevant_change)
+    below = np.minimum(-widths, math.log1p(-rule.relevant_change / 2))
+    above = np.maximum(widths, math.log1p(rule.relevant_change / 2))
+
+    def chance_below(bound: Array) -> Array:
+        return np.asarray(ndtr((bound - found.log_ratio) / spread), dtype=np.float64)
+
+    unchanged = np.maximum(0.0, chance_below(high - widths) - chance_below(low + widths))
+    changed = chance_below(below) + 1 - chance_below(above)
+    # Where both could be said they overlap: then a decision is certain.
+    return np.asarray(np.minimum(1.0, unchanged + changed), dtype=np.float64)
+
+
+def _too_few(blocks: Sequence[Block]) -> str:
+    trials = sum(len(_trials(block)) for block in blocks)
+    return (
+        f"{words.counted(trials, 'trial', 'trials')} of both sides together are too few to say anything"
+    )
+
+
+def _reason(outcome: Outcome, found: Estimate, effect: Effect, rule: Rule) -> str:
+    interval = f"{words.signed_percent(effect.low)} to {words.signed_percent(effect.high)}"
+    change = f"{words.signed_percent(effect.relative_change)} ({interval})"
+    before, after = found.baseline_trials, found.candidate_trials
+    trials = f"{before} trials of each side" if before == after else f"{before} and {after} trials"
+    relevant = f"±{words.percent(rule.relevant_change)}"
+    if outcome is Outcome.UNCHANGED:
+        return (
+            f"after {trials} the candidate is shown to lie within {relevant} of the baseline: {change}"
+        )
+    if outcome is Outcome.UNDECIDED:
+        doubt = "which could be nothing and could be more than"
+        if effect.low > 0 or effect.high < 0:
+            doubt = "which is a difference, but neither large enough to act on nor shown to be within"
+        return f"after {trials} the candidate differs by {change}, {doubt} {relevant}"
+    side = "better" if outcome is Outcome.IMPROVED else "worse"
+    return f"after {trials} the candidate is {side} than the baseline: {change}"
+
+
+def _outlook(blocks_needed: int | None, rule: Rule) -> str:
+    if blocks_needed is None:
+        return ""
+    number = f"about {blocks_needed}" if blocks_needed < _MOST_BLOCKS else f"more than {_MOST_BLOCKS}"
+    return f"; {number} blocks would be needed, and the budget has {rule.most_blocks}"
