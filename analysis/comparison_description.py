@@ -1,6 +1,6 @@
 """A comparison as lines of text, for a terminal and a log. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from analysis import words
 from analysis.comparison_file import ComparisonResult, MeasureResult
@@ -23,6 +23,11 @@ def describe_comparison(result: ComparisonResult) -> Iterator[str]:
         yield f"  Remark: {remark}"
     if result.caveat:
         yield f"  {result.caveat}"
+
+
+def describe_looks(measures: Sequence[MeasureResult]) -> Iterator[str]:
+    """Say how the trusted measures stand while more may come."""
+    return (_describe_measure(one) for one in measures if one.is_trusted)
 
 
 def _describe_measure(one: MeasureResult) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from analysis.blocks import Measure
+from analysis.comparison_description import describe_looks
 from analysis.comparison_file import (
     ComparisonResult,
     SideRecord,
@@ -169,6 +170,8 @@ def _take_turns(
             if hopeless := _find_hopeless(taken):
                 return taken, f"the {hopeless[0]} could not be measured"
         said = f"after {_count(block, 'block')}, {_count(len(taken), 'trial')}"
+        for line in describe_looks(judge_measures((*prior, *taken), inquiry)):
+            course.progress.tell(f"{said}: {line}")
         if is_over((*prior, *taken), inquiry):
             return taken, f"{_explain_end((*prior, *taken), inquiry, is_last=block == last)} {said}"
         spent_s = _seconds(taken)

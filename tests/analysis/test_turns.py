@@ -1,0 +1,174 @@
+"""From trials that took turns to measures, blocks and the merged verdict."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from analysis.blocks import Measure
+from analysis.sequential import Look
+from analysis.turns import (
+    Inquiry,
+    build_blocks,
+    choose_trusted,
+    conclude,
+    find_measures,
+    is_over,
+    judge_measures,
+    list_measures,
+)
+from analysis.verdict import Outcome
+from perf.config import load_catalog
+from perf.design import SteppedLoad
+from perf.model import Sample, SideName, Trial, TrialId, TrialStatus
+from perf.rules import Comparing
+from perf.side_by_side import Taken
+
+MakeTrial = Callable[..., Trial]
+CATALOG = load_catalog(Path(__file__).parents[2] / "configs")
+SETTINGS = CATALOG.detection
+THROUGHPUT = Measure(phase="saturation", operation="write", metric="throughput", statistic="mean")
+TAIL = Measure(phase="steady", operation="write", metric="response_time", statistic="p99")
+
+
+def take(
+    make_trial: MakeTrial,
+    block: int,
+    side: SideName,
+    throughput: float,
+    tail_ms: float | None = 9.0,
+    status: TrialStatus = TrialStatus.COMPLETED,
+) -> Taken:
+    values = ((THROUGHPUT, throughput), *(((TAIL, tail_ms),) if tail_ms is not None else ()))
+    samples = tuple(
+        Sample(
+            phase=measure.phase,
+            operation=measure.operation,
+            metric=measure.metric,
+            statistic=measure.statistic,
+            value=value * factor,
+            iteration=iteration,
+        )
+        for measure, value in values
+        for iteration, factor in ((None, 1.0), (2, 1.01), (1, 0.99))
+    )
+    trial_id = TrialId(f"t{block}{side}{throughput}")
+    return Taken(block=block, side=side, trial=make_trial(id=trial_id, samples=samples, status=status))
+
+
+def fill(make_trial: MakeTrial, blocks: int, factor: float) -> tuple[Taken, ...]:
+    """Give whole blocks; the candidate's throughput is `factor` times that of the baseline."""
+    return tuple(
+        take(make_trial, block, side, base * (factor if side == "candidate" else 1.0))
+        for block in range(1, blocks + 1)
+        for side, base in (
+            ("baseline", 1000.0 + block),
+            ("candidate", 1002.0 - block),
+            ("candidate", 999.0),
+            ("baseline", 1001.0),
+        )
+    )
+
+
+def inquire(*trusted: Measure, most_blocks: int = 6) -> Inquiry:
+    return Inquiry(settings=SETTINGS, trusted=trusted, most_blocks=most_blocks, seed=1)
+
+
+def test_trusted_are_the_throughput_of_closed_loops_and_the_tail_of_open_ones() -> None:
+    assert choose_trusted(CATALOG.workloads["sensor-write"], SETTINGS) == (THROUGHPUT, TAIL)
+
+
+def test_each_step_of_a_ladder_can_be_trusted() -> None:
+    workload = CATALOG.workloads["sensor-write"]
+    ladder = SteppedLoad(kind="stepped", offered_loads_ops_per_s=(100, 200), in_flight=8)
+    part = replace(workload.measurements[1], name="ladder", load=ladder)
+    trusted = choose_trusted(replace(workload, measurements=(part,)), SETTINGS)
+    assert [measure.phase for measure in trusted] == ["ladder-100", "ladder-200"]
+
+
+def test_measures_that_can_be_asked_for_are_the_judged_ones() -> None:
+    listed = list_measures(CATALOG.workloads["sensor-write"], SETTINGS)
+    assert "steady/write/response_time/p99" in map(str, listed)
+    assert not any(measure.metric in {"highest_load", "score", "cost"} for measure in listed)
+
+
+def test_blocks_hold_completed_trials_with_their_iterations_in_order(make_trial: MakeTrial) -> None:
+    taken = (
+        take(make_trial, 2, "baseline", 3.0),
+        take(make_trial, 2, "candidate", 4.0),
+        take(make_trial, 1, "candidate", 2.0),
+        take(make_trial, 1, "candidate", 9.0, status=TrialStatus.INVALID),
+        take(make_trial, 1, "baseline", 1.0),
+        take(make_trial, 3, "baseline", 5.0),
+    )
+    first, second = build_blocks(taken, THROUGHPUT)
+    assert [one.value for one in (*first.baseline, *first.candidate)] == [1.0, 2.0]
+    assert first.baseline[0].iterations == (0.99, 1.01)
+    assert [one.value for one in (*second.baseline, *second.candidate)] == [3.0, 4.0]
+
+
+def test_no_measure_is_made_of_a_sample_of_one_host_or_of_a_diagnostic(make_trial: MakeTrial) -> None:
+    one = take(make_trial, 1, "baseline", 1.0)
+    extra = (
+        replace(one.trial.samples[0], host="node-1", phase="saturation-2"),
+        replace(one.trial.samples[0], metric="client_cpu"),
+    )
+    trial = replace(one.trial, samples=(*one.trial.samples, *extra))
+    assert find_measures((replace(one, trial=trial),), SETTINGS) == (THROUGHPUT, TAIL)
+
+
+def test_a_slower_candidate_regresses_and_ends_the_comparison(make_trial: MakeTrial) -> None:
+    taken = fill(make_trial, 3, factor=0.7)
+    inquiry = inquire(THROUGHPUT, TAIL)
+    assert is_over(taken, inquiry)
+    first, second = judge_measures(taken, inquiry)
+    assert (first.measure, first.outcome, first.is_trusted) == (THROUGHPUT, Outcome.REGRESSED, True)
+    assert first.effect is not None
+    assert first.effect.low < -0.3 < first.effect.high
+    assert second.measure == TAIL
+    outcome, reason = conclude((first, second))
+    assert outcome is Outcome.REGRESSED
+    assert "throughput of write, saturation" in reason
+
+
+def test_equal_sides_are_unchanged(make_trial: MakeTrial) -> None:
+    measures = judge_measures(fill(make_trial, 3, factor=1.0), inquire(THROUGHPUT, TAIL))
+    assert conclude(measures)[0] is Outcome.UNCHANGED
+
+
+def test_what_is_not_trusted_is_told_and_decides_nothing(make_trial: MakeTrial) -> None:
+    taken = fill(make_trial, 3, factor=0.7)
+    tail, throughput = judge_measures(taken, inquire(TAIL))
+    assert (tail.is_trusted, throughput.is_trusted) == (True, False)
+    assert throughput.outcome is Outcome.REGRESSED
+    assert conclude((tail, throughput))[0] is Outcome.UNCHANGED
+
+
+def test_false_regressions_are_shared_out_among_trusted_measures() -> None:
+    share = Comparing().false_regression_share
+    assert inquire(THROUGHPUT, TAIL).rule(TAIL).false_share == share / 2
+    assert inquire(THROUGHPUT).rule(TAIL).false_share == share
+
+
+def test_a_measure_of_one_side_only_is_invalid(make_trial: MakeTrial) -> None:
+    taken = (
+        take(make_trial, 1, "baseline", 1.0),
+        take(make_trial, 1, "candidate", 1.0, tail_ms=None),
+        take(make_trial, 2, "candidate", 1.0, tail_ms=None),
+        take(make_trial, 2, "baseline", 1.0),
+    )
+    measures = judge_measures(taken, inquire(THROUGHPUT, TAIL))
+    assert {one.measure: one.outcome for one in measures}[TAIL] is Outcome.INVALID
+
+
+def test_nothing_measured_is_no_verdict() -> None:
+    assert not is_over((), inquire(THROUGHPUT))
+    assert conclude(judge_measures((), inquire(THROUGHPUT)))[0] is Outcome.INVALID
+
+
+def test_a_looker_of_its_own_judges_the_trusted_measures_only(make_trial: MakeTrial) -> None:
+    def never(*_: object) -> Look:
+        return Look(outcome=Outcome.UNDECIDED, is_over=True, reason="never")
+
+    taken = fill(make_trial, 3, factor=0.7)
+    trusted, other = judge_measures(taken, replace(inquire(TAIL), looker=never))
+    assert (trusted.reason, other.outcome) == ("never", Outcome.REGRESSED)
