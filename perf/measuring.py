@@ -46,8 +46,10 @@ class Session:
     progress: Progress
 
 
-def measure_night(session: Session) -> tuple[Trial, ...]:
+def measure_night(session: Session, *, is_to_be_told: bool = False) -> tuple[Trial, ...]:
     """Measure what is missing of the suite's night; give all of the night's trials.
+
+    A night that is to be told stays unfinished, and is resumed, until `finish_night`.
 
     Raises:
         MeasureError: another process measures here, or the hosts cannot carry any trial.
@@ -57,7 +59,9 @@ def measure_night(session: Session) -> tuple[Trial, ...]:
     with only_one(session.places, session.progress):
         _check_hosts(session)
         now = datetime.now(UTC)
-        night, is_resumed = open_night(session.places, session.catalog, session.suite, now)
+        night, is_resumed = open_night(
+            session.places, session.catalog, session.suite, now, is_to_be_told=is_to_be_told
+        )
         missing = night.missing(session.places)
         done = len(night.trials) - len(missing)
         how = f"resumed, {done} of {len(night.trials)} trials are done" if is_resumed else "new"
@@ -79,16 +83,32 @@ def measure_night(session: Session) -> tuple[Trial, ...]:
 def measure_one(session: Session, experiment: str, version: str) -> Trial:
     """Measure one extra trial of an experiment at a release, outside of any night's plan."""
     with only_one(session.places, session.progress):
-        planned = PlannedTrial(
-            id=TrialId(f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}.{experiment}.{version}"),
-            experiment=experiment,
-            version=version,
-        )
-        artifact = _fetch_all(session, (planned,))[planned.id]
+        fetched = fetch_release(session, experiment, version)
         session.progress.heading(f"{experiment} at {version}")
-        trial = _run(session, experiment, artifact, planned.id, night="")
-        session.progress.tell(explain(trial, session.places))
-        return trial
+        return measure_extra(session, experiment, fetched)
+
+
+def fetch_release(session: Session, experiment: str, version: str) -> tuple[Release, Artifact]:
+    """Fetch what an experiment installs at a release.
+
+    Raises:
+        ReleaseError: the release could be fetched from nowhere.
+        UsageError: the release is unknown.
+
+    """
+    system = registry.load(_resolve(session, experiment).experiment.system)
+    release = releases.find_release(system, version)
+    return release, releases.fetch(system, release, tell=session.progress.tell)
+
+
+def measure_extra(session: Session, experiment: str, fetched: tuple[Release, Artifact]) -> Trial:
+    """Measure one extra trial of what was fetched; the caller holds the lock (`only_one`)."""
+    name = f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}.{experiment}.{fetched[0].version}"
+    while (session.places.trials / name).exists():  # one that failed within a second is tried again
+        name += "+"
+    trial = _run(session, experiment, fetched, name, night="")
+    session.progress.tell(explain(trial, session.places))
+    return trial
 
 
 def describe(trial: Trial) -> str:
@@ -139,12 +159,7 @@ def _fetch_all(
 ) -> dict[str, tuple[Release, Artifact]]:
     # Everything is fetched before anything is measured: a night must not stop half-way because an
     # archive is out of reach, and no download runs beside a measurement.
-    fetched: dict[str, tuple[Release, Artifact]] = {}
-    for trial in planned:
-        system = registry.load(_resolve(session, trial.experiment).experiment.system)
-        release = releases.find_release(system, trial.version)
-        fetched[trial.id] = (release, releases.fetch(system, release, tell=session.progress.tell))
-    return fetched
+    return {trial.id: fetch_release(session, trial.experiment, trial.version) for trial in planned}
 
 
 def _run(
