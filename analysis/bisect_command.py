@@ -1,53 +1,306 @@
-"""The command that searches the release that brought a change."""
+"""The command `bisect`: it finds the release that brought a change."""
 
+import shlex
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import ceil, log2
 from pathlib import Path
 
 import click
 
+from analysis import words
+from analysis.bisection import LEAST
+from analysis.bisection_description import describe_bisection, is_inconclusive, is_regression
+from analysis.bisection_file import BisectionRecord, write_bisection
+from analysis.bisection_run import Question, releases_between, run_bisection
+from analysis.blocks import Measure
+from analysis.commands import judge_history
+from analysis.comparison_run import Budget
+from analysis.detection import ChangePoint
+from analysis.incidents import name_incident
+from analysis.judgement import Judgement
+from analysis.turns import choose_trusted, list_measures
+from perf import config
+from perf.config import Catalog, named
+from perf.config.problems import suggest
+from perf.design import Experiment, Suite, Workload
 from perf.errors import UsageError
-from perf.model import Release
+from perf.history.store import append_all
+from perf.measuring import find_experiment
+from perf.model import SeriesKey
 from perf.options import configs_option, data_option
-from perf.releases import find_release
-from perf.systems import registry
+from perf.places import Places
+from perf.progress import Progress
+from perf.rules import Detection
+from perf.side_by_side import write_durably
+
+_REGRESSION_FOUND, _INCONCLUSIVE = 1, 3
+_DEFAULT_SUITE = "quickstart"
+_FORMS = (
+    "knickpoint bisect SYSTEM FIRST..LAST --experiment E --metric M, or knickpoint bisect --change ID"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What is to be bisected, whichever way it was said."""
+
+    suite: Suite
+    experiment: Experiment
+    measure: Measure
+    first: str
+    last: str
 
 
 @click.command()
-@click.argument("system")
-@click.argument("span", metavar="FIRST..LAST")
+@click.argument("system", required=False)
+@click.argument("span", metavar="[FIRST..LAST]", required=False)
+@click.option("--experiment", help="Experiment of the suite that the releases run.")
+@click.option("--metric", help="METRIC, METRIC/STATISTIC or PHASE/OPERATION/METRIC/STATISTIC.")
+@click.option(
+    "--change", "change_id", metavar="ID", help="An incident of the report, instead of all the above."
+)
+@click.option(
+    "--suite",
+    "suite_name",
+    help=f"Its suite.  [default: {_DEFAULT_SUITE}; with --change, the one that measured it]",
+)
+@click.option(
+    "--trials", type=click.IntRange(min=LEAST), help="Most trials to measure, all probes together."
+)
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Most minutes of trials.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the result here as well, as JSON.",
+)
 @data_option
 @configs_option
-def bisect(system: str, span: str, data: Path, configs: Path | None) -> None:
-    """Find the release of SYSTEM, after FIRST and up to LAST, that brought a change."""
-    found = releases_between(system, span)
-    click.echo(" ".join(release.version for release in found))
+def bisect(
+    *,
+    system: str | None,
+    span: str | None,
+    experiment: str | None,
+    metric: str | None,
+    change_id: str | None,
+    suite_name: str | None,
+    trials: int | None,
+    minutes: float | None,
+    output: Path | None,
+    data: Path,
+    configs: Path | None,
+) -> None:
+    """Find the release that brought a change, between FIRST (known good) and LAST (known bad).
+
+    Release after release is measured in turns with FIRST on the same hosts. The first probe is LAST:
+    if the two ends do not differ, there is nothing to look for. Every other probe is held against
+    that difference, by a low and a high threshold; between them it gets more trials. What nights and
+    comparisons measured before counts, and is not measured again.
+
+    \b
+    knickpoint bisect cassandra 5.0.2..5.0.9 --experiment cassandra-sensor-write \\
+        --metric steady/write/response_time/p99
+    knickpoint bisect --change 3f9a1c20
+
+    --metric throughput is enough where only one phase is judged by it. ID is that of an incident in
+    the report or in `knickpoint detect`, or of one of its changes: its series says the rest.
+
+    A release that does not install or start is skipped, and the answer says so. Several changes, a
+    gradual one and an improvement are told apart. The budget ends it with what is known: the range
+    that is left, a probability for each release, and what it would cost to finish. Without --trials
+    and --minutes it is what each probe of a plain binary search may take at most (comparison.trials
+    and comparison.minutes in detection.yaml).
+
+    Each probe is saved at once. Interrupted or killed, the same command goes on where it was.
+
+    Exit codes: 0 nothing changed, or it was an improvement; 1 a release made it worse; 2 wrong usage
+    or configuration; 3 it could not be told or measured; 130 interrupted.
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
+    root = configs or config.default_root()
+    catalog, places, progress = config.load_catalog(root), Places(data), Progress()
+    if change_id is not None:
+        if any((system, span, experiment, metric)):
+            raise UsageError(f"--change says it all; write either {_FORMS}")
+        judgement = judge_history(places, root, datetime.now(UTC).date())
+        asked = _read_change(find_change(judgement, change_id), catalog, suite_name)
+    elif system and span and experiment and metric:
+        suite = catalog.suite(suite_name or _DEFAULT_SUITE)
+        asked = _read_span(catalog, suite, system, span, experiment=experiment, metric=metric)
+    else:
+        raise UsageError(f"something is missing; write {_FORMS}")
+    budget = _budget(asked, catalog.detection, trials, minutes)
+    progress.tell(_announce(asked, budget))
+    command = _command(asked, trials, minutes)
+    try:
+        record = run_bisection(
+            Question(
+                catalog=catalog,
+                suite=asked.suite,
+                experiment=asked.experiment.name,
+                measure=asked.measure,
+                first=asked.first,
+                last=asked.last,
+                reproduce=command,
+            ),
+            catalog.detection,
+            budget,
+            places,
+            progress,
+        )
+    except KeyboardInterrupt:
+        where = shlex.join(("--data", str(data), *(("--configs", str(configs)) if configs else ())))
+        click.echo(f"each finished probe is saved; go on with:\n  {command} {where}", err=True)
+        raise
+    _tell(record, places, progress, output)
 
 
-def releases_between(system: str, span: str) -> tuple[Release, ...]:
-    """Give the releases from FIRST to LAST of a span "FIRST..LAST", both included, oldest first.
+def _tell(record: BisectionRecord, places: Places, progress: Progress, output: Path | None) -> None:
+    if places.trials.is_dir():
+        append_all(places, progress.tell)
+    if output is not None:
+        write_durably(output, write_bisection(record))
+    for line in describe_bisection(record):
+        click.echo(line)
+    if is_regression(record):
+        click.get_current_context().exit(_REGRESSION_FOUND)
+    if is_inconclusive(record):
+        click.get_current_context().exit(_INCONCLUSIVE)
+
+
+def _read_span(
+    catalog: Catalog, suite: Suite, system: str, span: str, *, experiment: str, metric: str
+) -> _Asked:
+    found = find_experiment(suite, experiment)
+    if found.system != system:
+        raise UsageError(f"experiment {experiment} measures {found.system}, not {system}")
+    first, dots, last = span.partition("..")
+    if not (first and dots and last):
+        raise UsageError(f"{span!r} is no range of releases; write FIRST..LAST, such as 5.0.2..5.0.9")
+    releases_between(system, first, last)
+    workload = catalog.resolve(suite, found).workload
+    measure = choose_measure(metric, workload, catalog.detection)
+    return _Asked(suite=suite, experiment=found, measure=measure, first=first, last=last)
+
+
+def choose_measure(text: str, workload: Workload, settings: Detection) -> Measure:
+    """Read METRIC, METRIC/STATISTIC or PHASE/OPERATION/METRIC/STATISTIC.
+
+    Of several that fit, the one on which verdicts rest (`comparison.trusted`) is meant.
 
     Raises:
-        UsageError: it is no span, a release is unknown, the two are of different lines, or the first
-            is not before the last.
+        UsageError: none fits, or several do.
 
     """
-    first_version, dots, last_version = span.partition("..")
-    if not (dots and first_version and last_version):
-        raise UsageError(f"{span!r} is no span of releases; write FIRST..LAST, for example 5.0.2..5.0.9")
-    loaded = registry.load(system)
-    first, last = (find_release(loaded, version) for version in (first_version, last_version))
-    if first.line != last.line:
+    known = list_measures(workload, settings)
+    fitting = [measure for measure in known if text in _spellings(measure)]
+    trusted = [measure for measure in choose_trusted(workload, settings) if measure in fitting]
+    for found in (fitting, trusted):
+        if len(found) == 1:
+            return found[0]
+    listed = "".join(f"\n  {measure}" for measure in fitting or known)
+    if fitting:
+        raise UsageError(f"--metric {text} may be any of these; write one in full:{listed}")
+    raise UsageError(f"--metric {text}: workload {workload.name} has no such measure; it has:{listed}")
+
+
+def _spellings(measure: Measure) -> tuple[str, str, str]:
+    return measure.metric, f"{measure.metric}/{measure.statistic}", str(measure)
+
+
+def find_change(judgement: Judgement, name: str) -> ChangePoint:
+    """Find a change by the name of its incident, which stands for the lead, or by its own.
+
+    Raises:
+        UsageError: there is none, or it lies within one release.
+
+    """
+    leads = {incident.name: incident.lead for incident in judgement.incidents}
+    changes = {
+        name_incident(change): change
+        for incident in judgement.incidents
+        for change in (*incident.changes, *incident.mended_by)
+    }
+    found = leads.get(name) or changes.get(name)
+    if found is None:
+        hint = suggest(name, leads) if leads else "the history has no incident at all"
+        raise UsageError(f"there is no incident {name!r}; {hint}. See: knickpoint detect")
+    if found.last_before.release == found.first_after.release:
         raise UsageError(
-            f"{first.version} is of line {first.line} and {last.version} of line {last.line}; releases "
-            "have an order within one line only. To compare the two: knickpoint compare"
+            f"change {name} lies {words.place(found)}: no other release was measured there, so there is"
+            " nothing to bisect; look at the hosts and the configuration first (its page lists what"
+            " changed there)"
         )
-    if first.ordinal >= last.ordinal:
-        raise UsageError(
-            f"FIRST is the older end, and {first.version} is not before {last.version}; "
-            f"see the order: knickpoint releases {system}"
-        )
-    within = (
-        release
-        for release in loaded.releases()
-        if release.line == first.line and first.ordinal <= release.ordinal <= last.ordinal
+    return found
+
+
+def _read_change(change: ChangePoint, catalog: Catalog, suite_name: str | None) -> _Asked:
+    key = change.series.key
+    suites = [catalog.suite(suite_name)] if suite_name else list(catalog.suites.values())
+    if key.host:
+        raise UsageError(f"the change is one of host {key.host} alone; bisect a measure of the whole")
+    for suite in suites:
+        for experiment in suite.experiments:
+            if _is_of(key, catalog, suite, experiment):
+                return _Asked(
+                    suite=suite,
+                    experiment=experiment,
+                    measure=Measure(
+                        phase=key.phase,
+                        operation=key.operation,
+                        metric=key.metric,
+                        statistic=key.statistic,
+                    ),
+                    first=change.last_before.release.version,
+                    last=change.first_after.release.version,
+                )
+    where = f"suite {suite_name}" if suite_name else "any suite"
+    raise UsageError(
+        f"no experiment of {where} measures the series of this change any more ({words.series(key)});"
+        " its configuration was edited since. Bisect an experiment of today instead:"
+        " knickpoint bisect SYSTEM FIRST..LAST --experiment E --metric M"
     )
-    return tuple(sorted(within, key=lambda release: release.ordinal))
+
+
+def _is_of(key: SeriesKey, catalog: Catalog, suite: Suite, experiment: Experiment) -> bool:
+    """Tell whether an experiment, as configured now, measures a series."""
+    if (experiment.system, experiment.config) != (key.system, key.config):
+        return False
+    deployment = catalog.resolve(suite, experiment)
+    workload = named(deployment.workload)
+    return (
+        deployment.topology.name == key.topology
+        and deployment.testbed.testbed_class == key.testbed_class
+        and f"{workload.name}@{workload.sha256}" == key.workload
+    )
+
+
+def _budget(asked: _Asked, settings: Detection, trials: int | None, minutes: float | None) -> Budget:
+    """Take what was asked for, else what each probe of a binary search may take at most."""
+    steps = len(releases_between(asked.experiment.system, asked.first, asked.last)) - 1
+    probes = 1 + ceil(log2(steps))
+    allowed = settings.comparison
+    return Budget(trials=trials or probes * allowed.trials, minutes=minutes or probes * allowed.minutes)
+
+
+def _announce(asked: _Asked, budget: Budget) -> str:
+    between = len(releases_between(asked.experiment.system, asked.first, asked.last)) - 2
+    ends = f"between {asked.first} and {asked.last}"
+    inside = words.counted(between, "release lies", "releases lie")
+    said = (
+        f"{inside} {ends}"
+        if between
+        else f"no release lies {ends}: this is a plain comparison of the two, as `compare` makes them"
+    )
+    return f"{said}; at most {budget.trials} trials and {budget.minutes:g} minutes"
+
+
+def _command(asked: _Asked, trials: int | None, minutes: float | None) -> str:
+    return shlex.join(
+        (
+            *("knickpoint", "bisect", asked.experiment.system, f"{asked.first}..{asked.last}"),
+            *("--suite", asked.suite.name, "--experiment", asked.experiment.name),
+            *("--metric", str(asked.measure)),
+            *(("--trials", str(trials)) if trials else ()),
+            *(("--minutes", f"{minutes:g}") if minutes else ()),
+        )
+    )

@@ -15,6 +15,7 @@ from analysis.bisection import Culprit, Inconclusive, NextStep, next_step
 from analysis.blocks import Measure
 from analysis.comparison_file import TrialRecord
 from analysis.probing import Probed, Standing
+from analysis.verdict import Outcome
 from perf.errors import InputError
 from perf.metrics import METRICS, Better
 from perf.model import Purpose, Release
@@ -29,37 +30,33 @@ class ProbeRecord:
     """One probe, as it ended.
 
     `asked` says why this release. `comparison` is the id of its comparison with the known good end;
-    empty where the release could not even be fetched. `standing` is None for the known bad end, which
-    is what the others are held against. `before` and `after` are medians of the good end and of the
-    release. `trials` are those of both sides; `reused` of them had been measured before.
+    empty where the release could not even be fetched. `standing` says whether it was like what is named
+    `lower` or like what is named `upper`; None for the known bad end, by which the others are read.
+    `outcome` is that of the measure, `before` and `after` are medians of the good end and of the
+    release. `trials` are those of both sides, those included that had been measured before.
     """
 
     __pydantic_config__ = _STRICT
     asked: _Line
     probed: Probed
     standing: Standing | None = None
+    lower: _Line = ""
+    upper: _Line = ""
     comparison: _Line = ""
+    outcome: Outcome = Outcome.INVALID
     before: float | None = None
     after: float | None = None
     trials: Annotated[tuple[TrialRecord, ...], MaxLen(2000)] = ()
-    reused: int = 0
 
     @property
-    def measured(self) -> int:
-        """Give how many trials were measured for this probe."""
-        return len(self.trials) - self.reused
+    def measured(self) -> tuple[TrialRecord, ...]:
+        """Give the trials that were measured for this probe."""
+        return tuple(one for one in self.trials if one.id.startswith(f"{self.comparison}."))
 
     @property
     def is_verdict(self) -> bool:
         """Tell whether it teaches anything: the release was told apart, or cannot be measured."""
         return self.probed.estimate is not None or self.standing is Standing.SKIPPED
-
-    @property
-    def minutes(self) -> float:
-        """Give how long the trials that were measured for this probe took."""
-        return (
-            sum(one.duration_s for one in self.trials if one.id.startswith(f"{self.comparison}.")) / 60
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,19 +99,20 @@ class BisectionRecord:
         return self.releases[-1]
 
     @property
-    def measured(self) -> int:
-        """Give how many trials were measured for it."""
-        return sum(one.measured for one in self.probes)
+    def measured(self) -> tuple[TrialRecord, ...]:
+        """Give the trials that were measured for it, in order."""
+        return tuple(trial for probe in self.probes for trial in probe.measured)
 
     @property
     def reused(self) -> int:
-        """Give how many trials had been measured before, and were counted again."""
-        return sum(one.reused for one in self.probes)
+        """Give how many trials count that had been measured before it."""
+        counted = {trial.id for probe in self.probes for trial in probe.trials}
+        return len(counted) - len(self.measured)
 
     @property
     def minutes(self) -> float:
         """Give how long the trials that were measured for it took."""
-        return sum(one.minutes for one in self.probes)
+        return sum(trial.duration_s for trial in self.measured) / 60
 
     def next_step(self, trials_left: int | None) -> NextStep:
         """Say which release to probe next with so many trials left, or what it came to."""

@@ -21,9 +21,10 @@ from analysis.bisection_file import (
     write_bisection,
 )
 from analysis.blocks import Measure
+from analysis.chances import Level
 from analysis.comparison_file import ComparisonResult
 from analysis.comparison_run import Budget, run_comparison
-from analysis.probing import Probed, Standing, classify, probe_look, read_probe
+from analysis.probing import Probed, Span, Standing, level, probe_look, read_probe, stand
 from analysis.turns import Inquiry, is_over
 from analysis.verdict import Outcome
 from perf import releases
@@ -117,7 +118,7 @@ def read_bisections(places: Places) -> tuple[BisectionRecord, ...]:
 def run_bisection(
     question: Question, settings: Detection, budget: Budget, places: Places, progress: Progress
 ) -> BisectionRecord:
-    """Probe release after release until the culprit is found, or there is no telling, or no budget left.
+    """Probe release after release until the culprit is found, or nothing more can be said.
 
     Each probe is saved as soon as it is over; a bisection of the same question that was cut short is
     resumed, also in the middle of a probe. What was measured before counts and is not measured again.
@@ -226,12 +227,12 @@ def _save(record: BisectionRecord, places: Places) -> BisectionRecord:
 
 
 def _trials_left(record: BisectionRecord, search: _Search) -> int:
-    """Give how many more trials trials and minutes of the budget allow; none where not a whole block."""
-    left = search.budget.trials - record.measured
+    """Give how many more trials the budget allows by number and by time; none if not a block."""
+    measured = len(record.measured)
+    left = search.budget.trials - measured
     minutes_left = search.budget.minutes - record.minutes
-    if record.measured:
-        each_minutes = record.minutes / record.measured
-        left = min(left, int(minutes_left / each_minutes))
+    if measured:
+        left = min(left, int(minutes_left / (record.minutes / measured)))
     # A probe that ended before it could teach anything was ended by its minutes.
     is_stuck = bool(record.probes) and not record.probes[-1].is_verdict
     return 0 if is_stuck or minutes_left <= 0 or left < TURNS else left
@@ -288,7 +289,7 @@ def _inquiry(step: Probe, record: BisectionRecord, search: _Search, prior: Seque
 def _budget(record: BisectionRecord, search: _Search) -> Budget:
     """Give what one probe may take."""
     return Budget(
-        trials=min(record.trials_per_probe, search.budget.trials - record.measured),
+        trials=min(record.trials_per_probe, search.budget.trials - len(record.measured)),
         minutes=min(search.settings.comparison.minutes, search.budget.minutes - record.minutes),
     )
 
@@ -317,18 +318,16 @@ def _measure(step: Probe, record: BisectionRecord, search: _Search) -> ProbeReco
         prior=prior,
         reproduce=_compare_command(version, record),
     )
-    return _read(step, result, record, reused=len(prior))
+    return _read(step, result, record)
 
 
 def _compare_command(version: str, record: BisectionRecord) -> str:
     options = ("--suite", record.suite, "--experiment", record.experiment)
     sides = ("--baseline", record.good.version, "--candidate", version)
-    return shlex.join(("knickpoint", "compare", *options, *sides))
+    return shlex.join(("knickpoint", "compare", *options, *sides, "--measure", str(record.measure)))
 
 
-def _read(
-    step: Probe, result: ComparisonResult, record: BisectionRecord, *, reused: int
-) -> ProbeRecord:
+def _read(step: Probe, result: ComparisonResult, record: BisectionRecord) -> ProbeRecord:
     if _cannot_be_measured(result, "baseline"):
         raise MeasureError(
             f"the known good end {record.good.version} cannot be measured, so nothing can be held"
@@ -346,16 +345,31 @@ def _read(
         is_hopeless = found is not None and found.outcome is Outcome.INVALID
         standing = Standing.SKIPPED if is_hopeless else Standing.UNDECIDED
     elif step.full_change is not None:
-        standing = classify(probed.estimate, probed.effect, step.full_change)
+        standing = stand(probed, step.full_change)
+    lower, upper = _name_levels(step.full_change, record)
     return ProbeRecord(
         asked=step.reason,
         probed=probed,
         standing=standing,
+        lower=lower,
+        upper=upper,
         comparison=result.id,
+        outcome=found.outcome if found else Outcome.INVALID,
         before=found.before if found else None,
         after=found.after if found else None,
         trials=result.trials,
-        reused=reused,
+    )
+
+
+def _name_levels(span: Span | None, record: BisectionRecord) -> tuple[str, str]:
+    """Name the two levels between which a probe is read: the ends, unless there are several steps."""
+    if span is None:
+        return "", ""
+    ends = (one.probed for one in record.probes if one.probed.release == record.bad)
+    is_of_end = any(level(one) == span.upper for one in ends)
+    return (
+        record.good.version if span.lower == Level() else "what comes before this step",
+        record.bad.version if is_of_end else "what comes after this step",
     )
 
 

@@ -1,0 +1,154 @@
+"""A bisection as lines of text: the answer first, then each probe and what it taught. Pure."""
+
+from collections.abc import Iterator
+
+from analysis import words
+from analysis.bisection import Chance, Culprit, Ending, Inconclusive
+from analysis.bisection_file import BisectionRecord, ProbeRecord
+from analysis.comparison import Effect
+from analysis.probing import Standing
+from analysis.verdict import Outcome
+from perf.metrics import METRICS
+from perf.progress import format_duration
+
+_BAR = 24
+"""Characters of a probability of one."""
+_WORTH_SAYING = 0.005
+"""A smaller probability is shown as none."""
+
+
+def describe_bisection(record: BisectionRecord) -> Iterator[str]:
+    """Say what came of it."""
+    yield answer(record)
+    yield ""
+    for remark in record.remarks:
+        yield f"Remark: {remark}"
+    if record.caveat:
+        yield record.caveat
+    yield (
+        f"Asked: {words.measure(record.measure)} of {record.experiment} (suite {record.suite}),"
+        f" {record.system} {record.good.version} to {record.bad.version},"
+        f" {words.counted(len(record.releases), 'release', 'releases')}"
+    )
+    yield f"Probes, in order, each in turns with {record.good.version} on the same hosts:"
+    for number, probe in enumerate(record.probes, start=1):
+        yield f"  {number}. {probe.probed.release.version}: {figures(probe, record)}"
+        yield f"     why: {probe.asked}"
+        yield f"     taught: {lesson(probe, record)}"
+    if chances := chances_of(record):
+        yield "Probability that the change came with"
+        yield from _describe_chances(chances)
+    yield f"Cost: {cost(record)}"
+    yield f"Saved as bisection {record.id}"
+
+
+def answer(record: BisectionRecord) -> str:
+    """Give the answer in one sentence; of one that is not over, that it is not."""
+    if record.found is None:
+        done = words.counted(len(record.probes), "probe is", "probes are")
+        return f"Not over yet: {done} done. The same command goes on from there."
+    said = record.found.sentence
+    return f"{said[:1].upper()}{said[1:]}"
+
+
+def is_regression(record: BisectionRecord) -> bool:
+    """Tell whether a release was found that made the measure worse."""
+    return isinstance(record.found, Culprit) and not record.found.is_improvement
+
+
+def is_inconclusive(record: BisectionRecord) -> bool:
+    """Tell whether the question is still open; that nothing changed is an answer where it was shown."""
+    if isinstance(record.found, Culprit):
+        return False
+    is_still = record.found is not None and record.found.ending is Ending.NOTHING_CHANGED
+    ends = [one for one in record.probes if one.probed.release == record.bad]
+    return not (is_still and ends and ends[-1].outcome is Outcome.UNCHANGED)
+
+
+def chances_of(record: BisectionRecord) -> tuple[Chance, ...]:
+    """Give how probable each release is, as far as it is known."""
+    return record.found.chances if record.found else ()
+
+
+def figures(probe: ProbeRecord, record: BisectionRecord) -> str:
+    """Say what was measured of a release against the known good end."""
+    if probe.probed.effect is None or probe.before is None or probe.after is None:
+        return f"no figures, {words.counted(len(probe.trials), 'trial', 'trials')}"
+    unit = METRICS[record.measure.metric].unit
+    moved = f"{words.value(probe.before)} → {words.value(probe.after)} {unit}"
+    return (
+        f"{change(probe.probed.effect)}, {moved},"
+        f" {words.counted(len(probe.trials), 'trial', 'trials')}{_known(probe)}"
+    )
+
+
+def _known(probe: ProbeRecord) -> str:
+    known = len(probe.trials) - len(probe.measured)
+    return f" ({known} of them measured before)" if known else ""
+
+
+def change(effect: Effect) -> str:
+    """Give a relative change with its interval."""
+    return (
+        f"{words.signed_percent(effect.relative_change)}"
+        f" ({words.signed_percent(effect.low)} to {words.signed_percent(effect.high)})"
+    )
+
+
+def lesson(probe: ProbeRecord, record: BisectionRecord) -> str:
+    """Say what a probe taught, in one sentence."""
+    version, lower, upper = probe.probed.release.version, probe.lower, probe.upper
+    if probe.standing is None:
+        return _lesson_of_ends(probe, record)
+    return {
+        Standing.GOOD: f"{version} is like {lower}, so the change came after it",
+        Standing.BAD: f"{version} is like {upper}, so the change came with it or before it",
+        Standing.BETWEEN: f"{version} is unlike both {lower} and {upper}: it was not one single change",
+        Standing.OPPOSITE: f"{version} differs from {lower} in the other direction than {upper} does",
+        Standing.UNDECIDED: "too few trials to say"
+        if not lower
+        else f"these trials cannot tell whether {version} is like {lower} or like {upper}",
+        Standing.SKIPPED: f"{version} cannot be measured and is skipped:"
+        f" {first_line(probe.probed.reason)}",
+    }[probe.standing]
+
+
+def _lesson_of_ends(probe: ProbeRecord, record: BisectionRecord) -> str:
+    good, bad = record.good.version, record.bad.version
+    effect = probe.probed.effect
+    if effect is None or probe.outcome is Outcome.UNCHANGED:
+        return f"{bad} is like {good}: there is nothing to look for"
+    if effect.low <= 0 <= effect.high:
+        widest = words.percent(max(abs(effect.low), abs(effect.high)))
+        return f"no difference of {bad} from {good} is shown, but one of up to {widest} may hide"
+    return f"{bad} does differ from {good}; the other probes are read by how much"
+
+
+def first_line(text: str) -> str:
+    """Give the first line of a text that may go on with a log."""
+    return next(iter(text.splitlines()), "")
+
+
+def cost(record: BisectionRecord) -> str:
+    """Say what it took, what was allowed, and what an end would take."""
+    reused = f", {record.reused} more had been measured before" if record.reused else ""
+    spent = (
+        f"{words.counted(len(record.measured), 'trial', 'trials')} measured"
+        f" in {format_duration(record.minutes * 60)}{reused};"
+        f" allowed were {record.most_trials} trials and {format_duration(record.most_minutes * 60)}"
+    )
+    more = record.found.cost_to_finish if isinstance(record.found, Inconclusive) else None
+    if more is None:
+        return spent
+    each_s = record.minutes * 60 / len(record.measured) if record.measured else 0.0
+    time = f", {format_duration(more * each_s)}" if each_s else ""
+    return f"{spent}; to finish it, about {words.counted(more, 'more trial', 'more trials')}{time}"
+
+
+def _describe_chances(chances: tuple[Chance, ...]) -> Iterator[str]:
+    width = max(len(one.release.version) for one in chances)
+    for one in chances:
+        bar = "█" * round(one.probability * _BAR)
+        yield f"  {one.release.version:<{width}}  {one.probability:>4.0%}  {bar}".rstrip()
+    if (rest := 1 - sum(one.probability for one in chances)) > _WORTH_SAYING:
+        yield f"  {'none of these alone':<{width}}  {rest:>4.0%}"
