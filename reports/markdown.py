@@ -14,7 +14,8 @@ _BREAK = "&#8203;"
 """A zero-width space: nothing to see, and no longer one word. Written so that a reviewer sees it."""
 _CUT = " …"
 _MARKUP = re.compile(r"([\\`*_\[\]|~$])")
-_START = re.compile(r"^(?:([#+\-=])|(\d+)([.)]))")
+_START = re.compile(r"^(\d*)((?<=\d)[.)](?=\s|$)|(?<!\d)(?:#+(?=\s|$)|[+\-=](?=[\s\-=]|$)))")
+"""What begins a list, a heading or a rule, or underlines one, at the start of a line."""
 _REFERENCES = re.compile(
     r"(?P<after>@|\#(?=\w)|\$)"  # a mention or an address, the number of an issue, a formula
     r"|(?P<scheme>:)(?=//)"  # an address; the browser would follow it
@@ -39,7 +40,7 @@ def escape(text: str, most: int = 0) -> str:
     """Write text to show as it is, anywhere in a line or a cell: no markup, HTML, link or mention."""
     parted = _REFERENCES.sub(r"\g<0>\0", clean(text, most))
     marked = _MARKUP.sub(r"\\\1", html.escape(parted, quote=False))
-    return _START.sub(r"\2\\\1\3", marked).replace("\0", _BREAK)
+    return _START.sub(r"\1\\\2", marked).replace("\0", _BREAK)
 
 
 def code(text: str, most: int = 0) -> str:

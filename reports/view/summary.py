@@ -1,0 +1,275 @@
+"""A comparison in one word, one sentence, and whether anybody must act: what is read in ten seconds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, isfinite
+
+from analysis.comparison_file import (
+    ComparisonFile,
+    ComparisonResult,
+    ExperimentChange,
+    Knob,
+    MeasureResult,
+)
+from analysis.verdict import WORST_FIRST, Outcome
+from perf.model import SideName, TrialStatus
+from reports.markdown import clean
+from reports.view.comparison import MeasureRow, length_words, view_measure, weight
+from reports.view.wording import OUTCOME_BADGES, Badge, count, first_sentence, one_sentence
+
+FAILED_BADGE = Badge(kind="bad", symbol="✕", word="Does not run")
+OURS_BADGE = Badge(kind="bad", symbol="!", word="Error of ours")
+NOTHING_BADGE = Badge(kind="calm", symbol="=", word="Nothing differs")
+CANNOT_TELL_BADGE = Badge(kind="unsure", symbol="?", word="Cannot tell")
+_MOST_NAMED = 2
+_ACTION, _NO_ACTION = "action needed", "no action needed"
+_OPEN, _UNKNOWN = "not shown to be harmless", "nothing is known yet"
+_PARTLY = "part of it is not known"
+_MOST_NAME = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """The verdict in a word, whether to act, what it rests on, and what to do; plain untrusted text."""
+
+    outcome: Outcome
+    badge: Badge
+    action: str
+    sentence: str
+    advice: str = ""
+
+
+def summarize(content: ComparisonFile) -> Summary:
+    """Say what a file came to; the worst comparison speaks for all."""
+    if not content.comparisons:
+        return _summarize_unmeasured(content)
+    outcome = content.outcome
+    of_outcome = [one for one in content.comparisons if one.outcome is outcome]
+    if not of_outcome:  # invalid by our own errors alone
+        return _summarize_problems(content)
+    worst = max(of_outcome, key=_weight)
+    found = _summarize_result(worst, content)
+    more = " ".join(_tell_others(worst, content))
+    is_partial = found.action == _NO_ACTION and any(one.text for one in content.changes)
+    return replace(
+        found,
+        action=_PARTLY if is_partial else found.action,
+        sentence=f"{found.sentence} {more}".rstrip(),
+    )
+
+
+def summarize_result(result: ComparisonResult) -> Summary:
+    """Say what one comparison came to, without the revisions behind it."""
+    return _summarize_result(result, None)
+
+
+def find_change(content: ComparisonFile, result: ComparisonResult) -> ExperimentChange | None:
+    """Give the change of configuration that a comparison measured."""
+    same = (
+        one
+        for one in content.changes
+        if (one.suite, one.experiment) == (result.suite, result.experiment) and not one.text
+    )
+    return next(same, None)
+
+
+def knob_words(knob: Knob) -> str:
+    """Name a setting with both values; one that is absent is said."""
+    values = (clean(value, _MOST_NAME) or "not set" for value in (knob.before, knob.after))
+    return f"{clean(knob.path, _MOST_NAME)} {' → '.join(values)}"
+
+
+def side_words(content: ComparisonFile | None, result: ComparisonResult, side: SideName) -> str:
+    """Name a side: base and head of a pull request, else its label."""
+    if content is not None and content.head is not None:
+        return "base" if side == "baseline" else "head"
+    return clean((result.baseline if side == "baseline" else result.candidate).label, _MOST_NAME)
+
+
+def _summarize_unmeasured(content: ComparisonFile) -> Summary:
+    if content.problems:
+        return _summarize_problems(content)
+    unmeasured = [one for one in content.changes if one.text]
+    if unmeasured:
+        differ = count(len(unmeasured), "experiment")
+        return Summary(
+            outcome=content.outcome,
+            badge=CANNOT_TELL_BADGE,
+            sentence=f"{differ} changed in a way that cannot be compared side by side.",
+            action=_OPEN,
+            advice="This needs a reviewer's judgement.",
+        )
+    return Summary(
+        outcome=content.outcome,
+        badge=NOTHING_BADGE,
+        sentence="No experiment is configured otherwise than before, so nothing was measured.",
+        action=_NO_ACTION,
+    )
+
+
+def _summarize_problems(content: ComparisonFile) -> Summary:
+    return Summary(
+        outcome=Outcome.INVALID,
+        badge=OURS_BADGE,
+        sentence=f"Knickpoint could not finish: {one_sentence(first_sentence(content.problems[0]))}"
+        " This is no finding about the change.",
+        action=_UNKNOWN,
+        advice="Measure again once this is mended.",
+    )
+
+
+def _summarize_result(result: ComparisonResult, content: ComparisonFile | None) -> Summary:
+    if result.outcome is Outcome.INVALID:
+        return _summarize_invalid(result, content)
+    told = _pick(result)
+    row_words = _tell_rows(told)
+    cause = _name_cause(result, content)
+    if result.outcome is Outcome.UNDECIDED:
+        said = f"Whether {cause} changes {_name(result)} cannot be told: {row_words}."
+        return _summary(result, _OPEN, said, tell_what_it_takes(result))
+    if result.outcome is Outcome.UNCHANGED:
+        said = f"{_name(result)} is shown equivalent with {cause}: {row_words}."
+        return _summary(result, _NO_ACTION, said)
+    is_worse = result.outcome is Outcome.REGRESSED
+    said = f"{_tell_cause(result, content, 'worse' if is_worse else 'better')}: {row_words}."
+    if not is_worse:
+        return _summary(result, _NO_ACTION, said)
+    return _summary(
+        result, _ACTION, said, "Find the cause, or say why the change is accepted as it is."
+    )
+
+
+def _summary(result: ComparisonResult, action: str, said: str, advice: str = "") -> Summary:
+    badge = OUTCOME_BADGES[result.outcome]
+    return Summary(outcome=result.outcome, badge=badge, action=action, sentence=said, advice=advice)
+
+
+def _summarize_invalid(result: ComparisonResult, content: ComparisonFile | None) -> Summary:
+    sides: tuple[SideName, ...] = ("candidate", "baseline")
+    for side in sides:
+        failed = _find_failures(result, side)
+        if failed:
+            name = side_words(content, result, side)
+            why = one_sentence(first_sentence(failed))
+            act = "Make it run." if side == "candidate" else "Without it, nothing can be compared."
+            return Summary(
+                outcome=result.outcome,
+                badge=FAILED_BADGE,
+                sentence=f"{_name(result)} could not be measured, no trial of {name} ran: {why}",
+                action=_ACTION,
+                advice=act,
+            )
+    said = f"{_name(result)} could not be judged: {one_sentence(result.reason)}"
+    return _summary(result, _UNKNOWN, said, "Measure again.")
+
+
+def _find_failures(result: ComparisonResult, side: SideName) -> str:
+    """Give the reason why no trial of a side ran; nothing if one did."""
+    trials = [one for one in result.trials if one.side == side]
+    if not trials or any(one.status is not TrialStatus.FAILED for one in trials):
+        return ""
+    return "; ".join(reason.text for reason in trials[-1].reasons) or "no reason was recorded"
+
+
+def _name_cause(result: ComparisonResult, content: ComparisonFile | None) -> str:
+    """Name what differs between the sides: one setting by name, several by their number."""
+    if content is None or content.head is None:
+        return side_words(content, result, "candidate")
+    change = find_change(content, result)
+    knobs = change.knobs if change else ()
+    if len(knobs) == 1:
+        return knob_words(knobs[0])
+    return f"the change of {len(knobs)} settings" if knobs else "this change"
+
+
+def _tell_cause(result: ComparisonResult, content: ComparisonFile | None, how: str) -> str:
+    begin, cause = f"{_name(result)} gets {how}", _name_cause(result, content)
+    if content is None or content.head is None:
+        return f"{begin} with {cause} than with {side_words(content, result, 'baseline')}"
+    tried = [
+        one
+        for one in content.attributions
+        if (one.comparison.suite, one.comparison.experiment) == (result.suite, result.experiment)
+    ]
+    guilty = [one for one in tried if one.comparison.outcome is result.outcome]
+    if not guilty:
+        alone = ", though none of them is shown to do it alone" if tried else ""
+        return f"{begin} with {cause}{alone}"
+    names = " and ".join(knob_words(one.knob) for one in guilty[:_MOST_NAMED])
+    more = f" and {len(guilty) - _MOST_NAMED} more" if len(guilty) > _MOST_NAMED else ""
+    return f"{begin} with {names}{more}, of {len(tried)} changed settings; all together"
+
+
+def _tell_others(worst: ComparisonResult, content: ComparisonFile) -> Sequence[str]:
+    """Say what else is in the file, worst first, so that one headline hides nothing."""
+    others = [one for one in content.comparisons if one is not worst]
+    outcomes = [one.outcome for one in others]
+    told = [f"{outcomes.count(each)} {each}" for each in WORST_FIRST if each in outcomes]
+    said = [f"Of {len(others)} other comparisons: {', '.join(told)}."] if told else []
+    if len(others) == 1:
+        said = [f"{_name(others[0])}: {others[0].outcome}."]
+    unmeasured = sum(bool(one.text) for one in content.changes)
+    if unmeasured:
+        said.append(f"{count(unmeasured, 'changed experiment')} could not be compared.")
+    if content.problems:
+        said.append("An error of ours kept something from being measured.")
+    return said
+
+
+def _pick(result: ComparisonResult) -> list[MeasureResult]:
+    """Give the trusted measures that made the verdict, the most moved first."""
+    trusted = [one for one in result.measures if one.is_trusted]
+    chosen = [one for one in trusted if one.outcome is result.outcome]
+    return sorted(chosen or trusted, key=weight, reverse=True)
+
+
+def _tell_rows(measures: Sequence[MeasureResult]) -> str:
+    if not measures:
+        return "nothing that can be trusted was measured"
+    told = ", ".join(_tell_row(view_measure(one)) for one in measures[:_MOST_NAMED])
+    more = len(measures) - _MOST_NAMED
+    return f"{told} and {more} more" if more > 0 else told
+
+
+def _tell_row(row: MeasureRow) -> str:
+    effect, outcome = row.result.effect, row.result.outcome
+    if effect is None:
+        return row.title
+    if outcome is Outcome.UNCHANGED:
+        return f"{row.title} within ±{row.relevant}"
+    if outcome is Outcome.UNDECIDED:
+        return f"{row.title} {row.change} ({row.interval})"
+    # A real change may still be too small to act on: it is told with what would be enough.
+    is_small = abs(effect.relative_change) < row.result.relevant_change
+    return f"{row.title} {row.change}{f' (relevant from {row.relevant} on)' if is_small else ''}"
+
+
+def _name(result: ComparisonResult) -> str:
+    return clean(result.experiment, _MOST_NAME)
+
+
+def _weight(result: ComparisonResult) -> float:
+    return max((weight(one) for one in result.measures if one.is_trusted), default=0.0)
+
+
+def tell_what_it_takes(result: ComparisonResult) -> str:
+    """Say how many trials would show a relevant change in what is undecided.
+
+    The width of an interval falls with the square root of the number of trials, so
+    n · (detectable / relevant)² trials of each side would do.
+    """
+    needed, relevant = 0, ""
+    for one in result.measures:
+        if not one.is_trusted or one.outcome is not Outcome.UNDECIDED or not one.detectable:
+            continue
+        ratio = one.detectable / one.relevant_change if one.relevant_change > 0 else 0.0
+        if not isfinite(ratio) or ratio <= 1:
+            continue
+        trials = ceil(min(len(one.baseline), len(one.candidate)) * ratio**2)
+        if trials > needed:
+            needed, relevant = trials, view_measure(one).relevant
+    if not needed:
+        return "The change lies too close to the border of what is relevant; more trials may decide it."
+    seconds = sum(one.duration_s for one in result.trials) / max(1, len(result.trials))
+    took = length_words(2 * needed * seconds)
+    return f"About {needed:,} trials of each side ({took}) would show a change of {relevant}."
