@@ -10,13 +10,23 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from analysis.comparison import Effect
-from analysis.paired import Estimate
-from analysis.probing import Probed, Standing, classify
-from perf.model import Release
+from scipy.special import stdtrit
 
-TURNS = 4
-"""Trials of a block: the least that a probe takes."""
+from analysis import bisection_words as say
+from analysis.bisection_search import Gap, Search, rounds, search, trials_of_probe
+from analysis.comparison import Effect
+from analysis.probing import Probed, Span, level
+from perf.model import Release
+from perf.side_by_side import TURNS
+
+LEAST = 2 * TURNS
+"""Trials, of both sides together: below, no comparison has a scatter."""
+PLAIN, DOUBTFUL = 0.5, 0.9
+"""How probable a culprit must be to be named, without and with releases in doubt around it."""
+_CONFIDENCE = 0.95
+SEVERAL = 2
+"""So many steps are told as such; where there are more, the largest must be most of the change."""
+_MOST_OF_IT = 0.5
 
 
 class Ending(StrEnum):
@@ -26,8 +36,6 @@ class Ending(StrEnum):
     """The bad end is shown to be like the good one, or shows no change within its trials."""
     END_NOT_MEASURED = "end-not-measured"
     """The bad end could not be measured."""
-    NOT_MONOTONE = "not-monotone"
-    """A release like the bad end lies before one like the good end, or one changed the other way."""
     GRADUAL = "gradual"
     """The change came in several steps, none of which is most of it."""
     UNDECIDED = "undecided"
@@ -49,12 +57,14 @@ class Step:
     """One change found between two measured releases.
 
     `skipped` are the releases between them that could not be measured: the change came with one of
-    those or with `release`. `effect` is the change from `predecessor` to `release`.
+    those or with `release`. So it is with those `unmeasured`, which nobody has tried: a step too small
+    to narrow down has them. `effect` is the change from `predecessor` to `release`.
     """
 
     predecessor: Release
     release: Release
     skipped: tuple[Release, ...]
+    unmeasured: tuple[Release, ...]
     effect: Effect
 
 
@@ -69,7 +79,7 @@ class Probe:
 
     release: Release
     reason: str
-    full_change: Estimate | None
+    full_change: Span | None
     expected_trials: int
     chances: tuple[Chance, ...] = ()
 
@@ -133,69 +143,171 @@ def next_step(
         ValueError: there are fewer than two releases, or a verdict is of a release not among them.
 
     """
-    if len(releases) < 2:  # noqa: PLR2004  two ends
-        raise ValueError("a bisection needs a good end and a bad one")
-    known = {one.release: one for one in verdicts}
-    if not set(known) <= set(releases):
-        raise ValueError("a verdict is of a release that is not among those of the bisection")
-    trials = sum(one.trials for one in verdicts)
-    end = known.get(releases[-1])
+    state = _State(releases, verdicts)
+    is_short = trials_left is not None and trials_left < LEAST
+    end = state.known.get(state.last)
     if end is None:
+        most = trials_per_probe * (1 + math.ceil(math.log2(state.last)))
+        if is_short:
+            return state.end(Ending.BUDGET, say.say_budget_before(*state.ends), cost=most)
         return Probe(
-            release=releases[-1],
-            reason="first, whether the two ends differ at all",
-            full_change=None,
-            expected_trials=trials_per_probe,
+            release=releases[-1], reason=say.FIRST_PROBE, full_change=None, expected_trials=most
         )
-    if end.estimate is None or end.effect is None or end.effect.low <= 0 <= end.effect.high:
-        ending = Ending.END_NOT_MEASURED if end.estimate is None else Ending.NOTHING_CHANGED
-        return _inconclusive(ending, releases, trials, "nothing changed between the ends")
-    full = end.estimate
-    standings = {
-        one.release: classify(one.estimate, one.effect, full)
-        if one.estimate and one.effect
-        else Standing.SKIPPED
-        for one in verdicts
-    }
-    bad = min(i for i, one in enumerate(releases) if standings.get(one) is Standing.BAD)
-    good = max((i for i in range(bad) if standings.get(releases[i]) is Standing.GOOD), default=0)
-    open_ones = [i for i in range(good + 1, bad) if releases[i] not in known]
-    if not open_ones:
-        step = Step(
-            predecessor=releases[good],
-            release=releases[bad],
-            skipped=tuple(releases[good + 1 : bad]),
-            effect=end.effect,
+    if end.estimate is None or end.effect is None:
+        return state.end(Ending.END_NOT_MEASURED, say.say_end_not_measured(state.ends[1], end.reason))
+    if end.effect.low <= 0 <= end.effect.high:
+        return state.end(Ending.NOTHING_CHANGED, say.say_nothing_changed(*state.ends, end.effect))
+    found = search(len(releases), state.known)
+    open_gaps = [gap for gap in found.gaps if gap.is_wide and gap.worth()]
+    if not open_gaps:
+        return state.conclude(found, higher_is_better=higher_is_better)
+    prices = [trials_of_probe(end, gap.span.size, trials_per_probe) for gap in open_gaps]
+    cost = sum(rounds(gap) * price for gap, price in zip(open_gaps, prices, strict=True))
+    return state.stop(found, cost) if is_short else state.probe(open_gaps, cost)
+
+
+class _State:
+    """What is known of a bisection, by place."""
+
+    def __init__(self, releases: Sequence[Release], verdicts: Sequence[Probed]) -> None:
+        if len(releases) < 2:  # noqa: PLR2004  two ends
+            raise ValueError("a bisection needs a good end and a bad one")
+        places = {one: place for place, one in enumerate(releases)}
+        foreign = [one.release.version for one in verdicts if one.release not in places]
+        if foreign:
+            raise ValueError(f"{foreign[0]} is not among the releases of the bisection")
+        self.releases = releases
+        self.last = len(releases) - 1
+        self.known = {places[one.release]: one for one in verdicts}
+        self.trials = sum(one.trials for one in verdicts)
+        self.ends = releases[0].version, releases[-1].version
+
+    def probe(self, gaps: Sequence[Gap], cost: int) -> Probe:
+        """Ask for the release that parts the largest gap best."""
+        gap = _largest(gaps)
+        place, whole = gap.split(), gap.chance(gap.low, gap.high)
+        good, bad = self._versions((gap.low, gap.high))
+        chance = gap.chance(gap.low, place) / whole
+        return Probe(
+            release=self.releases[place],
+            reason=say.say_split(good, bad, len(gap.worth()), chance),
+            full_change=gap.span,
+            expected_trials=cost,
+            chances=self._chances(gap),
+        )
+
+    def conclude(self, found: Search, *, higher_is_better: bool) -> Culprit | Inconclusive:
+        """Say what was found when no probe is left that would teach anything."""
+        main = _largest(found.gaps)
+        if not main.is_wide or (len(found.gaps) > SEVERAL and main.share < _MOST_OF_IT):
+            sentence = say.say_gradual([self._told(self._step(gap)) for gap in found.gaps])
+            return self.end(Ending.GRADUAL, sentence, found=found, gap=main)
+        low, high, probability = main.best()
+        if probability < (DOUBTFUL if main.undecided else PLAIN):
+            return self._stay_undecided(found, main)
+        step = self._step(main)
+        others = tuple(self._step(gap) for gap in found.gaps if gap is not main)
+        is_improvement = (step.effect.relative_change > 0) == higher_is_better
+        kind = "improvement" if is_improvement else "regression"
+        place = self._place(low, high)
+        sentence = (
+            say.say_culprit(kind, place, step.effect, probability)
+            + say.say_others([self._told(one) for one in others])
+            + say.say_returned(
+                [(bad, good) for bad, good in map(self._versions, found.returned)],
+                self._versions(found.opposite),
+            )
         )
         return Culprit(
             step=step,
-            is_improvement=(full.log_ratio > 0) == higher_is_better,
-            probability=1.0,
-            other_steps=(),
-            chances=(),
-            trials=trials,
-            sentence=f"the change came with {releases[bad].version}",
+            is_improvement=is_improvement,
+            probability=probability,
+            other_steps=others,
+            chances=self._chances(main),
+            trials=self.trials,
+            sentence=sentence,
         )
-    if trials_left is not None and trials_left < TURNS:
-        return _inconclusive(Ending.BUDGET, releases[good : bad + 1], trials, "the budget is used up")
-    middle = min(open_ones, key=lambda i: abs(2 * i - good - bad))
-    return Probe(
-        release=releases[middle],
-        reason="the middle of what is left",
-        full_change=full,
-        expected_trials=trials_per_probe * math.ceil(math.log2(bad - good)),
-    )
+
+    def _stay_undecided(self, found: Search, gap: Gap) -> Inconclusive:
+        low, high, probability = gap.best()
+        best = self._place(low, high)
+        good, bad = self._versions((gap.low, gap.high))
+        doubtful = self._versions(gap.undecided)
+        sentence = say.say_undecided(good, bad, doubtful, best, probability)
+        # As many again for each in doubt: the errors fall by a third, which mostly is enough.
+        cost = sum(self.known[place].trials for place in gap.undecided) or None
+        return self.end(Ending.UNDECIDED, sentence, cost=cost, found=found, gap=gap)
+
+    def stop(self, found: Search, cost: int) -> Inconclusive:
+        """Say what is known where the budget ends the search."""
+        gap = _largest(found.gaps)
+        low, high, _ = gap.best()
+        likely = max(range(low + 1, high + 1), key=lambda place: gap.chance(place - 1, place))
+        probability = gap.chance(likely - 1, likely)
+        good, bad = self._versions((gap.low, gap.high))
+        sentence = say.say_budget(good, bad, self.releases[likely].version, probability)
+        return self.end(Ending.BUDGET, sentence, cost=cost, found=found, gap=gap)
+
+    def end(
+        self,
+        ending: Ending,
+        sentence: str,
+        *,
+        cost: int | None = None,
+        found: Search | None = None,
+        gap: Gap | None = None,
+    ) -> Inconclusive:
+        """End without a culprit."""
+        low, high = (gap.low, gap.high) if gap else (0, self.last)
+        skipped = [p for p in range(low + 1, high) if p in self.known and not level(self.known[p])]
+        return Inconclusive(
+            ending=ending,
+            good=self.releases[low],
+            bad=self.releases[high],
+            skipped=tuple(self.releases[place] for place in skipped),
+            chances=self._chances(gap) if gap else (),
+            steps=tuple(self._step(one) for one in found.gaps) if found else (),
+            cost_to_finish=cost,
+            trials=self.trials,
+            sentence=sentence + say.say_cost(cost),
+        )
+
+    def _step(self, gap: Gap) -> Step:
+        low, high, _ = gap.best()
+        between = range(low + 1, high)
+        upper, lower = gap.span.upper, gap.span.lower
+        error = math.hypot(upper.standard_error, lower.standard_error)
+        freedom = min(upper.degrees_of_freedom, lower.degrees_of_freedom)
+        width = float(stdtrit(freedom, (1 + _CONFIDENCE) / 2)) * error
+        return Step(
+            predecessor=self.releases[low],
+            release=self.releases[high],
+            skipped=tuple(self.releases[p] for p in between if p in self.known),
+            unmeasured=tuple(self.releases[p] for p in between if p not in self.known),
+            effect=Effect(
+                relative_change=math.expm1(gap.span.size),
+                low=math.expm1(gap.span.size - width),
+                high=math.expm1(gap.span.size + width),
+                confidence=_CONFIDENCE,
+            ),
+        )
+
+    def _place(self, low: int, high: int) -> str:
+        good, bad = self._versions((low, high))
+        return say.say_range(good, bad, self._versions(range(low + 1, high)))
+
+    def _told(self, step: Step) -> tuple[str, str, Effect]:
+        return step.predecessor.version, step.release.version, step.effect
+
+    def _versions(self, places: Sequence[int]) -> tuple[str, ...]:
+        return tuple(self.releases[place].version for place in places)
+
+    def _chances(self, gap: Gap) -> tuple[Chance, ...]:
+        return tuple(
+            Chance(release=self.releases[place], probability=chance)
+            for place, chance in enumerate(gap.chances, gap.start)
+        )
 
 
-def _inconclusive(ending: Ending, left: Sequence[Release], trials: int, sentence: str) -> Inconclusive:
-    return Inconclusive(
-        ending=ending,
-        good=left[0],
-        bad=left[-1],
-        skipped=(),
-        chances=(),
-        steps=(),
-        cost_to_finish=None,
-        trials=trials,
-        sentence=sentence,
-    )
+def _largest(gaps: Sequence[Gap]) -> Gap:
+    return max(gaps, key=lambda gap: gap.share)

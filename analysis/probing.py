@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from analysis.bisection_words import say_standing
 from analysis.blocks import Block, Measure, Measured
+from analysis.chances import Level
 from analysis.comparison import Effect
 from analysis.comparison_file import ComparisonResult
 from analysis.paired import Estimate, estimate
@@ -21,6 +23,8 @@ from perf.model import Release, SideName, TrialStatus
 LOW, HIGH = 0.35, 0.65
 """Shares of the full change. A probe must leave the good end's side of the low one, or the bad end's
 side of the high one; apart enough that a full change that is a fifth off misleads nobody."""
+EXACT = 0.5
+"""Half the interval of the full change as a share of it: all probes are held against it."""
 
 
 class Standing(StrEnum):
@@ -56,43 +60,106 @@ class Probed:
     reason: str = ""
 
 
-def classify(found: Estimate, effect: Effect, full: Estimate) -> Standing:
-    """Say how a probe stands, given the full change; never SKIPPED."""
-    sign, size = math.copysign(1.0, full.log_ratio), abs(full.log_ratio)
-    low, high = sorted((sign * math.log1p(effect.low), sign * math.log1p(effect.high)))
-    if high < -LOW * size:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """The change that a bisection looks for: from the level of a good release to that of a bad one."""
+
+    lower: Level
+    upper: Level
+
+    @property
+    def size(self) -> float:
+        """Give the change as a log ratio."""
+        return self.upper.log_ratio - self.lower.log_ratio
+
+
+def level(probed: Probed) -> Level | None:
+    """Give the level of a probed release; None where it could not be measured."""
+    known = probed.estimate
+    if known is None:
+        return None
+    return Level(
+        log_ratio=known.log_ratio,
+        standard_error=known.standard_error,
+        degrees_of_freedom=known.degrees_of_freedom,
+    )
+
+
+def stand(probed: Probed, span: Span) -> Standing:
+    """Say how a probed release stands between the two levels of a span."""
+    if probed.estimate is None or probed.effect is None:
+        return Standing.SKIPPED
+    return classify(probed.estimate, probed.effect, span)
+
+
+def classify(found: Estimate, effect: Effect, span: Span) -> Standing:
+    """Say how a measured release stands; never SKIPPED.
+
+    With S the change looked for and x the estimate above the lower level, in the direction of S,
+    and the interval of `effect` widened by the error of the level that it is held against:
+
+    - between: the interval excludes both levels, on the inside;
+    - good: its upper end is below 0.65 S, and it does not exclude the lower level on the inside;
+    - bad: its lower end is above 0.35 S, and it does not exclude the upper level on the inside;
+    - opposite: its upper end is below -0.35 S.
+    """
+    sign, size = math.copysign(1.0, span.size), abs(span.size)
+    # Half the interval, in standard errors, holds for the difference of two estimates as well.
+    widths = (math.log1p(effect.high) - math.log1p(effect.low)) / 2
+    error = found.standard_error
+    x = sign * (found.log_ratio - span.lower.log_ratio)
+
+    def width(of: Level) -> float:
+        return widths * math.hypot(1.0, of.standard_error / error) if error else widths
+
+    is_changed = x - width(span.lower) > 0
+    is_short = x + width(span.upper) < size
+    if x + width(span.lower) < -LOW * size:
         return Standing.OPPOSITE
-    # Half the interval in standard errors holds for the difference of two estimates as well.
-    width = (high - low) / 2
-    scale = math.hypot(1.0, full.standard_error / found.standard_error) if found.standard_error else 1.0
-    is_changed, is_short = low > 0, size - sign * found.log_ratio > width * scale
     if is_changed and is_short:
         return Standing.BETWEEN
-    if high < HIGH * size and not is_changed:
+    if x + width(span.lower) < HIGH * size and not is_changed:
         return Standing.GOOD
-    if low > LOW * size and not is_short:
+    if x - width(span.lower) > LOW * size and not is_short:
         return Standing.BAD
     return Standing.UNDECIDED
 
 
-def probe_look(blocks: Sequence[Block], rule: Rule, seed: int, *, full_change: Estimate | None) -> Look:
+def probe_look(blocks: Sequence[Block], rule: Rule, seed: int, *, full_change: Span | None) -> Look:
     """Look at a probe; over as soon as the release is classified. A `looker` of `run_comparison`.
 
-    Without a full change it is the probe of the bad end itself. The outcome is unchanged for a release
-    like the good end, regressed or improved for one like the bad end, else undecided.
+    Give the rule the one measure that is bisected. Without a full change it is the probe of the bad
+    end itself: over once the change shows and is known to half its size, or is shown not to be there.
+    The outcome is unchanged for a release like the good end, regressed or improved for one like the
+    bad end (or, at the bad end, for a change), else undecided.
     """
-    seen = look(blocks, rule, seed)
-    if seen.estimate is None or seen.effect is None or full_change is None:
-        return seen
-    standing = classify(seen.estimate, seen.effect, full_change)
-    is_over = standing is not Standing.UNDECIDED or len(blocks) >= rule.most_blocks
+    return read_look(look(blocks, rule, seed), len(blocks), rule, full_change)
+
+
+def read_look(seen: Look, blocks: int, rule: Rule, full_change: Span | None) -> Look:
+    """Read a look at so many blocks as one at a probe."""
+    is_over = blocks >= rule.most_blocks
+    if seen.estimate is None or seen.effect is None:
+        return replace(seen, is_over=is_over or seen.outcome is Outcome.INVALID)
+    effect = seen.effect
+    if full_change is None:
+        width = (math.log1p(effect.high) - math.log1p(effect.low)) / 2
+        standing = Standing.UNDECIDED
+        if effect.low > 0 or effect.high < 0:
+            standing = Standing.BAD
+            is_over = is_over or width < EXACT * abs(seen.estimate.log_ratio)
+        elif effect.lies_within(rule.relevant_change):
+            standing, is_over = Standing.GOOD, True
+    else:
+        standing = classify(seen.estimate, effect, full_change)
+        is_over = is_over or standing is not Standing.UNDECIDED
     outcome = Outcome.UNDECIDED
     if standing is Standing.GOOD:
         outcome = Outcome.UNCHANGED
     elif standing is Standing.BAD:
-        is_better = (seen.effect.relative_change > 0) == rule.higher_is_better
+        is_better = (effect.relative_change > 0) == rule.higher_is_better
         outcome = Outcome.IMPROVED if is_better else Outcome.REGRESSED
-    return replace(seen, outcome=outcome, is_over=is_over, reason=f"{standing}")
+    return replace(seen, outcome=outcome, is_over=is_over, reason=say_standing(standing))
 
 
 def read_probe(release: Release, result: ComparisonResult, measure: Measure) -> Probed:

@@ -1,0 +1,167 @@
+"""The search of a bisection: where between measured releases a change can still be. Pure.
+
+Releases are places in a line here, counted from the known good end at 0.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from analysis.chances import Level, weigh
+from analysis.probing import Probed, Span, Standing, level, stand
+from perf.side_by_side import TURNS
+
+SMALLEST = 0.3
+"""The share of the full change below which a step is told but not narrowed down: a step of a third of
+the size takes nine times the trials."""
+_DOUBT = 0.05
+"""A probe is not worth its trials where the change is with a smaller chance."""
+_ROUNDS = 2.5
+"""Standard errors of half an interval that holds over all looks, about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """A step lies after the release at `low` and up to the one at `high`, both measured.
+
+    `span` is its size, `share` that of the full change. `unknown` are the releases between them that
+    nobody has measured yet, `undecided` those whose trials could not tell. `chances`: of each release
+    from `start` on, how probable it is that the step came with it.
+    """
+
+    low: int
+    high: int
+    span: Span
+    share: float
+    unknown: tuple[int, ...]
+    undecided: tuple[int, ...]
+    start: int
+    chances: tuple[float, ...]
+
+    @property
+    def is_wide(self) -> bool:
+        """Tell whether the step is large enough to narrow it down."""
+        return self.share >= SMALLEST
+
+    def chance(self, after: int, to: int) -> float:
+        """Give the probability that the step came after a release and up to another one."""
+        return sum(self.chances[after + 1 - self.start : to + 1 - self.start])
+
+    def worth(self) -> tuple[int, ...]:
+        """Give the unknown releases whose probe would teach something."""
+        whole = self.chance(self.low, self.high)
+        return tuple(
+            place
+            for low, high, chance in self.pairs()
+            if chance >= _DOUBT * whole
+            for place in self.unknown
+            if low < place < high
+        )
+
+    def split(self) -> int:
+        """Give the unknown release that parts the chances best; of equals, the one in the middle."""
+
+        def loss(place: int) -> tuple[float, int]:
+            before, after = self.chance(self.low, place), self.chance(place, self.high)
+            return round(abs(before - after), 6), abs(2 * place - self.low - self.high)
+
+        return min(self.worth(), key=loss)
+
+    def pairs(self) -> tuple[tuple[int, int, float], ...]:
+        """Give each pair of measured neighbours, and the probability that the step is between them."""
+        measured = (self.low, *self.undecided, self.high)
+        return tuple((low, high, self.chance(low, high)) for low, high in pairwise(measured))
+
+    def best(self) -> tuple[int, int, float]:
+        """Give the most probable pair of measured neighbours, with its probability."""
+        return max(self.pairs(), key=lambda pair: pair[2])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """The steps between the ends, in order of releases, and all that returned.
+
+    `returned` are pairs of a place like the bad end and a later one like the good end again.
+    `opposite` are places that changed the other way.
+    """
+
+    gaps: tuple[Gap, ...]
+    returned: tuple[tuple[int, int], ...]
+    opposite: tuple[int, ...]
+
+
+def search(count: int, known: Mapping[int, Probed]) -> Search:
+    """Narrow down where the change between the first and the last of `count` releases can be.
+
+    The last must have been measured.
+    """
+    span = Span(lower=Level(), upper=_level(known[count - 1]))
+    standings = {place: stand(one, span) for place, one in known.items() if 0 < place < count - 1}
+    bad = sorted(place for place, one in standings.items() if one is Standing.BAD)
+    good = sorted(place for place, one in standings.items() if one in _LIKE_GOOD)
+    returned = tuple(
+        (place, next(other for other in good if other > place))
+        for place in bad
+        if any(other > place for other in good)
+    )
+    return Search(
+        gaps=tuple(_narrow(0, count - 1, known, span, abs(span.size))),
+        returned=returned,
+        opposite=tuple(sorted(p for p, one in standings.items() if one is Standing.OPPOSITE)),
+    )
+
+
+_LIKE_GOOD = (Standing.GOOD, Standing.OPPOSITE)
+
+
+def _narrow(
+    start: int, stop: int, known: Mapping[int, Probed], span: Span, full: float
+) -> Iterator[Gap]:
+    inside = {place: stand(known[place], span) for place in known if start < place < stop}
+    # The last that is like the good end: a change before it went again and does not explain the end.
+    low = max((p for p, one in inside.items() if one in _LIKE_GOOD), default=start)
+    high = min((p for p, one in inside.items() if one is Standing.BAD and p > low), default=stop)
+    between = [p for p, one in inside.items() if one is Standing.BETWEEN and low < p < high]
+    if between:
+        middle = min(between, key=lambda place: abs(2 * place - low - high))
+        of_middle = _level(known[middle])
+        yield from _narrow(low, middle, known, Span(lower=span.lower, upper=of_middle), full)
+        yield from _narrow(middle, high, known, Span(lower=of_middle, upper=span.upper), full)
+        return
+    measured = [(place, known[place]) for place in sorted(inside)]
+    levels = [(place - start - 1, _level(one)) for place, one in measured if one.estimate]
+    yield Gap(
+        low=low,
+        high=high,
+        span=span,
+        share=abs(span.size) / full,
+        unknown=tuple(place for place in range(low + 1, high) if place not in known),
+        undecided=tuple(
+            p for p in sorted(inside) if low < p < high and inside[p] is Standing.UNDECIDED
+        ),
+        start=start + 1,
+        chances=weigh(stop - start, levels, span.lower, span.upper),
+    )
+
+
+def trials_of_probe(end: Probed, size: float, most: int) -> int:
+    """Say about how many trials a probe takes that tells the two levels of a step of this size apart.
+
+    The standard error of the bad end's probe falls with the root of its trials.
+    """
+    share = _ROUNDS * _level(end).standard_error / (0.5 * abs(size))
+    needed = max(end.trials * share**2, 2 * TURNS)
+    return min(most, TURNS * math.ceil(needed / TURNS))
+
+
+def rounds(gap: Gap) -> int:
+    """Say how many probes halve a gap down to one release."""
+    return math.ceil(math.log2(len(gap.worth()) + 1))
+
+
+def _level(probed: Probed) -> Level:
+    found = level(probed)
+    if found is None:
+        raise ValueError(f"{probed.release.version} was not measured")
+    return found

@@ -1,0 +1,140 @@
+"""Words: how a bisection says what it does next and what it found. All its sentences are here."""
+
+import math
+from collections.abc import Sequence
+
+from analysis import words
+from analysis.comparison import Effect
+
+_MANY = 6
+"""So many names fit a sentence."""
+_STANDINGS = {
+    "good": "like the known good end",
+    "bad": "like the known bad end",
+    "between": "changed, but less than the known bad end",
+    "opposite": "changed in the other direction than the known bad end",
+    "undecided": "not told apart from both ends yet",
+}
+FIRST_PROBE = "the two ends first: is there a change between them at all?"
+
+
+def say_standing(standing: str) -> str:
+    """Say how a probed release stands."""
+    return _STANDINGS[standing]
+
+
+def say_effect(effect: Effect) -> str:
+    """Write an effect with its interval."""
+    low, high = words.signed_percent(effect.low), words.signed_percent(effect.high)
+    return f"{words.signed_percent(effect.relative_change)} ({low} to {high})"
+
+
+def say_split(good: str, bad: str, left: int, chance: float) -> str:
+    """Say why a probe parts what is left: `chance` that the change is before it or in it."""
+    much = f"{100 * chance:.0f} to {100 - 100 * chance:.0f}"
+    return (
+        f"the change came after {good} and up to {bad}; this one of {left} releases between them "
+        f"parts the chances best ({much})"
+    )
+
+
+def say_range(good: str, bad: str, skipped: Sequence[str]) -> str:
+    """Name what a change came with: one release, or one of several that were not measured."""
+    if not skipped:
+        return f"{bad} (after {good})"
+    return (
+        f"one of {', '.join(f'{one} (could not be measured)' for one in skipped)}, {bad} (after {good})"
+    )
+
+
+def say_culprit(kind: str, place: str, effect: Effect, probability: float) -> str:
+    """Say what was found; `kind` is regression or improvement."""
+    return (
+        f"The {kind} came with {place}: {say_effect(effect)}; "
+        f"probability {_share(probability)} that it is this step."
+    )
+
+
+def say_others(steps: Sequence[tuple[str, str, Effect]]) -> str:
+    """Tell of further steps beside the one that was named: from, to, how much."""
+    if not steps:
+        return ""
+    told = "; ".join(f"after {low}, up to {high}: {say_effect(effect)}" for low, high, effect in steps)
+    count = words.counted(len(steps), "other change", "other changes")
+    return f" There is more than one change in the range: {count} ({told})."
+
+
+def say_returned(pairs: Sequence[tuple[str, str]], opposite: Sequence[str]) -> str:
+    """Tell of releases that were like the bad end too early, or that moved the other way."""
+    parts = [
+        f"{bad} was like the bad end already, and {good} like the good end again" for bad, good in pairs
+    ]
+    parts += [f"{one} had changed in the other direction" for one in opposite]
+    if not parts:
+        return ""
+    told = "; ".join(parts)
+    return f" The range does not change only once: {told}; this is the last step to the bad end."
+
+
+def say_nothing_changed(good: str, bad: str, effect: Effect | None) -> str:
+    """Say that the ends do not differ as far as one can see."""
+    seen = f": {say_effect(effect)}" if effect else ""
+    return f"Nothing changed between {good} and {bad} that these trials can show{seen}."
+
+
+def say_end_not_measured(bad: str, reason: str) -> str:
+    """Say that the bad end could not be measured."""
+    why = f": {reason}" if reason else ""
+    return (
+        f"{bad}, the known bad end, could not be measured{why}. Name an earlier release as the bad end."
+    )
+
+
+def say_gradual(steps: Sequence[tuple[str, str, Effect]]) -> str:
+    """Say that no release brought most of the change."""
+    told = "; ".join(f"after {low}, up to {high}: {say_effect(effect)}" for low, high, effect in steps)
+    return f"The change came little by little, and no release brought half of it: {told}."
+
+
+def say_undecided(good: str, bad: str, doubtful: Sequence[str], best: str, probability: float) -> str:
+    """Say that the trials of some probes could not tell."""
+    why = (
+        f"the trials of {_names(doubtful)} cannot tell which side of the change they are on"
+        if doubtful
+        else "what was measured does not fit one single change"
+    )
+    return (
+        f"The change came after {good} and up to {bad}, but {why}. "
+        f"Most probable is {best} ({_share(probability)})."
+    )
+
+
+def say_budget(good: str, bad: str, best: str, probability: float) -> str:
+    """Say what is known when the budget is used up."""
+    return (
+        f"The budget is used up. The change came after {good} and up to {bad}; "
+        f"most probable is {best} ({_share(probability)})."
+    )
+
+
+def say_budget_before(good: str, bad: str) -> str:
+    """Say that the budget did not even reach for the ends."""
+    return f"The budget is too small to tell whether anything changed between {good} and {bad}."
+
+
+def say_cost(trials: int | None) -> str:
+    """Say what it would take to finish."""
+    if trials is None:
+        return ""
+    return f" About {words.counted(trials, 'more trial', 'more trials')} would settle it."
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MANY])
+    return shown if len(names) <= _MANY else f"{shown} and {len(names) - _MANY} more"
+
+
+def _share(probability: float) -> str:
+    if probability > 0.99:  # noqa: PLR2004  never a certainty
+        return "above 99 %"
+    return f"{math.floor(100 * probability):.0f} %" if probability >= 0.01 else "below 1 %"  # noqa: PLR2004
