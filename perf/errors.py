@@ -8,6 +8,7 @@ KnickpointError                      a sentence for a person: what, where, what 
 ├── BundleError                      a trial bundle is truncated or foreign
 ├── ReleaseError                     a release could not be found, fetched or verified
 ├── SiteError                        the site could not be made: no rights, no room, no such place
+├── GitHubError                      GitHub refuses, or cannot be reached
 └── MeasureError                     a trial, or the whole night, cannot be measured
     ├── HostUnfit                    this host lacks memory, disk, a free port or a program
     └── StepFailed                   a step of a trial failed on a node; carries node, step, log tail
@@ -77,6 +78,10 @@ class ReleaseError(KnickpointError):
 
 class SiteError(KnickpointError):
     """The site could not be made; the one that was there is still there."""
+
+
+class GitHubError(KnickpointError):
+    """GitHub refuses, or cannot be reached; its text says which permission or name to check."""
 
 
 class MeasureError(KnickpointError):
