@@ -149,7 +149,8 @@ class Attribution:
 class ComparisonFile:
     """What a candidate or a comparison came to. `problems` are errors of ours, in a sentence each.
 
-    `base` and `head` are None where no revisions were compared.
+    `base` and `head` are None where no revisions were compared. `notes` are no errors of anybody, but
+    worth knowing: what differs without changing a measurement, which knob was not attributed.
     """
 
     __pydantic_config__ = _STRICT
@@ -162,6 +163,7 @@ class ComparisonFile:
     comparisons: Annotated[tuple[ComparisonResult, ...], MaxLen(200)] = ()
     attributions: Annotated[tuple[Attribution, ...], MaxLen(200)] = ()
     problems: Annotated[tuple[_Line, ...], MaxLen(100)] = ()
+    notes: Annotated[tuple[_Line, ...], MaxLen(100)] = ()
 
     @property
     def outcome(self) -> Outcome:

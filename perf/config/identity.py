@@ -29,7 +29,7 @@ _PROSE = frozenset({"name", "description", "owner", "source", "caveat"})
 
 def content_hash(value: object) -> str:
     """Give the first 12 hex digits of the SHA-256 of a design value, or of a tuple of them."""
-    text = json.dumps(_canonical(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(canonical(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
 
 
@@ -38,17 +38,18 @@ def named(value: File) -> Named:
     return Named(name=value.name, sha256=content_hash(value))
 
 
-def _canonical(value: Any) -> JsonValue:  # noqa: ANN401  any field of a design value
+def canonical(value: Any) -> JsonValue:  # noqa: ANN401  any field of a design value
+    """Give what the hash of a design value is made of, as plain values."""
     if is_dataclass(value):
         prose = _PROSE if isinstance(value, _FILES) else frozenset()
         inner = {
             field.name: getattr(value, field.name) for field in fields(value) if field.name not in prose
         }
-        return {key: _canonical(item) for key, item in inner.items() if not _is_absent(item)}
+        return {key: canonical(item) for key, item in inner.items() if not _is_absent(item)}
     if isinstance(value, tuple | list):
-        return [_canonical(item) for item in value]
+        return [canonical(item) for item in value]
     if isinstance(value, Mapping):
-        return {str(key): _canonical(item) for key, item in value.items()}
+        return {str(key): canonical(item) for key, item in value.items()}
     if value is None or isinstance(value, str | int | float):
         return value
     raise TypeError(f"{type(value).__name__} has no canonical form")

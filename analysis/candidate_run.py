@@ -1,0 +1,215 @@
+"""What a proposed change of the configuration does: each comparison of its plan, within one budget.
+
+An edge: it measures through `comparison_run`.
+"""
+
+import statistics
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from analysis.candidate_plan import (
+    Allowance,
+    CandidatePlan,
+    Planned,
+    bound,
+    cut,
+    record_candidate,
+    record_knob,
+)
+from analysis.comparison_file import Attribution, ComparisonFile, ComparisonResult
+from analysis.comparison_run import Budget, read_results, run_comparison
+from analysis.verdict import Outcome
+from perf import difference
+from perf.errors import KnickpointError
+from perf.places import Places
+from perf.progress import Progress
+from perf.side_by_side import (
+    RESUMABLE_FOR,
+    TURNS,
+    Pairing,
+    fetch_sides,
+    find_unfinished,
+    question_hash,
+)
+
+_LEAST_TO_ATTRIBUTE = 2 * TURNS
+"""Trials below which leaving a knob out would show nothing."""
+_MOST_ATTRIBUTED = 150
+
+Save: TypeAlias = Callable[[ComparisonFile], None]
+
+
+def run_candidate(
+    plan: CandidatePlan,
+    allowed: Allowance,
+    places: Places,
+    progress: Progress,
+    save: Save,
+    *,
+    attributes: bool = False,
+    told: Collection[str] = (),
+    reproduce: str = "",
+) -> ComparisonFile:
+    """Measure what is planned, and save after each comparison what is known by then.
+
+    What a comparison leaves over goes to the next. With `attributes`, each knob of a config that
+    regressed or improved by several is left out by itself, as far as the budget goes. A comparison of
+    this question that was finished a short while ago and that nobody was `told` of is not repeated.
+    What could not be measured is a problem of the result, and stops nothing else.
+    """
+    run = _Run(
+        plan=plan,
+        places=places,
+        progress=progress,
+        save=save,
+        told=told,
+        reproduce=reproduce,
+        left=allowed.total,
+        each=allowed.each,
+    )
+    run.compare()
+    if attributes:
+        run.attribute()
+    return run.content()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """A candidate under way: what is left of its budget, and what is known so far."""
+
+    plan: CandidatePlan
+    places: Places
+    progress: Progress
+    save: Save
+    told: Collection[str]
+    reproduce: str
+    left: Budget
+    each: Budget
+    results: list[tuple[Planned, ComparisonResult]] = field(default_factory=list)
+    attributions: list[Attribution] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def compare(self) -> None:
+        planned = self.plan.planned
+        for place, one in enumerate(planned):
+            missing = len(planned) - place
+            self._save(f"{missing} of {len(planned)} experiments are not measured yet")
+            self.progress.heading(f"experiment {place + 1} of {len(planned)}: {_name(one.pairing)}")
+            result = self._answer(one.pairing, self._share(missing))
+            if result is not None:
+                self.results.append((one, result))
+
+    def attribute(self) -> None:
+        moved = (Outcome.REGRESSED, Outcome.IMPROVED)
+        jobs = [
+            (knob, one, result)
+            for one, result in self.results
+            if result.outcome in moved and len(one.knobs) > 1
+            for knob in one.knobs
+        ]
+        for place, (knob, one, result) in enumerate(jobs):
+            missing = len(jobs) - place
+            budget = self._share_for_knobs(min(missing, _MOST_ATTRIBUTED), _trial_s(result))
+            if budget is None or place >= _MOST_ATTRIBUTED:
+                self.notes.append(
+                    f"not attributed: {knob.path} of {_name(one.pairing)}, since the budget is used up"
+                )
+                continue
+            self._save(f"{missing} of {len(jobs)} changes are not attributed yet")
+            self.progress.heading(f"what {knob.path} does in {_name(one.pairing)}")
+            answer = self._answer(_leave_out(knob, one.pairing), budget)
+            if answer is not None:
+                self.attributions.append(Attribution(knob=record_knob(knob), comparison=answer))
+
+    def content(self, problem: str = "") -> ComparisonFile:
+        content = record_candidate(
+            self.plan, datetime.now(UTC), (*([problem] if problem else []), *self.problems)
+        )
+        return replace(
+            content,
+            comparisons=tuple(result for _, result in self.results),
+            attributions=tuple(self.attributions),
+            notes=bound((*self.plan.notes, *self.notes)),
+        )
+
+    def _save(self, what: str) -> None:
+        # A kill from here on leaves a file that says what it lacks.
+        self.save(
+            self.content(f"{what}: this is as far as it came; the same command goes on from there")
+        )
+
+    def _share(self, among: int) -> Budget:
+        return Budget(
+            trials=min(self.each.trials, self.left.trials // among),
+            minutes=min(self.each.minutes, self.left.minutes / among),
+        )
+
+    def _share_for_knobs(self, knobs: int, trial_s: float) -> Budget | None:
+        """Share out what is left among as many knobs as it is enough for; None if for none."""
+        least_minutes = _LEAST_TO_ATTRIBUTE * trial_s / 60
+        room = min(self.left.trials // _LEAST_TO_ATTRIBUTE, int(self.left.minutes / least_minutes))
+        return self._share(min(knobs, room)) if room > 0 else None
+
+    def _answer(self, pairing: Pairing, budget: Budget) -> ComparisonResult | None:
+        if budget.minutes <= 0:
+            self.problems.append(f"{_name(pairing)} was not measured: no minutes were left for it")
+            return None
+        try:
+            result = self._find(pairing) or run_comparison(
+                pairing,
+                self.plan.settings,
+                budget,
+                self.places,
+                self.progress,
+                reproduce=cut(self.reproduce),
+            )
+        except KnickpointError as error:
+            # Also a wrong use: it is known only now, and others are still to be measured.
+            self.problems.append(cut(f"{_name(pairing)} could not be measured: {error}"))
+            self.progress.tell(self.problems[-1])
+            return None
+        seconds = sum(trial.duration_s for trial in result.trials)
+        self.left = Budget(
+            trials=self.left.trials - len(result.trials), minutes=self.left.minutes - seconds / 60
+        )
+        return result
+
+    def _find(self, pairing: Pairing) -> ComparisonResult | None:
+        """Give an answer to this question that a run found that was cut short later."""
+        question, now = question_hash(pairing, fetch_sides(pairing, self.progress)), datetime.now(UTC)
+        if find_unfinished(question, pairing.purpose, self.places, now):
+            return None
+        for result in reversed(read_results(self.places)):
+            is_same = result.question_sha256 == question and result.purpose is pairing.purpose
+            is_news = now - result.finished_at < RESUMABLE_FOR and result.id not in self.told
+            if is_same and is_news and result.outcome is not Outcome.INVALID:
+                self.progress.tell(f"{result.id} answered it already: {result.outcome}")
+                return replace(
+                    result,
+                    suite=pairing.suite,
+                    experiment=pairing.candidate.deployment.experiment.name,
+                    baseline=replace(result.baseline, label=pairing.baseline.label),
+                    candidate=replace(result.candidate, label=pairing.candidate.label),
+                    command=cut(self.reproduce),
+                )
+        return None
+
+
+def _leave_out(knob: difference.Knob, pairing: Pairing) -> Pairing:
+    """Give head without one knob against head."""
+    base, head = pairing.baseline.deployment, pairing.candidate.deployment
+    without = replace(head, config=difference.leave_out(knob, head.config, base.config))
+    label = cut(f"{pairing.candidate.label} without {knob.path}")
+    return replace(pairing, baseline=replace(pairing.candidate, label=label, deployment=without))
+
+
+def _name(pairing: Pairing) -> str:
+    side = pairing.candidate
+    return f"{side.deployment.experiment.name} of suite {pairing.suite} at {side.version}"
+
+
+def _trial_s(result: ComparisonResult) -> float:
+    return statistics.median(trial.duration_s for trial in result.trials)
