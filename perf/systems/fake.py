@@ -43,7 +43,8 @@ from perf.workloads.sensor import Reading
 
 PORT = 17_999
 _FIXED_BYTES = 16 + 8 + 8 * 8  # device id, timestamp, values: as the workload counts them
-_VERSIONS = (("1.0", "1.0.0"), ("1.0", "1.0.1"), ("1.0", "1.0.2"), ("1.1", "1.1.0"), ("1.1", "1.1.1"))
+_LINES = (("1.0", 3), ("1.1", 2), ("2.0", 8))
+"""Each line, and how many releases it has."""
 
 
 class FakeSession:
@@ -120,10 +121,11 @@ class Fake:
     name: ClassVar[str] = "fake"
 
     def releases(self) -> tuple[Release, ...]:
-        """Give five invented releases in two lines."""
+        """Give a few invented releases in three lines."""
         return tuple(
-            Release(system=self.name, version=version, line=line, ordinal=int(version[-1]))
-            for line, version in _VERSIONS
+            Release(system=self.name, version=f"{line}.{ordinal}", line=line, ordinal=ordinal)
+            for line, count in _LINES
+            for ordinal in range(count)
         )
 
     def origins(self, release: Release) -> tuple[Origin, ...]:

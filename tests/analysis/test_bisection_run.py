@@ -1,0 +1,371 @@
+"""A bisection from its first probe to its answer: what it reuses, skips, survives. Trials are made up."""
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from analysis.bisection import Culprit, Ending, Inconclusive
+from analysis.bisection_description import describe_bisection, is_inconclusive, is_regression
+from analysis.bisection_file import BISECTION, BisectionRecord
+from analysis.bisection_run import Question, read_bisections, releases_between, run_bisection
+from analysis.blocks import Measure
+from analysis.comparison_run import Budget
+from analysis.probing import Standing
+from perf import releases, side_by_side
+from perf.config import Catalog, load_catalog, named
+from perf.errors import InputError, MeasureError, ReleaseError, UsageError
+from perf.harness import Order
+from perf.history import bundle
+from perf.model import (
+    Artifact,
+    Purpose,
+    Reason,
+    Release,
+    Sample,
+    Source,
+    Trial,
+    TrialId,
+    TrialStatus,
+)
+from perf.past_turns import PLANTED
+from perf.places import Places
+from perf.progress import Progress
+from perf.side_by_side import Side, take_side
+from perf.systems.contract import System
+from perf.systems.fake import SYSTEM
+
+CONFIGS = Path(__file__).parents[1] / "data" / "configs"
+THROUGHPUT = Measure(phase="saturation", operation="write", metric="throughput", statistic="mean")
+SCATTER = (0.0, 0.004, -0.003, 0.002, -0.005, 0.001, 0.003)
+GOOD, SLOW, BROKEN = 1000.0, 800.0, 0.0
+MANY = Budget(trials=400, minutes=10_000)
+
+
+@dataclass(slots=True)
+class Lab:
+    """Where made-up trials are measured: a level for each release, and who was measured, in order."""
+
+    places: Places
+    catalog: Catalog
+    seal: Callable[..., Trial]
+    levels: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(map(version, range(8)), GOOD)
+    )
+    measured: list[str] = field(default_factory=list)
+    stop_after: int = 10_000
+    said: io.StringIO = field(default_factory=io.StringIO)
+
+    def bisect(self, budget: Budget = MANY, first: int = 0, last: int = 7) -> BisectionRecord:
+        question = Question(
+            catalog=self.catalog,
+            suite=self.catalog.suite("fake-short"),
+            experiment="fake-blink",
+            measure=THROUGHPUT,
+            first=version(first),
+            last=version(last),
+            reproduce="knickpoint bisect …",
+        )
+        progress = Progress(self.said)
+        return run_bisection(question, self.catalog.detection, budget, self.places, progress)
+
+    def slow_from(self, ordinal: int, level: float = SLOW) -> None:
+        self.levels |= {version(each): level for each in range(ordinal, 8)}
+
+    def hold_nights(self, *ordinals: int, **changes: object) -> None:
+        for day in range(1, 9):
+            self._hold_night(f"2026-02-0{day}-1", ordinals, changes)
+
+    def _hold_night(self, night: str, ordinals: Sequence[int], changes: dict[str, object]) -> None:
+        for ordinal in ordinals:
+            name = version(ordinal)
+            said = {"night": night, "purpose": Purpose.SCHEDULED, **changes}
+            self.seal(self, name, id=TrialId(f"{night}.01.fake-blink.{name}"), **said)
+
+
+def version(ordinal: int) -> str:
+    return f"2.0.{ordinal}"
+
+
+@pytest.fixture
+def lab(tmp_path: Path, make_trial: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch) -> Lab:
+    catalog = load_catalog(CONFIGS)
+    side = take_side(catalog, catalog.suite("fake-short"), "fake-blink", "2.0.0")
+    deployment = side.deployment
+
+    def seal(lab: Lab, name: str, **changes: object) -> Trial:
+        level = lab.levels[name]
+        value = level * (1 + SCATTER[len(bundle.find(lab.places)) % len(SCATTER)])
+        status = TrialStatus.COMPLETED if level else TrialStatus.FAILED
+        sample = Sample(
+            phase="saturation", operation="write", metric="throughput", statistic="mean", value=value
+        )
+        started = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(hours=len(bundle.find(lab.places)))
+        fields = {
+            "experiment": "fake-blink",
+            "release": releases.find_release(SYSTEM, name),
+            "artifact": Artifact(source=Source.BUILTIN, sha256=""),
+            "topology": named(deployment.topology),
+            "testbed": named(deployment.testbed),
+            "workload": named(deployment.workload),
+            "config": named(deployment.config),
+            "status": status,
+            "reasons": () if level else (Reason(kind="start-failed", text="it does not start"),),
+            "samples": (sample,) if level else (),
+            "started_at": started,
+            "finished_at": started + timedelta(minutes=3),
+        }
+        trial = make_trial(**{**fields, **changes})
+        bundle.seal(bundle.stage(lab.places, trial.id), trial, ())
+        return trial
+
+    lab = Lab(places=Places(tmp_path), catalog=catalog, seal=seal)
+
+    def run(order: Order, _: System, __: Places, ___: Progress) -> Trial:
+        if len(lab.measured) == lab.stop_after:
+            raise KeyboardInterrupt
+        lab.measured.append(order.release.version)
+        said = {"id": order.trial, "purpose": order.purpose, "remarks": order.remarks, "night": ""}
+        return seal(lab, order.release.version, **said, config=named(order.deployment.config))
+
+    monkeypatch.setattr(side_by_side, "run_trial", run)
+    return lab
+
+
+def told(record: BisectionRecord) -> str:
+    return "\n".join(describe_bisection(record))
+
+
+def culprit_of(record: BisectionRecord) -> str:
+    assert isinstance(record.found, Culprit), told(record)
+    return record.found.step.release.version
+
+
+def test_the_culprit_is_found_and_each_probe_is_told(lab: Lab) -> None:
+    lab.slow_from(5)
+    record = lab.bisect()
+    assert culprit_of(record) == "2.0.5"
+    assert is_regression(record)
+    assert not is_inconclusive(record)
+    assert record.probes[0].probed.release.version == "2.0.7"
+    assert record.probes[0].standing is None
+    standings = {one.probed.release.version: one.standing for one in record.probes[1:]}
+    assert standings["2.0.4"] is Standing.GOOD
+    assert standings["2.0.5"] is Standing.BAD
+    assert len(record.measured) == len(lab.measured)
+    assert record.reused == 0
+    text = told(record)
+    assert text.startswith("The regression came with 2.0.5")
+    assert "2.0.5 is like 2.0.7, so the change came with it or before it" in text
+    assert "2.0.4 is like 2.0.0, so the change came after it" in text
+    assert read_bisections(lab.places) == (record,)
+
+
+def test_an_improvement_is_no_regression(lab: Lab) -> None:
+    lab.slow_from(3, level=1300.0)
+    record = lab.bisect()
+    assert culprit_of(record) == "2.0.3"
+    assert not is_regression(record)
+    assert "improvement" in told(record)
+
+
+def test_equal_ends_are_an_answer(lab: Lab) -> None:
+    record = lab.bisect()
+    assert isinstance(record.found, Inconclusive)
+    assert record.found.ending is Ending.NOTHING_CHANGED
+    assert not is_inconclusive(record)
+    assert set(lab.measured) == {"2.0.0", "2.0.7"}
+
+
+def test_a_release_that_does_not_start_is_skipped_and_the_answer_says_so(lab: Lab) -> None:
+    lab.slow_from(4)
+    lab.levels["2.0.4"] = BROKEN
+    record = lab.bisect()
+    assert isinstance(record.found, Culprit)
+    assert [one.version for one in record.found.step.skipped] == ["2.0.4"]
+    assert "2.0.4" in record.found.sentence
+    assert lab.measured.count("2.0.4") == 2
+    assert "2.0.4 cannot be measured and is skipped" in told(record)
+    assert "it does not start" in told(record)
+
+
+def test_a_release_that_cannot_be_fetched_is_skipped(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = releases.fetch
+
+    def fetch(system: System, release: Release, **options: object) -> Artifact:
+        if release.version == "2.0.4":
+            raise ReleaseError("no answer from the archive")
+        return real(system, release, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(releases, "fetch", fetch)
+    lab.slow_from(4)
+    record = lab.bisect()
+    assert "2.0.4" not in lab.measured
+    assert isinstance(record.found, Culprit)
+    assert [one.version for one in record.found.step.skipped] == ["2.0.4"]
+    assert "no answer from the archive" in told(record)
+
+
+def test_without_its_good_end_nothing_is_bisected(lab: Lab) -> None:
+    lab.levels["2.0.0"] = BROKEN
+    with pytest.raises(MeasureError, match=r"the known good end 2\.0\.0 cannot be measured.*start"):
+        lab.bisect()
+    lab.levels["2.0.0"] = GOOD
+    assert isinstance(lab.bisect().found, Inconclusive)
+    assert "resumed, 0 probes are done" in lab.said.getvalue()
+
+
+def test_a_bad_end_that_does_not_start_is_said(lab: Lab) -> None:
+    lab.levels["2.0.7"] = BROKEN
+    record = lab.bisect()
+    assert isinstance(record.found, Inconclusive)
+    assert record.found.ending is Ending.END_NOT_MEASURED
+    assert is_inconclusive(record)
+
+
+def test_an_interrupted_bisection_goes_on_and_measures_nothing_twice(lab: Lab) -> None:
+    lab.slow_from(3)
+    lab.stop_after = 14
+    with pytest.raises(KeyboardInterrupt):
+        lab.bisect()
+    (saved,) = read_bisections(lab.places)
+    assert saved.found is None
+    done = len(saved.probes)
+    assert done >= 1
+    lab.stop_after = 10_000
+    record = lab.bisect()
+    assert record.id == saved.id
+    assert record.probes[:done] == saved.probes
+    assert culprit_of(record) == "2.0.3"
+    probes = f"{done} probe is" if done == 1 else f"{done} probes are"
+    assert f"resumed, {probes} done" in lab.said.getvalue()
+    # Each trial of the first run counts once, and none was run again.
+    assert len(record.measured) == len(lab.measured) == len(bundle.find(lab.places))
+    assert len({one.id for one in record.measured}) == len(record.measured)
+
+
+def test_the_same_question_again_is_answered_from_what_is_there(lab: Lab) -> None:
+    lab.slow_from(6)
+    first = lab.bisect()
+    count = len(lab.measured)
+    again = lab.bisect()
+    assert len(lab.measured) == count
+    assert again.id != first.id
+    assert culprit_of(again) == culprit_of(first) == "2.0.6"
+    assert again.measured == ()
+    assert again.reused == count
+
+
+def test_nights_that_measured_both_releases_count_as_blocks(lab: Lab) -> None:
+    lab.slow_from(4)
+    lab.hold_nights(0, 3, 7)
+    record = lab.bisect()
+    assert culprit_of(record) == "2.0.4"
+    assert "2.0.7" not in lab.measured
+    assert "2.0.3" not in lab.measured
+    assert record.reused == 24
+    assert {one.block for one in record.probes[0].trials} == set(range(1001, 1009))
+    assert "16 of them measured before" in told(record)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"config": named(load_catalog(CONFIGS).workloads["blink"])},
+        {"purpose": Purpose.CANDIDATE},
+        {"night": ""},
+        {"artifact": Artifact(source=Source.BUILTIN, sha256="ab" * 32)},
+        {"remarks": (Reason(kind=PLANTED, text="a handicap was planted"),)},
+        {"status": TrialStatus.INVALID},
+    ],
+    ids=["another config", "a candidate", "no night", "other bytes", "planted", "invalid"],
+)
+def test_a_trial_of_something_else_is_not_reused(lab: Lab, changes: dict[str, object]) -> None:
+    lab.hold_nights(0, 7, **changes)
+    assert lab.bisect().reused == 0
+
+
+def test_planted_trials_say_so_and_nights_without_the_plant_do_not_count(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from analysis import bisection_run  # noqa: PLC0415  what is wrapped
+
+    mark = Reason(kind=PLANTED, text="a handicap was planted in this trial: slow")
+
+    def take(catalog: Catalog, suite: object, experiment: str, name: str) -> Side:
+        side = take_side(catalog, suite, experiment, name)  # type: ignore[arg-type]
+        return replace(side, remarks=(mark,)) if name >= "2.0.5" else side
+
+    monkeypatch.setattr(bisection_run, "take_side", take)
+    lab.slow_from(5)
+    lab.hold_nights(0, 7)
+    record = lab.bisect()
+    assert culprit_of(record) == "2.0.5"
+    assert record.reused == 0
+    assert "2.0.5: a handicap was planted in this trial: slow" in record.remarks
+    assert not any(remark.startswith("2.0.4") for remark in record.remarks)
+    assert "Remark: 2.0.5: a handicap was planted" in told(record)
+    of_candidate = [path for path in bundle.find(lab.places) if path.name.endswith("candidate.2.0.5")]
+    assert of_candidate
+    assert all(bundle.read(path)[0].remarks == (mark,) for path in of_candidate)
+
+
+def test_a_budget_of_trials_ends_it_with_what_is_known(lab: Lab) -> None:
+    lab.slow_from(5)
+    record = lab.bisect(Budget(trials=20, minutes=10_000))
+    assert isinstance(record.found, Inconclusive)
+    assert record.found.ending is Ending.BUDGET
+    assert is_inconclusive(record)
+    assert len(lab.measured) <= 20
+    assert sum(one.probability for one in record.found.chances) <= 1.001
+    assert record.found.cost_to_finish
+    text = told(record)
+    assert "to finish it, about" in text
+    assert "Probability that the change came with" in text
+    more = lab.bisect(MANY)
+    assert culprit_of(more) == "2.0.5"
+    # The budget is no part of the question: what the short one measured counts.
+    assert more.reused + len(more.measured) == len(lab.measured)
+
+
+def test_a_budget_of_minutes_ends_it_as_well(lab: Lab) -> None:
+    lab.slow_from(5)
+    record = lab.bisect(Budget(trials=400, minutes=45))
+    assert isinstance(record.found, Inconclusive)
+    assert record.found.ending is Ending.BUDGET
+    assert record.minutes <= 45
+    little = lab.bisect(Budget(trials=400, minutes=1), first=1)
+    assert isinstance(little.found, Inconclusive)
+    assert little.found.ending is Ending.BUDGET
+
+
+def test_two_releases_are_a_plain_comparison(lab: Lab) -> None:
+    lab.slow_from(4)
+    record = lab.bisect(first=3, last=4)
+    assert culprit_of(record) == "2.0.4"
+    assert len(record.probes) == 1
+
+
+def test_a_damaged_bisection_is_refused_with_what_to_do(lab: Lab) -> None:
+    lab.bisect()
+    (path,) = lab.places.bisections.glob(f"*/{BISECTION}")
+    path.write_text("{")
+    with pytest.raises(InputError, match=r"move .* away, its trials are kept"):
+        read_bisections(lab.places)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "said"),
+    [
+        ("1.0.0", "1.1.1", r"1\.0\.0 is of line 1\.0 and 1\.1\.1 of line 1\.1"),
+        ("2.0.5", "2.0.2", r"2\.0\.5 is not before 2\.0\.2"),
+        ("2.0.5", "2.0.5", r"2\.0\.5 is not before 2\.0\.5"),
+        ("2.0.1", "2.0.99", r"no release '2\.0\.99'; did you mean"),
+    ],
+)
+def test_what_is_no_range_is_explained(first: str, last: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        releases_between("fake", first, last)

@@ -1,0 +1,68 @@
+"""Run `knickpoint bisect` with a handicap planted from a secret release on, honestly marked.
+
+    python tests/planting/bisect_planted.py --from 5.0.5 --settings '{"commitlog_sync": "batch"}' -- \\
+        cassandra 5.0.2..5.0.7 --suite short --experiment E --metric M
+
+Releases from the secret one on get these settings on top of their configuration (null takes one away).
+Each trial that had them says so, in its bundle and wherever it is told. The command itself is the real
+one and knows nothing of it: only the function that makes its sides is wrapped.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from analysis import bisection_run
+from perf.cli import main as run_command
+from perf.config import Catalog
+from perf.design import Suite
+from perf.model import Reason
+from perf.past_turns import PLANTED
+from perf.side_by_side import Side
+from perf.systems import registry
+
+TakeSide = Callable[[Catalog, Suite, str, str], Side]
+
+
+def plant(take_side: TakeSide, first: str, settings: Mapping[str, Any]) -> TakeSide:
+    """Wrap a function that makes sides: those from release `first` on get the handicap and the mark."""
+
+    def take(catalog: Catalog, suite: Suite, experiment: str, version: str) -> Side:
+        side = take_side(catalog, suite, experiment, version)
+        deployment = side.deployment
+        known = registry.load(deployment.experiment.system).releases()
+        place = {release.version: (release.line, release.ordinal) for release in known}
+        if place[version] < place[first]:
+            return side
+        merged = {**deployment.config.settings, **settings}
+        config = replace(
+            deployment.config,
+            name=f"{deployment.config.name}-planted",
+            settings={key: value for key, value in merged.items() if value is not None},
+        )
+        text = f"a handicap was planted in this trial: {json.dumps(settings)}"
+        return replace(
+            side,
+            deployment=replace(deployment, config=config),
+            remarks=(*side.remarks, Reason(kind=PLANTED, text=text)),
+        )
+
+    return take
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--from", dest="first", required=True, help="The secret release.")
+    parser.add_argument("--settings", required=True, type=json.loads, help="Settings, as JSON.")
+    parser.add_argument("bisect", nargs="+", help="What `knickpoint bisect` is given, after --.")
+    given = parser.parse_args(arguments)
+    bisection_run.take_side = plant(bisection_run.take_side, given.first, given.settings)
+    sys.argv = ["knickpoint", "bisect", *given.bisect]
+    run_command()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
