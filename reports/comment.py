@@ -105,6 +105,9 @@ def _parts(content: ComparisonFile) -> Iterator[Part]:
     yield from _table(content, results, is_trusted=True)
     yield from _attributions(content)
     yield from _settings(content)
+    if content.notes:
+        lines = [f"- {escape(one, _MOST_REASON)}" for one in content.notes]
+        yield _fold(f"Notes ({len(lines)})", lines)
     yield from _reproduce(results)
     yield from _table(content, results, is_trusted=False)
     yield from _records(results)
@@ -189,9 +192,9 @@ def _table(
 def _tell_legend(results: Sequence[ComparisonResult]) -> str:
     trusted = [each for one in results for each in one.measures if each.is_trusted]
     sure = {plain_percent(each.effect.confidence) for each in trusted if each.effect}
-    which = sure.pop() if len(sure) == 1 else ""
+    which = f"{sure.pop()} " if len(sure) == 1 else ""
     return (
-        f"↑ higher is better, ↓ lower is better · in brackets: the {which} interval of the change · "
+        f"↑ higher is better, ↓ lower is better · in brackets: the {which}interval of the change · "
         "could see: the smallest change that so many trials show · n: trials used of each side"
     )
 
@@ -313,7 +316,7 @@ def _fold(title: str, lines: Sequence[str], *, head: str = "") -> Part:
 
 def _tell_end(content: ComparisonFile, page_url: str) -> str:
     told = []
-    if page_url and urlsplit(page_url).scheme in {"http", "https"}:
+    if content.comparisons and urlsplit(page_url).scheme in {"http", "https"}:
         told.append(f"[Every trial, with charts]({_link(page_url)})")
     if content.base and content.head:
         sides = (("base", content.base), ("head", content.head))

@@ -22,7 +22,7 @@ _REFERENCES = re.compile(
     r"|(?P<emoji>:)(?=[\w+-]+:)"
     r"|(?P<www>www)(?=\.)"
     r"|(?P<issue>gh-)(?=\d)"
-    r"|(?<![0-9a-z])(?P<hash>[0-9a-f]{6})(?=[0-9a-f]{1,58}(?![0-9a-z]))",
+    r"|(?P<hash>[0-9a-f]{6})(?=[0-9a-f])",  # seven digits may name a commit
     re.IGNORECASE,
 )
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -31,8 +31,8 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 def clean(text: str, most: int = 0) -> str:
     """Give one line of what can be seen, in one direction; cut after `most` characters, if given."""
-    spaced = re.sub(r"\s+", " ", text)
-    seen = "".join(one for one in spaced if unicodedata.category(one) not in _INVISIBLE).strip()
+    spaced = re.sub(r"\s", " ", text)
+    seen = " ".join(drop_invisible(spaced).split())
     return f"{seen[:most].rstrip()}{_CUT}" if most and len(seen) > most else seen
 
 
@@ -59,12 +59,12 @@ def code(text: str, most: int = 0) -> str:
 
 def block(text: str) -> str:
     """Write lines as a block of code; its fence is longer than any run of back-ticks inside."""
-    lines = [clean_code(line) for line in text.splitlines()]
+    lines = [drop_invisible(line) for line in text.splitlines()]
     longest = max((len(run) for line in lines for run in re.findall(r"`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     return "\n".join((f"{fence}text", *lines, fence))
 
 
-def clean_code(line: str) -> str:
-    """Keep the spaces of a line, and drop what cannot be seen."""
+def drop_invisible(line: str) -> str:
+    """Drop what cannot be seen of a line; spaces stay."""
     return "".join(one for one in line if unicodedata.category(one) not in _INVISIBLE)

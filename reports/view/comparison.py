@@ -15,7 +15,6 @@ from reports.view.wording import (
     percent,
     phase_words,
     plain_percent,
-    share,
     unit_words,
 )
 
@@ -81,7 +80,7 @@ def change_words(change: float) -> str:
 def _detectable_words(detectable: float | None) -> str:
     if detectable is None or not isfinite(detectable):
         return NOTHING
-    return share(detectable)
+    return plain_percent(detectable)
 
 
 def weight(result: MeasureResult) -> float:

@@ -145,20 +145,20 @@ def _summary(result: ComparisonResult, action: str, said: str, advice: str = "")
 
 
 def _summarize_invalid(result: ComparisonResult, content: ComparisonFile | None) -> Summary:
-    sides: tuple[SideName, ...] = ("candidate", "baseline")
-    for side in sides:
-        failed = _find_failures(result, side)
-        if failed:
-            name = side_words(content, result, side)
-            why = one_sentence(first_sentence(failed))
-            act = "Make it run." if side == "candidate" else "Without it, nothing can be compared."
-            return Summary(
-                outcome=result.outcome,
-                badge=FAILED_BADGE,
-                sentence=f"{_name(result)} could not be measured, no trial of {name} ran: {why}",
-                action=_ACTION,
-                advice=act,
-            )
+    with_cause = f"{_name(result)} could not be measured with {_name_cause(result, content)}"
+    if failed := _find_failures(result, "candidate"):
+        name, why = side_words(content, result, "candidate"), one_sentence(first_sentence(failed))
+        return Summary(
+            outcome=result.outcome,
+            badge=FAILED_BADGE,
+            action=_ACTION,
+            sentence=f"{with_cause}, no trial of {name} ran: {why}",
+            advice="Nothing can be compared until it runs.",
+        )
+    if failed := _find_failures(result, "baseline"):
+        name, why = side_words(content, result, "baseline"), one_sentence(first_sentence(failed))
+        said = f"{_name(result)} has nothing to be compared with, no trial of {name} ran: {why}"
+        return _summary(result, _UNKNOWN, said)
     said = f"{_name(result)} could not be judged: {one_sentence(result.reason)}"
     return _summary(result, _UNKNOWN, said, "Measure again.")
 

@@ -266,7 +266,9 @@ PROBLEMS = made(
     changes=(ExperimentChange(suite="pull-request", experiment="put-get-single", knobs=(KNOB,)),),
     problems=("cassandra 5.0.6 could be fetched from nowhere: the archive answered 503 three times",),
 )
-NOTHING = made(changes=())
+NOTHING = replace(
+    made(changes=()), notes=("configs/systems/cassandra/default.yaml differs in its comments only",)
+)
 UNCOMPARABLE = made(
     changes=(
         ExperimentChange(
@@ -346,6 +348,7 @@ HOSTILE = made(
     ),
     problems=(_HOSTILE,),
 )
+HOSTILE = replace(HOSTILE, notes=(_HOSTILE,))
 TOO_LONG = made(
     *(
         replace(

@@ -1,0 +1,207 @@
+"""Comments: one golden file for each situation, and what is true of all of them, hostile ones included.
+
+`KNICKPOINT_WRITE_GOLDEN=1 pytest tests/reports/test_comment.py` writes them anew: read the diff.
+"""
+
+import html
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import cmarkgfm
+import pytest
+from cmarkgfm.cmark import Options
+from made_up_comparison import (
+    ATTRIBUTED,
+    FAILED,
+    HOSTILE,
+    IMPROVED,
+    MIXED,
+    PROBLEMS,
+    REGRESSED,
+    REGRESSED_RESULT,
+    SITUATIONS,
+    TOO_LONG,
+    UNCHANGED,
+    UNCOMPARABLE,
+    UNDECIDED,
+    made,
+)
+
+from analysis.comparison_file import ComparisonFile, read_comparisons, write_comparisons
+from analysis.verdict import Outcome
+from reports import comment
+from reports.comment import MOST_CHARACTERS, headline, render_comment
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "comments"
+PAGE = "https://perf.example/knickpoint/comparisons/cmp-2026-03-01-1.html"
+WORDS = {
+    Outcome.REGRESSED: "❌ Regressed",
+    Outcome.IMPROVED: "✅ Improved",
+    Outcome.UNCHANGED: "⚪ Unchanged",
+    Outcome.UNDECIDED: "❔ Undecided",
+    Outcome.INVALID: "⚠️ Invalid",
+}
+OURS = {
+    *("h3", "p", "strong", "blockquote", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"),
+    *("code", "pre", "sub", "details", "summary", "a"),
+}
+
+
+def render(text: str) -> str:
+    return cmarkgfm.github_flavored_markdown_to_html(text, options=Options.CMARK_OPT_UNSAFE)
+
+
+def unfolded(text: str) -> str:
+    """Give what is seen before anything is unfolded."""
+    folded = re.compile(r"<details>.*?</details>", re.DOTALL)
+    return html.unescape(re.sub(r"<[^>]*>", " ", render(folded.sub("", text))))
+
+
+def abridge(text: str) -> str:
+    """Leave out the middle of a comment that is too long to be read as a golden file, too."""
+    lines = text.splitlines(keepends=True)
+    return text if len(lines) < 120 else "".join((*lines[:40], "[…]\n", *lines[-20:]))
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_a_comment_is_as_it_was_reviewed(name: str) -> None:
+    path, text = GOLDEN / f"{name}.md", abridge(render_comment(SITUATIONS[name], page_url=PAGE))
+    if os.environ.get("KNICKPOINT_WRITE_GOLDEN"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+def test_each_golden_file_belongs_to_a_situation() -> None:
+    assert {path.stem for path in GOLDEN.glob("*.md")} == set(SITUATIONS)
+
+
+def check_safe(text: str, links: int) -> None:
+    rendered = render(text)
+    opened = re.findall(r"<\s*([a-zA-Z!?][\w-]*)", rendered)
+    assert {name.lower() for name in opened} <= OURS
+    for name in ("details", "table", "blockquote", "pre"):
+        assert rendered.count(f"<{name}") == rendered.count(f"</{name}>")
+    assert re.findall(r'href="([^"]*)"', rendered) == [PAGE] * links
+    outside_of_code = re.sub(r"<(code|pre)\b.*?</\1>", "", rendered, flags=re.DOTALL)
+    seen = html.unescape(re.sub(r"<[^>]*>", "", outside_of_code))
+    assert not re.search(r"@\w|#\d|\bGH-\d|[0-9a-f]{7,}|:\w+:|://|www\.|[\u202a-\u202e]", seen)
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_no_text_of_a_file_becomes_markup_link_or_mention(name: str) -> None:
+    text = render_comment(SITUATIONS[name], page_url=PAGE)
+    check_safe(text, links=1 if SITUATIONS[name].comparisons else 0)
+    assert len(text) <= MOST_CHARACTERS
+
+
+@pytest.mark.parametrize("most", range(3000, 12_000, 900))
+def test_wherever_a_comment_is_cut_it_stays_whole_and_says_so(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comment, "MOST_CHARACTERS", most)
+    for content in (TOO_LONG, HOSTILE):
+        text = render_comment(content, page_url=PAGE)
+        assert len(text) <= most or content is HOSTILE  # its verdict alone may be longer than that
+        assert "Cut here" in text or len(text) < most
+        check_safe(text, links=1)
+
+
+def test_an_empty_part_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comment, "MOST_CHARACTERS", 1500)
+    text = render_comment(REGRESSED, page_url=PAGE)
+    assert "<details>" not in text
+    assert "lines of it were left out" in text
+
+
+@pytest.mark.parametrize("content", [REGRESSED, IMPROVED, UNCHANGED, UNDECIDED], ids=str)
+def test_the_first_line_is_the_verdict_in_a_word(content: ComparisonFile) -> None:
+    first = render_comment(content).splitlines()[0]
+    assert first.startswith(f"### {WORDS[content.outcome]}: ")
+
+
+def test_a_reviewer_reads_it_in_ten_seconds() -> None:
+    verdict = render_comment(REGRESSED).split("\n\n")[1]
+    assert len(verdict.split()) <= 45  # at about 240 words a minute
+    assert len(unfolded(render_comment(REGRESSED)).split()) <= 170
+
+
+def test_one_changed_setting_is_named_with_both_values() -> None:
+    for content in (REGRESSED, IMPROVED, UNCHANGED, UNDECIDED):
+        assert "settings.concurrent_writes 32 → 8" in headline(content)
+
+
+def test_of_several_settings_the_one_that_does_it_is_named() -> None:
+    assert "with settings.concurrent_writes 32 → 8, of 3 changed settings" in headline(ATTRIBUTED)
+    unclear = tuple(
+        replace(one, comparison=replace(one.comparison, outcome=Outcome.UNDECIDED))
+        for one in ATTRIBUTED.attributions
+    )
+    told = headline(replace(ATTRIBUTED, attributions=unclear))
+    assert "none of them is shown to do it alone" in told
+
+
+def test_what_cannot_be_told_never_looks_like_fine() -> None:
+    for content in (UNDECIDED, UNCOMPARABLE, FAILED, PROBLEMS):
+        assert "no action needed" not in render_comment(content)
+    partly = replace(UNCHANGED, changes=(*UNCHANGED.changes, *UNCOMPARABLE.changes))
+    assert "no action needed" not in render_comment(partly)
+    assert "3 changed experiments could not be compared" in render_comment(partly)
+
+
+def test_undecided_says_what_it_would_take() -> None:
+    # 20 trials show 16.8 %, so 20 · (16.8 / 10)² = 56.4 of each side would show 10 %.
+    assert "About 57 trials of each side (2 hours)" in render_comment(UNDECIDED)
+
+
+def test_a_failing_head_is_an_action_and_our_own_error_is_none_of_the_author() -> None:
+    assert headline(FAILED).startswith("Does not run, action needed: ")
+    assert "3 of 3 trials failed" in render_comment(FAILED)
+    assert headline(PROBLEMS).startswith("Error of ours, nothing is known yet: ")
+    both = replace(UNCHANGED, problems=PROBLEMS.problems)
+    assert both.outcome is Outcome.INVALID
+    assert headline(both).startswith("Error of ours")
+    assert "Unchanged" in render_comment(both)  # what was measured is still shown
+
+
+def test_a_regression_hides_neither_an_improvement_nor_an_error() -> None:
+    assert "ycsb-b-single: improved." in headline(MIXED)
+    told = headline(replace(REGRESSED, problems=PROBLEMS.problems))
+    assert told.startswith("Regressed, action needed: ")
+    assert "An error of ours kept something from being measured." in told
+
+
+def test_a_real_change_that_is_too_small_to_act_on_is_not_told_without_that() -> None:
+    (first, *rest) = REGRESSED_RESULT.measures
+    small = replace(first, relevant_change=0.5)
+    told = headline(made(replace(REGRESSED_RESULT, measures=(small, *rest))))
+    assert "+31.5 % (relevant from 50 % on)" in told
+
+
+def test_sides_that_are_no_revisions_are_told_by_their_labels() -> None:
+    content = replace(REGRESSED, base=None, head=None, changes=())
+    text = render_comment(content)
+    assert "| base (main) → head (fewer-writers) |" in text
+    assert "gets worse with head (fewer-writers) than with base (main)" in headline(content)
+
+
+def test_a_page_that_is_no_web_page_is_not_linked() -> None:
+    assert "javascript" not in render_comment(REGRESSED, page_url="javascript:alert(1)")
+    text = render_comment(REGRESSED, page_url="https://perf.example/a(b) <c>&x=1")
+    (link,) = re.findall(r'href="([^"]*)"', render(text))
+    assert html.unescape(link) == "https://perf.example/a%28b%29%20%3Cc%3E&x=1"
+
+
+@pytest.mark.parametrize("name", set(SITUATIONS) - {"hostile"})
+def test_a_file_that_was_written_and_read_comments_alike(name: str) -> None:
+    content = SITUATIONS[name]
+    read = read_comparisons(write_comparisons(content), Path("comparison.json"))
+    assert render_comment(read) == render_comment(content)
+
+
+@pytest.mark.parametrize("content", [HOSTILE, TOO_LONG], ids=["hostile", "too long"])
+def test_a_headline_is_one_short_line(content: ComparisonFile) -> None:
+    assert len(headline(content)) <= 255
+    assert headline(content).isprintable()
