@@ -5,9 +5,11 @@ from pathlib import Path
 
 import click
 
+from analysis.comparison_run import read_results
 from analysis.description import describe
 from analysis.file_commands import INPUT_FORMAT, input_path, judge_file
 from analysis.judgement import Judgement, judge
+from analysis.remeasurement import read_answers
 from analysis.step_detector import StepDetector
 from analysis.verdict import Outcome
 from perf import config
@@ -39,11 +41,12 @@ def detect(data: Path, configs: Path | None, series_file: Path | None, output: P
     unchanged   shown to be equivalent to what came before
 
     "No change found" alone is never called unchanged. A change is provisional until enough points
-    lie on both sides of it: one point cannot tell a spike from a step. The numbers behind these
+    lie on both sides of it, or until both releases were measured side by side and differ: one point
+    cannot tell a spike from a step. The numbers behind these
     words are in detection.yaml of the configuration directory, each with its reason.
 
     Exit code 1 if a series regressed, else 0. The history is only read; trials that were measured
-    for another purpose than the schedule are left out.
+    for another purpose than the schedule are no points of any series.
 
     With --input it judges the series of a file instead, of any origin, by the same rules:
 
@@ -87,17 +90,20 @@ def detect(data: Path, configs: Path | None, series_file: Path | None, output: P
 def judge_history(places: Places, configs_root: Path, today: date) -> Judgement:
     """Judge the history of a data directory by the rules of a configuration directory.
 
-    `today` decides which triage entries have expired. Canaries and sentinels watch the testbed.
+    `today` decides which triage entries have expired. Canaries and sentinels watch the testbed. What
+    finished comparisons of two releases came to counts, if their trials are in the history.
 
     Raises:
         ConfigError: the configuration is wrong.
         HistoryError: the history cannot be read, or holds values that no trial can have measured.
+        InputError: the result of a comparison is not one.
 
     """
     catalog = config.load_catalog(configs_root)
     with open_history(places.history, read_only=True) as history:
         observations = history.observations()
         sentinels = history.observations(Purpose.SENTINEL)
+        in_turns = history.observations(Purpose.CONFIRMATION, Purpose.COMPARISON)
         circumstances = history.circumstances()
     try:
         return judge(
@@ -106,6 +112,7 @@ def judge_history(places: Places, configs_root: Path, today: date) -> Judgement:
             StepDetector(settings=catalog.detection),
             watched=sentinels,
             circumstances=circumstances,
+            answers=read_answers(read_results(places), in_turns),
             triage=catalog.triage,
             today=today,
         )

@@ -9,6 +9,7 @@ from analysis.detection import ChangePoint, Drift, SpreadChange
 from analysis.findings import may_be_older
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries, Judgement
+from analysis.remeasurement import measure_of, say
 from analysis.series import Series, nights_of
 from analysis.verdict import WORST_FIRST
 
@@ -114,9 +115,11 @@ def _describe_incident(incident: Incident) -> Iterator[str]:
         yield f"{_INDENT}triage: {entry.state} by {entry.owner}: {entry.note} ({entry.name})"
     if incident.came_back_after is not None:
         yield f"{_INDENT}came back after its fix ({incident.came_back_after.name})"
-    if incident.remeasurement is not None:
-        again = incident.remeasurement
+    for change, reply in incident.replies:
+        yield f"{_INDENT}{words.signed_percent(change.relative_change)} by nights; {say(reply)}"
+    if (asked := incident.question) is not None:
         yield (
-            f"{_INDENT}to be sure: {again.baseline.version} against {again.candidate.version} side by"
-            f" side, {words.counted(again.trials_each, 'trial', 'trials')} each; {again.reason}"
+            f"{_INDENT}to be sure, measure both in turns: knickpoint compare --baseline"
+            f" {asked.baseline.version} --candidate {asked.candidate.version}"
+            f" --measure {measure_of(asked.key)} (and --suite, --experiment)"
         )

@@ -9,6 +9,9 @@ a relevant one, the largest in units of its noise floor.
 
 A regression and the change that undid it are one story: a later change of the same series that brought
 the level back belongs to the incident of the regression, and leads none of its own.
+
+Where both releases took turns on the same hosts, that says more about the cause than all that was
+recorded of the nights.
 """
 
 import hashlib
@@ -24,7 +27,7 @@ from analysis.drift import Evidence, Watch, environment_evidence, is_of_testbed
 from analysis.findings import is_imported
 from analysis.noise import Noise
 from analysis.places import Place, meet
-from analysis.remeasurement import Remeasurement, propose
+from analysis.remeasurement import CONFIG, Question, Reply, ask, say
 from analysis.standing import Remark
 from analysis.verdict import Outcome
 from perf.model import SeriesKey, TrialId
@@ -34,8 +37,6 @@ _STEADY_SHARE = 0.9
 """A fact that holds in fewer of the trials on one side flickers, and so explains no lasting change."""
 _MOST_LISTED = 3
 """Of explanations and pieces of evidence in a sentence; the incident holds them all."""
-_CONFIG = "config "
-"""The circumstance that is the hash of the system's settings; the name of the config follows."""
 _THE_RELEASE_ITSELF = "artifact"
 """Between two releases, this circumstance is what is being measured."""
 
@@ -49,7 +50,8 @@ class Cause(StrEnum):
     CONFIGURATION = "configuration"
     """The settings under configs/systems/ changed there, and nothing else that is recorded did."""
     TESTBED = "testbed"
-    """What watches the testbed moved, too; or somebody said so."""
+    """What watches the testbed moved, too; or trials in turns rule out what nights confirm; or somebody
+    said so."""
     UNKNOWN = "unknown"
 
 
@@ -67,8 +69,9 @@ class Incident:
     """Changes of one cause. `changes` begin with the lead, the one that tells most.
 
     `mended_by` are the later changes that undid them. `is_news` is false where nobody has to look: each
-    of its changes is triaged, imported in bulk, too small to matter or mended. `came_back_after` is the
-    triage entry whose fix the lead undoes.
+    of its changes is triaged, imported in bulk, too small to matter, mended, or a suspicion that trials
+    in turns have ruled out. `replies` are what these say of its changes, `question` what they could
+    still be asked about the lead. `came_back_after` is the triage entry whose fix the lead undoes.
     """
 
     name: str
@@ -80,7 +83,8 @@ class Incident:
     explanations: tuple[Explanation, ...]
     triage: TriageEntry | None
     is_news: bool
-    remeasurement: Remeasurement | None
+    question: Question | None
+    replies: tuple[tuple[ChangePoint, Reply], ...] = ()
     came_back_after: TriageEntry | None = None
 
 
@@ -89,7 +93,7 @@ class Case:
     """A change with all that is known about it by itself.
 
     `relevant` is the smallest relative change of its metric that matters, `mended_by` the later change
-    of the same series that undid it.
+    of the same series that undid it, `reply` what trials in turns say.
     """
 
     place: Place
@@ -98,11 +102,17 @@ class Case:
     triage: TriageEntry | None = None
     mended_by: ChangePoint | None = None
     came_back_after: TriageEntry | None = None
+    reply: Reply | None = None
 
     @property
     def change(self) -> ChangePoint:
         """Give the change itself."""
         return self.place.change
+
+    @property
+    def at(self) -> tuple[SeriesKey, int]:
+        """Give its series and index, which no other change has."""
+        return _at(self.change)
 
     @property
     def is_set_aside(self) -> bool:
@@ -118,7 +128,26 @@ class Case:
     def is_news(self) -> bool:
         """Tell whether somebody should look at it."""
         is_mended = self.mended_by is not None and self.mended_by.state is State.CONFIRMED
-        return self.is_relevant and not self.is_set_aside and not is_mended
+        return self.is_relevant and not self.is_set_aside and not is_mended and not self.is_cleared
+
+    @property
+    def _is_refuted(self) -> bool:
+        return self.reply is not None and self.reply.agrees is False
+
+    @property
+    def is_cleared(self) -> bool:
+        """Tell whether trials in turns rule out what the nights only suspect."""
+        return self._is_refuted and self.change.state is State.PROVISIONAL
+
+    @property
+    def is_proven(self) -> bool:
+        """Tell whether trials in turns show it, so that it is the releases that differ."""
+        return self.reply is not None and self.reply.agrees is True
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Tell whether nights confirm what trials in turns rule out."""
+        return self._is_refuted and self.change.state is State.CONFIRMED
 
     @property
     def size(self) -> float:
@@ -154,7 +183,7 @@ class Scene:
 def build_incidents(cases: Sequence[Case], scene: Scene) -> tuple[Incident, ...]:
     """Join all changes to incidents, each with its cause; news first, then the largest."""
     mending = {_at(case.mended_by) for case in cases if case.mended_by}
-    groups = group(case for case in cases if _at(case.change) not in mending)
+    groups = group(case for case in cases if case.at not in mending)
     incidents = [(_incident(joined, scene), joined[0].size) for joined in groups]
     incidents.sort(key=lambda one: (not one[0].is_news, -one[1], one[0].name))
     return tuple(incident for incident, _ in incidents)
@@ -182,19 +211,30 @@ def _incident(joined: Sequence[Case], scene: Scene) -> Incident:
         explanations=explanations,
         triage=lead.triage,
         is_news=is_news,
-        remeasurement=propose(lead.change, lead.noise) if is_news and is_open else None,
+        question=ask(lead.change, lead.reply) if is_news and is_open else None,
+        replies=tuple((case.change, case.reply) for case in joined if case.reply),
         came_back_after=lead.came_back_after,
     )
 
 
 def _cause(lead: Case, evidence: Sequence[Evidence], explanations: Sequence[Explanation]) -> Cause:
     is_testbed, is_within = is_of_testbed(evidence), lead.place.is_within
-    if is_testbed or (lead.triage and lead.triage.state is TriageState.TESTBED):
+    if lead.triage and lead.triage.state is TriageState.TESTBED:
+        return Cause.TESTBED
+    if lead.is_proven:
+        return Cause.DATABASE
+    if is_testbed or lead.is_contradicted:
         return Cause.TESTBED
     if explanations:
-        is_of_config = all(one.name.startswith(_CONFIG) for one in explanations)
+        is_of_config = all(one.name.startswith(CONFIG) for one in explanations)
         return Cause.CONFIGURATION if is_of_config and is_within else Cause.UNKNOWN
     return Cause.DATABASE if is_testbed is False and not is_within else Cause.UNKNOWN
+
+
+def is_put_down_to_testbed(case: Case, incident: Incident | None) -> bool:
+    """Tell whether the testbed made a change: its incident says so, or trials in turns do."""
+    is_home = incident is not None and incident.cause is Cause.TESTBED
+    return case.is_contradicted or (is_home and not case.is_proven)
 
 
 def remark(case: Case, incident: Incident | None, scene: Scene) -> Remark:
@@ -205,22 +245,27 @@ def remark(case: Case, incident: Incident | None, scene: Scene) -> Remark:
         set_aside = f"{said} (triage entry {case.triage.name})"
     elif is_imported(case.change):
         set_aside = "all that lies after it was imported in bulk, which is no news"
+    told = say(case.reply) if case.reply else ""
+    is_testbed = is_put_down_to_testbed(case, incident)
+    waits = told if case.is_cleared else ""
     if incident is None:
-        return Remark(set_aside=set_aside, note=_in_words(case, (), scene))
+        note = "; ".join(filter(None, (told, _in_words(case, (), scene))))
+        return Remark(set_aside=set_aside, testbed=told if is_testbed else "", waits=waits, note=note)
     followed = [one.text for one in incident.evidence if one.follows]
     unmoved = [one.text for one in incident.evidence if one.is_of_sentinel and not one.follows]
     back = case.came_back_after
     notes = (
+        "" if is_testbed or waits else told,
         f"it came back: fixed in {back.fixed_in} by triage entry {back.name} of {back.owner}"
         if back
         else "",
         _in_words(case, incident.explanations, scene),
         *unmoved[:1],
     )
-    is_testbed = incident.cause is Cause.TESTBED
     return Remark(
         set_aside=set_aside,
-        testbed=_some(followed) if is_testbed else "",
+        testbed="; ".join(filter(None, (told, _some(followed)))) if is_testbed else "",
+        waits=waits,
         note="; ".join(filter(None, notes)),
     )
 

@@ -1,7 +1,8 @@
 """Judge a whole history at once: observations in, one judged series per key out. Pure.
 
 In this order: each series is searched for changes, and what became confirmed tonight is held against
-all series of the night (`findings`); canaries and sentinels are read by the same detector (`drift`);
+all series of the night (`findings`); what trials in turns say of a change is added (`remeasurement`);
+canaries and sentinels are read by the same detector (`drift`);
 changes of one cause become incidents (`incidents`); each series gets its verdict (`standing`).
 """
 
@@ -10,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import TypeAlias
 
 from analysis import words
 from analysis.alerts import Alert
@@ -17,11 +19,21 @@ from analysis.detection import ChangePoint, Detector, Drift, SpreadChange
 from analysis.discovery import expected_false_alarms
 from analysis.drift import Watch, describe, is_watch, read_watches
 from analysis.findings import Finding, can_alarm, hold_against_each_other, newest_night, search
-from analysis.incidents import Case, Incident, Scene, build_incidents, find_mends, remark
+from analysis.incidents import (
+    Case,
+    Incident,
+    Scene,
+    build_incidents,
+    find_mends,
+    is_put_down_to_testbed,
+    remark,
+)
 from analysis.noise import Noise
 from analysis.places import locate
+from analysis.remeasurement import Answer, Reply, find_reply, settle
 from analysis.series import Series, build_series, position
 from analysis.standing import Detectable, Remark, add_sensitivity, detectable, stand
+from analysis.suspects import Suspect, find_suspects
 from analysis.triage import came_back, match
 from analysis.verdict import WORST_FIRST, Outcome, Verdict, merge
 from perf.metrics import DIAGNOSTICS
@@ -57,7 +69,8 @@ class Judgement:
 
     `incidents` join the changes by cause, news first, then the largest. `watched` are the canaries and
     sentinels, read by the same detector; no verdict of theirs counts. `expected_false_alarms` is how
-    many confirmed changes noise alone brings about in one night of so many series.
+    many confirmed changes noise alone brings about in one night of so many series. `suspects` are the
+    changes between two releases that are news tonight, the most relevant first.
     """
 
     series: tuple[JudgedSeries, ...]
@@ -65,6 +78,10 @@ class Judgement:
     incidents: tuple[Incident, ...] = ()
     watched: tuple[JudgedSeries, ...] = ()
     expected_false_alarms: float = 0.0
+    suspects: tuple[Suspect, ...] = ()
+
+
+_Replies: TypeAlias = Mapping[tuple[SeriesKey, int], Reply]
 
 
 def judge(
@@ -74,6 +91,7 @@ def judge(
     *,
     watched: Iterable[Observation] = (),
     circumstances: Iterable[Circumstance] = (),
+    answers: Iterable[Answer] = (),
     triage: Sequence[TriageEntry] = (),
     today: date | None = None,
 ) -> Judgement:
@@ -81,8 +99,9 @@ def judge(
 
     Diagnostics explain a result, so no verdict rests on them. Any other metric that `judged` does not
     name is not left out in silence: its series are judged invalid. Canaries and sentinels are found
-    among `observations` and `watched` alike. Entries of `triage` expire by `today`; without it, by the
-    day of the newest trial.
+    among `observations` and `watched` alike. `answers` of trials in turns count beside them: they
+    confirm a change, rule it out or leave it as it was. Entries of `triage` expire by `today`; without
+    it, by the day of the newest trial.
     """
     observations = tuple(observations)
     watches = read_watches(dict.fromkeys((*observations, *watched)), settings, detector)
@@ -92,10 +111,14 @@ def judge(
     tonight = newest_night(series)
     findings = hold_against_each_other([search(one, settings, detector) for one in series], tonight)
     day = today or max((one.started_at.date() for one in observations), default=date.min)
-    cases = tuple(case for one in findings for case in _cases(one, settings, triage, day))
-    scene = Scene(watches=watches, circumstances=_by_trial(circumstances), settings=settings)
+    facts = _by_trial(circumstances)
+    replies = _find_replies(findings, answers, facts)
+    findings = tuple(_settle(one, replies) for one in findings)
+    cases = tuple(case for one in findings for case in _cases(one, settings, triage, day, replies))
+    scene = Scene(watches=watches, circumstances=facts, settings=settings)
     incidents = build_incidents(cases, scene)
-    remarks = _remarks(findings, cases, incidents, scene)
+    homes = _find_homes(incidents)
+    remarks = _remarks(findings, cases, homes, scene)
     judged = tuple(
         _judge_series(one, unusable.get(one.series.key), settings, remarks[one.series.key])
         for one in findings
@@ -108,6 +131,9 @@ def judge(
         incidents=incidents,
         watched=tuple(_judge_watch(watch, settings) for watch in watches),
         expected_false_alarms=expected,
+        suspects=find_suspects(
+            ((case, is_put_down_to_testbed(case, homes.get(case.at))) for case in cases), tonight
+        ),
     )
 
 
@@ -139,8 +165,36 @@ def _by_trial(circumstances: Iterable[Circumstance]) -> dict[TrialId, dict[str, 
     return dict(facts)
 
 
+def _find_replies(
+    findings: Iterable[Finding],
+    answers: Iterable[Answer],
+    facts: Mapping[TrialId, Mapping[str, str]],
+) -> _Replies:
+    """Find what trials in turns say, by series and index of the change."""
+    of_series: defaultdict[SeriesKey, list[Answer]] = defaultdict(list)
+    for answer in answers:
+        of_series[answer.key].append(answer)
+    found = (
+        ((one.series.key, change.index), find_reply(change, of_series[one.series.key], facts))
+        for one in findings
+        if one.series.key in of_series
+        for change in one.changes
+    )
+    return {at: reply for at, reply in found if reply is not None}
+
+
+def _settle(finding: Finding, replies: _Replies) -> Finding:
+    key = finding.series.key
+    changes = (settle(change, replies.get((key, change.index))) for change in finding.changes)
+    return replace(finding, changes=tuple(changes))
+
+
 def _cases(
-    finding: Finding, settings: Detection, triage: Sequence[TriageEntry], day: date
+    finding: Finding,
+    settings: Detection,
+    triage: Sequence[TriageEntry],
+    day: date,
+    replies: _Replies,
 ) -> tuple[Case, ...]:
     """Put together what is known of each change by itself."""
     if not finding.changes:
@@ -158,29 +212,34 @@ def _cases(
                 triage=entry,
                 mended_by=mends.get(place.change.index),
                 came_back_after=None if entry else came_back(place.change, triage),
+                reply=replies.get((finding.series.key, place.change.index)),
             )
         )
     return tuple(cases)
 
 
-def _remarks(
-    findings: Sequence[Finding],
-    cases: Sequence[Case],
-    incidents: Sequence[Incident],
-    scene: Scene,
-) -> Mapping[SeriesKey, Mapping[int, Remark]]:
-    """Put into words what is known of each change beside its series, by series and index."""
-    home = {
+def _find_homes(incidents: Iterable[Incident]) -> Mapping[tuple[SeriesKey, int], Incident]:
+    """Give the incident of each change that is part of one, by series and index."""
+    return {
         (change.series.key, change.index): incident
         for incident in incidents
         for change in incident.changes
     }
+
+
+def _remarks(
+    findings: Sequence[Finding],
+    cases: Sequence[Case],
+    homes: Mapping[tuple[SeriesKey, int], Incident],
+    scene: Scene,
+) -> Mapping[SeriesKey, Mapping[int, Remark]]:
+    """Put into words what is known of each change beside its series, by series and index."""
     waits = {(one.series.key, index): reason for one in findings for index, reason in one.unbelieved}
     remarks: dict[SeriesKey, dict[int, Remark]] = {one.series.key: {} for one in findings}
     for case in cases:
-        at = case.change.series.key, case.change.index
-        said = replace(remark(case, home.get(at), scene), waits=waits.get(at, ""))
-        remarks[case.change.series.key][case.change.index] = said
+        said = remark(case, homes.get(case.at), scene)
+        waiting = "; ".join(filter(None, (said.waits, waits.get(case.at, ""))))
+        remarks[case.change.series.key][case.change.index] = replace(said, waits=waiting)
     return remarks
 
 

@@ -1,110 +1,222 @@
-"""Re-measurement: what to measure again, side by side, so that a suspicion need not wait for nights.
+"""Re-measurement: what two releases that took turns say about a change that nights suspect. Pure.
 
-The two releases on both sides of a change take turns on the same hosts. Between such trials neither a
-drift of the hosts nor the order of nights passes for a difference; what is left is how trials scatter.
+Between trials that take turns on the same hosts, neither a drift of the hosts nor the order of nights
+passes for a difference; what is left is how trials scatter. So where such an answer contradicts the
+nights, it is the nights that something else has moved.
+
+An answer belongs to one series, two releases and one content of the config. It holds on every later
+night, as long as these are the same.
 """
 
-import math
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-
-from scipy.special import nctdtr, stdtrit
+from datetime import datetime
 
 from analysis import words
+from analysis.blocks import Measure
 from analysis.comparison import Effect
+from analysis.comparison_file import ComparisonResult
 from analysis.detection import ChangePoint, State
-from analysis.noise import POWER, Noise
-from perf.model import Release, SeriesKey
+from perf.model import Observation, Release, SeriesKey, TrialId
 
-CONFIDENCE = 0.99
-"""Of the interval that answers. One question is asked, not one for each of a night's series, so this
-is enough; "unchanged" asks for as much."""
-FEWEST, MOST = 2, 20
-"""Trials of each release. Two are the least that have a scatter. Forty trials of five minutes fill half
-a night; from there on, the next night's point comes sooner."""
+CONFIG = "config "
+"""The circumstance that is the hash of the system's settings; the name of the config follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remeasurement:
-    """A question to put to the hosts: which series, which two releases, how many trials of each.
+class Question:
+    """What could be put to the hosts about changes of one experiment between the same two releases.
 
-    System, topology, config, workload and engine of `key` are the experiment. `reason` says why so many
-    trials, and whether they are enough.
+    The first change is the strongest; there is at least one.
     """
 
-    key: SeriesKey
-    baseline: Release
-    candidate: Release
-    trials_each: int
-    reason: str
+    changes: tuple[ChangePoint, ...]
+
+    @property
+    def key(self) -> SeriesKey:
+        """Give the series of the strongest change; its experiment is that of all."""
+        return self.changes[0].series.key
+
+    @property
+    def baseline(self) -> Release:
+        """Give the last release before the changes."""
+        return self.changes[0].last_before.release
+
+    @property
+    def candidate(self) -> Release:
+        """Give the first release after them."""
+        return self.changes[0].first_after.release
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """Give the measures that should decide it."""
+        return tuple(measure_of(change.series.key) for change in self.changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a re-measurement came to.
+    """What a side-by-side comparison says of one series, of which `comparison` is the name.
+
+    `effect` is None where nothing could be computed; `relevant_change` is the share it was to show.
+    """
+
+    key: SeriesKey
+    baseline: str
+    candidate: str
+    config_sha256: str
+    effect: Effect | None
+    relevant_change: float
+    baseline_trials: int
+    candidate_trials: int
+    comparison: str
+    finished_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An answer, held against a change that it is about.
 
     `agrees` is True if the releases differ in the direction of the change, False if a difference of its
     size is ruled out, None if the trials cannot tell.
     """
 
+    answer: Answer
     agrees: bool | None
-    effect: Effect
-    trials_each: int
 
 
-def propose(change: ChangePoint, noise: Noise | None) -> Remeasurement | None:
-    """Say how to ask about a change again; None within one release: there are no two to compare."""
-    baseline, candidate = change.last_before.release, change.first_after.release
-    if baseline == candidate:
-        return None
-    trials_each, reason = _choose(abs(change.relative_change), noise)
-    return Remeasurement(
-        key=change.series.key,
-        baseline=baseline,
-        candidate=candidate,
-        trials_each=trials_each,
-        reason=reason,
-    )
+def measure_of(key: SeriesKey) -> Measure:
+    """Give the measure of a series."""
+    return Measure(phase=key.phase, operation=key.operation, metric=key.metric, statistic=key.statistic)
 
 
-def _choose(effect: float, noise: Noise | None) -> tuple[int, str]:
-    """Choose how many trials of each release there should be, within the bounds, and say why."""
-    if noise is None or not math.isfinite(noise.floor):
-        return MOST, f"{MOST} of each, since the noise of the series is not known"
-    asked = (
-        f"a difference of {words.percent(effect)} against a noise floor of {words.percent(noise.floor)}"
-    )
-    for trials in range(FEWEST, MOST + 1):
-        if power(effect, noise.floor, trials) >= POWER:
-            return trials, f"{trials} of each show {asked} four times in five"
-    return MOST, f"{asked} would need more than {MOST} of each to show four times in five"
+def read_answers(
+    results: Iterable[ComparisonResult], observations: Iterable[Observation]
+) -> tuple[Answer, ...]:
+    """Read what comparisons say of series; `observations` are of the trials that took turns.
 
-
-def power(effect: float, floor: float, trials_each: int) -> float:
-    """Give how often so many trials show a difference; `effect` and `floor` are shares of the level.
-
-        1 - T(t; 2n - 2, δ),   δ = effect / floor · √(n / 2)
-
-    with T the noncentral t distribution and t the quantile that `compare_means` asks for, Student's
-    with n - 1 degrees of freedom (Chow, Shao, Wang, Sample Size Calculations in Clinical Research,
-    2008, 3.2.1, with that stricter quantile). The noise's persistence is left out: it is one of nights
-    in a row.
+    A comparison of two configs, or one whose trials carry a remark (something was planted), answers
+    another question, and so does a measure on which its verdict did not rest.
     """
-    if not floor:
-        return 1.0
-    quantile = stdtrit(trials_each - 1, (1 + CONFIDENCE) / 2)
-    return 1 - float(nctdtr(2 * trials_each - 2, effect / floor * math.sqrt(trials_each / 2), quantile))
+    keys: defaultdict[str, set[SeriesKey]] = defaultdict(set)
+    for one in observations:
+        keys[one.trial].add(one.key)
+    return tuple(
+        Answer(
+            key=key,
+            baseline=result.baseline.version,
+            candidate=result.candidate.version,
+            config_sha256=result.baseline.config.sha256,
+            effect=seen.effect,
+            relevant_change=seen.relevant_change,
+            baseline_trials=len(seen.baseline),
+            candidate_trials=len(seen.candidate),
+            comparison=result.id,
+            finished_at=result.finished_at,
+        )
+        for result in results
+        if result.baseline.config == result.candidate.config and not result.remarks
+        for key in sorted({key for trial in result.trials for key in keys[trial.id]})
+        for seen in result.measures
+        if seen.is_trusted and seen.measure == measure_of(key)
+    )
 
 
-def answer(change: ChangePoint, effect: Effect, trials_each: int) -> Answer:
-    """Read off the interval of a side-by-side comparison whether it agrees with a change."""
-    rose = change.relative_change > 0
-    low, high = (effect.low, effect.high) if rose else (-effect.high, -effect.low)
-    agrees = True if low > 0 else False if high < abs(change.relative_change) else None
-    return Answer(agrees=agrees, effect=effect, trials_each=trials_each)
+def find_reply(
+    change: ChangePoint,
+    answers: Sequence[Answer],
+    circumstances: Mapping[TrialId, Mapping[str, str]],
+) -> Reply | None:
+    """Give what is known side by side of a change: the newest answer that decides, else the newest."""
+    replies = [
+        Reply(answer=one, agrees=agreement(change, one))
+        for one in sorted(answers, key=lambda one: (one.finished_at, one.comparison))
+        if _is_about(one, change, circumstances)
+    ]
+    decided = [reply for reply in replies if reply.agrees is not None]
+    return next(reversed(decided or replies), None)
 
 
-def confirm(change: ChangePoint, answer: Answer) -> ChangePoint:
-    """Give the change as it stands after an answer: confirmed, no longer confirmed, or as it was."""
-    if answer.agrees is None:
-        return change
-    return replace(change, state=State.CONFIRMED if answer.agrees else State.PROVISIONAL)
+def _is_about(
+    answer: Answer, change: ChangePoint, circumstances: Mapping[TrialId, Mapping[str, str]]
+) -> bool:
+    """Tell whether it is an answer for this change, its releases and their newest configuration.
+
+    The workload's hash is part of the key. Where the config's is not recorded, its name has to do.
+    """
+    releases = change.last_before.release.version, change.first_after.release.version
+    if answer.key != change.series.key or (answer.baseline, answer.candidate) != releases:
+        return False
+    newest: dict[str, TrialId] = {}
+    for point in change.series.points:
+        if point.release.version in releases:
+            newest[point.release.version] = point.trial
+    name = f"{CONFIG}{answer.key.config}"
+    recorded = (circumstances.get(trial, {}).get(name) for trial in newest.values())
+    return all(sha256 in (None, answer.config_sha256) for sha256 in recorded)
+
+
+def agreement(change: ChangePoint, answer: Answer) -> bool | None:
+    """Read off the interval whether it agrees with a change: True, False, or None for "cannot tell".
+
+    False needs the whole interval to be smaller than the change, and it must not show a difference in
+    the same direction that may still be large enough to matter.
+    """
+    if answer.effect is None:
+        return None
+    low, high = answer.effect.low, answer.effect.high
+    if change.relative_change < 0:
+        low, high = -high, -low
+    is_smaller = high < abs(change.relative_change)
+    if is_smaller and (low <= 0 or high < answer.relevant_change):
+        return False
+    return True if low > 0 else None
+
+
+def settle(change: ChangePoint, reply: Reply | None) -> ChangePoint:
+    """Give a change as it stands after a reply: confirmed if that agrees, else as nights have it."""
+    if reply is not None and reply.agrees:
+        return replace(change, state=State.CONFIRMED)
+    return change
+
+
+def ask(change: ChangePoint, reply: Reply | None) -> Question | None:
+    """Say what could be put to the hosts: nothing once it is decided, or within one release."""
+    if change.last_before.release == change.first_after.release or is_decided(reply):
+        return None
+    return Question(changes=(change,))
+
+
+def is_decided(reply: Reply | None) -> bool:
+    """Tell whether a side-by-side comparison has said yes or no."""
+    return reply is not None and reply.agrees is not None
+
+
+def compare_command(question: Question, suite: str, experiment: str) -> str:
+    """Give the command line that puts a question to the hosts; `suite` may be empty."""
+    return shlex.join(
+        (
+            *("knickpoint", "compare", *(("--suite", suite) if suite else ())),
+            *("--experiment", experiment),
+            *("--baseline", question.baseline.version, "--candidate", question.candidate.version),
+            *(part for one in question.measures for part in ("--measure", str(one))),
+        )
+    )
+
+
+def say(reply: Reply) -> str:
+    """Say what came of the trials in turns."""
+    answer = reply.answer
+    meaning = {
+        True: "which agrees",
+        False: "which rules out a difference of its size",
+        None: "which cannot tell",
+    }[reply.agrees]
+    trials = f"{answer.baseline_trials} and {answer.candidate_trials} trials in turns"
+    when = f"{answer.finished_at:%Y-%m-%d}"
+    if answer.effect is None:
+        return f"side by side, {trials} ({when}) gave nothing that can be compared"
+    low, high = (words.signed_percent(end) for end in (answer.effect.low, answer.effect.high))
+    middle = words.signed_percent(answer.effect.relative_change)
+    return f"side by side, {trials} ({when}) differ by {middle} ({low} to {high}), {meaning}"

@@ -2,6 +2,9 @@
 
 A trial's id follows from its night and its place in the plan, so that an interrupted night is
 resumed by measuring exactly the trials whose bundles are missing: none lost, none doubled.
+
+    <data>/nights/<id>.json       the plan
+    <data>/nights/<id>.untold     there until all has been told: until then the night is resumed
 """
 
 import os
@@ -50,10 +53,13 @@ class Night:
 _NIGHT = TypeAdapter(Night)
 
 
-def open_night(places: Places, catalog: Catalog, suite: Suite, now: datetime) -> tuple[Night, bool]:
+def open_night(
+    places: Places, catalog: Catalog, suite: Suite, now: datetime, *, is_to_be_told: bool = False
+) -> tuple[Night, bool]:
     """Resume the newest night if it is unfinished, young and of the same plan; else plan a new one.
 
-    Returns the night and whether it is resumed. The new plan is on disk before this returns.
+    Returns the night and whether it is resumed. The new plan is on disk before this returns. A night
+    that is to be told is unfinished until `finish_night`; another one until its last trial.
 
     Raises:
         BundleError: a night's file is not one.
@@ -64,7 +70,10 @@ def open_night(places: Places, catalog: Catalog, suite: Suite, now: datetime) ->
     if nights:
         last = nights[-1]
         is_same = last.suite == suite.name and last.plan_sha256 == plan
-        if is_same and now - last.started_at < RESUMABLE_FOR and last.missing(places):
+        is_open = last.missing(places) or (is_to_be_told and _untold(places, last.id).exists())
+        if is_same and now - last.started_at < RESUMABLE_FOR and is_open:
+            if is_to_be_told:
+                _untold(places, last.id).touch()
             return last, True
     night_id = _next_id(places, f"{now:%Y-%m-%d}")
     night = Night(
@@ -74,8 +83,21 @@ def open_night(places: Places, catalog: Catalog, suite: Suite, now: datetime) ->
         started_at=now,
         trials=_plan_trials(suite, night_id, sum(night.suite == suite.name for night in nights)),
     )
+    if is_to_be_told:
+        # First, so that no plan is without it. A mark without a plan means nothing.
+        places.nights.mkdir(parents=True, exist_ok=True)
+        _untold(places, night_id).touch()
     _write(places.nights / f"{night_id}.json", night)
     return night, False
+
+
+def finish_night(places: Places, night_id: str) -> None:
+    """Keep on disk that a night was told: the next one is a new night."""
+    _untold(places, night_id).unlink(missing_ok=True)
+
+
+def _untold(places: Places, night_id: str) -> Path:
+    return places.nights / f"{night_id}.untold"
 
 
 def read_nights(places: Places) -> tuple[Night, ...]:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import click
 
+from analysis.bisection_run import read_bisections
 from analysis.commands import judge_history
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome, Verdict
@@ -24,6 +25,7 @@ from perf.places import Places
 from reports.pages import render_site
 from reports.site import check_target, explained, write_site
 from reports.view.attention import LeftOut
+from reports.view.bisection import view_bisection
 from reports.view.incident import view_incident
 from reports.view.index import view_index
 from reports.view.links import series_page, trial_page
@@ -98,6 +100,9 @@ def _write_report(
     caveats = {name: testbed.caveat for name, testbed in catalog.testbeds.items()}
     series_of = _find_series(judgement)
     judged = {one.series.key: one for one in (*judgement.series, *judgement.watched)}
+    suites = {one.experiment: find_suite(one, catalog, nights) for one in trials}
+    bisections = read_bisections(places)
+    bisected = tuple(view_bisection(one, by_id) for one in bisections)
     return write_site(
         target,
         render_site(
@@ -109,9 +114,13 @@ def _write_report(
                 triage=catalog.triage,
                 caveats=caveats,
                 now=now,
+                bisections=bisected,
             ),
             view_testbed(judgement, by_id, catalog.detection, caveats),
-            (view_incident(incident, judged, by_id, caveats) for incident in judgement.incidents),
+            (
+                view_incident(incident, judged, by_id, caveats, suites=suites, bisections=bisections)
+                for incident in judgement.incidents
+            ),
             view_all_series(judgement, by_id, catalog.detection, caveats),
             (
                 view_trial(
@@ -123,6 +132,7 @@ def _write_report(
                 )
                 for trial in trials
             ),
+            bisections=bisected,
         ),
     )
 
@@ -181,14 +191,7 @@ def list_bundle(places: Places, trial: TrialId, site: Path) -> tuple[BundleFile,
 
 def reproduce_command(trial: Trial, catalog: Catalog, nights: Sequence[Night]) -> str:
     """Give the command line that measures this experiment at this release again."""
-    planned = next((night.suite for night in nights if night.id == trial.night), None)
-    listed = (
-        suite.name
-        for suite in catalog.suites.values()
-        for experiment in suite.experiments
-        if experiment.name == trial.experiment and suite.testbed == trial.testbed.name
-    )
-    suite = planned or next(listed, None)
+    suite = find_suite(trial, catalog, nights)
     return shlex.join(
         (
             *("knickpoint", "measure"),
@@ -196,3 +199,15 @@ def reproduce_command(trial: Trial, catalog: Catalog, nights: Sequence[Night]) -
             *("--experiment", trial.experiment, "--release", trial.release.version),
         )
     )
+
+
+def find_suite(trial: Trial, catalog: Catalog, nights: Sequence[Night]) -> str:
+    """Give a suite that has the experiment of a trial: that of its night, else any; empty if none."""
+    planned = next((night.suite for night in nights if night.id == trial.night), None)
+    listed = (
+        suite.name
+        for suite in catalog.suites.values()
+        for experiment in suite.experiments
+        if experiment.name == trial.experiment and suite.testbed == trial.testbed.name
+    )
+    return planned or next(listed, "")

@@ -1,16 +1,20 @@
-"""The main job in one command: measure, keep, judge, tell. `reports` may import all of it."""
+"""The main job in one command: measure, keep, judge, make sure, tell. It may import all the rest."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from analysis.commands import judge_history
+from analysis.follow_up import FollowedUp, Tonight, bisect, confirm
+from analysis.judgement import Judgement
 from analysis.verdict import Outcome
 from perf import config
 from perf.history.store import append_all, open_history
 from perf.measuring import Session, describe, measure_night
-from perf.model import TrialStatus
+from perf.model import Trial, TrialStatus
+from perf.night import finish_night, read_nights
 from perf.options import configs_option, data_option
 from perf.places import Places
 from perf.progress import Progress
@@ -26,14 +30,24 @@ NOT_MEASURED = 3
 @data_option
 @configs_option
 def nightly(suite_name: str, data: Path, configs: Path | None) -> None:
-    """Measure a suite, append to the history, judge it and write the site.
+    """Measure a suite, append to the history, judge it, make sure, and write the site.
 
-    An interrupted night is resumed: trials that were finished are kept and not repeated. After a
-    finished night, the next run is the next night.
+    \b
+    remeasure_minutes   so long the night measures its provisional changes again before it tells
+                        anyone: the releases on both sides take turns on the same hosts, the most
+                        relevant change first. That confirms a change, or rules it out.
+    bisect: auto        a confirmed change between two releases that has unmeasured ones inside is
+                        traced to the release that brought it, for at most bisect_minutes.
 
-    Exit codes: 0 fine, 1 a regression is confirmed, 3 a trial of this night failed or was invalid,
-    or a bundle was refused.
-    """
+    Both are settings of the suite; without them it does neither. What no time was left for is said,
+    with the command that makes up for it.
+
+    An interrupted night is resumed, also while it makes sure: trials that were finished are kept and
+    not repeated. After a night that was told, the next run is the next night.
+
+    Exit codes: 0 fine, 1 a regression is confirmed, 2 wrong usage or configuration, 3 a trial of this
+    night failed or was invalid, a bundle was refused, or a change could not be measured again.
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
     root = configs or config.default_root()
     catalog = config.load_catalog(root)
     places, progress = Places(data), Progress()
@@ -41,31 +55,65 @@ def nightly(suite_name: str, data: Path, configs: Path | None) -> None:
     # A history that cannot be used must be known before an hour of measuring, not after it.
     with open_history(places.history):
         pass
-    trials = measure_night(session)
+    trials = measure_night(session, is_to_be_told=True)
+    night = read_nights(places)[-1]
+    tonight = Tonight(
+        catalog=catalog,
+        suite=session.suite,
+        night=night,
+        trials=trials,
+        places=places,
+        progress=progress,
+    )
+    bad: dict[str, None] = {}
+    judgement = _keep_and_judge(places, root, progress, bad)
+    again = confirm(judgement.suspects, tonight)
+    if session.suite.remeasure_minutes is not None:
+        judgement = _keep_and_judge(places, root, progress, bad)
+    traced = bisect(judgement.suspects, tonight)
+    if session.suite.bisect is not None:
+        judgement = _keep_and_judge(places, root, progress, bad)
+    index = write_report(places, root, datetime.now(UTC))
+    _tell(trials, judgement, again, traced)
+    click.echo(f"Site:    {index}")
+    for problem in bad:
+        click.echo(f"A bundle was refused: {problem}", err=True)
+    finish_night(places, night.id)
+    context = click.get_current_context()
+    if judgement.verdict.outcome is Outcome.REGRESSED:
+        context.exit(REGRESSION_FOUND)
+    is_unmeasured = any(trial.status is not TrialStatus.COMPLETED for trial in trials)
+    if is_unmeasured or bad or again.failed or traced.failed:
+        context.exit(NOT_MEASURED)
 
+
+def _keep_and_judge(places: Places, root: Path, progress: Progress, bad: dict[str, None]) -> Judgement:
+    """Append what was measured, noting in `bad` what was refused, and judge all there is."""
     progress.expected_s = None
-    progress.heading("keep, judge, tell")
+    progress.heading("keep, judge")
     kept = append_all(places, progress.tell)
+    bad.update(dict.fromkeys(kept.bad))
     progress.tell(f"history: {kept.new} trials appended, {kept.known} already there")
-    now = datetime.now(UTC)
-    judgement = judge_history(places, root, now.date())
+    judgement = judge_history(places, root, datetime.now(UTC).date())
     progress.tell(f"judged {len(judgement.series)} series")
-    index = write_report(places, root, now)
+    return judgement
 
+
+def _tell(trials: Sequence[Trial], judgement: Judgement, again: FollowedUp, traced: FollowedUp) -> None:
     click.echo()
     for trial in trials:
         click.echo(describe(trial))
     click.echo(f"\nVerdict: {judgement.verdict.reason}")
+    for title, followed in (("Side by side", again), ("Bisection", traced)):
+        for said in followed.found:
+            click.echo(f"{title}: {said}")
+        for said in followed.left_out:
+            click.echo(f"{title}, no time was left: {said}")
     for line in list_news(judgement.incidents):
         click.echo(line)
-    click.echo(f"Site:    {index}")
     unmeasured = sum(trial.status is not TrialStatus.COMPLETED for trial in trials)
     if unmeasured:
         click.echo(f"{unmeasured} of {len(trials)} trials could not be measured; see above", err=True)
-    for problem in kept.bad:
-        click.echo(f"A bundle was refused: {problem}", err=True)
-    context = click.get_current_context()
-    if judgement.verdict.outcome is Outcome.REGRESSED:
-        context.exit(REGRESSION_FOUND)
-    if unmeasured or kept.bad:
-        context.exit(NOT_MEASURED)
+    for title, followed in (("measured again", again), ("bisected", traced)):
+        for said in followed.failed:
+            click.echo(f"A change could not be {title}: {said}", err=True)

@@ -24,6 +24,7 @@ def check_suite(entry: Entry[Suite], entries: Entries) -> Iterator[str]:
     experiments = suite.experiments
     yield from find_repeated(document, ("experiments",), experiments, "name", lambda each: each.name)
     yield from _check_sentinels(document, suite, entries)
+    yield from _check_minutes(document, suite)
     testbed = entries.testbeds.get(suite.testbed)
     for index, experiment in enumerate(experiments):
         steps: Steps = ("experiments", index)
@@ -38,6 +39,19 @@ def check_suite(entry: Entry[Suite], entries: Entries) -> Iterator[str]:
         if workload and workload.value:
             engines = testbed.value.client_cores * topology.value.clients
             yield from _check_warm_ups(document, steps, workload.value, testbed.value, engines)
+
+
+def _check_minutes(document: Document, suite: Suite) -> Iterator[str]:
+    """Find a bisection without a budget, and a budget for nothing."""
+    if suite.bisect and suite.bisect_minutes is None:
+        why = (
+            "which measures until it is told to stop: add bisect_minutes, the most that a night may "
+            "spend on it (two hours of short trials are 120), or remove bisect"
+        )
+        yield say(document, ("bisect",), suite.bisect, why)
+    if suite.bisect_minutes is not None and not suite.bisect:
+        why = "but nothing starts a bisection: add `bisect: auto`, or remove bisect_minutes"
+        yield say(document, ("bisect_minutes",), str(suite.bisect_minutes), why)
 
 
 def _check_names(

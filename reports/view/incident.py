@@ -5,11 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.alerts import may_be
+from analysis.bisection_file import BisectionRecord
 from analysis.detection import ChangePoint, State
 from analysis.drift import Evidence, is_canary
 from analysis.findings import may_be_older
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
+from analysis.remeasurement import say
 from analysis.series import nights_of
 from perf.model import SeriesKey, Trial, TrialId
 from reports.view import links
@@ -26,6 +28,7 @@ from reports.view.changes import (
     view_change_briefly,
 )
 from reports.view.sensitivity import view_sensitivity
+from reports.view.turns import MakingSure, tell_missing, view_making_sure
 from reports.view.wording import (
     CAUSE_BADGES,
     MENDED_BADGE,
@@ -36,6 +39,7 @@ from reports.view.wording import (
     Badge,
     count,
     join_caveats,
+    moment,
     night_words,
     percent,
     probability,
@@ -113,11 +117,12 @@ class IncidentView:
     explanations: tuple[ExplanationRow, ...]
     timeline: tuple[Event, ...]
     triage: str
-    remeasurement: str
+    sure: MakingSure
     command: str
     caveat: str
 
 
+_NO_SUITES: Mapping[str, str] = {}
 _MOVED = Badge(kind="unsure", symbol="≠", word="Moved with it")
 _CALM = Badge(kind="good", symbol="=", word="Did not move")
 _SILENT = Badge(kind="calm", symbol="?", word="Cannot tell yet")
@@ -128,17 +133,25 @@ def view_incident(
     judged: Mapping[SeriesKey, JudgedSeries],
     trials: Mapping[TrialId, Trial],
     caveats: Mapping[str, str],
+    *,
+    suites: Mapping[str, str] = _NO_SUITES,
+    bisections: Sequence[BisectionRecord] = (),
 ) -> IncidentView:
-    """Put an incident into words. `judged` holds all series, `trials` all trials."""
+    """Put an incident into words.
+
+    `judged` holds all series, `trials` all trials, `suites` one suite for each experiment, and
+    `bisections` all that were begun.
+    """
     lead = incident.lead
     ends = (lead.last_before.trial, lead.first_after.trial)
     own = judged[lead.series.key]
+    experiment = trials[lead.first_after.trial].experiment
     others = [one for one in incident.evidence if not _tells_most(one)]
     return IncidentView(
         page=links.incident_page(incident.name),
         name=incident.name,
         title=name_incident(incident),
-        experiment=trials[lead.first_after.trial].experiment,
+        experiment=experiment,
         summary=sentence(f"{view_change_briefly(lead)}; {_count_further(incident)}"),
         sensitivity=view_sensitivity(own).text,
         badges=view_badges(incident),
@@ -156,7 +169,7 @@ def view_incident(
         ),
         timeline=_tell_story(incident, own),
         triage=sentence(triage_words(incident.triage)) if incident.triage else "",
-        remeasurement=_suggest(incident),
+        sure=view_making_sure(incident, own, experiment, suites.get(experiment, ""), bisections),
         command=f"knickpoint triage add {shlex.quote(incident.name)} --state acknowledged "
         '--owner OWNER --note "WHY" --expires YYYY-MM-DD',
         caveat=join_caveats({trials[trial].testbed.name for trial in ends}, caveats),
@@ -200,7 +213,8 @@ def tell_briefly(incident: Incident) -> str:
         *(f"{name_watch(one.key)}: {evidence_words(one)}" for one in incident.evidence if one.follows),
         *(f"may explain it too: {explanation_words(one)}" for one in incident.explanations[:1]),
         triage_words(incident.triage) if incident.triage else "",
-        _suggest(incident),
+        *(say(reply) for change, reply in incident.replies if change == lead),
+        tell_missing(incident),
     )
     return " ".join(sentence(part) for part in parts if part)
 
@@ -219,16 +233,6 @@ def _count_further(incident: Incident) -> str:
     if not further:
         return "no further series moved with it"
     return f"{count(further, 'further series', 'further series')} moved with it"
-
-
-def _suggest(incident: Incident) -> str:
-    asked = incident.remeasurement
-    if asked is None:
-        return ""
-    return sentence(
-        f"Re-measurement suggested: {count(asked.trials_each, 'trial')} each of "
-        f"{asked.baseline.version} and {asked.candidate.version}, in turns ({asked.reason})"
-    )
 
 
 def _view_members(
@@ -266,6 +270,15 @@ def _tell_story(incident: Incident, lead: JudgedSeries) -> tuple[Event, ...]:
             page=links.trial_page(change.first_after.trial),
         ),
         *_tell_alert(incident, lead),
+        *(
+            Event(
+                when=moment(reply.answer.finished_at).text,
+                what=sentence(say(reply)),
+                page=links.comparison_page(reply.answer.comparison),
+            )
+            for told, reply in incident.replies
+            if told == change
+        ),
         *(
             Event(
                 when=name_night(one.first_after),

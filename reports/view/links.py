@@ -35,6 +35,16 @@ def incident_page(name: str) -> str:
     return f"incidents/{name if _SAFE_ID.fullmatch(name) else _stem(name, name)}.html"
 
 
+def comparison_page(name: str) -> str:
+    """Give the path of the page of a side-by-side comparison."""
+    return f"comparison/{name if _SAFE_ID.fullmatch(name) else _stem(name, name)}.html"
+
+
+def bisection_page(name: str) -> str:
+    """Give the path of the page of a bisection."""
+    return f"bisection/{name if _SAFE_ID.fullmatch(name) else _stem(name, name)}.html"
+
+
 def trial_page(trial: TrialId) -> str:
     """Give the path of a trial page: its id, or a slug with a hash if the id is no file name."""
     return f"trials/{trial if _SAFE_ID.fullmatch(trial) else _stem(trial, trial)}.html"

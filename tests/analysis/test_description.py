@@ -1,16 +1,18 @@
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from analysis.alerts import Alert
+from analysis.comparison import Effect
 from analysis.description import describe
 from analysis.detection import Drift, Reading, Shift, SpreadChange, State, find_changes
 from analysis.drift import Evidence
 from analysis.incidents import Cause, Explanation, Incident
 from analysis.judgement import Detectable, JudgedSeries, Judgement
 from analysis.noise import Noise
-from analysis.remeasurement import Remeasurement
+from analysis.remeasurement import Answer, Question, Reply
 from analysis.series import build_series
 from analysis.verdict import Outcome, Verdict
 from perf.model import Observation
@@ -68,6 +70,18 @@ def judged(make_observations: Make) -> JudgedSeries:
 def incident(judged: JudgedSeries) -> Incident:
     """Give an incident of that drop with all that an incident can have."""
     (change,) = judged.change_points
+    answer = Answer(
+        key=judged.series.key,
+        baseline="5.0.6",
+        candidate="5.0.7",
+        config_sha256="",
+        effect=Effect(relative_change=-0.06, low=-0.13, high=0.01, confidence=0.98),
+        relevant_change=0.05,
+        baseline_trials=4,
+        candidate_trials=3,
+        comparison="cmp-1",
+        finished_at=datetime(2026, 3, 2, tzinfo=UTC),
+    )
     return Incident(
         name="0a1b2c3d",
         lead=change,
@@ -87,13 +101,8 @@ def incident(judged: JudgedSeries) -> Incident:
         explanations=(Explanation(name="kernel of node-1", before="6.1.0", after="6.8.0"),),
         triage=ENTRY,
         is_news=False,
-        remeasurement=Remeasurement(
-            key=judged.series.key,
-            baseline=change.last_before.release,
-            candidate=change.first_after.release,
-            trials_each=4,
-            reason="four show it",
-        ),
+        question=Question(changes=(change,)),
+        replies=((change, Reply(answer=answer, agrees=None)),),
         came_back_after=ENTRY,
     )
 
@@ -154,12 +163,21 @@ def test_an_incident_is_told_with_cause_evidence_and_what_is_to_be_done(
         "may explain it as well: kernel of node-1: 6.1.0 → 6.8.0",
         "triage: acknowledged by ada: commit log in batches (batch)",
         "came back after its fix (batch)",
-        "to be sure: 5.0.6 against 5.0.7 side by side, 4 trials each; four show it",
+        (
+            "−10.0 % by nights; side by side, 4 and 3 trials in turns (2026-03-02) differ by −6.0 %"
+            " (−13.0 % to +1.0 %), which cannot tell"
+        ),
     ]
+    assert told[start + 8] == (
+        "to be sure, measure both in turns: knickpoint compare --baseline 5.0.6 --candidate 5.0.7"
+        " --measure saturation/write/throughput/mean (and --suite, --experiment)"
+    )
 
 
 def test_news_is_called_news(judged: JudgedSeries, incident: Incident) -> None:
-    plain = replace(incident, is_news=True, triage=None, came_back_after=None, remeasurement=None)
+    plain = replace(
+        incident, is_news=True, triage=None, came_back_after=None, question=None, replies=()
+    )
     told = "\n".join(lines(Judgement(series=(judged,), verdict=REGRESSED, incidents=(plain,))))
     assert "0a1b2c3d news: a drop" in told
     assert "triage" not in told

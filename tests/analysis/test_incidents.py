@@ -306,11 +306,11 @@ def test_a_suspicion_between_two_releases_asks_to_be_measured_again(
 ) -> None:
     values = [100.0] * 9 + [90.0] * 3
     fresh, old = (judge_planted(planted(values[:count], range(1, count + 1))) for count in (10, 12))
-    asked = fresh.incidents[0].remeasurement
+    asked = fresh.incidents[0].question
     assert asked is not None
     assert (asked.baseline.version, asked.candidate.version) == ("5.0.9", "5.0.10")
-    assert old.incidents[0].remeasurement is None
-    assert judge_planted(planted(values[:10])).incidents[0].remeasurement is None
+    assert old.incidents[0].question is None
+    assert judge_planted(planted(values[:10])).incidents[0].question is None
 
 
 @st.composite

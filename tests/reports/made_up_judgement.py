@@ -11,7 +11,7 @@ from analysis.drift import Evidence
 from analysis.incidents import Cause, Explanation, Incident
 from analysis.judgement import Detectable, JudgedSeries, Judgement
 from analysis.noise import Noise
-from analysis.remeasurement import Remeasurement
+from analysis.remeasurement import Question
 from analysis.verdict import Outcome
 from perf.model import Purpose
 from perf.rules import Detection, TriageEntry, TriageState
@@ -123,13 +123,7 @@ def _tell_incidents(
         explanations=(Explanation(name="JVM of node-1", before="17.0.1", after="<17.0.2>"),),
         triage=None,
         is_news=True,
-        remeasurement=Remeasurement(
-            key=lead.series.key,
-            baseline=lead.last_before.release,
-            candidate=lead.first_after.release,
-            trials_each=6,
-            reason="14 % is 3 times the noise",
-        ),
+        question=Question(changes=(lead,)),
     )
     fleeting = replace(lead, state=State.PROVISIONAL, index=9)
     of_testbed = Incident(
@@ -142,7 +136,7 @@ def _tell_incidents(
         explanations=(),
         triage=TRIAGED,
         is_news=False,
-        remeasurement=None,
+        question=None,
     )
     return of_database, of_testbed
 

@@ -1,0 +1,263 @@
+"""What a night does about what it found, before anyone is told: measure suspects again, and bisect.
+
+An edge: it measures through `comparison_run` and `bisection_run`. What is worth minutes is chosen by
+`suspects`, which is pure. Whatever is left out is said, with the command that makes up for it.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from analysis import bisection_run
+from analysis.bisection_file import BisectionRecord
+from analysis.bisection_run import read_bisections, run_bisection
+from analysis.blocks import Measure
+from analysis.comparison_file import ComparisonResult
+from analysis.comparison_run import Budget, read_results, run_comparison
+from analysis.remeasurement import Question, compare_command
+from analysis.suspects import Suspect, choose_open, choose_traceable, is_final, traces
+from perf.config import Catalog, named
+from perf.design import Experiment, Suite
+from perf.errors import KnickpointError
+from perf.measuring import planned_s
+from perf.model import Purpose, SeriesKey, Trial, TrialStatus
+from perf.night import Night
+from perf.places import Places
+from perf.progress import Progress, format_duration
+from perf.side_by_side import TURNS, Pairing, take_side
+from perf.systems import registry
+
+_FEWEST_BLOCKS = 2
+"""Below that nothing can be decided: one block has no scatter between blocks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tonight:
+    """The night whose findings are followed up, and what there is to measure with."""
+
+    catalog: Catalog
+    suite: Suite
+    night: Night
+    trials: tuple[Trial, ...]
+    places: Places
+    progress: Progress
+
+    def find_experiment(self, key: SeriesKey) -> Experiment | None:
+        """Give the experiment of the suite that a series is of, as the configuration is now."""
+        for experiment in self.suite.experiments:
+            if experiment.sentinel_every_nights:
+                continue
+            deployment = self.catalog.resolve(self.suite, experiment)
+            workload = named(deployment.workload)
+            found = (
+                *(experiment.system, deployment.topology.name, deployment.testbed.testbed_class),
+                *(deployment.config.name, f"{workload.name}@{workload.sha256}"),
+            )
+            if found == (key.system, key.topology, key.testbed_class, key.config, key.workload):
+                return experiment
+        return None
+
+    def trial_s(self, experiment: Experiment) -> float:
+        """Say how long a trial takes: those of this night, else what the configuration says."""
+        taken = [
+            (trial.finished_at - trial.started_at).total_seconds()
+            for trial in self.trials
+            if trial.experiment == experiment.name and trial.status is TrialStatus.COMPLETED
+        ]
+        return median(taken) if taken else planned_s(self.catalog.resolve(self.suite, experiment))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowedUp:
+    """What came of it, in a sentence each: what was found, what no time was left for, what failed."""
+
+    found: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+def confirm(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
+    """Measure provisional changes again, the most relevant first, while the suite's minutes last.
+
+    What was measured for this night before it was interrupted counts, and is not measured again.
+
+    Raises:
+        InputError: the result of a comparison is not one.
+
+    """
+    if tonight.suite.remeasure_minutes is None:
+        return FollowedUp()
+    results = [
+        one
+        for one in read_results(tonight.places)
+        if one.purpose is Purpose.CONFIRMATION and one.started_at >= tonight.night.started_at
+    ]
+    left_out, failed = [], []
+    for question in choose_open(suspects):
+        experiment = tonight.find_experiment(question.key)
+        if experiment is None or any(_is_of(one, question, experiment) for one in results):
+            continue
+        left_s = tonight.suite.remeasure_minutes * 60 - sum(map(_spent_s, results))
+        budget = _afford(left_s, experiment, tonight)
+        command = compare_command(question, tonight.suite.name, experiment.name)
+        if budget is None:
+            left_out.append(f"{_name(question, experiment)}: {_say_left(left_s)}; run: {command}")
+            continue
+        try:
+            results.append(_compare(question, experiment, budget, tonight, command))
+        except KnickpointError as error:
+            failed.append(f"{_name(question, experiment)}: {error}; again with: {command}")
+    return FollowedUp(
+        found=tuple(map(_describe_comparison, results)),
+        left_out=tuple(left_out),
+        failed=tuple(failed),
+    )
+
+
+def _is_of(result: ComparisonResult, question: Question, experiment: Experiment) -> bool:
+    asked = experiment.name, question.baseline.version, question.candidate.version
+    return (result.experiment, result.baseline.version, result.candidate.version) == asked
+
+
+def _spent_s(result: ComparisonResult) -> float:
+    return sum(trial.duration_s for trial in result.trials)
+
+
+def _afford(left_s: float, experiment: Experiment, tonight: Tonight) -> Budget | None:
+    """Give what so many seconds can measure; None where that would decide nothing."""
+    blocks = int(left_s / tonight.trial_s(experiment) / TURNS)
+    most = tonight.catalog.detection.comparison.trials // TURNS
+    if blocks < _FEWEST_BLOCKS:
+        return None
+    return Budget(trials=min(blocks, most) * TURNS, minutes=left_s / 60)
+
+
+def _compare(
+    question: Question, experiment: Experiment, budget: Budget, tonight: Tonight, command: str
+) -> ComparisonResult:
+    baseline, candidate = (
+        take_side(tonight.catalog, tonight.suite, experiment.name, release.version)
+        for release in (question.baseline, question.candidate)
+    )
+    pairing = Pairing(
+        purpose=Purpose.CONFIRMATION,
+        suite=tonight.suite.name,
+        baseline=baseline,
+        candidate=candidate,
+    )
+    return run_comparison(
+        pairing,
+        tonight.catalog.detection,
+        budget,
+        tonight.places,
+        tonight.progress,
+        trusted=question.measures,
+        reproduce=command,
+    )
+
+
+def bisect(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
+    """Look for the release that brought each confirmed change, while the suite's minutes last.
+
+    Only where releases lie between that were not measured, and once per change: what an earlier night
+    found stays found. One that its budget ended goes on, and so does one that was interrupted.
+
+    Raises:
+        InputError: a saved bisection is none.
+
+    """
+    if tonight.suite.bisect is None or tonight.suite.bisect_minutes is None:
+        return FollowedUp()
+    since = tonight.night.started_at
+    records = {one.id: one for one in read_bisections(tonight.places)}
+    left_out, failed = [], []
+    for question in choose_traceable(suspects):
+        experiment = tonight.find_experiment(question.key)
+        if experiment is None or not _has_gap(question):
+            continue
+        known = [one for one in records.values() if traces(one, question, experiment.name)]
+        if any(is_final(one) or (one.found and one.started_at >= since) for one in known):
+            continue
+        begun = next((one for one in reversed(known) if one.found is None), None)
+        measure = begun.measure if begun else question.measures[0]
+        command = bisect_command(question, measure, tonight.suite.name, experiment.name)
+        spent = (one.minutes for one in records.values() if one != begun and one.updated_at >= since)
+        left_s = (tonight.suite.bisect_minutes - sum(spent)) * 60
+        earlier_s = begun.minutes * 60 if begun and begun.started_at < since else 0.0
+        budget = _afford_bisection(left_s, earlier_s, experiment, tonight)
+        if budget is None:
+            left_out.append(f"{_name(question, experiment)}: {_say_left(left_s)}; run: {command}")
+            continue
+        asked = bisection_run.Question(
+            catalog=tonight.catalog,
+            suite=tonight.suite,
+            experiment=experiment.name,
+            measure=measure,
+            first=question.baseline.version,
+            last=question.candidate.version,
+            reproduce=command,
+        )
+        settings, places = tonight.catalog.detection, tonight.places
+        try:
+            record = run_bisection(asked, settings, budget, places, tonight.progress)
+        except KnickpointError as error:
+            failed.append(f"{_name(question, experiment)}: {error}; again with: {command}")
+        else:
+            records[record.id] = record
+    found = (one for one in records.values() if one.found and one.updated_at >= since)
+    return FollowedUp(
+        found=tuple(map(_describe_bisection, found)), left_out=tuple(left_out), failed=tuple(failed)
+    )
+
+
+def _has_gap(question: Question) -> bool:
+    """Tell whether releases of the line lie between the two that were compared."""
+    ends = question.baseline, question.candidate
+    known = (release for release in registry.load(question.key.system).releases())
+    return any(
+        release.line == question.key.line and ends[0].ordinal < release.ordinal < ends[1].ordinal
+        for release in known
+    )
+
+
+def _afford_bisection(
+    left_s: float, earlier_s: float, experiment: Experiment, tonight: Tonight
+) -> Budget | None:
+    """Give what a bisection may take in all, with what it took on earlier nights."""
+    trial_s = tonight.trial_s(experiment)
+    if left_s < _FEWEST_BLOCKS * TURNS * trial_s:
+        return None
+    whole_s = left_s + earlier_s
+    return Budget(trials=int(whole_s / trial_s), minutes=whole_s / 60)
+
+
+def bisect_command(question: Question, measure: Measure, suite: str, experiment: str) -> str:
+    """Give the command line that looks for the release that brought a change."""
+    return shlex.join(
+        (
+            *("knickpoint", "bisect", question.key.system),
+            f"{question.baseline.version}..{question.candidate.version}",
+            *("--suite", suite, "--experiment", experiment, "--metric", str(measure)),
+        )
+    )
+
+
+def _name(question: Question, experiment: Experiment) -> str:
+    return f"{experiment.name}, {question.baseline.version} to {question.candidate.version}"
+
+
+def _say_left(left_s: float) -> str:
+    return f"{format_duration(left_s)} left are too short for two blocks of {TURNS} trials"
+
+
+def _describe_comparison(result: ComparisonResult) -> str:
+    trials = f"{len(result.trials)} trials in turns, {format_duration(_spent_s(result))}"
+    sides = f"{result.baseline.label} to {result.candidate.label}"
+    return f"{result.experiment}, {sides}: {result.outcome}: {result.reason} ({trials}; {result.id})"
+
+
+def _describe_bisection(record: BisectionRecord) -> str:
+    span = f"{record.good.version} to {record.bad.version}"
+    said = record.found.sentence if record.found else "not finished"
+    return f"{record.experiment}, {span}: {said} ({record.id})"

@@ -1,0 +1,139 @@
+"""What is told of an incident beside its nights: trials in turns, and which release brought it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from analysis.bisection import Culprit
+from analysis.bisection_file import BisectionRecord
+from analysis.detection import ChangePoint, State
+from analysis.incidents import Incident
+from analysis.judgement import JudgedSeries
+from analysis.remeasurement import Question, Reply, compare_command
+from analysis.series import nights_of
+from analysis.suspects import traces
+from reports.view import links
+from reports.view.wording import (
+    NOTHING,
+    Badge,
+    count,
+    moment,
+    night_words,
+    percent,
+    probability,
+    sentence,
+    series_words,
+)
+
+_MEANINGS = {
+    True: Badge(kind="calm", symbol="●", word="Agrees"),
+    False: Badge(kind="good", symbol="=", word="Rules it out"),
+    None: Badge(kind="unsure", symbol="?", word="Cannot tell"),
+}
+_FOUND = Badge(kind="calm", symbol="◎", word="Found")
+_NOT_FOUND = Badge(kind="unsure", symbol="?", word="Not found")
+_UNDER_WAY = Badge(kind="unsure", symbol="…", word="Not finished")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnsRow:
+    """What one comparison says of one series; `page` is that of the comparison."""
+
+    title: str
+    change: str
+    interval: str
+    trials: str
+    when: str
+    meaning: Badge
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OriginRow:
+    """What a bisection found, in a sentence; `page` is its own."""
+
+    name: str
+    state: Badge
+    text: str
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakingSure:
+    """The evidence about an incident: from its nights, and side by side.
+
+    `missing` says why there is nothing more to see side by side, or what would settle it; `command`
+    does that. Both are empty where nothing is missing.
+    """
+
+    nights: str
+    turns: tuple[TurnsRow, ...]
+    missing: str
+    command: str
+    origins: tuple[OriginRow, ...]
+
+
+def view_making_sure(
+    incident: Incident,
+    own: JudgedSeries,
+    experiment: str,
+    suite: str,
+    bisections: Iterable[BisectionRecord],
+) -> MakingSure:
+    """Put both kinds of evidence into words.
+
+    `own` is the lead's series, `suite` one that has the experiment, empty if there is none.
+    """
+    question = incident.question
+    asked = Question(changes=incident.changes)
+    return MakingSure(
+        nights=_tell_nights(incident.lead, own),
+        turns=tuple(_view_reply(change, reply) for change, reply in incident.replies),
+        missing=tell_missing(incident),
+        command=compare_command(question, suite, experiment) if question else "",
+        origins=tuple(_view_origin(one) for one in bisections if traces(one, asked, experiment)),
+    )
+
+
+def _tell_nights(lead: ChangePoint, own: JudgedSeries) -> str:
+    start = max((one.index for one in own.change_points if one.index < lead.index), default=0)
+    nights = nights_of(lead.series)
+    return sentence(
+        f"{percent(lead.relative_change)} ({probability(lead.p_value)}) from"
+        f" {count(lead.index - start, 'point')} before and {count(lead.points_after, 'point')} after,"
+        f" the newest of {night_words(nights[-1])}"
+    )
+
+
+def _view_reply(change: ChangePoint, reply: Reply) -> TurnsRow:
+    answer, effect = reply.answer, reply.answer.effect
+    return TurnsRow(
+        title=series_words(change.series.key),
+        change=percent(effect.relative_change) if effect else NOTHING,
+        interval=f"{percent(effect.low)} to {percent(effect.high)}" if effect else NOTHING,
+        trials=f"{answer.baseline_trials} and {answer.candidate_trials}",
+        when=moment(answer.finished_at).text,
+        meaning=_MEANINGS[reply.agrees],
+        page=links.comparison_page(answer.comparison),
+    )
+
+
+def tell_missing(incident: Incident) -> str:
+    """Say what side by side is missing, of an incident that is news and not settled."""
+    lead = incident.lead
+    if incident.question:
+        return "Both releases in turns on the same hosts would settle it, sooner than further nights."
+    is_within = lead.last_before.release == lead.first_after.release
+    if incident.is_news and is_within and lead.state is State.PROVISIONAL:
+        return "There are no two releases to compare here: only more nights can tell."
+    return ""
+
+
+def _view_origin(record: BisectionRecord) -> OriginRow:
+    found = record.found
+    state = _UNDER_WAY if found is None else _FOUND if isinstance(found, Culprit) else _NOT_FOUND
+    return OriginRow(
+        name=f"{record.good.version} → {record.bad.version}",
+        state=state,
+        text=sentence(found.sentence) if found else "It goes on with the next night.",
+        page=links.bisection_page(record.id),
+    )
