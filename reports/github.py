@@ -40,12 +40,13 @@ from reports.posting import (
 _T = TypeVar("_T")
 _MOST_NODES = 100
 """Nodes that GitHub's GraphQL takes in one query."""
-_TOO_MANY = 429
+_TOO_MANY, _BROKEN = 429, 500
 _COMMENTING = "the token needs `pull-requests: write`"
 _CHECKING = (
     "the token needs `checks: write`, and must be that of a GitHub App, as GITHUB_TOKEN is; or leave"
     " the check out with --no-check"
 )
+_FORKS = "A `pull_request` workflow of a fork never has it: comment from a `workflow_run` one"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +181,7 @@ class GitHubPullRequest:
             one.id: one for one in self._pull().get_issue_comments()
         }
         existing = [
-            Existing(id=one.id, author=one.user.login if one.user else "", body=one.body or "")
+            Existing(id=one.id, author=_find_login(one), body=one.body or "")
             for one in self._comments.values()
         ]
         own = find_own(existing, message.name, self._find_author())
@@ -218,11 +219,11 @@ class GitHubPullRequest:
             case Post(body=body):
                 with _unsure():
                     made = self._pull().create_issue_comment(body)
-                strange = made.user.login if made.user else ""
-                if strange != self._author:
+                writer = _find_login(made)
+                if writer != self._author:
                     # Nothing would find it again: each run would write a new one.
                     raise GitHubError(
-                        f"posted {made.html_url}, but as {clean(strange)}, not as"
+                        f"posted {made.html_url}, but as {clean(writer)}, not as"
                         f" {self._author}: give --author, or the next run will not find it"
                     )
                 return f"posted {made.html_url}"
@@ -263,6 +264,7 @@ class GitHubPullRequest:
 
     def _repeat(self, action: Callable[[], _T], doing: str, permission: str) -> _T:
         """Plan and act; where it is open what was done, wait and plan again."""
+        why: BaseException | None = None
         for attempt in range(self._patience.tries):
             try:
                 with self._explained(doing, permission):
@@ -290,29 +292,21 @@ class GitHubPullRequest:
             ) from error
 
     def _explain(self, error: GithubException, permission: str) -> str:
-        said = f"{error.status}: {_describe(error)}"
+        said = f"({error.status}: {_describe(error)})"
         if isinstance(error, RateLimitExceededException) or error.status == _TOO_MANY:
-            return f"the rate limit of GitHub is used up ({said}); try again later"
+            return f"the rate limit of GitHub is used up {said}; try again later"
+        if error.status >= _BROKEN:
+            return f"GitHub failed {self._patience.tries} times {said}; try again later"
         match error.status:
             case 401:
-                return (
-                    f"GitHub does not know the token ({said}); check GITHUB_TOKEN, and that it is"
-                    f" one of {self._url}"
-                )
+                what, hint = "does not know the token", f"check GITHUB_TOKEN, a token of {self._url}"
             case 400 | 403:  # GraphQL has no status of its own for what it forbids; PyGithub says 400
-                return (
-                    f"GitHub forbids it ({said}); {permission}. A `pull_request` workflow of a fork"
-                    " never has it: comment from a `workflow_run` one"
-                )
+                what, hint = "forbids it", f"{permission}. {_FORKS}"
             case 404:
-                return (
-                    f"GitHub has no such thing ({said}); check --repo and --pr, and that the token may"
-                    f" read that repository: {permission}"
-                )
-            case 422:
-                return f"GitHub does not take it ({said}); is the commit one of that repository?"
+                what, hint = "has no such thing", f"check --repo and --pr; {permission}"
             case _:
-                return f"GitHub answered {said}; tried {self._patience.tries} times"
+                what, hint = "does not take it", "is the commit one of that repository?"
+        return f"GitHub {what} {said}: {hint}"
 
 
 def _build_retry(patience: Patience) -> _Retry:
@@ -335,7 +329,7 @@ def _unsure() -> Iterator[None]:
     try:
         yield
     except GithubException as error:
-        if error.status < 500:  # noqa: PLR2004  the class of HTTP statuses
+        if error.status < _BROKEN:
             raise
         raise _Unsure from error
     except (requests.ConnectionError, requests.Timeout) as error:
@@ -350,6 +344,11 @@ def _describe(error: BaseException | None) -> str:
         said = data.get("message") or error.message or "; ".join(filter(None, of_graphql))
         return clean(str(said or "no reason given"), 200)
     return type(error).__name__
+
+
+def _find_login(comment: IssueComment) -> str:
+    """Give who wrote it; nobody if the account is gone, which PyGithub's types do not know of."""
+    return getattr(comment.user, "login", "")
 
 
 def _as_run(run: CheckRun) -> ExistingRun:

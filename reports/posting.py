@@ -201,9 +201,11 @@ def plan_check(runs: Sequence[ExistingRun], check: Check) -> Create | Update | N
         return Create()
     if check.conclusion is None:
         return None if newest.conclusion is None else Create()
-    wanted = (check.conclusion, check.title, check.summary.strip(), check.page_url)
-    there = (newest.conclusion, newest.title, newest.summary.strip(), newest.page_url)
-    return None if there == wanted else Update(newest.id)
+    wanted = (check.conclusion, check.title, check.summary.strip())
+    there = (newest.conclusion, newest.title, newest.summary.strip())
+    # Where we name no page, GitHub names one of its own.
+    is_told = there == wanted and check.page_url in {"", newest.page_url}
+    return None if is_told else Update(newest.id)
 
 
 def start_check(name: str, sha: str, page_url: str = "") -> Check:

@@ -187,6 +187,9 @@ def test_check_run_is_created_once_then_updated_and_then_left_alone() -> None:
     assert plan_check([as_run(done)], done) is None
     assert plan_check([as_run(done)], dataclasses.replace(done, conclusion="neutral")) == Update(1)
     assert plan_check([], done) == Create()
+    elsewhere = as_run(done, page_url="https://github.com/example/configs/runs/1")
+    assert plan_check([elsewhere], done) is None
+    assert plan_check([elsewhere], dataclasses.replace(done, page_url="https://e.org")) == Update(1)
     # Measured again: the finished run stays as it is, and the newer one is completed.
     assert plan_check([as_run(done)], start) == Create()
     assert plan_check([as_run(start, 2), as_run(done, 1)], done) == Update(2)

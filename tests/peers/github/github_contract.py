@@ -1,0 +1,189 @@
+"""GitHub's own description of its interface, held by Prism against what our client and our server say.
+
+`package.json` and its lock pin both; they are installed once into the cache. The description is 13 MB:
+it is cut to the paths that the client uses, which makes Prism start in a second or two. GraphQL is not
+in it, so a path for it is added, of our own making.
+"""
+
+import hashlib
+import json
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from perf.places import cache_dir
+
+JSON = dict[str, Any]
+HERE = Path(__file__).parent
+PINS = ("package.json", "package-lock.json")
+USED = {
+    "/repos/{owner}/{repo}/pulls/{pull_number}": {"get"},
+    "/repos/{owner}/{repo}/issues/{issue_number}/comments": {"get", "post"},
+    "/repos/{owner}/{repo}/issues/comments/{comment_id}": {"patch"},
+    "/repos/{owner}/{repo}/check-runs": {"post"},
+    "/repos/{owner}/{repo}/check-runs/{check_run_id}": {"patch"},
+    "/repos/{owner}/{repo}/commits/{ref}/check-runs": {"get"},
+}
+EXAMPLES = {"pull": "pull-request", "comment": "issue-comment", "check": "check-run"}
+GRAPHQL: JSON = {
+    "post": {
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": {
+                        "type": "object",
+                        "required": ["query", "variables"],
+                        "properties": {"query": {"type": "string"}, "variables": {"type": "object"}},
+                    }
+                }
+            },
+        },
+        "responses": {
+            "200": {
+                "description": "All that the client asks for.",
+                "content": {
+                    "application/json": {
+                        "schema": {"type": "object", "required": ["data"]},
+                        "example": {
+                            "data": {
+                                "viewer": {"login": "octocat"},
+                                "nodes": [],
+                                "minimizeComment": {"minimizedComment": {"isMinimized": True}},
+                            }
+                        },
+                    }
+                },
+            }
+        },
+    }
+}
+OLD_TYPE = "application/vnd.github.v3+json"
+"""GitHub's former name of JSON, which PyGithub asks for in places, and GitHub still knows."""
+START_S = 60
+
+
+def missing() -> str:
+    """Say which program is missing; nothing if none is."""
+    return ", ".join(one for one in ("node", "npm") if shutil.which(one) is None)
+
+
+def install() -> Path:
+    """Install Prism and the cut description into the cache, once; give the directory."""
+    digest = hashlib.sha256(b"".join((HERE / name).read_bytes() for name in PINS))
+    digest.update(Path(__file__).read_bytes())  # it decides what is cut
+    place = cache_dir() / f"prism-{digest.hexdigest()[:12]}"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{place}.lock"):
+        if not place.exists():
+            staged = place.with_suffix(".new")
+            shutil.rmtree(staged, ignore_errors=True)
+            staged.mkdir()
+            for name in PINS:
+                shutil.copy(HERE / name, staged)
+            subprocess.run(
+                ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
+                cwd=staged,
+                check=True,
+            )
+            octokit = staged / "node_modules/@octokit"
+            whole = json.loads((octokit / "openapi/generated/api.github.com.json").read_bytes())
+            (staged / "github.json").write_text(json.dumps(cut(whole)))
+            shutil.rmtree(octokit)  # 400 MB of descriptions that nobody reads
+            staged.rename(place)
+    return place
+
+
+def cut(whole: JSON) -> JSON:
+    """Keep the operations that are used, and what these refer to."""
+    paths = {
+        path: {key: value for key, value in whole["paths"][path].items() if key in methods}
+        for path, methods in USED.items()
+    }
+    kept: JSON = {}
+    waiting: list[Any] = [
+        paths,
+        *({"$ref": f"#/components/examples/{one}"} for one in EXAMPLES.values()),
+    ]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting.extend(node)
+        elif isinstance(node, dict):
+            if isinstance(reference := node.get("$ref"), str) and reference not in kept:
+                _, kind, name = reference.removeprefix("#/").split("/")
+                kept[reference] = whole["components"][kind][name]
+                waiting.append(kept[reference])
+            waiting.extend(value for key, value in node.items() if key != "$ref")
+    kept["#/components/examples/pull-request"]["value"]["requested_teams"] = []  # breaks its own schema
+    for operation in (one for path in paths.values() for one in path.values()):
+        for response in operation["responses"].values():
+            response.pop("headers", None)  # the example of a next page leads nowhere
+            if content := response.get("content"):
+                content[OLD_TYPE] = content["application/json"]
+    components: JSON = {}
+    for reference, value in kept.items():
+        _, kind, name = reference.removeprefix("#/").split("/")
+        components.setdefault(kind, {})[name] = value
+    return {
+        **{key: whole[key] for key in ("openapi", "info", "servers")},
+        "paths": {**paths, "/graphql": GRAPHQL},
+        "components": components,
+    }
+
+
+def read_examples(place: Path) -> dict[str, JSON]:
+    """Give GitHub's own examples of what the client reads."""
+    examples = json.loads((place / "github.json").read_bytes())["components"]["examples"]
+    return {key: examples[name]["value"] for key, name in EXAMPLES.items()}
+
+
+@contextmanager
+def prism(place: Path, log: Path, upstream: str = "") -> Iterator[str]:
+    """Run Prism, in front of `upstream` or as a mock; it answers each violation with an error."""
+    port = find_port()
+    url = f"http://127.0.0.1:{port}"
+    description = log.with_suffix(".json")
+    # Its examples lead to GitHub; the client follows them, so they lead here.
+    text = (place / "github.json").read_text()
+    description.write_text(text.replace("https://api.github.com", url))
+    mode = ["proxy", str(description), upstream] if upstream else ["mock", str(description)]
+    program = place / "node_modules/@stoplight/prism-cli/dist/index.js"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            ["node", program, *mode, "--errors", "--host", "127.0.0.1", "--port", str(port)],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            wait_until_listening(port, process, log)
+            yield url
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def find_port() -> int:
+    """Give a port that nothing uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_until_listening(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Poll until it accepts connections; raise RuntimeError with its log if it never does."""
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise RuntimeError(f"Prism did not start:\n{log.read_text()}")

@@ -1,0 +1,232 @@
+"""The command from the file to GitHub: what it tells, what it refuses, and what it never prints."""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import made_up_comparison as made_up
+import pytest
+from click.testing import CliRunner, Result
+from github_server import HEAD, TOKEN, Fault, GitHub, serve
+
+from analysis.comparison_file import (
+    ComparisonFile,
+    MeasureResult,
+    Revision,
+    read_comparisons,
+    write_comparisons,
+)
+from perf.errors import GitHubError, InputError, UsageError
+from reports.comment import render_comment
+from reports.comment_command import comment
+
+LATER = "f" * 40
+FORBIDDEN = "Resource not accessible by integration"
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHub]:
+    with serve() as state:
+        monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
+        monkeypatch.delenv("KNICKPOINT_GITHUB_TOKEN", raising=False)
+        monkeypatch.setenv("GITHUB_API_URL", state.url)
+        yield state
+
+
+def run(*arguments: str) -> Result:
+    result = CliRunner().invoke(comment, ["--repo", "example/configs", "--pr", "7", *arguments])
+    assert TOKEN not in result.output + repr(result.exception)
+    return result
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "comparison.json"
+
+
+def give(path: Path, content: ComparisonFile) -> str:
+    path.write_bytes(write_comparisons(content))
+    return f"--comparison={path}"
+
+
+def is_number(result: MeasureResult) -> bool:
+    return result.effect is None or math.isfinite(result.effect.low)
+
+
+def only_run(hub: GitHub) -> tuple[str, str, str]:
+    (found,) = hub.runs.values()
+    return found["status"], found["conclusion"], found["output"]["title"]
+
+
+def test_from_measuring_to_the_result(hub: GitHub, path: Path) -> None:
+    assert run("--start", "--sha", HEAD).exit_code == 0
+    assert only_run(hub) == ("in_progress", None, "Measuring")
+    assert hub.shown == []
+    told = give(path, made_up.REGRESSED)
+    assert run(told, "--sha", HEAD, "--page-url", "https://example.org/page").exit_code == 0
+    status, conclusion, title = only_run(hub)
+    assert (status, conclusion) == ("completed", "failure")
+    assert "egressed" in title
+    (shown,) = hub.shown
+    assert shown.startswith("<!-- knickpoint:candidate state=regressed ")
+    assert "https://example.org/page" in shown
+    before = list(hub.writes)
+    again = run(told, "--sha", HEAD, "--page-url", "https://example.org/page")
+    assert again.exit_code == 0
+    assert "no comment needs to be written" in again.stdout
+    assert hub.writes == before
+
+
+@pytest.mark.parametrize(
+    ("content", "conclusion", "start"),
+    [
+        (made_up.UNCHANGED, "success", ""),
+        (made_up.IMPROVED, "success", ""),
+        (made_up.UNDECIDED, "neutral", "Cannot tell"),
+        (made_up.INVALID, "failure", ""),
+    ],
+    ids=["unchanged", "improved", "undecided", "invalid"],
+)
+def test_each_result_has_its_conclusion(
+    hub: GitHub, path: Path, content: ComparisonFile, conclusion: str, start: str
+) -> None:
+    assert run(give(path, content)).exit_code == 0
+    assert only_run(hub)[1] == conclusion
+    assert only_run(hub)[2].startswith(start)
+    assert len(hub.shown) == (content is not made_up.UNCHANGED)
+
+
+def test_a_failure_of_ours_says_that_it_is_ours(hub: GitHub) -> None:
+    assert run("--failed", "no host\nanswered @everyone <b>", "--sha", HEAD).exit_code == 0
+    status, conclusion, title = only_run(hub)
+    assert (status, conclusion) == ("completed", "failure")
+    assert title == "Knickpoint itself failed: no host answered @everyone <b>"
+    assert "state=invalid" in hub.shown[0]
+    assert "@everyone" not in hub.shown[0]
+    assert "<b>" not in hub.shown[0]
+
+
+def test_a_result_about_another_commit_is_refused(hub: GitHub, path: Path) -> None:
+    result = run(give(path, made_up.REGRESSED), "--sha", LATER)
+    assert isinstance(result.exception, UsageError)
+    assert f"is about {HEAD}, not about {LATER}" in str(result.exception)
+    assert hub.asked == []
+
+
+def test_by_the_word_of_the_file_alone_only_the_head_gets_a_check_run(hub: GitHub, path: Path) -> None:
+    hub.head = LATER
+    result = run(give(path, made_up.REGRESSED))
+    assert result.exit_code == 0
+    assert hub.runs == {}
+    assert "only --sha vouches for another commit" in result.stderr
+    assert "About an older commit" in hub.shown[0]
+    assert run(give(path, made_up.REGRESSED), "--sha", HEAD).exit_code == 0
+    assert [one["head_sha"] for one in hub.runs.values()] == [HEAD]
+
+
+def test_an_abbreviated_commit_in_the_file_is_the_head(hub: GitHub, path: Path) -> None:
+    short = dataclasses.replace(made_up.REGRESSED, head=Revision(ref="x", sha=HEAD[:7]))
+    assert run(give(path, short)).exit_code == 0
+    assert [one["head_sha"] for one in hub.runs.values()] == [HEAD]
+    assert "older commit" not in hub.shown[0]
+
+
+def test_the_comment_goes_out_even_if_the_check_run_is_forbidden(hub: GitHub, path: Path) -> None:
+    hub.faults.append(Fault(method="GET", path="/check-runs", status=403, message=FORBIDDEN))
+    result = run(give(path, made_up.REGRESSED))
+    assert isinstance(result.exception, GitHubError)
+    assert result.exception.exit_code == 3
+    assert "`checks: write`" in str(result.exception)
+    assert "posted https://" in result.stdout
+    assert len(hub.shown) == 1
+
+
+def test_the_check_run_is_made_even_if_the_comment_is_forbidden(hub: GitHub, path: Path) -> None:
+    hub.faults.append(Fault(method="POST", path="/issues/7/comments", status=403, message=FORBIDDEN))
+    result = run(give(path, made_up.REGRESSED))
+    assert isinstance(result.exception, GitHubError)
+    assert "`pull-requests: write`" in str(result.exception)
+    assert only_run(hub)[1] == "failure"
+
+
+def test_without_a_check_none_is_asked_for(hub: GitHub, path: Path) -> None:
+    assert run(give(path, made_up.REGRESSED), "--no-check").exit_code == 0
+    assert [one for one in hub.asked if "check" in one] == []
+
+
+def test_a_dry_run_says_all_and_does_nothing(hub: GitHub, path: Path) -> None:
+    run(give(path, made_up.UNDECIDED), "--no-check")
+    before = list(hub.writes)
+    result = run(give(path, made_up.REGRESSED), "--dry-run")
+    assert result.stdout.startswith("<!-- knickpoint:candidate state=regressed ")
+    assert result.stderr.splitlines()[:2] == [
+        "would have posted a new comment",
+        f"would have minimised comment {next(iter(hub.comments))}",
+    ]
+    assert "created the check run 'knickpoint / candidate' as failure:" in result.stderr
+    assert hub.writes == before
+
+
+def test_without_a_token_a_dry_run_asks_nobody(
+    hub: GitHub, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GITHUB_TOKEN")
+    result = run(give(path, made_up.UNDECIDED), "--dry-run")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("<!-- knickpoint:candidate state=undecided ")
+    assert "GitHub was not asked" in result.stderr
+    assert "as neutral: Cannot tell" in result.stderr
+    assert "in progress: Measuring" in run("--start", "--dry-run").stderr
+    assert hub.asked == []
+    assert isinstance(run(give(path, made_up.UNDECIDED)).exception, UsageError)
+
+
+def test_hostile_text_reaches_github_as_it_was_made_safe(hub: GitHub, path: Path) -> None:
+    # A file cannot hold the number that is none; the text of the rest stays.
+    comparisons = tuple(
+        dataclasses.replace(one, measures=tuple(m for m in one.measures if is_number(m)))
+        for one in made_up.HOSTILE.comparisons
+    )
+    hostile = dataclasses.replace(made_up.HOSTILE, comparisons=comparisons)
+    assert run(give(path, hostile), "--always").exit_code == 0
+    (shown,) = hub.shown
+    told = render_comment(read_comparisons(path.read_bytes(), path))
+    assert shown.partition("\n")[2] == told  # made safe by its tests; nothing is added but the marker
+    title = only_run(hub)[2]
+    assert title.isprintable()
+    assert len(title) <= 250
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{}", b"{" * 100_000, b'{"schema_version": 1, "<img src=x>": 2}']
+)
+def test_a_file_that_is_none_is_refused_before_anything_is_told(
+    hub: GitHub, path: Path, content: bytes
+) -> None:
+    path.write_bytes(content)
+    assert isinstance(run(f"--comparison={path}").exception, InputError)
+    assert hub.asked == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--start", "--failed", "x"),
+        ("--start", "--no-check"),
+        ("--start", "--sha", "main"),
+        ("--start", "--name", "x --> <b>"),
+        ("--start", "--repo", "example"),
+        ("--start", "--pr", "0"),
+        ("--start", "--page-url", "javascript:alert(1)"),
+        ("--start", "--api-url", "http://api.github.com"),
+        ("--comparison", "not-there.json"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_use_is_refused_with_exit_code_2(hub: GitHub, arguments: tuple[str, ...]) -> None:
+    result = run(*arguments)
+    code = result.exception.exit_code if isinstance(result.exception, UsageError) else result.exit_code
+    assert code == 2
+    assert hub.asked == []

@@ -1,0 +1,90 @@
+"""The client held against GitHub's own description, by Prism: each path, method and body, both ways."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import requests
+from github_contract import install, missing, prism, read_examples
+from github_server import HEAD, TOKEN, GitHub, serve
+
+from analysis.verdict import Outcome
+from reports.github import GitHubPullRequest
+from reports.posting import Check, Message, start_check
+
+pytestmark = pytest.mark.long  # Prism starts twice; it is installed where it is not in the cache yet
+TRUSTED = {"Authorization": f"token {TOKEN}"}
+
+
+@pytest.fixture(scope="module")
+def place() -> Path:
+    if lacking := missing():
+        if os.environ.get("KNICKPOINT_REQUIRE_REAL") == "1":
+            pytest.fail(f"missing: {lacking}")
+        pytest.skip(f"missing: {lacking}; the client is not held against GitHub's description")
+    return install()
+
+
+@pytest.fixture(scope="module")
+def hub(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitHub]:
+    """Give a GitHub behind Prism, whose answers are GitHub's own examples with our state in them."""
+    log = tmp_path_factory.mktemp("prism") / "proxy.log"
+    with serve(GitHub(examples=read_examples(place))) as state, prism(place, log, state.url) as url:
+        state.url = url
+        yield state
+
+
+def message(outcome: Outcome) -> Message:
+    return Message(name="candidate", outcome=outcome, sha=HEAD, head=HEAD, text=f"It is {outcome}.")
+
+
+@pytest.fixture
+def reach() -> Callable[..., GitHubPullRequest]:
+    def reach(url: str, repo: str = "example/configs", number: int = 7) -> GitHubPullRequest:
+        return GitHubPullRequest(repo=repo, number=number, token=TOKEN, api_url=url)
+
+    return reach
+
+
+def test_all_that_the_client_asks_is_as_github_describes_it(
+    hub: GitHub, reach: Callable[..., GitHubPullRequest]
+) -> None:
+    for _ in range(101):  # a second page
+        hub.write("me, too", "alice")
+    pull = reach(hub.url)
+    assert pull.head() == HEAD
+    for outcome in (Outcome.UNDECIDED, Outcome.REGRESSED, Outcome.IMPROVED, Outcome.INVALID):
+        pull.tell(message(outcome), print)
+    start = start_check("candidate", HEAD, "https://example.org/page")
+    assert pull.check(start).startswith("created")
+    for conclusion in ("failure", "neutral", "success"):
+        done = Check(
+            name="candidate", sha=HEAD, conclusion=conclusion, title="Said", summary=f"{conclusion}."
+        )
+        assert pull.check(done).startswith("updated")
+    assert [one for one in hub.shown if one != "me, too"] == [message(Outcome.INVALID).body]
+    asked = {one.split()[0] + " " + one.rstrip("0123456789").rsplit("/", 1)[-1] for one in hub.asked}
+    assert {"POST comments", "PATCH ", "POST check-runs", "GET check-runs", "POST graphql"} <= asked
+
+
+def test_prism_refuses_what_github_would(hub: GitHub) -> None:
+    runs = f"{hub.url}/repos/example/configs/check-runs"
+    before = dict(hub.runs)
+    for wrong in ({"name": "no commit"}, {"name": "x", "head_sha": HEAD, "status": "finished"}):
+        answer = requests.post(runs, json=wrong, headers=TRUSTED, timeout=10)
+        assert answer.status_code == 422
+    assert requests.get(f"{hub.url}/never", headers=TRUSTED, timeout=10).status_code == 404
+    assert hub.runs == before
+
+
+def test_the_client_understands_the_answers_that_github_describes(
+    place: Path, tmp_path: Path, reach: Callable[..., GitHubPullRequest]
+) -> None:
+    with prism(place, tmp_path / "mock.log") as url:
+        pull = reach(url, "octocat/Hello-World", 1347)
+        assert pull.head() == "6dcb09b5b57875f334f61aebed695e2e4193db5e"
+        said: list[str] = []
+        pull.tell(message(Outcome.REGRESSED), said.append)
+        assert [one.split()[0] for one in said] == ["posted"]
+        assert pull.check(start_check("candidate", HEAD)).startswith("created")
