@@ -5,8 +5,9 @@ killed goes on where its saved verdicts end.
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -21,8 +22,10 @@ from perf.side_by_side import TURNS
 
 LEAST = 2 * TURNS
 """Trials, of both sides together: below, no comparison has a scatter."""
-PLAIN, DOUBTFUL = 0.5, 0.9
+PLAIN, DOUBTFUL = 0.5, 0.8
 """How probable a culprit must be to be named, without and with releases in doubt around it."""
+SURE = 0.9
+"""A culprit less probable than this has its neighbours probed again before it is named."""
 _CONFIDENCE = 0.95
 SEVERAL = 2
 """So many steps are told as such; where there are more, the largest must be most of the change."""
@@ -36,8 +39,10 @@ class Ending(StrEnum):
     """The bad end is shown to be like the good one, or shows no change within its trials."""
     END_NOT_MEASURED = "end-not-measured"
     """The bad end could not be measured."""
+    SEVERAL = "several"
+    """More than one step is shown, and which releases brought them cannot be told."""
     GRADUAL = "gradual"
-    """The change came in several steps, none of which is most of it."""
+    """The change came in three steps or more, none of which is most of it."""
     UNDECIDED = "undecided"
     """The trials of a probe cannot tell on which side of it the change lies."""
     BUDGET = "budget"
@@ -135,9 +140,11 @@ def next_step(
     """Say which release to probe next, or what the bisection came to.
 
     `releases` are of one line, in order; the first is the known good end, the last the bad one.
-    `verdicts` are all that is known, in any order, from this bisection or from before; of a release
-    with several the last counts. `trials_per_probe` is the most that one probe may take (both sides
-    together), `trials_left` the most that all further ones may; None is no bound.
+    `verdicts` are all that is known, from this bisection or from before, in the order in which it
+    became so. A release may be asked for a second time: the trials of its first probe count there,
+    too, so of a release with several verdicts the last counts. `trials_per_probe` is the most that one
+    probe may take (both sides together), `trials_left` the most that all further ones may; None is no
+    bound.
 
     Raises:
         ValueError: there are fewer than two releases, or a verdict is of a release not among them.
@@ -157,13 +164,7 @@ def next_step(
         return state.end(Ending.END_NOT_MEASURED, say.say_end_not_measured(state.ends[1], end.reason))
     if end.effect.low <= 0 <= end.effect.high:
         return state.end(Ending.NOTHING_CHANGED, say.say_nothing_changed(*state.ends, end.effect))
-    found = search(len(releases), state.known)
-    open_gaps = [gap for gap in found.gaps if gap.is_wide and gap.worth()]
-    if not open_gaps:
-        return state.conclude(found, higher_is_better=higher_is_better)
-    prices = [trials_of_probe(end, gap.span.size, trials_per_probe) for gap in open_gaps]
-    cost = sum(rounds(gap) * price for gap, price in zip(open_gaps, prices, strict=True))
-    return state.stop(found, cost) if is_short else state.probe(open_gaps, cost)
+    return state.go_on(trials_per_probe, is_short=is_short, higher_is_better=higher_is_better)
 
 
 class _State:
@@ -179,8 +180,23 @@ class _State:
         self.releases = releases
         self.last = len(releases) - 1
         self.known = {places[one.release]: one for one in verdicts}
-        self.trials = sum(one.trials for one in verdicts)
+        self.trials = sum(one.trials for one in self.known.values())
+        times = Counter(places[one.release] for one in verdicts)
+        self.firm = {place for place, count in times.items() if count > 1}
         self.ends = releases[0].version, releases[-1].version
+
+    def go_on(self, trials_per_probe: int, *, is_short: bool, higher_is_better: bool) -> NextStep:
+        """Say how to go on, now that the ends are known to differ."""
+        found = search(len(self.releases), self.known)
+        again = self.find_doubt(found, trials_per_probe)
+        if again and not is_short:
+            return again
+        gaps = [gap for gap in found.gaps if gap.is_wide and gap.worth()]
+        if not gaps:
+            return self.conclude(found, higher_is_better=higher_is_better)
+        end = self.known[self.last]
+        cost = sum(rounds(gap) * trials_of_probe(end, gap.span.size, trials_per_probe) for gap in gaps)
+        return self.stop(found, cost) if is_short else self.probe(gaps, cost)
 
     def probe(self, gaps: Sequence[Gap], cost: int) -> Probe:
         """Ask for the release that parts the largest gap best."""
@@ -194,6 +210,31 @@ class _State:
             full_change=gap.span,
             expected_trials=cost,
             chances=self._chances(gap),
+        )
+
+    def find_doubt(self, found: Search, trials_per_probe: int) -> Probe | None:
+        """Ask again for a release that does not fit a single change; of each at most once.
+
+        First what would part the search in two. Then, where no gap is left to search and the culprit is
+        not probable enough, the releases in doubt and those that fit worst.
+        """
+        doubts = [(place, span) for place, span in found.between if place not in self.firm]
+        if not doubts and not any(gap.is_wide and gap.worth() for gap in found.gaps):
+            doubts = [
+                (place, gap.span)
+                for gap in found.gaps
+                if gap.is_wide and gap.best()[2] < SURE
+                for place in (*gap.undecided, *gap.misfits)
+                if place not in self.firm
+            ]
+        if not doubts:
+            return None
+        place, span = doubts[0]
+        return Probe(
+            release=self.releases[place],
+            reason=say.say_again(self.releases[place].version),
+            full_change=replace(span, is_firm=True),
+            expected_trials=trials_per_probe,
         )
 
     def conclude(self, found: Search, *, higher_is_better: bool) -> Culprit | Inconclusive:
@@ -229,6 +270,9 @@ class _State:
         )
 
     def _stay_undecided(self, found: Search, gap: Gap) -> Inconclusive:
+        if len(found.gaps) > 1:
+            sentence = say.say_several([self._told(self._step(one)) for one in found.gaps])
+            return self.end(Ending.SEVERAL, sentence, found=found, gap=gap)
         low, high, probability = gap.best()
         best = self._place(low, high)
         good, bad = self._versions((gap.low, gap.high))

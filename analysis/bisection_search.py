@@ -4,11 +4,11 @@ Releases are places in a line here, counted from the known good end at 0.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from analysis.chances import Level, weigh
+from analysis.chances import NO_SINGLE_AGAIN, NO_SINGLE_CHANGE, Level, weigh
 from analysis.probing import Probed, Span, Standing, level, stand
 from perf.side_by_side import TURNS
 
@@ -26,8 +26,9 @@ class Gap:
     """A step lies after the release at `low` and up to the one at `high`, both measured.
 
     `span` is its size, `share` that of the full change. `unknown` are the releases between them that
-    nobody has measured yet, `undecided` those whose trials could not tell. `chances`: of each release
-    from `start` on, how probable it is that the step came with it.
+    nobody has measured yet, `undecided` those whose trials could not tell. `misfits` are all that were
+    measured inside of the search, those first that fit worst. `chances`: of each release from `start`
+    on, how probable it is that the step came with it.
     """
 
     low: int
@@ -36,6 +37,7 @@ class Gap:
     share: float
     unknown: tuple[int, ...]
     undecided: tuple[int, ...]
+    misfits: tuple[int, ...]
     start: int
     chances: tuple[float, ...]
 
@@ -80,13 +82,15 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """The steps between the ends, in order of releases, and all that returned.
+    """The steps between the ends, in order of releases, and what else does not fit a single one.
 
-    `returned` are pairs of a place like the bad end and a later one like the good end again.
-    `opposite` are places that changed the other way.
+    `between` are the places that part the steps, with the span that they are between. `returned` are
+    pairs of a place like the bad end and a later one like the good end again. `opposite` are places
+    that changed the other way.
     """
 
     gaps: tuple[Gap, ...]
+    between: tuple[tuple[int, Span], ...]
     returned: tuple[tuple[int, int], ...]
     opposite: tuple[int, ...]
 
@@ -105,8 +109,10 @@ def search(count: int, known: Mapping[int, Probed]) -> Search:
         for place in bad
         if any(other > place for other in good)
     )
+    between: list[tuple[int, Span]] = []
     return Search(
-        gaps=tuple(_narrow(0, count - 1, known, span, abs(span.size))),
+        gaps=tuple(_narrow(0, count - 1, known, span, between)),
+        between=tuple(between),
         returned=returned,
         opposite=tuple(sorted(p for p, one in standings.items() if one is Standing.OPPOSITE)),
     )
@@ -116,18 +122,26 @@ _LIKE_GOOD = (Standing.GOOD, Standing.OPPOSITE)
 
 
 def _narrow(
-    start: int, stop: int, known: Mapping[int, Probed], span: Span, full: float
+    start: int,
+    stop: int,
+    known: Mapping[int, Probed],
+    span: Span,
+    parting: list[tuple[int, Span]],
 ) -> Iterator[Gap]:
     inside = {place: stand(known[place], span) for place in known if start < place < stop}
+    # The first that parts a search parts all of it.
+    full = parting[0][1] if parting else span
     # The last that is like the good end: a change before it went again and does not explain the end.
     low = max((p for p, one in inside.items() if one in _LIKE_GOOD), default=start)
     high = min((p for p, one in inside.items() if one is Standing.BAD and p > low), default=stop)
     between = [p for p, one in inside.items() if one is Standing.BETWEEN and low < p < high]
     if between:
         middle = min(between, key=lambda place: abs(2 * place - low - high))
+        parting.append((middle, span))
+        # Against smaller steps, what was like one end of the large one has to be read anew.
         of_middle = _level(known[middle])
-        yield from _narrow(low, middle, known, Span(lower=span.lower, upper=of_middle), full)
-        yield from _narrow(middle, high, known, Span(lower=of_middle, upper=span.upper), full)
+        yield from _narrow(start, middle, known, Span(lower=span.lower, upper=of_middle), parting)
+        yield from _narrow(middle, stop, known, Span(lower=of_middle, upper=span.upper), parting)
         return
     measured = [(place, known[place]) for place in sorted(inside)]
     levels = [(place - start - 1, _level(one)) for place, one in measured if one.estimate]
@@ -135,13 +149,20 @@ def _narrow(
         low=low,
         high=high,
         span=span,
-        share=abs(span.size) / full,
+        share=abs(span.size / full.size),
         unknown=tuple(place for place in range(low + 1, high) if place not in known),
         undecided=tuple(
             p for p in sorted(inside) if low < p < high and inside[p] is Standing.UNDECIDED
         ),
         start=start + 1,
-        chances=weigh(stop - start, levels, span.lower, span.upper),
+        misfits=tuple(_order_misfits(known, inside, span, low)),
+        chances=weigh(
+            stop - start,
+            levels,
+            span.lower,
+            span.upper,
+            NO_SINGLE_AGAIN if parting else NO_SINGLE_CHANGE,
+        ),
     )
 
 
@@ -153,6 +174,23 @@ def trials_of_probe(end: Probed, size: float, most: int) -> int:
     share = _ROUNDS * _level(end).standard_error / (0.5 * abs(size))
     needed = max(end.trials * share**2, 2 * TURNS)
     return min(most, TURNS * math.ceil(needed / TURNS))
+
+
+def _order_misfits(
+    known: Mapping[int, Probed], inside: Iterable[int], span: Span, low: int
+) -> tuple[int, ...]:
+    """Order measured releases by how far they are from the level they should have, the farthest first.
+
+    A step after the release at `low` is taken for granted; distances count in standard errors.
+    """
+
+    def distance(place: int) -> float:
+        mine, should = _level(known[place]), span.lower if place <= low else span.upper
+        error = math.hypot(mine.standard_error, should.standard_error)
+        return abs(mine.log_ratio - should.log_ratio) / error if error else 0.0
+
+    measured = (place for place in inside if level(known[place]))
+    return tuple(sorted(measured, key=distance, reverse=True))
 
 
 def rounds(gap: Gap) -> int:

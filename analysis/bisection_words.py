@@ -38,6 +38,11 @@ def say_split(good: str, bad: str, left: int, chance: float) -> str:
     )
 
 
+def say_again(version: str) -> str:
+    """Say why a release is probed again."""
+    return f"what {version} showed does not fit a single change, or not clearly: more trials of it"
+
+
 def say_range(good: str, bad: str, skipped: Sequence[str]) -> str:
     """Name what a change came with: one release, or one of several that were not measured."""
     if not skipped:
@@ -94,6 +99,15 @@ def say_gradual(steps: Sequence[tuple[str, str, Effect]]) -> str:
     """Say that no release brought most of the change."""
     told = "; ".join(f"after {low}, up to {high}: {say_effect(effect)}" for low, high, effect in steps)
     return f"The change came little by little, and no release brought half of it: {told}."
+
+
+def say_several(steps: Sequence[tuple[str, str, Effect]]) -> str:
+    """Say that there is more than one step, but not where exactly."""
+    told = "; ".join(f"after {low}, up to {high}: {say_effect(effect)}" for low, high, effect in steps)
+    return (
+        f"The change came in more than one step or little by little ({told}); "
+        "which release brought each cannot be told."
+    )
 
 
 def say_undecided(good: str, bad: str, doubtful: Sequence[str], best: str, probability: float) -> str:

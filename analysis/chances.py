@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-NO_SINGLE_CHANGE = 0.1
-"""How probable it is beforehand that a range holds no single change, but several or a slow one."""
+NO_SINGLE_CHANGE, NO_SINGLE_AGAIN = 0.1, 0.5
+"""How probable it is beforehand that a range holds no single change, but several or a slow one; the
+second where the whole range is known to hold none."""
 Array: TypeAlias = NDArray[np.floating[Any]]
 _LEVELS = np.linspace(-4, 4, 33)
 _ANYWHERE = np.linspace(-0.5, 1.5, 201)
@@ -21,23 +22,25 @@ _NARROWEST = 0.02
 class Level:
     """How far a release is from the known good end: a log ratio, its standard error, and their freedom.
 
-    The good end is its own zero, without an error.
+    `half_width` is half the interval that holds over all looks. The good end is its own zero, without
+    an error.
     """
 
     log_ratio: float = 0.0
     standard_error: float = 0.0
+    half_width: float = 0.0
     degrees_of_freedom: float = math.inf
 
 
 def weigh(
-    count: int, measured: Sequence[tuple[int, Level]], lower: Level, upper: Level
+    count: int, measured: Sequence[tuple[int, Level]], lower: Level, upper: Level, no_single: float
 ) -> tuple[float, ...]:
     """Give for each of `count` releases how probable it is that the change came with it.
 
-    They follow one at the level `lower`; the last is at `upper`. `measured` are others of them, by
-    their place from 0. What the probabilities lack to one is that of no single change. With x_j, s_j,
-    f_j a measured log ratio, its standard error and freedom, and t the density of Student's
-    distribution,
+    They follow one at the level `lower` (L); the last is at `upper` (U). `measured` are others of them,
+    by their place from 0. What the probabilities lack to one is that of no single change, which was
+    `no_single` (q) before. With x_j, s_j, f_j a measured log ratio, its standard error and freedom, and
+    t the density of Student's distribution,
 
         P(i) ∝ (1 - q)/count · ∫ t((U - E)/s_U; f_U) · Π_j t((x_j - m_ij)/s_j; f_j) dE,
         m_ij = L for j < i, else E
@@ -63,8 +66,8 @@ def weigh(
         single[place + 1 :] += below
         anywhere = lower.log_ratio + size * _ANYWHERE
         free += _log_sum(_log_t((one.log_ratio - anywhere) / error, freedom)) - math.log(len(anywhere))
-    each = math.log((1 - NO_SINGLE_CHANGE) / count) + np.logaddexp.reduce(single, axis=1)
-    none = math.log(NO_SINGLE_CHANGE) + free
+    each = math.log((1 - no_single) / count) + np.logaddexp.reduce(single, axis=1)
+    none = math.log(no_single) + free
     whole = np.logaddexp(_log_sum(each), none)
     return tuple(float(one) for one in np.exp(each - whole))
 

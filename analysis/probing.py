@@ -23,6 +23,10 @@ from perf.model import Release, SideName, TrialStatus
 LOW, HIGH = 0.35, 0.65
 """Shares of the full change. A probe must leave the good end's side of the low one, or the bad end's
 side of the high one; apart enough that a full change that is a fifth off misleads nobody."""
+END_SHARE, PROBE_SHARE, FIRM_SHARE = 0.01, 0.05, 0.005
+"""How often the interval of a probe may miss on one side, over all looks. At the bad end, a miss starts
+the search for a change that is not there; elsewhere, it must miss by a third of the change to harm. The
+last is for a release that is probed again, because it does not fit the others."""
 EXACT = 0.5
 """Half the interval of the full change as a share of it: all probes are held against it."""
 
@@ -62,10 +66,14 @@ class Probed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """The change that a bisection looks for: from the level of a good release to that of a bad one."""
+    """The change that a bisection looks for: from the level of a good release to that of a bad one.
+
+    `is_firm` asks for more certainty, of a release that is probed again.
+    """
 
     lower: Level
     upper: Level
+    is_firm: bool = False
 
     @property
     def size(self) -> float:
@@ -75,12 +83,13 @@ class Span:
 
 def level(probed: Probed) -> Level | None:
     """Give the level of a probed release; None where it could not be measured."""
-    known = probed.estimate
-    if known is None:
+    known, effect = probed.estimate, probed.effect
+    if known is None or effect is None:
         return None
     return Level(
         log_ratio=known.log_ratio,
         standard_error=known.standard_error,
+        half_width=_half_width(effect),
         degrees_of_freedom=known.degrees_of_freedom,
     )
 
@@ -96,31 +105,25 @@ def classify(found: Estimate, effect: Effect, span: Span) -> Standing:
     """Say how a measured release stands; never SKIPPED.
 
     With S the change looked for and x the estimate above the lower level, in the direction of S,
-    and the interval of `effect` widened by the error of the level that it is held against:
+    and the interval of `effect` joined (by root of squares) with that of the level it is held against:
 
-    - between: the interval excludes both levels, on the inside;
-    - good: its upper end is below 0.65 S, and it does not exclude the lower level on the inside;
-    - bad: its lower end is above 0.35 S, and it does not exclude the upper level on the inside;
+    - between: it excludes both levels, on the inside;
+    - good: its upper end is below 0.65 S, and it does not exclude the lower level;
+    - bad: its lower end is above 0.35 S, and it does not exclude the upper level;
     - opposite: its upper end is below -0.35 S.
     """
     sign, size = math.copysign(1.0, span.size), abs(span.size)
-    # Half the interval, in standard errors, holds for the difference of two estimates as well.
-    widths = (math.log1p(effect.high) - math.log1p(effect.low)) / 2
-    error = found.standard_error
     x = sign * (found.log_ratio - span.lower.log_ratio)
-
-    def width(of: Level) -> float:
-        return widths * math.hypot(1.0, of.standard_error / error) if error else widths
-
-    is_changed = x - width(span.lower) > 0
-    is_short = x + width(span.upper) < size
-    if x + width(span.lower) < -LOW * size:
+    below = math.hypot(_half_width(effect), span.lower.half_width)
+    above = math.hypot(_half_width(effect), span.upper.half_width)
+    is_changed, is_short = x - below > 0, x + above < size
+    if x + below < -LOW * size:
         return Standing.OPPOSITE
     if is_changed and is_short:
         return Standing.BETWEEN
-    if x + width(span.lower) < HIGH * size and not is_changed:
+    if x + below < HIGH * size and not is_changed:
         return Standing.GOOD
-    if x - width(span.lower) > LOW * size and not is_short:
+    if x - below > LOW * size and not is_short:
         return Standing.BAD
     return Standing.UNDECIDED
 
@@ -133,7 +136,14 @@ def probe_look(blocks: Sequence[Block], rule: Rule, seed: int, *, full_change: S
     The outcome is unchanged for a release like the good end, regressed or improved for one like the
     bad end (or, at the bad end, for a change), else undecided.
     """
-    return read_look(look(blocks, rule, seed), len(blocks), rule, full_change)
+    strict = rule_of_probe(rule, full_change)
+    return read_look(look(blocks, strict, seed), len(blocks), strict, full_change)
+
+
+def rule_of_probe(rule: Rule, full_change: Span | None) -> Rule:
+    """Give the rule of a probe: the error that it may make is that of a bisection."""
+    share = FIRM_SHARE if full_change and full_change.is_firm else PROBE_SHARE
+    return replace(rule, false_share=share if full_change else END_SHARE)
 
 
 def read_look(seen: Look, blocks: int, rule: Rule, full_change: Span | None) -> Look:
@@ -143,11 +153,10 @@ def read_look(seen: Look, blocks: int, rule: Rule, full_change: Span | None) -> 
         return replace(seen, is_over=is_over or seen.outcome is Outcome.INVALID)
     effect = seen.effect
     if full_change is None:
-        width = (math.log1p(effect.high) - math.log1p(effect.low)) / 2
         standing = Standing.UNDECIDED
         if effect.low > 0 or effect.high < 0:
             standing = Standing.BAD
-            is_over = is_over or width < EXACT * abs(seen.estimate.log_ratio)
+            is_over = is_over or _half_width(effect) < EXACT * abs(seen.estimate.log_ratio)
         elif effect.lies_within(rule.relevant_change):
             standing, is_over = Standing.GOOD, True
     else:
@@ -201,3 +210,7 @@ def _blocks(
     every = sorted({number for side in of for number in numbers[side]})
     blocks = (Block(baseline=take("baseline", n), candidate=take("candidate", n)) for n in every)
     return tuple(block for block in blocks if block.baseline and block.candidate)
+
+
+def _half_width(effect: Effect) -> float:
+    return (math.log1p(effect.high) - math.log1p(effect.low)) / 2
