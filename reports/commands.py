@@ -11,6 +11,7 @@ import click
 
 from analysis.bisection_run import read_bisections
 from analysis.commands import judge_history
+from analysis.comparison_run import read_results
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome, Verdict
 from perf import config
@@ -26,6 +27,7 @@ from reports.pages import render_site
 from reports.site import check_target, explained, write_site
 from reports.view.attention import LeftOut
 from reports.view.bisection import view_bisection
+from reports.view.comparison import view_comparison, view_recent
 from reports.view.incident import view_incident
 from reports.view.index import view_index
 from reports.view.links import series_page, trial_page
@@ -103,6 +105,7 @@ def _write_report(
     suites = {one.experiment: find_suite(one, catalog, nights) for one in trials}
     bisections = read_bisections(places)
     bisected = tuple(view_bisection(one, by_id) for one in bisections)
+    compared = read_results(places)
     return write_site(
         target,
         render_site(
@@ -115,6 +118,7 @@ def _write_report(
                 caveats=caveats,
                 now=now,
                 bisections=bisected,
+                comparisons=view_recent(compared),
             ),
             view_testbed(judgement, by_id, catalog.detection, caveats),
             (
@@ -133,6 +137,7 @@ def _write_report(
                 for trial in trials
             ),
             bisections=bisected,
+            comparisons=(view_comparison(one, by_id) for one in compared),
         ),
     )
 

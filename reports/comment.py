@@ -15,7 +15,7 @@ from analysis.comparison_file import ComparisonFile, ComparisonResult, Knob, Sid
 from analysis.verdict import WORST_FIRST, Outcome
 from perf.model import TrialStatus
 from reports.markdown import block, clean, code, escape
-from reports.view.comparison import MeasureRow, length_words, view_measure
+from reports.view.measures import MeasureRow, length_words, view_measure
 from reports.view.summary import knob_words, side_words, summarize
 from reports.view.wording import count, named, plain_percent, sentence
 

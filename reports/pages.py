@@ -13,6 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from reports.charts import draw_series, to_script
 from reports.step_chart import draw_steps
+from reports.view.bisection import BisectionView
+from reports.view.comparison import ComparisonView
 from reports.view.incident import IncidentView
 from reports.view.index import IndexView
 from reports.view.series import SeriesView
@@ -38,6 +40,9 @@ def render_site(
     incidents: Iterable[IncidentView],
     series: Iterable[SeriesView],
     trials: Iterable[TrialView],
+    *,
+    bisections: Iterable[BisectionView] = (),
+    comparisons: Iterable[ComparisonView] = (),
 ) -> Iterator[SiteFile]:
     """Give every file of a site, one by one."""
     built = index.built
@@ -52,6 +57,10 @@ def render_site(
         yield _render("trial.html", trial.page, root="../", page=trial, built=built)
         if trial.data:
             yield SiteFile(trial.data, to_script(draw_steps(trial.steps)).encode())
+    for bisection in bisections:
+        yield _render("bisection.html", bisection.page, root="../", page=bisection, built=built)
+    for comparison in comparisons:
+        yield _render("comparison.html", comparison.page, root="../", page=comparison, built=built)
     for name in _STATIC:
         yield SiteFile(f"static/{name}", (files("reports") / "static" / name).read_bytes())
     yield SiteFile("static/vega.js", _bundle_scripts())

@@ -1,98 +1,267 @@
-"""What people read of a comparison, in words: each measure, side and trial."""
+"""What the page of a side-by-side comparison shows: the verdict, each measure and turn, both sides."""
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from math import isfinite
 
-from analysis.comparison_file import MeasureResult
-from perf.metrics import DIAGNOSTICS, METRICS, Better
-from perf.model import SideName
+from analysis.comparison_file import ComparisonResult, MeasureResult, SideRecord, TrialRecord
+from analysis.verdict import Outcome
+from perf.model import Purpose, SideName, TrialId, TrialStatus
+from reports.turn_chart import Turn, TurnChart, draw_turns
+from reports.view import links
+from reports.view.attention import Attention
+from reports.view.measures import MeasureRow, length_words, view_measure
+from reports.view.summary import summarize_result
 from reports.view.wording import (
     NOTHING,
-    duration,
-    metric_words,
-    number,
-    percent,
-    phase_words,
+    OUTCOME_BADGES,
+    STATUS_BADGES,
+    Badge,
+    Moment,
+    count,
+    direction_words,
+    heading,
+    moment,
+    named,
     plain_percent,
-    unit_words,
+    quantity,
+    sentence,
 )
 
-_METRICS = METRICS | DIAGNOSTICS
-_ARROWS = {Better.LOWER: "↓", Better.HIGHER: "↑"}
-_LONGEST_S = 1e9
-SIDES: tuple[SideName, ...] = ("baseline", "candidate")
+_PURPOSES = {
+    Purpose.CANDIDATE: "for a pull request",
+    Purpose.COMPARISON: "on request",
+    Purpose.CONFIRMATION: "to make sure of a change that a night suspected",
+    Purpose.BISECTION: "in search of the release that brought a change",
+}
+_MOST_RECENT = 20
+_SIDE_WORDS: Mapping[SideName, str] = {"baseline": "Baseline", "candidate": "Candidate"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeasureRow:
-    """One measure in words; `better` is the arrow of its good direction, if that is known."""
+class MeasureView:
+    """A measure with its verdict and, if any trial has a value of it, its turns as a chart."""
 
+    anchor: str
+    badge: Badge
+    row: MeasureRow
     title: str
-    better: str
-    before: str
-    after: str
-    unit: str
-    change: str
-    interval: str
-    relevant: str
-    detectable: str
-    baseline_trials: int
-    candidate_trials: int
-    result: MeasureResult
+    direction: str
+    trials: str
+    confidence: str
+    reason: str
+    chart: TurnChart | None
+    chart_label: str
+    top: str
+    bottom: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideRow:
+    """One property of both sides."""
+
+    name: str
+    baseline: str
+    candidate: str
 
     @property
-    def levels(self) -> str:
-        """Give before → after with the unit once."""
-        return f"{self.before} → {self.after} {self.unit}".rstrip()
+    def differs(self) -> bool:
+        """Tell whether the sides differ in it."""
+        return self.baseline != self.candidate
 
 
-def view_measure(result: MeasureResult) -> MeasureRow:
-    """Put what one measure came to into words; what is missing is a dash."""
-    measure, effect = result.measure, result.effect
-    known = _METRICS.get(measure.metric)
-    return MeasureRow(
-        title=(
-            f"{metric_words(measure.metric, measure.statistic)} of {measure.operation} "
-            f"{phase_words(measure.phase)}"
-        ),
-        better=_ARROWS[known.better] if known else "",
-        before=NOTHING if result.before is None else number(result.before),
-        after=NOTHING if result.after is None else number(result.after),
-        unit=unit_words(measure.metric),
-        change=change_words(effect.relative_change) if effect else NOTHING,
-        interval=f"{change_words(effect.low)} to {change_words(effect.high)}" if effect else NOTHING,
-        relevant=plain_percent(result.relevant_change),
-        detectable=_detectable_words(result.detectable),
-        baseline_trials=len(result.baseline),
-        candidate_trials=len(result.candidate),
-        result=result,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRow:
+    """A trial that took its turn; `page` is empty where the history does not have it."""
+
+    number: int
+    block: int
+    side: str
+    name: str
+    page: str
+    status: Badge
+    length: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonView:
+    """All that the page of a comparison shows."""
+
+    page: str
+    name: str
+    kicker: str
+    title: str
+    badge: Badge
+    sentence: str
+    action: str
+    advice: str
+    started: Moment
+    length: str
+    unused: str
+    caveat: str
+    remarks: tuple[str, ...]
+    ended: str
+    reason: str
+    sides: tuple[SideRow, ...]
+    trusted: tuple[MeasureView, ...]
+    others: tuple[MeasureView, ...]
+    turns: tuple[TurnRow, ...]
+    seed: int
+    question: str
+    reproduce: str
+
+
+def view_comparison(result: ComparisonResult, known: Collection[str]) -> ComparisonView:
+    """Put one comparison into words; `known` are the trials that have a page."""
+    told = summarize_result(result)
+    places = _place_turns(result)
+    measures = [_view_measure(each, result, places) for each in result.measures]
+    return ComparisonView(
+        page=links.comparison_page(result.id),
+        name=result.id,
+        kicker=f"{result.experiment}, {_PURPOSES.get(result.purpose, result.purpose.value)}",
+        title=f"{result.baseline.label} → {result.candidate.label}",
+        badge=told.badge,
+        sentence=told.sentence,
+        action=heading(told.action),
+        advice=told.advice,
+        started=moment(result.started_at),
+        length=length_words(sum(one.duration_s for one in result.trials)),
+        unused=_count_unused(result),
+        caveat=result.caveat,
+        remarks=result.remarks,
+        ended=sentence(result.ended),
+        reason=sentence(result.reason),
+        sides=_view_sides(result.baseline, result.candidate),
+        trusted=tuple(one for one in measures if one.row.result.is_trusted),
+        others=tuple(one for one in measures if not one.row.result.is_trusted),
+        turns=tuple(_view_turns(result, known)),
+        seed=result.seed,
+        question=result.question_sha256,
+        reproduce=result.command,
     )
 
 
-def change_words(change: float) -> str:
-    """Write a relative change with its sign; a bound that is not there is said."""
-    if not isfinite(change):
-        return "no bound"
-    return percent(change)
+def view_recent(results: Iterable[ComparisonResult]) -> tuple[Attention, ...]:
+    """List the newest comparisons for the front page, newest first; a bisection tells of its own."""
+    told = (one for one in results if one.purpose is not Purpose.BISECTION)
+    newest = sorted(told, key=lambda one: one.finished_at, reverse=True)[:_MOST_RECENT]
+    return tuple(
+        Attention(
+            badge=summarize_result(one).badge,
+            subject=f"{one.experiment}: {one.baseline.label} → {one.candidate.label}",
+            page=links.comparison_page(one.id),
+            text=f"{moment(one.finished_at).day}: {summarize_result(one).sentence}",
+            is_faded=one.outcome is Outcome.UNCHANGED,
+        )
+        for one in newest
+    )
 
 
-def _detectable_words(detectable: float | None) -> str:
-    if detectable is None or not isfinite(detectable):
-        return NOTHING
-    return plain_percent(detectable)
+def _count_unused(result: ComparisonResult) -> str:
+    told = []
+    for status in (TrialStatus.FAILED, TrialStatus.INVALID):
+        for side, word in _SIDE_WORDS.items():
+            found = sum(one.side == side and one.status is status for one in result.trials)
+            if found:
+                told.append(f"{found} of the {word.lower()} {status}")
+    if not told:
+        return ""
+    return f"Of {count(len(result.trials), 'trial')} some were not used: {', '.join(told)}."
 
 
-def weight(result: MeasureResult) -> float:
-    """Give how many times the relevant change a measure moved: what is told first."""
-    effect = result.effect
-    if effect is None or not isfinite(effect.relative_change) or result.relevant_change <= 0:
-        return 0.0
-    return abs(effect.relative_change) / result.relevant_change
+def _place_turns(result: ComparisonResult) -> dict[SideName, list[tuple[int, TrialRecord]]]:
+    """Give the places of the trials that a measure can have values of, for each side in order.
+
+    As the judging does it: completed trials of blocks in which both sides have one, by block.
+    """
+    completed = [
+        (place, one) for place, one in enumerate(result.trials) if one.status is TrialStatus.COMPLETED
+    ]
+    sides_of: dict[int, set[SideName]] = {}
+    for _, one in completed:
+        sides_of.setdefault(one.block, set()).add(one.side)
+    found: dict[SideName, list[tuple[int, TrialRecord]]] = {"baseline": [], "candidate": []}
+    for place, one in sorted(completed, key=lambda each: each[1].block):
+        if len(sides_of[one.block]) == len(found):
+            found[one.side].append((place, one))
+    return found
 
 
-def length_words(seconds: float) -> str:
-    """Write seconds of trials in words; what cannot be a length of time is said to be unknown."""
-    if not 0 <= seconds <= _LONGEST_S:
-        return "unknown time"
-    return duration(timedelta(seconds=seconds))
+def _view_measure(
+    result: MeasureResult,
+    comparison: ComparisonResult,
+    places: Mapping[SideName, Sequence[tuple[int, TrialRecord]]],
+) -> MeasureView:
+    row = view_measure(result)
+    chart = draw_turns(tuple(_turns(result, places)), len(comparison.trials))
+    metric = result.measure.metric
+    return MeasureView(
+        anchor=f"{result.measure}".replace("/", "-").replace(" ", "-"),
+        badge=OUTCOME_BADGES[result.outcome],
+        row=row,
+        title=heading(row.title),
+        direction=direction_words(metric),
+        trials=f"{row.baseline_trials} + {row.candidate_trials}",
+        confidence=plain_percent(result.effect.confidence) if result.effect else "",
+        reason=sentence(result.reason) if result.reason else "",
+        chart=chart,
+        chart_label=(
+            f"{heading(row.title)} of each trial in the order of their turns: "
+            f"median of the baseline {row.before}, of the candidate {row.after} {row.unit}".rstrip()
+        ),
+        top=quantity(chart.top, metric) if chart else NOTHING,
+        bottom=quantity(chart.bottom, metric) if chart else NOTHING,
+    )
+
+
+def _turns(
+    result: MeasureResult, places: Mapping[SideName, Sequence[tuple[int, TrialRecord]]]
+) -> Iterator[Turn]:
+    """Give each value its place; none where the values cannot be told apart by trial."""
+    values = {"baseline": result.baseline, "candidate": result.candidate}
+    if any(len(values[side]) != len(places[side]) for side in places):
+        return
+    for side, trials in places.items():
+        for (place, trial), value in zip(trials, values[side], strict=True):
+            text = f"Turn {place + 1}, {side}: {quantity(value.value, result.measure.metric)}"
+            yield Turn(
+                place=place,
+                block=trial.block,
+                side=side,
+                value=value.value,
+                iterations=value.iterations,
+                text=text,
+            )
+
+
+def _view_sides(baseline: SideRecord, candidate: SideRecord) -> tuple[SideRow, ...]:
+    return tuple(
+        SideRow(name=name, baseline=before, candidate=after)
+        for (name, before), (_, after) in zip(_tell_side(baseline), _tell_side(candidate), strict=True)
+    )
+
+
+def _tell_side(side: SideRecord) -> tuple[tuple[str, str], ...]:
+    return (
+        ("Release", side.version),
+        ("Config", named(side.config)),
+        ("Topology", named(side.topology)),
+        ("Workload", named(side.workload)),
+        ("Testbed", named(side.testbed)),
+        ("Artifact (SHA-256)", side.artifact_sha256 or NOTHING),
+    )
+
+
+def _view_turns(result: ComparisonResult, known: Collection[str]) -> Iterator[TurnRow]:
+    for number, one in enumerate(result.trials, start=1):
+        yield TurnRow(
+            number=number,
+            block=one.block,
+            side=_SIDE_WORDS[one.side],
+            name=one.id,
+            page=links.trial_page(TrialId(one.id)) if one.id in known else "",
+            status=STATUS_BADGES[one.status],
+            length=length_words(one.duration_s),
+            reason="; ".join(reason.text for reason in one.reasons),
+        )

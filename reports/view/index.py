@@ -25,6 +25,7 @@ from reports.view.attention import (
     view_troubles,
     view_withdrawals,
 )
+from reports.view.bisection import BisectionView
 from reports.view.sensitivity import summarize_sensitivity
 from reports.view.series_list import ExperimentGroup, group_series
 from reports.view.testbed import summarize_testbed
@@ -85,6 +86,8 @@ class IndexView:
     groups: tuple[ExperimentGroup, ...]
     troubles: tuple[TrialRow, ...]
     caveats: tuple[str, ...]
+    bisections: tuple[BisectionView, ...] = ()
+    comparisons: tuple[Attention, ...] = ()
 
 
 def view_index(
@@ -96,11 +99,14 @@ def view_index(
     triage: Sequence[TriageEntry] = (),
     caveats: Mapping[str, str],
     now: datetime,
+    bisections: Sequence[BisectionView] = (),
+    comparisons: Sequence[Attention] = (),
 ) -> IndexView:
     """Put a whole history into words.
 
     `now` is when the page is built, `nights` the plans known, `left_out` what the history lacks,
-    `triage` what was decided about changes.
+    `triage` what was decided about changes, `bisections` all that were begun, oldest first,
+    `comparisons` those that are listed.
     """
     by_time = sorted(trials, key=lambda trial: (trial.started_at, trial.id))
     by_id = {trial.id: trial for trial in by_time}
@@ -145,6 +151,8 @@ def view_index(
             for name in sorted({trial.testbed.name for trial in by_time})
             if (caveat := caveat_words(name, caveats))
         ),
+        bisections=tuple(reversed(bisections)),
+        comparisons=tuple(comparisons),
     )
 
 

@@ -14,7 +14,7 @@ from analysis.comparison_file import (
 from analysis.verdict import WORST_FIRST, Outcome
 from perf.model import SideName, TrialStatus
 from reports.markdown import clean
-from reports.view.comparison import MeasureRow, length_words, view_measure, weight
+from reports.view.measures import MeasureRow, length_words, view_measure, weight
 from reports.view.wording import OUTCOME_BADGES, Badge, count, first_sentence, one_sentence
 
 FAILED_BADGE = Badge(kind="bad", symbol="✕", word="Does not run")

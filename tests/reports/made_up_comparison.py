@@ -232,8 +232,8 @@ SOME_INVALID = made(
     replace(
         UNCHANGED_RESULT,
         trials=turns(
-            13,
-            {2: (TrialStatus.INVALID, _DRIFTED), 6: (TrialStatus.FAILED, "wipe timed out after 60 s")},
+            14,
+            {2: (TrialStatus.INVALID, _DRIFTED), 7: (TrialStatus.FAILED, "wipe timed out after 60 s")},
         ),
     )
 )

@@ -1,0 +1,219 @@
+"""What a bisection page shows: the answer, each probe and what it taught, probabilities, the cost."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from analysis import words
+from analysis.bisection import Culprit, Ending
+from analysis.bisection_description import (
+    answer,
+    chances_of,
+    cost,
+    is_inconclusive,
+    is_regression,
+    lesson,
+    rest_of,
+)
+from analysis.bisection_file import BisectionRecord, ProbeRecord
+from analysis.comparison_file import TrialRecord
+from analysis.probing import Standing
+from perf.model import TrialId, TrialStatus
+from reports.view import links
+from reports.view.wording import (
+    NOTHING,
+    STATUS_BADGES,
+    Badge,
+    Field,
+    Moment,
+    direction_words,
+    first_sentence,
+    heading,
+    moment,
+    percent,
+    quantity,
+    sentence,
+)
+
+_BAR_PX = 160
+_SURE, _UNSURE = 0.995, 0.005
+_FOUND = Badge(kind="bad", symbol="✕", word="Regression found")
+_GAINED = Badge(kind="good", symbol="✓", word="Improvement found")
+_STILL = Badge(kind="calm", symbol="=", word="Nothing changed")
+_OPEN = Badge(kind="unsure", symbol="?", word="Not decided")
+_UNDER_WAY = Badge(kind="unsure", symbol="…", word="Not over")
+_END = Badge(kind="calm", symbol="◎", word="The bad end")
+_STANDINGS = {
+    Standing.GOOD: Badge(kind="good", symbol="✓", word="Before the change"),
+    Standing.BAD: Badge(kind="bad", symbol="✕", word="Has the change"),
+    Standing.BETWEEN: Badge(kind="unsure", symbol="≈", word="Between"),
+    Standing.OPPOSITE: Badge(kind="unsure", symbol="↔", word="The other way"),
+    Standing.UNDECIDED: Badge(kind="unsure", symbol="?", word="Cannot tell"),
+    Standing.SKIPPED: Badge(kind="unsure", symbol="!", word="Skipped"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeRow:
+    """One probe; `page` is that of its comparison, empty where there was none."""
+
+    number: int
+    release: str
+    standing: Badge
+    before: str
+    after: str
+    change: str
+    interval: str
+    trials: str
+    asked: str
+    taught: str
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChanceRow:
+    """How probable one release is; `width` of its bar in pixels."""
+
+    release: str
+    text: str
+    width: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRow:
+    """One trial of a probe; `page` is empty where the history does not hold it."""
+
+    release: str
+    side: str
+    status: Badge
+    name: str
+    why: str
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BisectionView:
+    """All that the page of a bisection shows, and its line on the front page."""
+
+    page: str
+    name: str
+    title: str
+    experiment: str
+    badge: Badge
+    answer: str
+    range: str
+    started: Moment
+    question: tuple[Field, ...]
+    remarks: tuple[str, ...]
+    caveat: str
+    probes: tuple[ProbeRow, ...]
+    chances: tuple[ChanceRow, ...]
+    rest: str
+    cost: str
+    trials: tuple[TrialRow, ...]
+    command: str
+    bar_px: int = _BAR_PX
+
+
+def view_bisection(record: BisectionRecord, known: Collection[TrialId]) -> BisectionView:
+    """Put a bisection into words. `known` are the trials that have a page."""
+    rest = rest_of(record)
+    span = f"{record.good.version} to {record.bad.version}"
+    return BisectionView(
+        page=links.bisection_page(record.id),
+        name=record.id,
+        title=f"{heading(words.measure(record.measure))}: {record.system} {span}",
+        experiment=record.experiment,
+        badge=_badge(record),
+        answer=sentence(answer(record)),
+        range=span,
+        started=moment(record.started_at),
+        question=_view_question(record),
+        remarks=record.remarks,
+        caveat=record.caveat,
+        probes=tuple(
+            _view_probe(number, probe, record) for number, probe in enumerate(record.probes, start=1)
+        ),
+        chances=tuple(
+            ChanceRow(
+                release=one.release.version,
+                text=_chance(one.probability),
+                width=round(one.probability * _BAR_PX),
+            )
+            for one in chances_of(record)
+        ),
+        rest=_chance(rest) if rest is not None else "",
+        cost=sentence(cost(record)),
+        trials=_view_trials(record, known),
+        command=record.command,
+    )
+
+
+def _badge(record: BisectionRecord) -> Badge:
+    if record.found is None:
+        return _UNDER_WAY
+    if isinstance(record.found, Culprit):
+        return _FOUND if is_regression(record) else _GAINED
+    is_still = record.found.ending is Ending.NOTHING_CHANGED and not is_inconclusive(record)
+    return _STILL if is_still else _OPEN
+
+
+def _chance(probability: float) -> str:
+    if probability > _SURE:
+        return "above 99 %"
+    return "below 1 %" if probability < _UNSURE else f"{100 * probability:.0f} %"
+
+
+def _view_question(record: BisectionRecord) -> tuple[Field, ...]:
+    metric = record.measure.metric
+    allowed = f"{record.most_trials:,} trials, {record.most_minutes:g} minutes"
+    return (
+        Field(name="What", value=words.measure(record.measure), note=direction_words(metric)),
+        Field(name="Experiment", value=record.experiment, note=f"suite {record.suite}"),
+        Field(name="Known good end", value=record.good.version),
+        Field(name="Known bad end", value=record.bad.version),
+        Field(name="Releases", value=", ".join(release.version for release in record.releases)),
+        Field(name="Budget", value=allowed, note=f"at most {record.trials_per_probe} trials a probe"),
+    )
+
+
+def _view_probe(number: int, probe: ProbeRecord, record: BisectionRecord) -> ProbeRow:
+    effect, metric = probe.probed.effect, record.measure.metric
+    before, after = (
+        NOTHING if value is None else quantity(value, metric) for value in (probe.before, probe.after)
+    )
+    earlier = len(probe.trials) - len(probe.measured)
+    return ProbeRow(
+        number=number,
+        release=probe.probed.release.version,
+        standing=_END if probe.standing is None else _STANDINGS[probe.standing],
+        before=before,
+        after=after,
+        change=percent(effect.relative_change) if effect else NOTHING,
+        interval=f"{percent(effect.low)} to {percent(effect.high)}" if effect else NOTHING,
+        trials=f"{len(probe.trials)}" + (f", {earlier} from before" if earlier else ""),
+        asked=sentence(probe.asked),
+        taught=sentence(lesson(probe, record)),
+        page=links.comparison_page(probe.comparison) if probe.comparison else "",
+    )
+
+
+def _view_trials(record: BisectionRecord, known: Collection[TrialId]) -> tuple[TrialRow, ...]:
+    told = {trial.id: (trial, probe) for probe in record.probes for trial in probe.trials}
+    return tuple(_view_trial(trial, probe, record, known) for trial, probe in told.values())
+
+
+def _view_trial(
+    trial: TrialRecord, probe: ProbeRecord, record: BisectionRecord, known: Collection[TrialId]
+) -> TrialRow:
+    trial_id = TrialId(trial.id)
+    is_good_end = trial.side == "baseline"
+    return TrialRow(
+        release=record.good.version if is_good_end else probe.probed.release.version,
+        side="known good end" if is_good_end else "probed",
+        status=STATUS_BADGES[trial.status],
+        name=trial.id,
+        why=""
+        if trial.status is TrialStatus.COMPLETED
+        else "; ".join(first_sentence(reason.text) for reason in trial.reasons),
+        page=links.trial_page(trial_id) if trial_id in known else "",
+    )
