@@ -155,6 +155,7 @@ def bisect(
 
 
 def _tell(record: BisectionRecord, places: Places, progress: Progress, output: Path | None) -> None:
+    progress.expected_s = None
     if places.trials.is_dir():
         append_all(places, progress.tell)
     if output is not None:

@@ -37,7 +37,7 @@ def describe_bisection(record: BisectionRecord) -> Iterator[str]:
         yield f"     taught: {lesson(probe, record)}"
     if chances := chances_of(record):
         yield "Probability that the change came with"
-        yield from _describe_chances(chances)
+        yield from _describe_chances(chances, rest_of(record))
     yield f"Cost: {cost(record)}"
     yield f"Saved as bisection {record.id}"
 
@@ -68,6 +68,13 @@ def is_inconclusive(record: BisectionRecord) -> bool:
 def chances_of(record: BisectionRecord) -> tuple[Chance, ...]:
     """Give how probable each release is, as far as it is known."""
     return record.found.chances if record.found else ()
+
+
+def rest_of(record: BisectionRecord) -> float | None:
+    """Give how probable it is that no single release brought it; None where that is next to nothing."""
+    chances = chances_of(record)
+    rest = 1 - sum(one.probability for one in chances)
+    return rest if chances and rest > _WORTH_SAYING else None
 
 
 def figures(probe: ProbeRecord, record: BisectionRecord) -> str:
@@ -145,10 +152,10 @@ def cost(record: BisectionRecord) -> str:
     return f"{spent}; to finish it, about {words.counted(more, 'more trial', 'more trials')}{time}"
 
 
-def _describe_chances(chances: tuple[Chance, ...]) -> Iterator[str]:
+def _describe_chances(chances: tuple[Chance, ...], rest: float | None) -> Iterator[str]:
     width = max(len(one.release.version) for one in chances)
     for one in chances:
         bar = "█" * round(one.probability * _BAR)
         yield f"  {one.release.version:<{width}}  {one.probability:>4.0%}  {bar}".rstrip()
-    if (rest := 1 - sum(one.probability for one in chances)) > _WORTH_SAYING:
-        yield f"  {'none of these alone':<{width}}  {rest:>4.0%}"
+    if rest is not None:
+        yield f"  {rest:.0%} that it was no single release"

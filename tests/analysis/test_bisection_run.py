@@ -1,4 +1,4 @@
-"""A bisection from its first probe to its answer: what it reuses, skips, survives. Trials are made up."""
+"""A bisection from its first probe to its answer: what it reuses, skips, survives; trials are made up."""
 
 import io
 from collections.abc import Callable, Sequence
