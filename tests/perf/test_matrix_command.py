@@ -215,15 +215,16 @@ def test_a_damaged_bundle_is_told_and_not_counted(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["--experiment", "fake-wrte"], "is none of its experiments; did you mean fake-write"),
-        (["--release", "1.0.7"], "no release or line '1.0.7'; did you mean 1.0."),
-        (["--release", "2.0"], "see knickpoint releases fake"),
+        (["--release", "1.0.99"], "no release or line '1.0.99'; did you mean 1.0."),
+        (["--release", "77"], "no release or line '77'; known: see knickpoint releases fake"),
         (["--suite", "fake-nite"], "did you mean fake-night"),
     ],
 )
 def test_what_does_not_exist_is_told_with_a_suggestion(
-    tmp_path: Path, arguments: list[str], said: str
+    stage: Stage, tmp_path: Path, arguments: list[str], said: str
 ) -> None:
     assert said in refused(tmp_path, *arguments)
+    assert stage.ordered == []
 
 
 def test_sentinels_are_no_part_of_a_matrix(tmp_path: Path) -> None:
