@@ -77,6 +77,13 @@ def rest_of(record: BisectionRecord) -> float | None:
     return rest if chances and rest > _WORTH_SAYING else None
 
 
+def say_chance(probability: float) -> str:
+    """Write a probability; never a certainty, and never none."""
+    if probability > 1 - _WORTH_SAYING:
+        return "above 99 %"
+    return f"{100 * probability:.0f} %" if probability >= _WORTH_SAYING else "below 1 %"
+
+
 def figures(probe: ProbeRecord, record: BisectionRecord) -> str:
     """Say what was measured of a release against the known good end."""
     if probe.probed.effect is None or probe.before is None or probe.after is None:
@@ -156,6 +163,6 @@ def _describe_chances(chances: tuple[Chance, ...], rest: float | None) -> Iterat
     width = max(len(one.release.version) for one in chances)
     for one in chances:
         bar = "█" * round(one.probability * _BAR)
-        yield f"  {one.release.version:<{width}}  {one.probability:>4.0%}  {bar}".rstrip()
+        yield f"  {one.release.version:<{width}}  {say_chance(one.probability):>10}  {bar}".rstrip()
     if rest is not None:
-        yield f"  {rest:.0%} that it was no single release"
+        yield f"  {say_chance(rest)} that it was no single release"

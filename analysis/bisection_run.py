@@ -382,8 +382,9 @@ def _cannot_be_measured(result: ComparisonResult, side: SideName) -> bool:
 
 def _remarks(record: BisectionRecord, search: _Search) -> tuple[str, ...]:
     """Say what was said of the trials of the releases that were probed, each once."""
-    probed = (record.good.version, *(one.probed.release.version for one in record.probes))
-    said = (
-        f"{version}: {remark.text}" for version in probed for remark in search.sides[version].remarks
-    )
-    return tuple(dict.fromkeys(said))
+    probed = {record.good, *(one.probed.release for one in record.probes)}
+    said: dict[str, list[str]] = {}
+    for release in record.releases:
+        for remark in search.sides[release.version].remarks if release in probed else ():
+            said.setdefault(remark.text, []).append(release.version)
+    return tuple(f"{', '.join(versions)}: {text}" for text, versions in said.items())

@@ -13,6 +13,7 @@ from analysis.bisection_description import (
     is_regression,
     lesson,
     rest_of,
+    say_chance,
 )
 from analysis.bisection_file import BisectionRecord, ProbeRecord
 from analysis.comparison_file import TrialRecord
@@ -35,7 +36,6 @@ from reports.view.wording import (
 )
 
 _BAR_PX = 160
-_SURE, _UNSURE = 0.995, 0.005
 _FOUND = Badge(kind="bad", symbol="✕", word="Regression found")
 _GAINED = Badge(kind="good", symbol="✓", word="Improvement found")
 _STILL = Badge(kind="calm", symbol="=", word="Nothing changed")
@@ -59,8 +59,7 @@ class ProbeRow:
     number: int
     release: str
     standing: Badge
-    before: str
-    after: str
+    levels: str
     change: str
     interval: str
     trials: str
@@ -136,12 +135,12 @@ def view_bisection(record: BisectionRecord, known: Collection[TrialId]) -> Bisec
         chances=tuple(
             ChanceRow(
                 release=one.release.version,
-                text=_chance(one.probability),
+                text=say_chance(one.probability),
                 width=round(one.probability * _BAR_PX),
             )
             for one in chances_of(record)
         ),
-        rest=_chance(rest) if rest is not None else "",
+        rest=say_chance(rest) if rest is not None else "",
         cost=sentence(cost(record)),
         trials=_view_trials(record, known),
         command=record.command,
@@ -155,12 +154,6 @@ def _badge(record: BisectionRecord) -> Badge:
         return _FOUND if is_regression(record) else _GAINED
     is_still = record.found.ending is Ending.NOTHING_CHANGED and not is_inconclusive(record)
     return _STILL if is_still else _OPEN
-
-
-def _chance(probability: float) -> str:
-    if probability > _SURE:
-        return "above 99 %"
-    return "below 1 %" if probability < _UNSURE else f"{100 * probability:.0f} %"
 
 
 def _view_question(record: BisectionRecord) -> tuple[Field, ...]:
@@ -186,8 +179,7 @@ def _view_probe(number: int, probe: ProbeRecord, record: BisectionRecord) -> Pro
         number=number,
         release=probe.probed.release.version,
         standing=_END if probe.standing is None else _STANDINGS[probe.standing],
-        before=before,
-        after=after,
+        levels=f"{before} → {after}",
         change=percent(effect.relative_change) if effect else NOTHING,
         interval=f"{percent(effect.low)} to {percent(effect.high)}" if effect else NOTHING,
         trials=f"{len(probe.trials)}" + (f", {earlier} from before" if earlier else ""),
