@@ -51,7 +51,7 @@ def _check_minutes(document: Document, suite: Suite) -> Iterator[str]:
         yield say(document, ("bisect",), suite.bisect, why)
     if suite.bisect_minutes is not None and not suite.bisect:
         why = "but nothing starts a bisection: add `bisect: auto`, or remove bisect_minutes"
-        yield say(document, ("bisect_minutes",), str(suite.bisect_minutes), why)
+        yield say(document, ("bisect_minutes",), suite.bisect_minutes, why)
 
 
 def _check_names(
