@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 SUITE ?= quickstart
 DATA ?= var
 
-.PHONY: help setup nightly test test-long lint format types contracts wheel-smoke selftest bench bench-detection site lock schema clean
+.PHONY: help setup nightly test test-long lint format types contracts wheel-smoke selftest bench bench-bisection bench-detection site lock schema clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -50,6 +50,9 @@ selftest: .venv/.ready ## does the load engine report what was planted? (a minut
 bench: .venv/.dev ## measure our own code, and the load engine beside a peer (about 15 minutes)
 	$(BIN)/pytest tests/benchmarks --benchmark-only
 	$(BIN)/python tests/benchmarks/engine_against_peer.py
+
+bench-bisection: .venv/.dev ## how often a bisection finds the culprit, and what it costs: the goals of docs/statistics.md (a quarter of an hour)
+	$(BIN)/python tests/benchmarks/bisection/table.py
 
 bench-detection: .venv/.dev ## the detector against Otava, same data: the goals of docs/statistics.md (a quarter of an hour on two cores)
 	$(BIN)/python tests/benchmarks/detection/table.py

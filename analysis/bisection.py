@@ -203,7 +203,8 @@ class _State:
         gap = _largest(gaps)
         place, whole = gap.split(), gap.chance(gap.low, gap.high)
         good, bad = self._versions((gap.low, gap.high))
-        chance = gap.chance(gap.low, place) / whole
+        # Where nothing fits at all, every chance may have vanished.
+        chance = gap.chance(gap.low, place) / whole if whole else 0.5
         return Probe(
             release=self.releases[place],
             reason=say.say_split(good, bad, len(gap.worth()), chance),
@@ -216,7 +217,8 @@ class _State:
         """Ask again for a release that does not fit a single change; of each at most once.
 
         First what would part the search in two. Then, where no gap is left to search and the culprit is
-        not probable enough, the releases in doubt and those that fit worst.
+        not probable enough, the releases in doubt and those that fit worst. A change that came with the
+        bad end itself rests on that one probe, as one that is none would: the bad end is asked again.
         """
         doubts = [(place, span) for place, span in found.between if place not in self.firm]
         if not doubts and not any(gap.is_wide and gap.worth() for gap in found.gaps):
@@ -227,6 +229,9 @@ class _State:
                 for place in (*gap.undecided, *gap.misfits)
                 if place not in self.firm
             ]
+            main = _largest(found.gaps)
+            if main.best()[1] == self.last and self.last not in self.firm:
+                doubts.append((self.last, main.span))
         if not doubts:
             return None
         place, span = doubts[0]

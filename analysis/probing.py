@@ -23,7 +23,7 @@ from perf.model import Release, SideName, TrialStatus
 LOW, HIGH = 0.35, 0.65
 """Shares of the full change. A probe must leave the good end's side of the low one, or the bad end's
 side of the high one; apart enough that a full change that is a fifth off misleads nobody."""
-END_SHARE, PROBE_SHARE, FIRM_SHARE = 0.01, 0.05, 0.005
+END_SHARE, PROBE_SHARE, FIRM_SHARE = 0.0075, 0.05, 0.005
 """How often the interval of a probe may miss on one side, over all looks. At the bad end, a miss starts
 the search for a change that is not there; elsewhere, it must miss by a third of the change to harm. The
 last is for a release that is probed again, because it does not fit the others."""
