@@ -27,7 +27,7 @@ from analysis.drift import Evidence, Watch, environment_evidence, is_of_testbed
 from analysis.findings import is_imported
 from analysis.noise import Noise
 from analysis.places import Place, meet
-from analysis.remeasurement import CONFIG, Question, Reply, ask, say
+from analysis.remeasurement import ARTIFACT, CONFIG, Question, Reply, ask, say
 from analysis.standing import Remark
 from analysis.verdict import Outcome
 from perf.model import SeriesKey, TrialId
@@ -37,8 +37,6 @@ _STEADY_SHARE = 0.9
 """A fact that holds in fewer of the trials on one side flickers, and so explains no lasting change."""
 _MOST_LISTED = 3
 """Of explanations and pieces of evidence in a sentence; the incident holds them all."""
-_THE_RELEASE_ITSELF = "artifact"
-"""Between two releases, this circumstance is what is being measured."""
 
 
 class Cause(StrEnum):
@@ -347,7 +345,7 @@ def explain(
     names = sorted({name for side in sides for facts in side for name in facts})
     found = []
     for name in names:
-        if name == _THE_RELEASE_ITSELF and not place.is_within:
+        if name == ARTIFACT and not place.is_within:  # that is what is being measured
             continue
         before, after = ([facts[name] for facts in side if name in facts] for side in sides)
         old, new = _steady_value(before), _steady_value(after)

@@ -4,7 +4,7 @@ Between trials that take turns on the same hosts, neither a drift of the hosts n
 passes for a difference; what is left is how trials scatter. So where such an answer contradicts the
 nights, it is the nights that something else has moved.
 
-An answer belongs to one series, two releases and one content of the config. It holds on every later
+An answer belongs to one series, two artifacts and one content of the config. It holds on every later
 night, as long as these are the same.
 """
 
@@ -23,6 +23,8 @@ from perf.model import Observation, Release, SeriesKey, TrialId
 
 CONFIG = "config "
 """The circumstance that is the hash of the system's settings; the name of the config follows."""
+ARTIFACT = "artifact"
+"""The circumstance that is the hash of what was installed; a local copy of a release has its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,7 @@ class Answer:
     baseline: str
     candidate: str
     config_sha256: str
+    artifacts_sha256: tuple[str, str]
     effect: Effect | None
     relevant_change: float
     baseline_trials: int
@@ -108,6 +111,7 @@ def read_answers(
             baseline=result.baseline.version,
             candidate=result.candidate.version,
             config_sha256=result.baseline.config.sha256,
+            artifacts_sha256=(result.baseline.artifact_sha256, result.candidate.artifact_sha256),
             effect=seen.effect,
             relevant_change=seen.relevant_change,
             baseline_trials=len(seen.baseline),
@@ -141,20 +145,30 @@ def find_reply(
 def _is_about(
     answer: Answer, change: ChangePoint, circumstances: Mapping[TrialId, Mapping[str, str]]
 ) -> bool:
-    """Tell whether it is an answer for this change, its releases and their newest configuration.
+    """Tell whether it is an answer for this change: its releases, as they were measured last.
 
-    The workload's hash is part of the key. Where the config's is not recorded, its name has to do.
+    The workload's hash is part of the key. What is not recorded of a trial has to be taken as equal.
     """
-    releases = change.last_before.release.version, change.first_after.release.version
-    if answer.key != change.series.key or (answer.baseline, answer.candidate) != releases:
+    if answer.key != change.series.key:
         return False
-    newest: dict[str, TrialId] = {}
-    for point in change.series.points:
-        if point.release.version in releases:
-            newest[point.release.version] = point.trial
-    name = f"{CONFIG}{answer.key.config}"
-    recorded = (circumstances.get(trial, {}).get(name) for trial in newest.values())
-    return all(sha256 in (None, answer.config_sha256) for sha256 in recorded)
+    measured = zip(
+        (change.last_before.release.version, change.first_after.release.version),
+        (answer.baseline, answer.candidate),
+        answer.artifacts_sha256,
+        strict=True,
+    )
+    for version, answered, artifact in measured:
+        if version != answered:
+            return False
+        newest = max(
+            (point for point in change.series.points if point.release.version == version),
+            key=lambda point: (point.started_at, point.trial),
+        )
+        facts = circumstances.get(newest.trial, {})
+        config = facts.get(f"{CONFIG}{answer.key.config}", answer.config_sha256)
+        if (config, facts.get(ARTIFACT, artifact)) != (answer.config_sha256, artifact):
+            return False
+    return True
 
 
 def agreement(change: ChangePoint, answer: Answer) -> bool | None:

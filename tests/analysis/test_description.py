@@ -75,6 +75,7 @@ def incident(judged: JudgedSeries) -> Incident:
         baseline="5.0.6",
         candidate="5.0.7",
         config_sha256="",
+        artifacts_sha256=("a", "b"),
         effect=Effect(relative_change=-0.06, low=-0.13, high=0.01, confidence=0.98),
         relevant_change=0.05,
         baseline_trials=4,

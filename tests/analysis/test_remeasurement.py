@@ -1,6 +1,6 @@
 """What trials in turns say about a change: read, held against it, and judged with it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +10,6 @@ from analysis.blocks import Measure, Measured
 from analysis.comparison import Effect
 from analysis.comparison_file import ComparisonResult, MeasureResult, SideRecord, TrialRecord
 from analysis.detection import ChangePoint, State
-from analysis.drift import Evidence
 from analysis.incidents import Cause
 from analysis.judgement import Judgement
 from analysis.remeasurement import (
@@ -23,7 +22,7 @@ from analysis.remeasurement import (
     say,
 )
 from analysis.verdict import Outcome
-from perf.model import Circumstance, Named, Observation, Purpose, TrialStatus
+from perf.model import Named, Observation, Purpose, TrialStatus
 
 Planted = Callable[..., tuple[Observation, ...]]
 JudgePlanted = Callable[..., Judgement]
@@ -44,22 +43,24 @@ def change(history: tuple[Observation, ...], judge_planted: JudgePlanted) -> Cha
     return change
 
 
-def answer_to(change: ChangePoint, interval: tuple[float, float] | None, **changes: object) -> Answer:
+def answer_to(
+    change: ChangePoint, interval: tuple[float, float] | None, finished_at: datetime = NOW
+) -> Answer:
     low, high = interval or (0, 0)
     effect = Effect(relative_change=(low + high) / 2, low=low, high=high, confidence=0.98)
-    answer = Answer(
+    return Answer(
         key=change.series.key,
         baseline=change.last_before.release.version,
         candidate=change.first_after.release.version,
         config_sha256="c" * 12,
+        artifacts_sha256=("a", "b"),
         effect=effect if interval else None,
         relevant_change=0.05,
         baseline_trials=4,
         candidate_trials=4,
         comparison="cmp-2026-11-11-1",
-        finished_at=NOW,
+        finished_at=finished_at,
     )
-    return replace(answer, **changes)  # type: ignore[arg-type]  fields of Answer
 
 
 @pytest.mark.parametrize(
@@ -84,10 +85,6 @@ def test_an_interval_agrees_rules_out_or_cannot_tell(
     assert agreement(rise, answer_to(change, upside_down)) is agrees
 
 
-def hashes(trials: Sequence[Observation], sha256: str) -> list[Circumstance]:
-    return [Circumstance(trial=one.trial, name="config default", value=sha256) for one in trials]
-
-
 def test_only_answers_about_this_very_question_count(change: ChangePoint) -> None:
     mine = answer_to(change, AGREES)
     other_workload = replace(mine.key, workload="sensor-write@ffffffffffff")
@@ -101,6 +98,9 @@ def test_only_answers_about_this_very_question_count(change: ChangePoint) -> Non
     assert find_reply(change, [mine], last) is not None
     touched = {change.first_after.trial: {"config default": "d" * 12}}
     assert find_reply(change, [mine], touched) is None
+    for artifact, is_same in (("b", True), ("a", False)):  # a local copy under the same name
+        installed = {change.first_after.trial: {"artifact": artifact}}
+        assert (find_reply(change, [mine], installed) is not None) is is_same
 
 
 def test_the_newest_answer_that_decides_counts(change: ChangePoint) -> None:
@@ -187,7 +187,7 @@ def test_what_turns_agree_with_is_the_database_whatever_the_testbed_did(
     blamed = judge_planted(later, canary).incidents[0]
     cleared = judge_planted(later, canary, answers=[answer_to(change, AGREES)]).incidents[0]
     assert (blamed.cause, cleared.cause) == (Cause.TESTBED, Cause.DATABASE)
-    assert any(isinstance(one, Evidence) and one.follows for one in cleared.evidence)
+    assert any(one.follows for one in cleared.evidence)
 
 
 def side(version: str, config: str) -> SideRecord:
@@ -196,6 +196,7 @@ def side(version: str, config: str) -> SideRecord:
         label=version,
         version=version,
         config=Named(name="default", sha256=config),
+        artifact_sha256="a" if version == "5.0.9" else "b",
         topology=name,
         testbed=name,
         workload=name,

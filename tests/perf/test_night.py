@@ -7,7 +7,7 @@ import pytest
 from perf.config import Catalog, load_catalog
 from perf.design import Suite
 from perf.errors import BundleError
-from perf.night import RESUMABLE_FOR, Night, open_night, plan_hash, read_nights
+from perf.night import RESUMABLE_FOR, Night, finish_night, open_night, plan_hash, read_nights
 from perf.places import Places
 
 CONFIGS = Path(__file__).parent.parent / "data" / "configs"
@@ -67,6 +67,26 @@ def test_after_a_finished_night_comes_the_next_in_the_other_order(
     assert not is_resumed
     assert second.id == "2026-03-01-2"
     assert [trial.version for trial in second.trials] == ["1.0.1", "1.0.0", "1.0.1", "1.0.0"]
+
+
+def test_a_night_that_is_to_be_told_is_resumed_until_it_was(
+    tmp_path: Path, catalog: Catalog, suite: Suite
+) -> None:
+    places = Places(tmp_path)
+    first, _ = open_night(places, catalog, suite, NOW, is_to_be_told=True)
+    finish(places, *(trial.id for trial in first.trials))
+    again = open_night(places, catalog, suite, NOW + timedelta(hours=1), is_to_be_told=True)
+    assert again == (first, True)
+    finish_night(places, first.id)
+    second, is_resumed = open_night(
+        places, catalog, suite, NOW + timedelta(hours=2), is_to_be_told=True
+    )
+    assert (second.id, is_resumed) == ("2026-03-01-2", False)
+    # Who only measures has nothing to tell, and does not wait for it.
+    finish(places, *(trial.id for trial in second.trials))
+    third, is_resumed = open_night(places, catalog, suite, NOW + timedelta(hours=3))
+    assert (third.id, is_resumed) == ("2026-03-01-3", False)
+    finish_night(places, third.id)  # and telling what was not announced is no fault
 
 
 @pytest.mark.parametrize("cause", ["old", "other plan"])

@@ -44,6 +44,7 @@ def reply(incident: Incident, *, agrees: bool | None) -> Reply:
         baseline="5.0.2",
         candidate="5.0.3",
         config_sha256="333333333333",
+        artifacts_sha256=("a", "b"),
         effect=Effect(relative_change=-0.12, low=-0.141, high=-0.099, confidence=0.98),
         relevant_change=0.05,
         baseline_trials=6,
@@ -65,7 +66,7 @@ def test_what_was_not_measured_in_turns_is_said_with_the_command(demo: Any, inci
     assert view.sure.nights.endswith(
         "(p = 1e-09) from 16 points before and 8 points after, the newest of night 2026-03-08-1."
     )
-    assert view.sure.turns == view.sure.origins == ()
+    assert (view.sure.turns, view.sure.origins) == ((), ())
     assert "would settle it" in view.sure.missing
     assert view.sure.command == (
         f"knickpoint compare --suite quickstart --experiment {EXPERIMENT} --baseline 5.0.2"
