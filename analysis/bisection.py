@@ -216,11 +216,11 @@ class _State:
     def find_doubt(self, found: Search, trials_per_probe: int) -> Probe | None:
         """Ask again for a release that does not fit a single change; of each at most once.
 
-        First what would part the search in two. Then, where no gap is left to search and the culprit is
+        First what does not fit a single step. Then, where no gap is left to search and the culprit is
         not probable enough, the releases in doubt and those that fit worst. A change that came with the
         bad end itself rests on that one probe, as one that is none would: the bad end is asked again.
         """
-        doubts = [(place, span) for place, span in found.between if place not in self.firm]
+        doubts = [(place, span) for place, span in found.odd if place not in self.firm]
         if not doubts and not any(gap.is_wide and gap.worth() for gap in found.gaps):
             doubts = [
                 (place, gap.span)

@@ -84,13 +84,13 @@ class Gap:
 class Search:
     """The steps between the ends, in order of releases, and what else does not fit a single one.
 
-    `between` are the places that part the steps, with the span that they are between. `returned` are
-    pairs of a place like the bad end and a later one like the good end again. `opposite` are places
-    that changed the other way.
+    `odd` are the places that do not fit a single step, with the span that they were read by: those
+    between both levels, and those that follow. `returned` are pairs of a place like the bad end and a
+    later one like the good end again. `opposite` are places that changed the other way.
     """
 
     gaps: tuple[Gap, ...]
-    between: tuple[tuple[int, Span], ...]
+    odd: tuple[tuple[int, Span], ...]
     returned: tuple[tuple[int, int], ...]
     opposite: tuple[int, ...]
 
@@ -109,15 +109,19 @@ def search(count: int, known: Mapping[int, Probed]) -> Search:
         for place in bad
         if any(other > place for other in good)
     )
+    opposite = tuple(sorted(p for p, one in standings.items() if one is Standing.OPPOSITE))
+    strange = {*opposite, *(place for pair in returned for place in pair)}
     between: list[tuple[int, Span]] = []
+    gaps = tuple(_narrow(0, count - 1, known, span, between))
     return Search(
-        gaps=tuple(_narrow(0, count - 1, known, span, between)),
-        between=tuple(between),
+        gaps=gaps,
+        odd=(*between, *((place, span) for place in sorted(strange))),
         returned=returned,
-        opposite=tuple(sorted(p for p, one in standings.items() if one is Standing.OPPOSITE)),
+        opposite=opposite,
     )
 
 
+_UNLIKE_GOOD = (Standing.BAD, Standing.OPPOSITE)
 _LIKE_GOOD = (Standing.GOOD, Standing.OPPOSITE)
 
 
@@ -143,6 +147,10 @@ def _narrow(
         yield from _narrow(start, middle, known, Span(lower=span.lower, upper=of_middle), parting)
         yield from _narrow(middle, stop, known, Span(lower=of_middle, upper=span.upper), parting)
         return
+    if any(p < low and one in _UNLIKE_GOOD for p, one in inside.items()):
+        # What came and went before says nothing about the last step.
+        start = low
+        inside = {place: one for place, one in inside.items() if place > low}
     measured = [(place, known[place]) for place in sorted(inside)]
     levels = [(place - start - 1, _level(one)) for place, one in measured if one.estimate]
     yield Gap(

@@ -51,7 +51,7 @@ class Case:
 
     name: str
     draw: Callable[[Generator], Draw]
-    n: int = 2000
+    n: int = 1000
     size: float | None = None
     """Of the reference that it is held against."""
     means: Means = field(default_factory=Means)
@@ -93,7 +93,7 @@ def drift(size: float) -> Callable[[Generator], Draw]:
 
 CASES = (
     Case(name="one step of 1 σ", draw=single(1), size=1),
-    Case(name="one step of 2 σ", draw=single(2), size=2, least_right=RIGHT),
+    Case(name="one step of 2 σ", draw=single(2), n=2000, size=2, least_right=RIGHT),
     Case(
         name="the same, by the real estimate", draw=single(2), n=300, size=2, means=Means(is_exact=True)
     ),
@@ -124,7 +124,7 @@ CASES = (
         means=Means(is_exact=True),
     ),
     Case(name="2 σ, three releases broken", draw=single(2, broken=3), size=2, least_right=RIGHT),
-    Case(name="nothing changed", draw=single(0), most_wrong=0.02),
+    Case(name="nothing changed", draw=single(0), n=2000, most_wrong=0.02),
     Case(name="nothing changed, heavy tails", draw=single(0, heavy), most_wrong=0.02),
     Case(name="nothing changed, two modes", draw=single(0, bimodal), most_wrong=0.02),
     Case(
