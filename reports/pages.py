@@ -20,6 +20,7 @@ from reports.view.index import IndexView
 from reports.view.series import SeriesView
 from reports.view.testbed import TestbedView
 from reports.view.trial import TrialView
+from reports.view.wording import Moment
 
 _STATIC = ("icon.svg", "site.js", "style.css")
 # The bundle's other names (vega, vegaLite) are not needed by static/site.js.
@@ -60,10 +61,15 @@ def render_site(
     for bisection in bisections:
         yield _render("bisection.html", bisection.page, root="../", page=bisection, built=built)
     for comparison in comparisons:
-        yield _render("comparison.html", comparison.page, root="../", page=comparison, built=built)
+        yield render_comparison(comparison, built)
     for name in _STATIC:
         yield SiteFile(f"static/{name}", (files("reports") / "static" / name).read_bytes())
     yield SiteFile("static/vega.js", _bundle_scripts())
+
+
+def render_comparison(comparison: ComparisonView, built: Moment) -> SiteFile:
+    """Give the page of a comparison."""
+    return _render("comparison.html", comparison.page, root="../", page=comparison, built=built)
 
 
 def _render(template: str, path: str, **values: object) -> SiteFile:

@@ -7,7 +7,7 @@ from statistics import median
 
 from perf.model import SideName
 
-_WIDTH, _HEIGHT, _MARGIN = 640.0, 150.0, 12.0
+_WIDTH, _HEIGHT, _MARGIN = 640.0, 190.0, 12.0
 _LEAST_SPAN = 0.1
 
 

@@ -1,16 +1,18 @@
 """What the page of a side-by-side comparison shows: the verdict, each measure and turn, both sides."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.comparison_file import ComparisonResult, MeasureResult, SideRecord, TrialRecord
 from analysis.verdict import Outcome
 from perf.model import Purpose, SideName, TrialId, TrialStatus
+from reports.markdown import clean, drop_invisible
 from reports.turn_chart import Turn, TurnChart, draw_turns
 from reports.view import links
 from reports.view.attention import Attention
-from reports.view.measures import MeasureRow, length_words, view_measure
-from reports.view.summary import summarize_result
+from reports.view.measures import SIDES, MeasureRow, length_words, view_measure
+from reports.view.summary import side_words, summarize_result
 from reports.view.wording import (
     NOTHING,
     OUTCOME_BADGES,
@@ -118,9 +120,9 @@ def view_comparison(result: ComparisonResult, known: Collection[str]) -> Compari
     measures = [_view_measure(each, result, places) for each in result.measures]
     return ComparisonView(
         page=links.comparison_page(result.id),
-        name=result.id,
-        kicker=f"{result.experiment}, {_PURPOSES.get(result.purpose, result.purpose.value)}",
-        title=f"{result.baseline.label} → {result.candidate.label}",
+        name=clean(result.id),
+        kicker=f"{clean(result.experiment)}, {_PURPOSES.get(result.purpose, result.purpose.value)}",
+        title=" → ".join(side_words(None, result, side) for side in SIDES),
         badge=told.badge,
         sentence=told.sentence,
         action=heading(told.action),
@@ -128,17 +130,17 @@ def view_comparison(result: ComparisonResult, known: Collection[str]) -> Compari
         started=moment(result.started_at),
         length=length_words(sum(one.duration_s for one in result.trials)),
         unused=_count_unused(result),
-        caveat=result.caveat,
-        remarks=result.remarks,
-        ended=sentence(result.ended),
-        reason=sentence(result.reason),
+        caveat=clean(result.caveat),
+        remarks=tuple(clean(one) for one in result.remarks),
+        ended=sentence(clean(result.ended)),
+        reason=sentence(clean(result.reason)),
         sides=_view_sides(result.baseline, result.candidate),
         trusted=tuple(one for one in measures if one.row.result.is_trusted),
         others=tuple(one for one in measures if not one.row.result.is_trusted),
         turns=tuple(_view_turns(result, known)),
         seed=result.seed,
-        question=result.question_sha256,
-        reproduce=result.command,
+        question=clean(result.question_sha256),
+        reproduce=drop_invisible(result.command),
     )
 
 
@@ -149,7 +151,7 @@ def view_recent(results: Iterable[ComparisonResult]) -> tuple[Attention, ...]:
     return tuple(
         Attention(
             badge=summarize_result(one).badge,
-            subject=f"{one.experiment}: {one.baseline.label} → {one.candidate.label}",
+            subject=clean(f"{one.experiment}: {one.baseline.label} → {one.candidate.label}"),
             page=links.comparison_page(one.id),
             text=f"{moment(one.finished_at).day}: {summarize_result(one).sentence}",
             is_faded=one.outcome is Outcome.UNCHANGED,
@@ -197,14 +199,14 @@ def _view_measure(
     chart = draw_turns(tuple(_turns(result, places)), len(comparison.trials))
     metric = result.measure.metric
     return MeasureView(
-        anchor=f"{result.measure}".replace("/", "-").replace(" ", "-"),
+        anchor=re.sub(r"[^A-Za-z0-9.]+", "-", str(result.measure)),
         badge=OUTCOME_BADGES[result.outcome],
         row=row,
         title=heading(row.title),
         direction=direction_words(metric),
         trials=f"{row.baseline_trials} + {row.candidate_trials}",
         confidence=plain_percent(result.effect.confidence) if result.effect else "",
-        reason=sentence(result.reason) if result.reason else "",
+        reason=sentence(clean(result.reason)) if result.reason else "",
         chart=chart,
         chart_label=(
             f"{heading(row.title)} of each trial in the order of their turns: "
@@ -237,7 +239,7 @@ def _turns(
 
 def _view_sides(baseline: SideRecord, candidate: SideRecord) -> tuple[SideRow, ...]:
     return tuple(
-        SideRow(name=name, baseline=before, candidate=after)
+        SideRow(name=name, baseline=clean(before), candidate=clean(after))
         for (name, before), (_, after) in zip(_tell_side(baseline), _tell_side(candidate), strict=True)
     )
 
@@ -259,9 +261,9 @@ def _view_turns(result: ComparisonResult, known: Collection[str]) -> Iterator[Tu
             number=number,
             block=one.block,
             side=_SIDE_WORDS[one.side],
-            name=one.id,
+            name=clean(one.id),
             page=links.trial_page(TrialId(one.id)) if one.id in known else "",
             status=STATUS_BADGES[one.status],
             length=length_words(one.duration_s),
-            reason="; ".join(reason.text for reason in one.reasons),
+            reason=clean("; ".join(reason.text for reason in one.reasons)),
         )

@@ -7,6 +7,7 @@ from math import isfinite
 from analysis.comparison_file import MeasureResult
 from perf.metrics import DIAGNOSTICS, METRICS, Better
 from perf.model import SideName
+from reports.markdown import clean
 from reports.view.wording import (
     NOTHING,
     duration,
@@ -52,7 +53,7 @@ def view_measure(result: MeasureResult) -> MeasureRow:
     measure, effect = result.measure, result.effect
     known = _METRICS.get(measure.metric)
     return MeasureRow(
-        title=(
+        title=clean(
             f"{metric_words(measure.metric, measure.statistic)} of {measure.operation} "
             f"{phase_words(measure.phase)}"
         ),

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from made_up_comparison import RESULTS
 from made_up_judgement import SETTINGS, PlantedDetector, tell_all
 
 from analysis.judgement import Judgement, judge
@@ -33,6 +34,7 @@ from perf.model import (
 from perf.night import Night, PlannedTrial
 from reports.pages import SiteFile, render_site
 from reports.site import write_site
+from reports.view.comparison import view_comparison, view_recent
 from reports.view.incident import view_incident
 from reports.view.index import view_index
 from reports.view.links import series_page
@@ -83,6 +85,7 @@ class Demo:
                     nights=self.nights,
                     caveats=self.caveats,
                     now=self.now,
+                    comparisons=view_recent(RESULTS),
                 ),
                 view_testbed(self.judgement, by_id, SETTINGS, self.caveats),
                 (view_incident(one, judged, by_id, self.caveats) for one in self.judgement.incidents),
@@ -101,6 +104,7 @@ class Demo:
                     )
                     for trial in self.trials
                 ),
+                comparisons=(view_comparison(one, by_id) for one in RESULTS),
             )
         )
 

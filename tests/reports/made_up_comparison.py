@@ -5,6 +5,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from statistics import median
 
 from analysis.blocks import Measure, Measured
 from analysis.comparison import Effect
@@ -21,6 +22,7 @@ from analysis.comparison_file import (
     TrialRecord,
 )
 from analysis.verdict import Outcome
+from analysis.words import signed_percent
 from perf.model import Named, Purpose, Reason, SideName, TrialStatus
 
 P99 = Measure(phase="steady", operation="write", metric="response_time", statistic="p99")
@@ -61,26 +63,33 @@ def measured(
 ) -> MeasureResult:
     """One measure whose candidate differs by `change`, within `half` to either side."""
     level, scatter = _LEVELS[measure], random.Random(f"{measure}")  # noqa: S311  no secret
-    before = [_measured(level, scatter) for _ in range(trials)]
-    after = [_measured(level * (1 + change), scatter) for _ in range(trials)]
+    deviation = half * math.sqrt(trials / 2) / 3  # an interval of 99 % is about so much narrower
+    before = _draw(level, deviation, trials, scatter)
+    after = _draw(level * (1 + change), deviation, trials, scatter)
     return MeasureResult(
         measure=measure,
         is_trusted=is_trusted,
         outcome=outcome,
-        reason=f"it lies between {100 * (change - half):+.1f} % and {100 * (change + half):+.1f} %",
+        reason=f"it lies between {signed_percent(change - half)} and {signed_percent(change + half)}",
         relevant_change=_RELEVANT[measure],
         before=level,
         after=level * (1 + change),
         effect=Effect(relative_change=change, low=change - half, high=change + half, confidence=0.99),
         detectable=1.2 * half,
-        baseline=tuple(before),
-        candidate=tuple(after),
+        baseline=before,
+        candidate=after,
     )
 
 
-def _measured(level: float, scatter: random.Random) -> Measured:
-    iterations = tuple(round(level * math.exp(scatter.gauss(0, 0.01)), 4) for _ in range(3))
-    return Measured(value=iterations[1], iterations=iterations)
+def _draw(level: float, deviation: float, trials: int, scatter: random.Random) -> tuple[Measured, ...]:
+    """Draw trials whose median is `level`."""
+    drawn = [scatter.gauss(0, deviation) for _ in range(trials)]
+    parts = [[math.exp(scatter.gauss(0, deviation / 2)) for _ in range(3)] for _ in drawn]
+    values = [level * math.exp(one - median(drawn)) for one in drawn]
+    return tuple(
+        Measured(value=value, iterations=tuple(value * part for part in of_trial))
+        for value, of_trial in zip(values, parts, strict=True)
+    )
 
 
 def turns(
@@ -382,3 +391,8 @@ SITUATIONS = {
     "too-long": TOO_LONG,
     "planted": PLANTED,
 }
+RESULTS = tuple(
+    replace(one.comparisons[0], id=f"cmp-2026-03-0{day}-1", finished_at=STARTED + timedelta(days=day))
+    for day, one in enumerate((REGRESSED, SOME_INVALID, UNDECIDED, PLANTED), start=1)
+)
+"""Comparisons of a data directory, oldest first."""

@@ -140,6 +140,7 @@ def test_ctrl_and_wheel_zoom_but_a_plain_wheel_scrolls_the_page(
 def test_no_page_scrolls_sideways_or_complains(watched: Watched, demo_site: Path) -> None:
     pages = [demo_site / "index.html", demo_site / "testbed.html", next(demo_site.glob(CHART))]
     pages += sorted((demo_site / "incidents").iterdir())
+    pages += sorted((demo_site / "comparison").iterdir())
     # A canary, a series of nights, one with a drift, and one without a point.
     for name in ("*canary*", "*local-one*", "*read-latest-response-time-p99*", "*highest-load*"):
         pages += sorted((demo_site / "series").glob(name))
