@@ -344,7 +344,7 @@ def _read(step: Probe, result: ComparisonResult, record: BisectionRecord) -> Pro
         # Both were measured; either their values have no ratio, or there are too few yet to say.
         is_hopeless = found is not None and found.outcome is Outcome.INVALID
         standing = Standing.SKIPPED if is_hopeless else Standing.UNDECIDED
-    elif step.full_change is not None:
+    elif step.full_change is not None and step.release != record.bad:
         standing = stand(probed, step.full_change)
     lower, upper = _name_levels(step.full_change, record)
     return ProbeRecord(

@@ -59,7 +59,7 @@ def render_site(
         if trial.data:
             yield SiteFile(trial.data, to_script(draw_steps(trial.steps)).encode())
     for bisection in bisections:
-        yield _render("bisection.html", bisection.page, root="../", page=bisection, built=built)
+        yield render_bisection(bisection, built)
     for comparison in comparisons:
         yield render_comparison(comparison, built)
     for name in _STATIC:
@@ -70,6 +70,11 @@ def render_site(
 def render_comparison(comparison: ComparisonView, built: Moment) -> SiteFile:
     """Give the page of a comparison."""
     return _render("comparison.html", comparison.page, root="../", page=comparison, built=built)
+
+
+def render_bisection(bisection: BisectionView, built: Moment) -> SiteFile:
+    """Give the page of a bisection."""
+    return _render("bisection.html", bisection.page, root="../", page=bisection, built=built)
 
 
 def _render(template: str, path: str, **values: object) -> SiteFile:

@@ -345,7 +345,9 @@ def test_two_releases_are_a_plain_comparison(lab: Lab) -> None:
     lab.slow_from(4)
     record = lab.bisect(first=3, last=4)
     assert culprit_of(record) == "2.0.4"
-    assert len(record.probes) == 1
+    assert {one.probed.release.version for one in record.probes} == {"2.0.4"}
+    assert "2.0.4 does differ from 2.0.3" in told(record)
+    assert "is like" not in told(record)
 
 
 def test_a_damaged_bisection_is_refused_with_what_to_do(lab: Lab) -> None:

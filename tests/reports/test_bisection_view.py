@@ -1,0 +1,99 @@
+"""The page of a bisection: what it says first, what each probe taught, where its links lead."""
+
+from dataclasses import replace
+
+import pytest
+from made_up_bisection import INCONCLUSIVE, RECORD, UNCHANGED, UNFINISHED
+
+from analysis.bisection import Culprit
+from analysis.bisection_description import describe_bisection
+from analysis.bisection_file import BisectionRecord
+from perf.model import TrialId
+from reports.pages import render_bisection
+from reports.view.bisection import view_bisection
+from reports.view.links import bisection_page, comparison_page, trial_page
+from reports.view.wording import Moment
+
+BUILT = Moment(iso="2026-03-02T00:00:00+00:00", text="2026-03-02 00:00 UTC", day="2026-03-02")
+KNOWN = {TrialId(trial.id) for probe in RECORD.probes[:1] for trial in probe.trials}
+
+
+def page(record: BisectionRecord) -> str:
+    return render_bisection(view_bisection(record, KNOWN), BUILT).content.decode()
+
+
+def test_the_answer_comes_first_and_every_probe_follows_in_order() -> None:
+    html = page(RECORD)
+    told = [
+        "Regression found",
+        "The regression came with one of 2.0.4 (could not be measured), 2.0.5 (after 2.0.3).",
+        "2.0.7 does differ from 2.0.0",
+        "2.0.4 cannot be measured and is skipped: start failed on node-1: &lt;no&gt; such class.",
+        "2.0.3 is like 2.0.0, so the change came after it.",
+        "2.0.5 is like 2.0.7, so the change came with it or before it.",
+        "no single release",
+        "25 trials measured in 29 min",
+        "knickpoint bisect fake 2.0.0..2.0.7 --suite fake-short",
+    ]
+    places = [html.index(text) for text in told]
+    assert places == sorted(places)
+    assert "a handicap was planted in this trial: &lt;slow&gt;" in html
+    assert "These numbers say nothing." in html
+    assert "−20.0\N{NO-BREAK SPACE}%" in html
+
+
+def test_links_lead_to_comparisons_and_to_trials_that_have_a_page() -> None:
+    html = page(RECORD)
+    assert f'href="../{comparison_page("cmp-2026-03-01-3")}"' in html
+    known, unknown = RECORD.probes[0].trials[0], RECORD.probes[2].trials[0]
+    assert f'href="../{trial_page(TrialId(known.id))}"' in html
+    assert trial_page(TrialId(unknown.id)) not in html
+    assert unknown.id in html
+    assert view_bisection(RECORD, ()).page == bisection_page("bis-2026-03-01-1")
+
+
+def test_bars_are_as_long_as_the_chance_and_need_neither_script_nor_style() -> None:
+    view = view_bisection(RECORD, ())
+    widths = {row.release: (row.width, row.text) for row in view.chances}
+    assert widths["2.0.5"] == (88, "55 %")
+    assert widths["2.0.1"] == (0, "below 1 %")
+    html = page(RECORD)
+    assert '<rect width="88" height="14"/>' in html
+    assert "<script" not in html
+    assert "style=" not in html
+
+
+@pytest.mark.parametrize(
+    ("record", "word"),
+    [
+        (RECORD, "Regression found"),
+        (INCONCLUSIVE, "Not decided"),
+        (UNCHANGED, "Nothing changed"),
+        (UNFINISHED, "Not over"),
+    ],
+)
+def test_each_end_has_its_word(record: BisectionRecord, word: str) -> None:
+    assert view_bisection(record, ()).badge.word == word
+    assert word in page(record)
+
+
+def test_an_improvement_is_good_news() -> None:
+    assert isinstance(RECORD.found, Culprit)
+    gained = replace(RECORD, found=replace(RECORD.found, is_improvement=True))
+    assert view_bisection(gained, ()).badge.kind == "good"
+
+
+def test_what_an_open_one_would_cost_is_said() -> None:
+    html = page(INCONCLUSIVE)
+    assert "to finish it, about 16 more trials" in html
+    assert "Not over yet: 1 probe is done. The same command goes on from there." in page(UNFINISHED)
+
+
+def test_the_terminal_says_the_same() -> None:
+    lines = list(describe_bisection(RECORD))
+    assert lines[0].startswith("The regression came with one of 2.0.4")
+    text = "\n".join(lines)
+    assert "  1. 2.0.7: −20.0 % (−23.0 % to −17.0 %), 1,000 → 800 ops/s, 8 trials" in text
+    assert "  2. 2.0.4: no figures, 1 trial" in text
+    assert "  2.0.5        55 %  █████████████" in text
+    assert "allowed were 160 trials and 16 h 00 min" in text
