@@ -1,0 +1,233 @@
+import math
+from datetime import UTC, datetime
+
+import pytest
+
+from analysis.blocks import Block, Measure, Measured
+from analysis.chances import Level, weigh
+from analysis.comparison import Effect
+from analysis.comparison_file import ComparisonResult, MeasureResult, SideRecord, TrialRecord
+from analysis.paired import Estimate, estimate
+from analysis.probing import Probed, Span, Standing, classify, probe_look, read_probe, stand
+from analysis.sequential import Rule
+from analysis.verdict import Outcome
+from perf.model import Named, Purpose, Release, SideName, TrialStatus
+
+RELEASE = Release(system="fake", version="5.0.3", line="5.0", ordinal=3)
+MEASURE = Measure(phase="steady", operation="write", metric="throughput", statistic="mean")
+RULE = Rule(higher_is_better=True, relevant_change=0.02, false_share=0.02, most_blocks=10)
+SPAN = Span(lower=Level(), upper=Level(log_ratio=0.1, standard_error=0.002, half_width=0.005))
+
+
+def found(level: float, half: float) -> tuple[Estimate, Effect]:
+    known = Estimate(
+        log_ratio=level,
+        standard_error=half / 3,
+        degrees_of_freedom=11,
+        baseline_trials=8,
+        candidate_trials=8,
+    )
+    low, high = math.expm1(level - half), math.expm1(level + half)
+    return known, Effect(relative_change=math.expm1(level), low=low, high=high, confidence=0.9)
+
+
+def block(change: float, scatter: float = 0.004) -> Block:
+    return Block(
+        baseline=(Measured(value=100.0), Measured(value=100 * math.exp(scatter))),
+        candidate=(
+            Measured(value=100 * math.exp(change)),
+            Measured(value=100 * math.exp(change + scatter)),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("level", "half", "standing"),
+    [
+        (0.0, 0.05, Standing.GOOD),
+        (0.0, 0.07, Standing.UNDECIDED),
+        (0.02, 0.05, Standing.UNDECIDED),
+        (0.1, 0.05, Standing.BAD),
+        (0.1, 0.07, Standing.UNDECIDED),
+        (0.13, 0.05, Standing.BAD),
+        (0.05, 0.02, Standing.BETWEEN),
+        (0.05, 0.06, Standing.UNDECIDED),
+        (-0.1, 0.05, Standing.OPPOSITE),
+        (-0.02, 0.05, Standing.GOOD),
+    ],
+)
+def test_two_thresholds_and_more_trials_between_them(
+    level: float, half: float, standing: Standing
+) -> None:
+    assert classify(*found(level, half), SPAN) is standing
+    # A drop is read like a rise.
+    fall = Span(lower=Level(), upper=Level(log_ratio=-0.1, standard_error=0.002, half_width=0.005))
+    assert classify(*found(-level, half), fall) is standing
+
+
+def test_a_probe_is_read_by_the_levels_of_its_step() -> None:
+    upper = Span(lower=Level(log_ratio=0.1), upper=Level(log_ratio=0.2))
+    assert classify(*found(0.1, 0.05), upper) is Standing.GOOD
+    assert classify(*found(0.2, 0.05), upper) is Standing.BAD
+    assert classify(*found(0.15, 0.02), upper) is Standing.BETWEEN
+
+
+def test_a_full_change_that_is_not_known_well_makes_nobody_be_between() -> None:
+    vague = Span(lower=Level(), upper=Level(log_ratio=0.1, standard_error=0.02, half_width=0.06))
+    assert classify(*found(0.06, 0.02), vague) is Standing.BAD
+
+
+def test_what_was_not_measured_is_skipped() -> None:
+    assert stand(Probed(release=RELEASE, reason="it does not start"), SPAN) is Standing.SKIPPED
+
+
+@pytest.mark.parametrize(
+    ("change", "higher_is_better", "outcome"),
+    [
+        (0.0, True, Outcome.UNCHANGED),
+        (0.1, True, Outcome.IMPROVED),
+        (0.1, False, Outcome.REGRESSED),
+    ],
+)
+def test_a_probe_is_over_once_it_is_classified(
+    change: float,
+    higher_is_better: bool,  # noqa: FBT001
+    outcome: Outcome,
+) -> None:
+    rule = Rule(
+        higher_is_better=higher_is_better, relevant_change=0.02, false_share=0.02, most_blocks=10
+    )
+    one = probe_look([block(change)], rule, 1, full_change=SPAN)
+    assert (one.outcome, one.is_over) == (Outcome.UNDECIDED, False)
+    two = probe_look([block(change)] * 2, rule, 1, full_change=SPAN)
+    assert (two.outcome, two.is_over) == (outcome, True)
+
+
+def test_between_the_thresholds_more_trials_are_worth_it_until_the_budget_ends() -> None:
+    blocks = [block(0.05, scatter=0.09)] * 4
+    seen = probe_look(blocks, RULE, 1, full_change=SPAN)
+    assert (seen.outcome, seen.is_over) == (Outcome.UNDECIDED, False)
+    short = Rule(higher_is_better=True, relevant_change=0.02, false_share=0.02, most_blocks=4)
+    assert probe_look(blocks, short, 1, full_change=SPAN).is_over
+
+
+def test_the_bad_end_is_over_once_the_change_is_known_to_half_its_size() -> None:
+    shows = probe_look([block(0.1, scatter=0.004)] * 2, RULE, 1, full_change=None)
+    assert (shows.outcome, shows.is_over) == (Outcome.IMPROVED, True)
+    vague = probe_look([block(0.1, scatter=0.05)] * 3, RULE, 1, full_change=None)
+    assert vague.effect is not None
+    assert vague.effect.low > 0
+    assert (vague.outcome, vague.is_over) == (Outcome.IMPROVED, False)
+    same = probe_look([block(0.0, scatter=0.002)] * 2, RULE, 1, full_change=None)
+    assert (same.outcome, same.is_over) == (Outcome.UNCHANGED, True)
+
+
+def test_a_second_probe_asks_for_more_certainty() -> None:
+    firm = Span(lower=SPAN.lower, upper=SPAN.upper, is_firm=True)
+    blocks = [block(0.0, scatter=0.02)] * 2
+    plain = probe_look(blocks, RULE, 1, full_change=SPAN).effect
+    wide = probe_look(blocks, RULE, 1, full_change=firm).effect
+    assert plain is not None
+    assert wide is not None
+    assert wide.high > 1.3 * plain.high
+
+
+def test_values_without_a_ratio_end_a_probe() -> None:
+    broken = Block(baseline=(Measured(value=0.0),) * 2, candidate=(Measured(value=1.0),) * 2)
+    seen = probe_look([broken] * 2, RULE, 1, full_change=SPAN)
+    assert (seen.outcome, seen.is_over) == (Outcome.INVALID, True)
+
+
+def result(blocks: list[Block], *, lost: int = 0, effect: Effect | None = None) -> ComparisonResult:
+    """Make a comparison of these blocks; of `lost` trials of the candidate there is no value."""
+    name = Named(name="default", sha256="0" * 12)
+    side = SideRecord(
+        label="5.0.0", version="5.0.0", config=name, topology=name, testbed=name, workload=name
+    )
+    sides: tuple[SideName, ...] = ("baseline", "candidate", "candidate", "baseline")
+    trials = tuple(
+        TrialRecord(
+            id=f"cmp.{number:02}{turn}",
+            side=which,
+            block=number,
+            status=TrialStatus.COMPLETED,
+            duration_s=60.0,
+        )
+        for number in range(1, len(blocks) + 1)
+        for turn, which in enumerate(sides)
+    )
+    candidate = tuple(value for one in blocks for value in one.candidate)
+    measure = MeasureResult(
+        measure=MEASURE,
+        is_trusted=True,
+        outcome=Outcome.UNDECIDED,
+        reason="",
+        relevant_change=0.02,
+        effect=effect,
+        baseline=tuple(value for one in blocks for value in one.baseline),
+        candidate=candidate[: len(candidate) - lost],
+    )
+    return ComparisonResult(
+        id="cmp",
+        purpose=Purpose.BISECTION,
+        suite="nightly",
+        experiment="write",
+        system="fake",
+        baseline=side,
+        candidate=side,
+        seed=1,
+        question_sha256="",
+        outcome=Outcome.UNDECIDED,
+        reason="no valid trial of the candidate",
+        ended="",
+        measures=(measure,),
+        trials=trials,
+        started_at=datetime(2026, 1, 1, tzinfo=UTC),
+        finished_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+
+
+def test_reads_a_probe_off_its_comparison() -> None:
+    blocks = [block(0.1), block(0.11), block(0.09)]
+    effect = found(0.1, 0.02)[1]
+    probed = read_probe(RELEASE, result(blocks, effect=effect), MEASURE)
+    assert (probed.trials, probed.effect) == (12, effect)
+    assert probed.estimate == estimate(blocks, 1)
+
+
+def test_a_value_that_is_lost_leaves_one_block() -> None:
+    blocks = [block(0.1), block(0.11)]
+    probed = read_probe(RELEASE, result(blocks, lost=1, effect=found(0.1, 0.02)[1]), MEASURE)
+    assert probed.estimate is not None
+    assert (probed.estimate.baseline_trials, probed.estimate.candidate_trials) == (4, 3)
+
+
+def test_a_comparison_without_a_ratio_is_no_measurement() -> None:
+    probed = read_probe(RELEASE, result([block(0.1)] * 2), MEASURE)
+    assert (probed.estimate, probed.effect) == (None, None)
+    assert probed.reason == "no valid trial of the candidate"
+    other = Measure(phase="steady", operation="read", metric="throughput", statistic="mean")
+    assert read_probe(RELEASE, result([block(0.1)] * 2), other).estimate is None
+
+
+def test_chances_of_exact_measurements_are_certain() -> None:
+    exact = Level(log_ratio=0.1, standard_error=0.001, degrees_of_freedom=30)
+    same = Level(standard_error=0.001, degrees_of_freedom=30)
+    chances = weigh(4, [(0, same), (2, exact)], Level(), exact, 0.1)
+    assert chances == pytest.approx((0, 0.5, 0.5, 0), abs=0.01)
+
+
+def test_chances_follow_the_likelihood() -> None:
+    # One release of two, 1.5 normal standard errors from the good end and 0.5 from the bad one.
+    upper = Level(log_ratio=2.0)
+    between = Level(log_ratio=1.5, standard_error=1.0)
+    first, second = weigh(2, [(0, between)], Level(), upper, 1e-9)
+    assert first / second == pytest.approx(math.exp((1.5**2 - 0.5**2) / 2), rel=0.01)
+    assert first + second == pytest.approx(1)
+
+
+def test_a_level_of_its_own_speaks_against_a_single_change() -> None:
+    upper = Level(log_ratio=0.1, standard_error=0.004, degrees_of_freedom=30)
+    middle = Level(log_ratio=0.05, standard_error=0.004, degrees_of_freedom=30)
+    assert sum(weigh(3, [(1, middle)], Level(), upper, 0.1)) < 0.01
+    assert sum(weigh(3, [], Level(), upper, 0.1)) == pytest.approx(0.9)
