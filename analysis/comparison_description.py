@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from analysis import words
-from analysis.comparison_file import ComparisonResult, MeasureResult
+from analysis.comparison_file import ComparisonResult, MeasureResult, TrialRecord
 from perf.metrics import METRICS
 from perf.model import TrialStatus
+
+_MOST_SHOWN = 4
+"""Trials that were not used; the rest is on the page."""
 
 
 def describe_comparison(result: ComparisonResult) -> Iterator[str]:
@@ -15,14 +18,20 @@ def describe_comparison(result: ComparisonResult) -> Iterator[str]:
     yield f"  {result.ended}"
     for one in result.measures:
         yield f"  {_describe_measure(one)}"
-    for trial in result.trials:
-        if trial.status is not TrialStatus.COMPLETED:
-            reasons = "; ".join(reason.text for reason in trial.reasons)
-            yield f"  {trial.status.upper()}, not used: {trial.id}: {reasons}"
+    unused = [trial for trial in result.trials if trial.status is not TrialStatus.COMPLETED]
+    for trial in unused[:_MOST_SHOWN]:
+        yield f"  {trial.status.upper()}, not used: {trial.id}: {_give_reason(trial)}"
+    if len(unused) > _MOST_SHOWN:
+        yield f"  … and {len(unused) - _MOST_SHOWN} more of {len(result.trials)} trials not used"
     for remark in result.remarks:
         yield f"  Remark: {remark}"
     if result.caveat:
         yield f"  {result.caveat}"
+
+
+def _give_reason(trial: TrialRecord) -> str:
+    first, *more = [reason.text for reason in trial.reasons] or ["no reason is known"]
+    return f"{first}; and {words.counted(len(more), 'reason', 'reasons')} more" if more else first
 
 
 def describe_looks(measures: Sequence[MeasureResult]) -> Iterator[str]:

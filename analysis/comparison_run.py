@@ -40,8 +40,11 @@ from perf.side_by_side import (
     write_durably,
 )
 
+_SIDES: tuple[SideName, ...] = ("baseline", "candidate")
 _HOPELESS = 2
 """Trials of one side that failed, before one completed: a third would fail as well."""
+_BARREN = 2
+"""Blocks without one completed trial of a side: hosts that are unfit for so long stay so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +175,8 @@ def _take_turns(
         said = f"after {_count(block, 'block')}, {_count(len(taken), 'trial')}"
         for line in describe_looks(judge_measures((*prior, *taken), inquiry)):
             course.progress.tell(f"{said}: {line}")
+        if block >= _BARREN and (barren := _find_barren(taken)):
+            return taken, f"no trial of the {barren} completed {said}"
         if is_over((*prior, *taken), inquiry):
             return taken, f"{_explain_end((*prior, *taken), inquiry, is_last=block == last)} {said}"
         spent_s = _seconds(taken)
@@ -206,14 +211,19 @@ def _duration_s(trial: Trial) -> float:
 
 def _find_hopeless(taken: Sequence[Taken]) -> tuple[SideName, Trial] | None:
     """Give the side of which nothing can be measured, with its last failed trial."""
-    sides: tuple[SideName, ...] = ("baseline", "candidate")
-    for side in sides:
+    for side in _SIDES:
         trials = [one.trial for one in taken if one.side == side]
         failed = [trial for trial in trials if trial.status is TrialStatus.FAILED]
         is_measured = any(trial.status is TrialStatus.COMPLETED for trial in trials)
         if len(failed) >= _HOPELESS and not is_measured:
             return side, failed[-1]
     return None
+
+
+def _find_barren(taken: Sequence[Taken]) -> SideName | None:
+    """Give a side none of whose trials completed."""
+    measured = {one.side for one in taken if one.trial.status is TrialStatus.COMPLETED}
+    return next((side for side in _SIDES if side not in measured), None)
 
 
 def _explain_hopeless(pairing: Pairing, hopeless: tuple[SideName, Trial]) -> str:

@@ -150,12 +150,13 @@ def test_a_side_that_never_starts_ends_it_at_once(run: Run, levels: dict[str, fl
     assert sum(trial.status is TrialStatus.FAILED for trial in result.trials) == 2
 
 
-def test_sides_that_are_never_valid_use_up_their_budget_and_are_invalid(
+def test_a_side_that_is_never_valid_ends_it_after_two_blocks(
     run: Run, levels: dict[str, float]
 ) -> None:
     levels["1.0.1"] = -1.0
-    result = run(trials=8)
+    result = run()
     assert result.outcome is Outcome.INVALID
+    assert result.ended == "no trial of the candidate completed after 2 blocks, 12 trials"
     assert len(result.trials) == 12
 
 
