@@ -237,7 +237,7 @@ class GitHubPullRequest:
 
     def _runs(self, check: Check) -> list[CheckRun]:
         commit = self._pull().base.repo.get_commit(check.sha)
-        return list(commit.get_check_runs(check_name=check.title_of_run, filter="latest"))
+        return list(commit.get_check_runs(check_name=check.title_of_run))
 
     def _settle(self, check: Check) -> str:
         runs = {one.id: one for one in self._runs(check)}

@@ -1,6 +1,7 @@
 """The client against a GitHub in memory: sticky comments, faults, refusals, no token in any text."""
 
 import dataclasses
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -85,7 +86,16 @@ def test_what_two_runs_at_once_left_is_cleaned_up_once(hub: GitHub) -> None:
     assert tell(hub, message("regressed")) == []
 
 
-@pytest.mark.parametrize("status", [500, 502, 503])
+def test_of_more_than_a_query_takes_the_newest_are_looked_at(hub: GitHub) -> None:
+    for number in range(105):
+        made = hub.write(message("regressed", f"{number}").body)
+        hub.minimised.add(made["node_id"])
+    hub.minimised.discard(made["node_id"])
+    assert [one.split()[0] for one in tell(hub, message("regressed"))] == ["edited"]
+    assert hub.shown == [message("regressed").body]
+
+
+@pytest.mark.parametrize("status", [0, 500, 502, 503])
 @pytest.mark.parametrize("is_done", [True, False])
 def test_a_broken_answer_never_doubles_a_comment(hub: GitHub, status: int, is_done: bool) -> None:  # noqa: FBT001
     hub.faults.append(Fault(method="POST", path=COMMENTS, status=status, is_done=is_done))
@@ -93,9 +103,10 @@ def test_a_broken_answer_never_doubles_a_comment(hub: GitHub, status: int, is_do
     assert hub.shown == [message("regressed").body]
 
 
+@pytest.mark.parametrize("status", [0, 502])
 @pytest.mark.parametrize("is_done", [True, False])
-def test_a_broken_answer_never_doubles_a_check_run(hub: GitHub, is_done: bool) -> None:  # noqa: FBT001
-    hub.faults.append(Fault(method="POST", path="/check-runs", status=502, is_done=is_done))
+def test_a_broken_answer_never_doubles_a_check_run(hub: GitHub, status: int, is_done: bool) -> None:  # noqa: FBT001
+    hub.faults.append(Fault(method="POST", path="/check-runs", status=status, is_done=is_done))
     reach(hub).check(start_check("candidate", HEAD))
     assert [one["status"] for one in hub.runs.values()] == ["in_progress"]
 
@@ -119,6 +130,18 @@ def test_a_secondary_rate_limit_is_waited_out(
     tell(hub, message("regressed"))
     assert hub.shown == [message("regressed").body]
     assert hub.faults == []
+
+
+def test_a_limit_without_a_time_is_waited_out_as_long_as_github_wants(hub: GitHub) -> None:
+    for status in (403, 429):
+        hub.faults.append(Fault(method="GET", path="/pulls/7", status=status, message=SECONDARY))
+        patience = dataclasses.replace(QUICK, rate_limit_s=0.1)
+        pull = GitHubPullRequest(
+            repo="example/configs", number=7, token=TOKEN, api_url=hub.url, patience=patience
+        )
+        before = time.monotonic()
+        assert pull.head() == HEAD
+        assert time.monotonic() - before >= 0.1
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", COMMENTS), ("PATCH", "/issues/comments/")])

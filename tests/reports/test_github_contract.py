@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import requests
-from github_contract import install, missing, prism, read_examples
+from github_contract import find_faults, install, missing, prism, read_examples
 from github_server import HEAD, TOKEN, GitHub, serve
 
 from analysis.verdict import Outcome
@@ -48,12 +48,13 @@ def reach() -> Callable[..., GitHubPullRequest]:
 
 
 def test_all_that_the_client_asks_is_as_github_describes_it(
-    hub: GitHub, reach: Callable[..., GitHubPullRequest]
+    place: Path, hub: GitHub, reach: Callable[..., GitHubPullRequest]
 ) -> None:
     for _ in range(101):  # a second page
         hub.write("me, too", "alice")
     pull = reach(hub.url)
     assert pull.head() == HEAD
+    hub.write(message(Outcome.UNDECIDED).body)  # of a run at the same time
     for outcome in (Outcome.UNDECIDED, Outcome.REGRESSED, Outcome.IMPROVED, Outcome.INVALID):
         pull.tell(message(outcome), print)
     start = start_check("candidate", HEAD, "https://example.org/page")
@@ -66,6 +67,10 @@ def test_all_that_the_client_asks_is_as_github_describes_it(
     assert [one for one in hub.shown if one != "me, too"] == [message(Outcome.INVALID).body]
     asked = {one.split()[0] + " " + one.rstrip("0123456789").rsplit("/", 1)[-1] for one in hub.asked}
     assert {"POST comments", "PATCH ", "POST check-runs", "GET check-runs", "POST graphql"} <= asked
+    for word in ("viewer", "nodes(ids: $ids)", "minimizeComment"):
+        assert word in str(hub.graphql)
+    assert find_faults(place, sorted(set(hub.graphql))) == []
+    assert find_faults(place, ["query { viewer { nothing_of_this_name } }"]) != []
 
 
 def test_prism_refuses_what_github_would(hub: GitHub) -> None:

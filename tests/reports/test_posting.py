@@ -116,9 +116,10 @@ def test_comment_is_ours_only_with_marker_name_and_author() -> None:
         written(dataclasses.replace(told, name="nightly"), 4),
         Existing(id=5, author=US, body=f"Look at this:\n{told.body}"),
         Existing(id=6, author=US, body=told.body.replace("state=regressed", "state=regressed x")),
-        Existing(id=7, author=US, body=""),
+        Existing(id=7, author=US, body=told.body.replace("-->", "--> is the marker", 1)),
+        Existing(id=9, author=US, body=""),
     ]
-    newer = written(told, 8)
+    newer = written(told, 10)
     assert find_own([newer, ours, *others], "candidate", US) == (ours, newer)
 
 

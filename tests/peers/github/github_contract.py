@@ -2,7 +2,7 @@
 
 `package.json` and its lock pin both; they are installed once into the cache. The description is 13 MB:
 it is cut to the paths that the client uses, which makes Prism start in a second or two. GraphQL is not
-in it, so a path for it is added, of our own making.
+in it, so a path for it is added, of our own making; GitHub's schema of it judges the queries.
 """
 
 import hashlib
@@ -89,14 +89,14 @@ def install() -> Path:
             for name in PINS:
                 shutil.copy(HERE / name, staged)
             subprocess.run(
-                ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
+                ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=5"],
                 cwd=staged,
                 check=True,
             )
-            octokit = staged / "node_modules/@octokit"
-            whole = json.loads((octokit / "openapi/generated/api.github.com.json").read_bytes())
+            openapi = staged / "node_modules/@octokit/openapi"
+            whole = json.loads((openapi / "generated/api.github.com.json").read_bytes())
             (staged / "github.json").write_text(json.dumps(cut(whole)))
-            shutil.rmtree(octokit)  # 400 MB of descriptions that nobody reads
+            shutil.rmtree(openapi)  # 400 MB of descriptions that nobody reads
             staged.rename(place)
     return place
 
@@ -143,6 +143,23 @@ def read_examples(place: Path) -> dict[str, JSON]:
     """Give GitHub's own examples of what the client reads."""
     examples = json.loads((place / "github.json").read_bytes())["components"]["examples"]
     return {key: examples[name]["value"] for key, name in EXAMPLES.items()}
+
+
+def find_faults(place: Path, queries: list[str]) -> list[str]:
+    """Give what GitHub's GraphQL schema has against these queries."""
+    script = (
+        'import { validate } from "@octokit/graphql-schema";'
+        "const faults = JSON.parse(process.argv[1]).flatMap((query) => validate(query));"
+        "console.log(JSON.stringify(faults.map((fault) => fault.message)));"
+    )
+    answer = subprocess.run(
+        ["node", "--input-type=module", "--eval", script, json.dumps(queries)],
+        cwd=place,
+        check=True,
+        capture_output=True,
+    )
+    faults: list[str] = json.loads(answer.stdout)
+    return faults
 
 
 @contextmanager

@@ -27,7 +27,8 @@ SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes
 class Fault:
     """What happens to the next request of this method whose path holds `path`.
 
-    With `is_done` the request is carried out before the answer goes wrong.
+    With `is_done` the request is carried out before the answer goes wrong. A status of 0 is no answer:
+    the connection is closed.
     """
 
     method: str
@@ -51,6 +52,7 @@ class GitHub:
     runs: dict[int, JSON] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    graphql: list[str] = field(default_factory=list)
     ids: Iterator[int] = field(default_factory=lambda: count(1000))
 
     def write(self, body: str, login: str = BOT) -> JSON:
@@ -148,6 +150,7 @@ class GitHub:
         return run
 
     def _graphql(self, _query: object, sent: JSON) -> JSON:
+        self.graphql.append(sent["query"])
         if "minimizeComment" in sent["query"]:
             self.minimised.add(sent["variables"]["input"]["subjectId"])
             return {"data": {"minimizeComment": {"minimizedComment": {"isMinimized": True}}}}
@@ -205,6 +208,9 @@ class Handler(BaseHTTPRequestHandler):
                 answer = state.answer(method, path, query, sent)
             except LookupError:
                 status, answer = 404, {"message": "Not Found"}
+        if fault and not fault.status:
+            self.close_connection = True
+            return
         if fault:
             status, answer, headers = fault.status, {"message": fault.message}, dict(fault.headers)
         elif isinstance(answer, list | dict):
