@@ -92,10 +92,9 @@ def bisect(
 ) -> None:
     """Find the release that brought a change, between FIRST (known good) and LAST (known bad).
 
-    Release after release is measured in turns with FIRST on the same hosts. The first probe is LAST:
-    if the two ends do not differ, there is nothing to look for. Every other probe is held against
-    that difference, by a low and a high threshold; between them it gets more trials. What nights and
-    comparisons measured before counts, and is not measured again.
+    Releases are measured in turns with FIRST on the same hosts, LAST before all: if the ends do not
+    differ, there is nothing to look for. Every other probe is read by that difference, by a low and a
+    high threshold; between them it gets more trials. What was measured before counts.
 
     \b
     knickpoint bisect cassandra 5.0.2..5.0.9 --experiment cassandra-sensor-write \\
@@ -106,10 +105,9 @@ def bisect(
     the report or in `knickpoint detect`, or of one of its changes: its series says the rest.
 
     A release that does not install or start is skipped, and the answer says so. Several changes, a
-    gradual one and an improvement are told apart. The budget ends it with what is known: the range
-    that is left, a probability for each release, and what it would cost to finish. Without --trials
-    and --minutes it is what each probe of a plain binary search may take at most (comparison.trials
-    and comparison.minutes in detection.yaml).
+    gradual one and an improvement are told apart. The budget ends it with what is known: the range,
+    a probability for each release, the cost to finish. Without --trials and --minutes it is what each
+    probe of a binary search may take at most (comparison.trials and .minutes in detection.yaml).
 
     Each probe is saved at once. Interrupted or killed, the same command goes on where it was.
 
@@ -132,26 +130,33 @@ def bisect(
     progress.tell(_announce(asked, budget))
     command = _command(asked, trials, minutes)
     try:
-        record = run_bisection(
-            Question(
-                catalog=catalog,
-                suite=asked.suite,
-                experiment=asked.experiment.name,
-                measure=asked.measure,
-                first=asked.first,
-                last=asked.last,
-                reproduce=command,
-            ),
-            catalog.detection,
-            budget,
-            places,
-            progress,
-        )
+        record = _run(asked, catalog, budget, places, progress, reproduce=command)
     except KeyboardInterrupt:
         where = shlex.join(("--data", str(data), *(("--configs", str(configs)) if configs else ())))
         click.echo(f"each finished probe is saved; go on with:\n  {command} {where}", err=True)
         raise
     _tell(record, places, progress, output)
+
+
+def _run(
+    asked: _Asked,
+    catalog: Catalog,
+    budget: Budget,
+    places: Places,
+    progress: Progress,
+    *,
+    reproduce: str,
+) -> BisectionRecord:
+    question = Question(
+        catalog=catalog,
+        suite=asked.suite,
+        experiment=asked.experiment.name,
+        measure=asked.measure,
+        first=asked.first,
+        last=asked.last,
+        reproduce=reproduce,
+    )
+    return run_bisection(question, catalog.detection, budget, places, progress)
 
 
 def _tell(record: BisectionRecord, places: Places, progress: Progress, output: Path | None) -> None:

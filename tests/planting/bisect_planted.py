@@ -1,11 +1,11 @@
 """Run `knickpoint bisect` with a handicap planted from a secret release on, honestly marked.
 
-    python tests/planting/bisect_planted.py --from 5.0.5 --settings '{"commitlog_sync": "batch"}' -- \\
-        cassandra 5.0.2..5.0.7 --suite short --experiment E --metric M
+    python tests/planting/bisect_planted.py --from 5.0.5 --settings '{"concurrent_writes": 2}' -- \\
+        cassandra 5.0.2..5.0.7 --suite single --experiment E --metric M
 
-Releases from the secret one on get these settings on top of their configuration (null takes one away).
-Each trial that had them says so, in its bundle and wherever it is told. The command itself is the real
-one and knows nothing of it: only the function that makes its sides is wrapped.
+Releases from the secret one on get these settings on top of their configuration. Each trial that had
+them says so, in its bundle and wherever it is told. The command itself is the real one and knows
+nothing of it: only the function that makes its sides is wrapped.
 """
 
 import argparse
@@ -37,11 +37,10 @@ def plant(take_side: TakeSide, first: str, settings: Mapping[str, Any]) -> TakeS
         place = {release.version: (release.line, release.ordinal) for release in known}
         if place[version] < place[first]:
             return side
-        merged = {**deployment.config.settings, **settings}
         config = replace(
             deployment.config,
             name=f"{deployment.config.name}-planted",
-            settings={key: value for key, value in merged.items() if value is not None},
+            settings={**deployment.config.settings, **settings},
         )
         text = f"a handicap was planted in this trial: {json.dumps(settings)}"
         return replace(
