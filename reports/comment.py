@@ -15,7 +15,7 @@ from analysis.comparison_file import ComparisonFile, ComparisonResult, Knob, Sid
 from analysis.verdict import WORST_FIRST, Outcome
 from perf.model import TrialStatus
 from reports.markdown import block, clean, code, escape
-from reports.view.measures import MeasureRow, length_words, view_measure
+from reports.view.measures import NO_BREAK, MeasureRow, length_words, view_measure
 from reports.view.summary import knob_words, side_words, summarize
 from reports.view.wording import count, named, plain_percent, sentence
 
@@ -28,6 +28,7 @@ _MOST_REASON = 300
 _MOST_COMMAND = 1000
 _MOST_LISTED = 5
 _MOST_ALARMS = 10
+_MOST_TOUCHED = 50
 _SHORT_SHA = 10
 _MARKS = {
     Outcome.REGRESSED: "❌",
@@ -110,7 +111,7 @@ def _parts(content: ComparisonFile) -> Iterator[Part]:
         yield _fold(f"Notes ({len(lines)})", lines)
     yield from _reproduce(results)
     yield from _table(content, results, is_trusted=False)
-    yield from _records(results)
+    yield from _records((*results, *(one.comparison for one in content.attributions)))
 
 
 def _alarms(content: ComparisonFile, results: Sequence[ComparisonResult]) -> Iterator[Part]:
@@ -215,13 +216,13 @@ def _row(result: ComparisonResult, row: MeasureRow, *, with_where: bool) -> str:
             row.levels,
             f"**{row.change}** ({row.interval})",
             row.detectable,
-            f"{row.baseline_trials} + {row.candidate_trials}",
+            row.trials,
         )
     )
 
 
 def _verdict(outcome: Outcome) -> str:
-    return f"{_MARKS[outcome]} {outcome.capitalize()}"
+    return f"{_MARKS[outcome]}{NO_BREAK}{outcome.capitalize()}"
 
 
 def _head(cells: Sequence[str]) -> str:
@@ -262,12 +263,12 @@ def _settings(content: ComparisonFile) -> Iterator[Part]:
             groups.setdefault(one.knobs, []).append(one.experiment)
     lines = []
     for knobs, experiments in groups.items():
-        names = ", ".join(code(name, _MOST_NAME) for name in experiments[:_MOST_LISTED])
-        more = len(experiments) - _MOST_LISTED
+        names = ", ".join(code(name, _MOST_NAME) for name in experiments[:_MOST_TOUCHED])
+        more = len(experiments) - _MOST_TOUCHED
         lines.append(f"- {names}{f' and {more} more' if more > 0 else ''}")
         lines += [f"  - {code(knob_words(knob), _MOST_REASON)}" for knob in knobs]
     knobs_listed = sum(map(len, groups))
-    if knobs_listed > 1 or (lines and not content.comparisons):
+    if lines and (knobs_listed > 1 or len(content.changes) != len(content.comparisons)):
         yield _fold(f"Changed settings ({knobs_listed})", lines)
 
 
@@ -322,7 +323,8 @@ def _tell_end(content: ComparisonFile, page_url: str) -> str:
         sides = (("base", content.base), ("head", content.head))
         told.append(" → ".join(f"{name} {code(one.sha[:_SHORT_SHA])}" for name, one in sides))
     if content.comparisons:
-        told.append(_tell_trials(content.comparisons))
+        alone = (one.comparison for one in content.attributions)
+        told.append(_tell_trials((*content.comparisons, *alone)))
     told.append(f"Knickpoint {escape(content.knickpoint, _MOST_NAME)}")
     caveats = dict.fromkeys(one.caveat for one in content.comparisons if one.caveat)
     told += [escape(one, _MOST_REASON) for one in list(caveats)[:_MOST_LISTED]]

@@ -204,7 +204,7 @@ def _view_measure(
         row=row,
         title=heading(row.title),
         direction=direction_words(metric),
-        trials=f"{row.baseline_trials} + {row.candidate_trials}",
+        trials=row.trials,
         confidence=plain_percent(result.effect.confidence) if result.effect else "",
         reason=sentence(clean(result.reason)) if result.reason else "",
         chart=chart,

@@ -146,13 +146,17 @@ def view_index(
         testbed=summarize_testbed(judgement),
         groups=group_series(judgement.series, by_id),
         troubles=tuple(_view_trial_row(trial) for trial in reversed(by_time) if is_trouble(trial)),
-        caveats=tuple(
-            f"{name}: {caveat}"
-            for name in sorted({trial.testbed.name for trial in by_time})
-            if (caveat := caveat_words(name, caveats))
-        ),
+        caveats=_tell_caveats(by_time, caveats),
         bisections=tuple(reversed(bisections)),
         comparisons=tuple(comparisons),
+    )
+
+
+def _tell_caveats(trials: Sequence[Trial], caveats: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(
+        f"{name}: {caveat}"
+        for name in sorted({trial.testbed.name for trial in trials})
+        if (caveat := caveat_words(name, caveats))
     )
 
 

@@ -22,6 +22,7 @@ from reports.view.wording import (
 _METRICS = METRICS | DIAGNOSTICS
 _ARROWS = {Better.LOWER: "↓", Better.HIGHER: "↑"}
 _LONGEST_S = 1e9
+NO_BREAK = "\N{NO-BREAK SPACE}"
 SIDES: tuple[SideName, ...] = ("baseline", "candidate")
 
 
@@ -45,7 +46,12 @@ class MeasureRow:
     @property
     def levels(self) -> str:
         """Give before → after with the unit once."""
-        return f"{self.before} → {self.after} {self.unit}".rstrip()
+        return f"{self.before} → {self.after}{NO_BREAK}{self.unit}".rstrip()
+
+    @property
+    def trials(self) -> str:
+        """Give the trials of both sides that were used."""
+        return f"{self.baseline_trials}{NO_BREAK}+{NO_BREAK}{self.candidate_trials}"
 
 
 def view_measure(result: MeasureResult) -> MeasureRow:

@@ -26,6 +26,7 @@ _ACTION, _NO_ACTION = "action needed", "no action needed"
 _OPEN, _UNKNOWN = "not shown to be harmless", "nothing is known yet"
 _PARTLY = "part of it is not known"
 _MOST_NAME = 80
+_MOST_PATH = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +75,16 @@ def find_change(content: ComparisonFile, result: ComparisonResult) -> Experiment
 
 
 def knob_words(knob: Knob) -> str:
-    """Name a setting with both values; one that is absent is said."""
+    """Name a setting with its file and both values; one that is absent is said."""
+    if not knob.before and not knob.after:  # a note on further ones
+        return clean(knob.path, _MOST_PATH)
     values = (clean(value, _MOST_NAME) or "not set" for value in (knob.before, knob.after))
-    return f"{clean(knob.path, _MOST_NAME)} {' → '.join(values)}"
+    return f"{clean(knob.path, _MOST_PATH)} {' → '.join(values)}"
+
+
+def _name_knob(knob: Knob) -> str:
+    """Name a setting without its file, as a sentence does."""
+    return knob_words(replace(knob, path=knob.path.rpartition(": ")[2]))
 
 
 def side_words(content: ComparisonFile | None, result: ComparisonResult, side: SideName) -> str:
@@ -178,7 +186,7 @@ def _name_cause(result: ComparisonResult, content: ComparisonFile | None) -> str
     change = find_change(content, result)
     knobs = change.knobs if change else ()
     if len(knobs) == 1:
-        return knob_words(knobs[0])
+        return _name_knob(knobs[0])
     return f"the change of {len(knobs)} settings" if knobs else "this change"
 
 
@@ -195,7 +203,7 @@ def _tell_cause(result: ComparisonResult, content: ComparisonFile | None, how: s
     if not guilty:
         alone = ", though none of them is shown to do it alone" if tried else ""
         return f"{begin} with {cause}{alone}"
-    names = " and ".join(knob_words(one.knob) for one in guilty[:_MOST_NAMED])
+    names = " and ".join(_name_knob(one.knob) for one in guilty[:_MOST_NAMED])
     more = f" and {len(guilty) - _MOST_NAMED} more" if len(guilty) > _MOST_NAMED else ""
     return f"{begin} with {names}{more}, of {len(tried)} changed settings; all together"
 

@@ -30,9 +30,13 @@ RATE = Measure(phase="saturation", operation="write", metric="throughput", stati
 MEDIAN = Measure(phase="steady", operation="write", metric="response_time", statistic="p50")
 BASE = Revision(ref="main", sha="3f1c9a27d5e84b60a1c2d3e4f5061728394a5b6c")
 HEAD = Revision(ref="fewer-writers", sha="b7e2d1c0f9a83746556473829100aabbccddeeff")
-KNOB = Knob(path="settings.concurrent_writes", before="32", after="8")
-CACHE = Knob(path="settings.key_cache_size", before='"100MiB"', after='"0MiB"')
-SYNC = Knob(path="settings.commitlog_sync", before='"periodic"', after='"batch"')
+KNOB = Knob(path="systems/cassandra/default: settings.concurrent_writes", before="32", after="8")
+CACHE = Knob(
+    path="systems/cassandra/default: settings.key_cache_size", before='"100MiB"', after='"0MiB"'
+)
+SYNC = Knob(
+    path="systems/cassandra/default: settings.commitlog_sync", before='"periodic"', after='"batch"'
+)
 STARTED = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 TRIAL_S = 74.0
 _ORDER: tuple[SideName, ...] = ("baseline", "candidate", "candidate", "baseline")
@@ -289,7 +293,7 @@ UNCOMPARABLE = made(
         ExperimentChange(
             suite="pull-request",
             experiment="put-get-single",
-            knobs=(Knob(path="workload.record_bytes", before="100", after="1000"),),
+            knobs=(Knob(path="workloads/put-get: record.value_bytes", before="100", after="1000"),),
             text="its workload differs: the numbers would not be of the same work",
         ),
         ExperimentChange(

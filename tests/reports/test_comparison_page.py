@@ -64,7 +64,7 @@ def test_trusted_measures_come_first_and_the_others_are_folded() -> None:
 
 def test_a_measure_says_levels_change_interval_and_what_it_could_have_seen() -> None:
     row = view_comparison(REGRESSED_RESULT, ()).trusted[0].row
-    assert (row.levels, row.change) == ("8.40 → 11.0 ms", f"+31.5{NBSP}%")
+    assert (row.levels, row.change) == (f"8.40 → 11.0{NBSP}ms", f"+31.5{NBSP}%")
     assert row.interval == f"+22.5{NBSP}% to +40.5{NBSP}%"
     assert (row.detectable, row.relevant, row.better) == (f"10.8{NBSP}%", f"10{NBSP}%", "↓")
 
