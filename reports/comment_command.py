@@ -244,7 +244,8 @@ def _do_all(
 def _comment(pull: GitHubPullRequest, message: Message, telling: Telling) -> None:
     if telling.dry_run:
         click.echo(message.body)
-        _report([_describe(one) for one in pull.plan_telling(message, always=telling.always)])
+        steps = pull.plan_telling(message, always=telling.always)
+        _report([_describe(one) for one in steps] or ["written no comment"])
         return
     if not pull.tell(message, click.echo, always=telling.always):
         click.echo("no comment needs to be written")
@@ -253,14 +254,14 @@ def _comment(pull: GitHubPullRequest, message: Message, telling: Telling) -> Non
 def _check(pull: GitHubPullRequest, check: Check, telling: Telling) -> None:
     if telling.dry_run:
         plan = pull.plan_checking(check)
-        _report([_describe_check(plan, check)] if plan else [])
+        _report([_describe_check(plan, check) if plan else "left the check run as it is"])
         return
     click.echo(pull.check(check) or "the check run says so already")
 
 
 def _report(plan: Sequence[str]) -> None:
     """Say what a dry run would have done; the comment alone goes to standard output."""
-    for line in plan or ("written nothing",):
+    for line in plan:
         click.echo(f"would have {line}", err=True)
 
 

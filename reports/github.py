@@ -5,6 +5,7 @@ request that creates something is not: a broken answer leaves open whether it wa
 the state is read and planned again, and what was done after all is found.
 """
 
+import logging
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ from github.CheckRun import CheckRun
 from github.GithubException import GithubException, RateLimitExceededException
 from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest
+from urllib3 import BaseHTTPResponse
 
 from perf.errors import GitHubError
 from reports.markdown import clean
@@ -38,6 +40,9 @@ from reports.posting import (
 )
 
 _T = TypeVar("_T")
+_LOG = logging.getLogger(__name__)
+# It would say each refusal a second time, if anything in the process has set logging up.
+logging.getLogger("github").setLevel(logging.WARNING)
 _MOST_NODES = 100
 """Nodes that GitHub's GraphQL takes in one query."""
 _TOO_MANY, _BROKEN = 429, 500
@@ -76,6 +81,12 @@ class _Retry(github.GithubRetry):
         if method == "POST":
             return status_code in self._NOT_DONE
         return super().is_retry(method, status_code, has_retry_after)
+
+    def sleep(self, response: BaseHTTPResponse | None = None) -> None:
+        """Say so first: it may take a minute."""
+        answer = f"GitHub answered {response.status}" if response else "GitHub did not answer"
+        _LOG.warning("%s; waiting, then trying again", answer)
+        super().sleep(response)
 
     def get_backoff_time(self) -> float:
         """Wait after 429 as after 403: both mean a secondary rate limit."""

@@ -166,6 +166,11 @@ def test_a_dry_run_says_all_and_does_nothing(hub: GitHub, path: Path) -> None:
     ]
     assert "created the check run 'knickpoint / candidate' as failure:" in result.stderr
     assert hub.writes == before
+    run(give(path, made_up.REGRESSED))
+    assert run(give(path, made_up.REGRESSED), "--dry-run").stderr.splitlines() == [
+        "would have written no comment",
+        "would have left the check run as it is",
+    ]
 
 
 def test_without_a_token_a_dry_run_asks_nobody(

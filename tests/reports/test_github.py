@@ -132,7 +132,9 @@ def test_a_secondary_rate_limit_is_waited_out(
     assert hub.faults == []
 
 
-def test_a_limit_without_a_time_is_waited_out_as_long_as_github_wants(hub: GitHub) -> None:
+def test_a_limit_without_a_time_is_waited_out_as_long_as_github_wants(
+    hub: GitHub, caplog: pytest.LogCaptureFixture
+) -> None:
     for status in (403, 429):
         hub.faults.append(Fault(method="GET", path="/pulls/7", status=status, message=SECONDARY))
         patience = dataclasses.replace(QUICK, rate_limit_s=0.1)
@@ -142,6 +144,7 @@ def test_a_limit_without_a_time_is_waited_out_as_long_as_github_wants(hub: GitHu
         before = time.monotonic()
         assert pull.head() == HEAD
         assert time.monotonic() - before >= 0.1
+        assert caplog.messages.pop() == f"GitHub answered {status}; waiting, then trying again"
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", COMMENTS), ("PATCH", "/issues/comments/")])
