@@ -1,6 +1,7 @@
 """A bisection from first probe to answer: what it reuses, skips, survives. Trials are made up."""
 
 import io
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ from analysis.bisection_file import BISECTION, BisectionRecord
 from analysis.bisection_run import Question, read_bisections, releases_between, run_bisection
 from analysis.blocks import Measure
 from analysis.comparison_run import Budget
+from analysis.paired import Estimate
 from analysis.probing import Standing
 from perf import releases, side_by_side
 from perf.config import Catalog, load_catalog, named
@@ -77,13 +79,13 @@ class Lab:
 
     def hold_nights(self, *ordinals: int, **changes: object) -> None:
         for day in range(1, 9):
-            self._hold_night(f"2026-02-0{day}-1", ordinals, changes)
+            self.hold_night(f"2026-02-0{day}-1", ordinals, **changes)
 
-    def _hold_night(self, night: str, ordinals: Sequence[int], changes: dict[str, object]) -> None:
+    def hold_night(self, night_id: str, ordinals: Sequence[int], /, **changes: object) -> None:
         for ordinal in ordinals:
-            name = version(ordinal)
-            said = {"night": night, "purpose": Purpose.SCHEDULED, **changes}
-            self.seal(self, name, id=TrialId(f"{night}.01.fake-blink.{name}"), **said)
+            trial = TrialId(f"{night_id}.01.fake-blink.{version(ordinal)}")
+            said = {"night": night_id, "purpose": Purpose.SCHEDULED, **changes}
+            self.seal(self, version(ordinal), id=trial, **said)
 
 
 def version(ordinal: int) -> str:
@@ -269,6 +271,24 @@ def test_nights_that_measured_both_releases_count_as_blocks(lab: Lab) -> None:
     assert record.reused == 24
     assert {one.block for one in record.probes[0].trials} == set(range(1001, 1009))
     assert "16 of them measured before" in told(record)
+
+
+def test_two_nights_that_say_nothing_do_no_harm(lab: Lab) -> None:
+    for night, level in (("2026-02-01-1", 1e6), ("2026-02-02-1", 1e-3)):
+        lab.levels["2.0.7"] = level
+        lab.hold_night(night, (0, 7))
+    lab.slow_from(4)
+    record = lab.bisect()
+    assert record.reused == 4
+    assert record.found is not None
+    assert len(lab.measured) >= 8
+    few = Estimate(
+        log_ratio=0.0, standard_error=10.0, degrees_of_freedom=1, baseline_trials=2, candidate_trials=2
+    )
+    interval = few.interval(1e-4)
+    # What is kept as JSON and taken the logarithm of must be a number above -1.
+    assert -1 < interval.low < -0.99
+    assert 1e12 < interval.high < math.inf
 
 
 @pytest.mark.parametrize(
