@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from html import escape as escape_html
 from urllib.parse import quote, urlsplit
 
-from analysis.comparison_file import ComparisonFile, ComparisonResult, Knob, SideRecord
+from analysis.comparison_file import ComparisonFile, ComparisonResult, Knob, SideRecord, TrialRecord
 from analysis.verdict import WORST_FIRST, Outcome
-from perf.model import TrialStatus
+from perf.model import SideName, TrialStatus
 from reports.markdown import block, clean, code, escape
 from reports.view.measures import NO_BREAK, MeasureRow, length_words, view_measure
 from reports.view.summary import knob_words, side_words, summarize
@@ -153,20 +153,27 @@ def _alert(kind: str, title: str, lines: Iterable[str]) -> Iterator[Part]:
 
 
 def _tell_unused(result: ComparisonResult, content: ComparisonFile) -> Iterator[str]:
-    """Count the failed and invalid trials of each side by their reason, the most frequent first."""
-    reasons = Counter(
-        (one.side, one.status, "; ".join(reason.text for reason in one.reasons))
-        for one in result.trials
-        if one.status is not TrialStatus.COMPLETED
-    )
+    """Count the failed and invalid trials of each side, with the most frequent reason in words."""
+    groups: dict[tuple[SideName, TrialStatus], list[TrialRecord]] = {}
+    for one in result.trials:
+        if one.status is not TrialStatus.COMPLETED:
+            groups.setdefault((one.side, one.status), []).append(one)
     where = code(result.experiment, _MOST_NAME)
-    for (side, status, text), times in reasons.most_common(_MOST_LISTED):
+    for (side, status), trials in groups.items():
         of = count(sum(one.side == side for one in result.trials), "trial")
         name = escape(side_words(content, result, side), _MOST_NAME)
-        why = escape(text or "no reason was recorded", _MOST_REASON)
-        yield f"{where}, {name}: **{times} of {of} {status}**: {why}"
-    if len(reasons) > _MOST_LISTED:
-        yield f"{where}: {count(len(reasons) - _MOST_LISTED, 'more reason')}"
+        yield f"{where}, {name}: **{len(trials)} of {of} {status}**: {_tell_reasons(trials)}"
+
+
+def _tell_reasons(trials: Sequence[TrialRecord]) -> str:
+    """Give one reason of the most frequent kind, and count the other kinds: numbers in them differ."""
+    kinds = Counter(reason.kind for one in trials for reason in one.reasons)
+    if not kinds:
+        return "no reason was recorded"
+    ((first, _),) = kinds.most_common(1)
+    text = next(reason.text for one in trials for reason in one.reasons if reason.kind == first)
+    more = f" (and {count(len(kinds) - 1, 'other kind of reason', 'other kinds of reasons')})"
+    return f"{escape(text, _MOST_REASON)}{more if len(kinds) > 1 else ''}"
 
 
 def _table(

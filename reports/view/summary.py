@@ -12,9 +12,9 @@ from analysis.comparison_file import (
     MeasureResult,
 )
 from analysis.verdict import WORST_FIRST, Outcome
-from perf.model import SideName, TrialStatus
+from perf.model import Purpose, SideName, TrialStatus
 from reports.markdown import clean
-from reports.view.measures import MeasureRow, length_words, view_measure, weight
+from reports.view.measures import SIDES, MeasureRow, length_words, view_measure, weight
 from reports.view.wording import OUTCOME_BADGES, Badge, count, first_sentence, one_sentence
 
 FAILED_BADGE = Badge(kind="bad", symbol="✕", word="Does not run")
@@ -129,6 +129,11 @@ def _summarize_problems(content: ComparisonFile) -> Summary:
 def _summarize_result(result: ComparisonResult, content: ComparisonFile | None) -> Summary:
     if result.outcome is Outcome.INVALID:
         return _summarize_invalid(result, content)
+    if result.purpose is Purpose.BISECTION:
+        # It asks which level a release belongs to, so the rule behind its verdict is another one.
+        sides = (side_words(content, result, side) for side in SIDES)
+        said = f"{_name(result)}, {' → '.join(sides)}: {one_sentence(clean(result.reason))}"
+        return _summary(result, "a step of a bisection", said)
     told = _pick(result)
     row_words = _tell_rows(told)
     cause = _name_cause(result, content)
@@ -136,8 +141,7 @@ def _summarize_result(result: ComparisonResult, content: ComparisonFile | None) 
         said = f"Whether {cause} changes {_name(result)} cannot be told: {row_words}."
         return _summary(result, _OPEN, said, tell_what_it_takes(result))
     if result.outcome is Outcome.UNCHANGED:
-        said = f"{_name(result)} is shown equivalent with {cause}: {row_words}."
-        return _summary(result, _NO_ACTION, said)
+        return _summary(result, _NO_ACTION, f"{_tell_equivalence(result, content)}: {row_words}.")
     is_worse = result.outcome is Outcome.REGRESSED
     said = f"{_tell_cause(result, content, 'worse' if is_worse else 'better')}: {row_words}."
     if not is_worse:
@@ -169,6 +173,14 @@ def _summarize_invalid(result: ComparisonResult, content: ComparisonFile | None)
         return _summary(result, _UNKNOWN, said)
     said = f"{_name(result)} could not be judged: {one_sentence(result.reason)}"
     return _summary(result, _UNKNOWN, said, "Measure again.")
+
+
+def _tell_equivalence(result: ComparisonResult, content: ComparisonFile | None) -> str:
+    cause = _name_cause(result, content)
+    if content is None or content.head is None:
+        before = side_words(content, result, "baseline")
+        return f"{cause} is shown equivalent to {before} in {_name(result)}"
+    return f"{_name(result)} is shown equivalent with {cause}"
 
 
 def _find_failures(result: ComparisonResult, side: SideName) -> str:
@@ -243,9 +255,9 @@ def _tell_row(row: MeasureRow) -> str:
     effect, outcome = row.result.effect, row.result.outcome
     if effect is None:
         return row.title
-    if outcome is Outcome.UNCHANGED:
+    if outcome is Outcome.UNCHANGED and effect.lies_within(row.result.relevant_change):
         return f"{row.title} within ±{row.relevant}"
-    if outcome is Outcome.UNDECIDED:
+    if outcome in {Outcome.UNDECIDED, Outcome.UNCHANGED}:
         return f"{row.title} {row.change} ({row.interval})"
     # A real change may still be too small to act on: it is told with what would be enough.
     is_small = abs(effect.relative_change) < row.result.relevant_change
@@ -266,9 +278,12 @@ def tell_what_it_takes(result: ComparisonResult) -> str:
     The width of an interval falls with the square root of the number of trials, so
     n · (detectable / relevant)² trials of each side would do.
     """
+    undecided = [one for one in result.measures if one.is_trusted and one.outcome is Outcome.UNDECIDED]
+    if any(one.detectable is None for one in undecided):
+        return "So few trials do not even tell how many it would take."
     needed, relevant = 0, ""
-    for one in result.measures:
-        if not one.is_trusted or one.outcome is not Outcome.UNDECIDED or not one.detectable:
+    for one in undecided:
+        if not one.detectable:
             continue
         ratio = one.detectable / one.relevant_change if one.relevant_change > 0 else 0.0
         if not isfinite(ratio) or ratio <= 1:
@@ -280,4 +295,5 @@ def tell_what_it_takes(result: ComparisonResult) -> str:
         return "The change lies too close to the border of what is relevant; more trials may decide it."
     seconds = sum(one.duration_s for one in result.trials) / max(1, len(result.trials))
     took = length_words(2 * needed * seconds)
-    return f"About {needed:,} trials of each side ({took}) would show a change of {relevant}."
+    trials_words = f"About {needed:,} trials of each side ({took})"
+    return f"{trials_words} would show a change of {relevant}, if there is one."

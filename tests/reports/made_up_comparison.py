@@ -163,6 +163,7 @@ def made(
     changes: tuple[ExperimentChange, ...] | None = None,
     attributions: tuple[Attribution, ...] = (),
     problems: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
 ) -> ComparisonFile:
     listed = tuple(
         ExperimentChange(suite=one.suite, experiment=one.experiment, knobs=knobs) for one in comparisons
@@ -177,6 +178,7 @@ def made(
         comparisons=comparisons,
         attributions=attributions,
         problems=problems,
+        notes=notes,
     )
 
 
@@ -235,7 +237,7 @@ ATTRIBUTED = made(
         Attribution(knob=SYNC, comparison=replace(UNDECIDED_RESULT, id="cmp-2026-03-01-4")),
     ),
 )
-SEVERAL_KNOBS = made(REGRESSED_RESULT, knobs=(KNOB, CACHE, SYNC))
+SEVERAL_KNOBS = replace(ATTRIBUTED, attributions=())
 _DRIFTED = "the CPU canary is 9.3 % slower after the trial than before; at most 5 % is allowed"
 _REFUSED = (
     "cassandra 5.0.6 did not start within 120 s: ConfigurationException: "
@@ -279,9 +281,7 @@ PROBLEMS = made(
     changes=(ExperimentChange(suite="pull-request", experiment="put-get-single", knobs=(KNOB,)),),
     problems=("cassandra 5.0.6 could be fetched from nowhere: the archive answered 503 three times",),
 )
-NOTHING = replace(
-    made(changes=()), notes=("configs/systems/cassandra/default.yaml differs in its comments only",)
-)
+NOTHING = made(changes=(), notes=("systems/cassandra/default differs in its comments only",))
 UNCOMPARABLE = made(
     changes=(
         ExperimentChange(
@@ -360,8 +360,8 @@ HOSTILE = made(
         ExperimentChange(suite=_HOSTILE, experiment="x", knobs=(), text=_HOSTILE),
     ),
     problems=(_HOSTILE,),
+    notes=(_HOSTILE,),
 )
-HOSTILE = replace(HOSTILE, notes=(_HOSTILE,))
 TOO_LONG = made(
     *(
         replace(

@@ -17,6 +17,7 @@ from made_up_comparison import (
     FAILED,
     HOSTILE,
     IMPROVED,
+    INVALID,
     MIXED,
     PROBLEMS,
     REGRESSED,
@@ -31,6 +32,7 @@ from made_up_comparison import (
 
 from analysis.comparison_file import ComparisonFile, read_comparisons, write_comparisons
 from analysis.verdict import Outcome
+from perf.model import Purpose, Reason
 from reports import comment
 from reports.comment import MOST_CHARACTERS, headline, render_comment
 
@@ -205,3 +207,31 @@ def test_a_file_that_was_written_and_read_comments_alike(name: str) -> None:
 def test_a_headline_is_one_short_line(content: ComparisonFile) -> None:
     assert len(headline(content)) <= 255
     assert headline(content).isprintable()
+
+
+def test_trials_that_were_not_used_are_counted_not_listed() -> None:
+    (result,) = INVALID.comparisons
+    trials = tuple(
+        replace(one, reasons=(Reason(kind="noise", text=f"{turn}.5 of 2 cores"), *other))
+        for turn, one in enumerate(result.trials)
+        for other in [(Reason(kind="late", text="the client fell behind"),) if turn == 3 else ()]
+    )
+    text = render_comment(made(replace(result, trials=trials)))
+    assert "base: **4 of 4 trials invalid**: 0.5 of 2 cores (and 1 other kind of reason)\n" in text
+    assert "head: **4 of 4 trials invalid**: 1.5 of 2 cores\n" in text
+
+
+def test_too_few_trials_for_an_interval_promise_no_number() -> None:
+    measures = tuple(
+        replace(one, effect=None, detectable=None) for one in UNDECIDED.comparisons[0].measures
+    )
+    text = render_comment(made(replace(UNDECIDED.comparisons[0], measures=measures)))
+    assert "So few trials do not even tell how many it would take." in text
+
+
+def test_a_step_of_a_bisection_claims_no_equivalence() -> None:
+    reason = "throughput of write, saturation: like the known good end"
+    step = replace(UNCHANGED.comparisons[0], purpose=Purpose.BISECTION, reason=reason)
+    told = headline(replace(UNCHANGED, base=None, head=None, changes=(), comparisons=(step,)))
+    assert "equivalent" not in told
+    assert "throughput of write, saturation: like the known good end." in told
