@@ -265,5 +265,13 @@ def _view_turns(result: ComparisonResult, known: Collection[str]) -> Iterator[Tu
             page=links.trial_page(TrialId(one.id)) if one.id in known else "",
             status=STATUS_BADGES[one.status],
             length=length_words(one.duration_s),
-            reason=clean("; ".join(reason.text for reason in one.reasons)),
+            reason=_tell_first(one),
         )
+
+
+def _tell_first(trial: TrialRecord) -> str:
+    """Give the first reason and count the others: the trial's own page has them all."""
+    if not trial.reasons:
+        return ""
+    more = len(trial.reasons) - 1
+    return f"{clean(trial.reasons[0].text)}{f' (and {more} more)' if more else ''}"

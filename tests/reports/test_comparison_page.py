@@ -20,7 +20,7 @@ from made_up_comparison import (
 )
 
 from analysis.comparison_file import ComparisonResult, write_result
-from perf.model import Purpose
+from perf.model import Purpose, Reason, TrialStatus
 from reports.commands import report
 from reports.pages import SiteFile, render_comparison
 from reports.turn_chart import Turn, draw_turns
@@ -131,6 +131,15 @@ def test_only_trials_that_have_a_page_are_linked() -> None:
     assert re.findall(r'href="\.\./(trials/[^"]*)"', text) == [
         "trials/cmp-2026-03-01-1.01a.baseline.5.0.6.html"
     ]
+
+
+def test_of_many_reasons_a_trial_says_the_first_and_their_number() -> None:
+    first, *rest = REGRESSED_RESULT.trials
+    reasons = tuple(Reason(kind="noise", text=f"{turn} of 2 cores") for turn in range(3))
+    noisy = replace(first, status=TrialStatus.INVALID, reasons=reasons)
+    view = view_comparison(replace(REGRESSED_RESULT, trials=(noisy, *rest)), ())
+    assert view.turns[0].reason == "0 of 2 cores (and 2 more)"
+    assert {row.reason for row in view.turns[1:]} == {""}
 
 
 def test_remarks_stand_in_the_verdict() -> None:
