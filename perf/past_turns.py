@@ -7,7 +7,7 @@ Only completed trials count, and only where what is said of them from the start 
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from perf.config import named
 from perf.errors import BundleError, HistoryError
 from perf.history import bundle
 from perf.history.store import open_history
-from perf.model import Purpose, SideName, Trial, TrialStatus
+from perf.model import Purpose, SideName, Trial, TrialId, TrialStatus
 from perf.places import Places
 from perf.progress import Progress
 from perf.side_by_side import (
@@ -49,12 +49,12 @@ def find_past_turns(
         BundleError: the plan of a comparison is none.
 
     """
-    trials = _read_trials(pairing, places, progress)
     question = question_hash(pairing, artifacts)
     resumed = find_unfinished(question, pairing.purpose, places, now)
     plans = [
         plan for plan in read_plans(places) if plan.question_sha256 == question and plan != resumed
     ]
+    trials = _read_trials(pairing, plans, places, progress)
     blocks = [
         *_blocks_of_nights(pairing, artifacts, trials),
         *(block for plan in plans for block in _blocks_of(plan, pairing, trials)),
@@ -122,18 +122,42 @@ def _says_the_same(trial: Trial, pairing: Pairing, name: SideName) -> bool:
     return said <= set(trial.remarks) and planted <= said
 
 
-def _read_trials(pairing: Pairing, places: Places, progress: Progress) -> tuple[Trial, ...]:
-    """Read the completed trials of either release: bundles, and what only the history still holds."""
-    experiments = {pairing.side(name).deployment.experiment.name for name in _SIDES}
-    versions = {pairing.side(name).version for name in _SIDES}
-    endings = tuple(
-        f".{middle}.{version}" for middle in (*experiments, *_SIDES) for version in versions
-    )
-    bundled = {path.name for path in bundle.find(places) if path.name.endswith(endings)}
-    trials = [trial for name in sorted(bundled) for trial in _read_bundle(name, places, progress)]
-    trials += _read_history(versions, bundled, places, progress)
+def _read_trials(
+    pairing: Pairing, plans: Sequence[Plan], places: Places, progress: Progress
+) -> tuple[Trial, ...]:
+    """Read the completed trials that may count: bundles, and what only the history still holds.
+
+    Which may is told by their names alone, so that a long history is not read as a whole.
+    """
+    bundled = {path.name for path in bundle.find(places)}
+    kept = _list_history(pairing, places, progress) - bundled
+    names = _choose(bundled | kept, pairing, plans)
+    trials = [
+        trial for name in names if name in bundled for trial in _read_bundle(name, places, progress)
+    ]
+    trials += _read_history([name for name in names if name in kept], places, progress)
     completed = (trial for trial in trials if trial.status is TrialStatus.COMPLETED)
     return tuple(sorted(completed, key=lambda trial: (trial.started_at, trial.id)))
+
+
+def _choose(names: Iterable[str], pairing: Pairing, plans: Sequence[Plan]) -> list[str]:
+    """Choose the trials of these plans, and of the newest nights in which both sides have one."""
+    turns = tuple(f"{plan.id}." for plan in plans)
+    endings = {
+        f".{pairing.side(name).deployment.experiment.name}.{pairing.side(name).version}": name
+        for name in _SIDES
+    }
+    chosen, nights = [], defaultdict[str, dict[str, list[str]]](lambda: defaultdict(list))
+    for name in sorted(names):
+        if name.startswith(turns):
+            chosen.append(name)
+        for ending in endings:
+            if name.endswith(ending):
+                nights[name.partition(".")[0]][ending].append(name)
+    both = [night for _, night in sorted(nights.items()) if len(night) == len(endings)]
+    # Twice as many as count: some of their trials may not be completed, or of something else.
+    newest = both[-2 * MOST_NIGHTS :]
+    return [*chosen, *(name for night in newest for group in night.values() for name in group)]
 
 
 def _read_bundle(name: str, places: Places, progress: Progress) -> Iterator[Trial]:
@@ -143,21 +167,25 @@ def _read_bundle(name: str, places: Places, progress: Progress) -> Iterator[Tria
         progress.tell(f"not reused: {error}")
 
 
-def _read_history(
-    versions: Collection[str], bundled: Collection[str], places: Places, progress: Progress
-) -> tuple[Trial, ...]:
+def _list_history(pairing: Pairing, places: Places, progress: Progress) -> set[str]:
     if not places.history.exists():
+        return set()
+    try:
+        with open_history(places.history, read_only=True) as history:
+            versions = {pairing.side(name).version for name in _SIDES}
+            return {each for version in versions for each in history.find_trials(version=version)}
+    except HistoryError as error:
+        # What was measured before only saves time; without it the comparison measures more.
+        progress.tell(f"nothing of the history is reused: {error}")
+        return set()
+
+
+def _read_history(names: Sequence[str], places: Places, progress: Progress) -> tuple[Trial, ...]:
+    if not names:
         return ()
     try:
         with open_history(places.history, read_only=True) as history:
-            known = [
-                each
-                for version in sorted(versions)
-                for each in history.find_trials(version=version)
-                if each not in bundled and not (places.trials / each).exists()
-            ]
-            return history.trials(known) if known else ()
+            return history.trials([TrialId(name) for name in names])
     except HistoryError as error:
-        # What was measured before only saves time; without it the comparison measures more.
         progress.tell(f"nothing of the history is reused: {error}")
         return ()

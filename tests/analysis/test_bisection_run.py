@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -22,6 +23,7 @@ from perf.config import Catalog, load_catalog, named
 from perf.errors import InputError, MeasureError, ReleaseError, UsageError
 from perf.harness import Order
 from perf.history import bundle
+from perf.history.store import append_all
 from perf.model import (
     Artifact,
     Purpose,
@@ -271,6 +273,21 @@ def test_nights_that_measured_both_releases_count_as_blocks(lab: Lab) -> None:
     assert record.reused == 24
     assert {one.block for one in record.probes[0].trials} == set(range(1001, 1009))
     assert "16 of them measured before" in told(record)
+
+
+def test_what_only_the_history_still_holds_counts_as_well(lab: Lab) -> None:
+    lab.slow_from(4)
+    lab.hold_nights(0, 7)
+    append_all(lab.places, lab.said.write)
+    rmtree(lab.places.trials)
+    assert lab.bisect().reused == 16
+
+
+def test_a_damaged_bundle_is_told_of_and_not_counted(lab: Lab) -> None:
+    lab.hold_nights(0, 7)
+    (lab.places.trials / "2026-02-01-1.01.fake-blink.2.0.7" / "trial.json").write_text("{")
+    assert lab.bisect().reused == 14
+    assert "not reused: " in lab.said.getvalue()
 
 
 def test_two_nights_that_say_nothing_do_no_harm(lab: Lab) -> None:
