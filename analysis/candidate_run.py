@@ -137,9 +137,8 @@ class _Run:
 
     def _save(self, what: str) -> None:
         # A kill from here on leaves a file that says what it lacks.
-        self.save(
-            self.content(f"{what}: this is as far as it came; the same command goes on from there")
-        )
+        why = "the run was cut short, or still goes on; the same command goes on from there"
+        self.save(self.content(f"{what}: {why}"))
 
     def _share(self, among: int) -> Budget:
         return Budget(
@@ -173,7 +172,8 @@ class _Run:
             return None
         seconds = sum(trial.duration_s for trial in result.trials)
         self.left = Budget(
-            trials=self.left.trials - len(result.trials), minutes=self.left.minutes - seconds / 60
+            trials=max(0, self.left.trials - len(result.trials)),
+            minutes=self.left.minutes - seconds / 60,
         )
         return result
 

@@ -241,10 +241,11 @@ def _refuse(base: Deployment, head: Deployment, testbed: str) -> str:
         f"{kind} {name} ({', '.join(dotted(knob.steps) for knob in knobs)})"
         for kind, name, knobs in _list_surrounding_knobs(base, head)
     ]:
+        as_well = content_hash(base.config) != content_hash(head.config)
         return (
             f"it measures something else at head, since its {' and its '.join(differing)} differs: its"
-            " numbers begin a new series and do not compare with base. Where a config differs as"
-            " well, propose it by itself, and it can be measured"
+            " numbers begin a new series and do not compare with base"
+            f"{'. Its config differs as well; propose that by itself to measure it' if as_well else ''}"
         )
     if head.testbed.name != testbed:
         name = head.testbed.name
