@@ -142,6 +142,10 @@ def test_of_many_reasons_a_trial_says_the_first_and_their_number() -> None:
     assert {row.reason for row in view.turns[1:]} == {""}
 
 
+def test_the_caveat_of_the_testbed_is_the_recorded_one() -> None:
+    assert "Client and database share one host" in page_of(REGRESSED_RESULT)
+
+
 def test_remarks_stand_in_the_verdict() -> None:
     (result,) = PLANTED.comparisons
     text = page_of(result)
