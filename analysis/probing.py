@@ -213,4 +213,6 @@ def _blocks(
 
 
 def _half_width(effect: Effect) -> float:
-    return (math.log1p(effect.high) - math.log1p(effect.low)) / 2
+    # An interval of next to no trials may reach down to nothing at all, whose logarithm is no number.
+    low = math.log1p(effect.low) if effect.low > -1 else -math.inf
+    return (math.log1p(effect.high) - low) / 2

@@ -77,6 +77,14 @@ def test_a_full_change_that_is_not_known_well_makes_nobody_be_between() -> None:
     assert classify(*found(0.06, 0.02), vague) is Standing.BAD
 
 
+def test_an_interval_without_an_end_tells_nothing() -> None:
+    known, _ = found(0.1, 0.05)
+    endless = Effect(relative_change=0.1, low=-1.0, high=math.inf, confidence=0.9)
+    assert classify(known, endless, SPAN) is Standing.UNDECIDED
+    level = Level(log_ratio=0.1, standard_error=1.0, half_width=math.inf)
+    assert classify(*found(0.0, 0.01), Span(lower=Level(), upper=level)) is Standing.GOOD
+
+
 def test_what_was_not_measured_is_skipped() -> None:
     assert stand(Probed(release=RELEASE, reason="it does not start"), SPAN) is Standing.SKIPPED
 
