@@ -9,7 +9,7 @@ from analysis.comparison_run import read_results
 from analysis.description import describe
 from analysis.file_commands import INPUT_FORMAT, input_path, judge_file
 from analysis.judgement import Judgement, judge
-from analysis.remeasurement import read_answers
+from analysis.remeasurement import PURPOSES, read_answers
 from analysis.step_detector import StepDetector
 from analysis.verdict import Outcome
 from perf import config
@@ -103,7 +103,7 @@ def judge_history(places: Places, configs_root: Path, today: date) -> Judgement:
     with open_history(places.history, read_only=True) as history:
         observations = history.observations()
         sentinels = history.observations(Purpose.SENTINEL)
-        in_turns = history.observations(Purpose.CONFIRMATION, Purpose.COMPARISON)
+        in_turns = history.observations(*PURPOSES)
         circumstances = history.circumstances()
     try:
         return judge(

@@ -19,12 +19,14 @@ from analysis.blocks import Measure
 from analysis.comparison import Effect
 from analysis.comparison_file import ComparisonResult
 from analysis.detection import ChangePoint, State
-from perf.model import Observation, Release, SeriesKey, TrialId
+from perf.model import Observation, Purpose, Release, SeriesKey, TrialId
 
 CONFIG = "config "
 """The circumstance that is the hash of the system's settings; the name of the config follows."""
 ARTIFACT = "artifact"
 """The circumstance that is the hash of what was installed; a local copy of a release has its own."""
+PURPOSES = (Purpose.CONFIRMATION, Purpose.COMPARISON)
+"""Of the comparisons that answer: the night's own, and those that somebody asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +101,10 @@ def read_answers(
 ) -> tuple[Answer, ...]:
     """Read what comparisons say of series; `observations` are of the trials that took turns.
 
-    A comparison of two configs, or one whose trials carry a remark (something was planted), answers
-    another question, and so does a measure on which its verdict did not rest.
+    All measures count, also those on which the verdict of the comparison did not rest: whichever series
+    nights suspect, it is one measure that is asked, and its own interval holds. A comparison of two
+    configs, or one whose trials carry a remark (something was planted), answers another question. A
+    probe of a bisection counts trials of nights as well, so that it is no second witness.
     """
     keys: defaultdict[str, set[SeriesKey]] = defaultdict(set)
     for one in observations:
@@ -120,10 +124,12 @@ def read_answers(
             finished_at=result.finished_at,
         )
         for result in results
-        if result.baseline.config == result.candidate.config and not result.remarks
+        if result.purpose in PURPOSES
+        and result.baseline.config == result.candidate.config
+        and not result.remarks
         for key in sorted({key for trial in result.trials for key in keys[trial.id]})
         for seen in result.measures
-        if seen.is_trusted and seen.measure == measure_of(key)
+        if seen.measure == measure_of(key)
     )
 
 

@@ -252,11 +252,13 @@ def test_results_become_answers_where_they_answer_this(
     result = result_of(change, turn, measure)
     assert read_answers([result], [turn]) == (answer_to(change, AGREES),)
     (seen,) = result.measures
+    beside = replace(result, measures=(replace(seen, is_trusted=False),))
+    assert read_answers([beside], [turn]) == read_answers([result], [turn])
     for other in (
-        replace(result, measures=(replace(seen, is_trusted=False),)),
         replace(result, measures=(replace(seen, measure=replace(measure, statistic="p50")),)),
         replace(result, candidate=side("5.0.10", "d" * 12)),
         replace(result, remarks=("candidate: planted",)),
+        replace(result, purpose=Purpose.BISECTION),
     ):
         assert read_answers([other], [turn]) == ()
     assert read_answers([result], []) == ()
