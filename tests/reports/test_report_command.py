@@ -10,7 +10,9 @@ from typing import Any
 import duckdb
 import pytest
 from click.testing import CliRunner
+from made_up_bisection import RECORD, UNFINISHED
 
+from analysis.bisection_file import BISECTION, write_bisection
 from perf.errors import HistoryError, SiteError, UsageError
 from perf.history import bundle
 from perf.history.store import append_all
@@ -18,6 +20,7 @@ from perf.model import TrialId
 from perf.places import Places
 from reports.commands import report, write_report
 from reports.nightly import nightly
+from reports.view.links import bisection_page
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 NOW = datetime(2026, 3, 8, 6, 30, tzinfo=UTC)
@@ -125,3 +128,17 @@ def test_a_directory_of_somebody_else_is_refused_before_any_work(
     with pytest.raises(UsageError, match="give --output an empty or a new directory"):
         write_report(places, CONFIGS, NOW, output=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
+
+
+def test_each_bisection_has_a_page_that_the_front_page_lists(places: Places, tmp_path: Path) -> None:
+    copy = Places(shutil.copytree(places.data, tmp_path / "var"))
+    for record in (RECORD, replace(UNFINISHED, id="bis-2026-03-02-1")):
+        directory = copy.bisections / record.id
+        directory.mkdir(parents=True)
+        (directory / BISECTION).write_bytes(write_bisection(record))
+    index = write_report(copy, CONFIGS, NOW)
+    text = html.unescape(index.read_text())
+    newest, oldest = (text.index(f'href="{bisection_page(f"bis-2026-03-0{day}-1")}"') for day in (2, 1))
+    assert newest < oldest
+    assert "Regression found" in text
+    assert (copy.site / bisection_page(RECORD.id)).is_file()
