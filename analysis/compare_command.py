@@ -28,10 +28,18 @@ from perf.rules import Detection
 from perf.side_by_side import TURNS, Pairing, Side, take_side, write_durably
 from perf.systems import registry
 
-_REGRESSION_FOUND, _NOT_MEASURED = 1, 3
+_EXIT_CODES = {Outcome.REGRESSED: 1, Outcome.INVALID: 3}
+_VERDICTS = """\b
+Verdicts, and exit codes (2 is wrong usage or configuration):
+  regressed  1  the candidate is worse: the interval excludes zero, and the change is relevant
+  improved   0  it is better, by the same measures
+  unchanged  0  shown to be equivalent, within the relevant change
+  undecided  0  the budget ended before any of these was shown
+  invalid    3  a side could not be measured
+"""
 
 
-@click.command()
+@click.command(epilog=_VERDICTS)
 @click.option("--suite", "suite_name", default="quickstart", show_default=True, help="Its suite.")
 @click.option("--experiment", required=True, help="Experiment of the suite that both sides run.")
 @click.option("--baseline", required=True, help="RELEASE, CONFIG or RELEASE/CONFIG to start from.")
@@ -72,47 +80,28 @@ def compare(
     alike. After each block a sequential rule decides whether another one is worth it.
 
     \b
-    knickpoint compare --experiment cassandra-sensor-write --baseline 5.0.0 --candidate 5.0.9
-    knickpoint compare --experiment cassandra-sensor-write --baseline default --candidate sentinel
-    knickpoint compare --experiment cassandra-sensor-write \\
-        --baseline 5.0.8/default --candidate 5.0.9/sentinel
+    … --experiment cassandra-sensor-write --baseline 5.0.0 --candidate 5.0.9
+    … --experiment cassandra-sensor-write --baseline default --candidate sentinel
+    … --experiment cassandra-sensor-write --baseline 5.0.8/default --candidate 5.0.9/sentinel
 
     A side that names no release runs the newest one of the experiment; one that names no config runs
     the experiment's own. The verdict rests on the trusted measures (comparison.trusted in
-    detection.yaml, or --measure):
+    detection.yaml, or --measure).
 
-    \b
-    regressed   the candidate is worse: the interval excludes zero, and the change is relevant
-    improved    it is better, by the same measures
-    unchanged   shown to be equivalent, within the relevant change
-    undecided   the budget ended before any of these was shown
-    invalid     a side could not be measured
-
-    The interval holds although it is looked at after each block. Interrupted, the same command resumes.
-    Exit codes: 0 done, 1 regressed, 2 wrong usage or configuration, 3 invalid.
+    The interval holds although it is looked at after each block. The same command resumes what was
+    interrupted.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     catalog = config.load_catalog(configs or config.default_root())
     suite = catalog.suite(suite_name)
-    pairing = Pairing(
-        purpose=Purpose.COMPARISON,
-        suite=suite.name,
-        baseline=_read_side(catalog, suite, experiment, baseline),
-        candidate=_read_side(catalog, suite, experiment, candidate),
-        seed=seed,
-    )
-    if pairing.baseline.version == pairing.candidate.version and (
-        pairing.baseline.deployment.config == pairing.candidate.deployment.config
-    ):
-        click.echo("Both sides are the same: whatever differs is noise.", err=True)
-    allowed = catalog.detection.comparison
-    places, progress = Places(data), Progress()
+    before, after = (_read_side(catalog, suite, experiment, each) for each in (baseline, candidate))
+    pairing = _pair(suite, before, after, seed)
     result = run_comparison(
         pairing,
         catalog.detection,
-        Budget(trials=trials or allowed.trials, minutes=minutes or allowed.minutes),
-        places,
-        progress,
-        trusted=_read_measures(measures, pairing.baseline.deployment.workload, catalog.detection),
+        _allow(catalog.detection, trials, minutes),
+        Places(data),
+        Progress(),
+        trusted=_read_measures(measures, before.deployment.workload, catalog.detection),
         reproduce=shlex.join(
             (
                 *("knickpoint", "compare", "--suite", suite.name, "--experiment", experiment),
@@ -121,15 +110,30 @@ def compare(
             )
         ),
     )
-    append_all(places, progress.tell)
+    append_all(Places(data), lambda text: click.echo(text, err=True))
     if output is not None:
         write_durably(output, write_comparisons(_as_file(result)))
     for line in describe_comparison(result):
         click.echo(line)
-    if result.outcome is Outcome.REGRESSED:
-        click.get_current_context().exit(_REGRESSION_FOUND)
-    if result.outcome is Outcome.INVALID:
-        click.get_current_context().exit(_NOT_MEASURED)
+    click.get_current_context().exit(_EXIT_CODES.get(result.outcome, 0))
+
+
+def _allow(settings: Detection, trials: int | None, minutes: float | None) -> Budget:
+    most = settings.comparison
+    return Budget(trials=trials or most.trials, minutes=minutes or most.minutes)
+
+
+def _pair(suite: Suite, baseline: Side, candidate: Side, seed: int) -> Pairing:
+    is_same = baseline.version == candidate.version
+    if is_same and baseline.deployment.config == candidate.deployment.config:
+        click.echo("Both sides are the same: whatever differs is noise.", err=True)
+    return Pairing(
+        purpose=Purpose.COMPARISON,
+        suite=suite.name,
+        baseline=baseline,
+        candidate=candidate,
+        seed=seed,
+    )
 
 
 def _as_file(result: ComparisonResult) -> ComparisonFile:

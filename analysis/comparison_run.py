@@ -116,34 +116,40 @@ def run_comparison(
             plan=plan, pairing=pairing, artifacts=artifacts, places=places, progress=progress
         )
         taken, ended = _take_turns(course, inquiry, budget, prior)
-        measures = judge_measures((*prior, *taken), inquiry)
-        outcome, reason = conclude(measures)
-        hopeless = _find_hopeless(taken)
-        if hopeless:
-            outcome, reason = Outcome.INVALID, _explain_hopeless(pairing, hopeless)
-        result = ComparisonResult(
-            id=plan.id,
-            purpose=pairing.purpose,
-            suite=pairing.suite,
-            experiment=plan.experiment,
-            system=pairing.baseline.deployment.experiment.system,
-            baseline=_record_side(pairing.baseline, artifacts, "baseline"),
-            candidate=_record_side(pairing.candidate, artifacts, "candidate"),
-            seed=plan.seed,
-            question_sha256=plan.question_sha256,
-            outcome=outcome,
-            reason=reason,
-            ended=ended,
-            measures=measures,
-            trials=tuple(_record_trial(one) for one in (*prior, *taken)),
-            started_at=plan.started_at,
-            finished_at=max(one.trial.finished_at for one in (*prior, *taken)),
-            command=reproduce,
-            caveat=pairing.baseline.deployment.testbed.caveat,
-            remarks=_remarks(pairing),
-        )
+        result = _conclude(course, inquiry, (*prior, *taken), ended, reproduce)
         write_durably(places.comparisons / plan.id / RESULT, write_result(result))
     return result
+
+
+def _conclude(
+    course: Course, inquiry: Inquiry, taken: Sequence[Taken], ended: str, reproduce: str
+) -> ComparisonResult:
+    plan, pairing = course.plan, course.pairing
+    measures = judge_measures(taken, inquiry)
+    outcome, reason = conclude(measures)
+    if hopeless := _find_hopeless(taken):
+        outcome, reason = Outcome.INVALID, _explain_hopeless(pairing, hopeless)
+    return ComparisonResult(
+        id=plan.id,
+        purpose=pairing.purpose,
+        suite=pairing.suite,
+        experiment=plan.experiment,
+        system=pairing.baseline.deployment.experiment.system,
+        baseline=_record_side(pairing.baseline, course.artifacts, "baseline"),
+        candidate=_record_side(pairing.candidate, course.artifacts, "candidate"),
+        seed=plan.seed,
+        question_sha256=plan.question_sha256,
+        outcome=outcome,
+        reason=reason,
+        ended=ended,
+        measures=measures,
+        trials=tuple(map(_record_trial, taken)),
+        started_at=plan.started_at,
+        finished_at=max(one.trial.finished_at for one in taken),
+        command=reproduce,
+        caveat=pairing.baseline.deployment.testbed.caveat,
+        remarks=_remarks(pairing),
+    )
 
 
 def _choose(pairing: Pairing, settings: Detection) -> tuple[Measure, ...]:
