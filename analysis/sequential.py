@@ -32,6 +32,8 @@ _LEAST_TRIALS = 4
 """Of each side, where there may be more than one block: fewer apart may be chance."""
 _SHAPE = 0.4
 """Between the boundaries of Pocock (.5), strict late, and of O'Brien and Fleming (0), strict early."""
+_SPENT = 0.85
+"""Of the false share: the rest is for noise that is not normal, such as two modes (measured)."""
 _FUTILE = 0.05
 """A chance of a decision below it is not worth the trials."""
 _LIKELY = 0.5
@@ -81,8 +83,8 @@ def look(blocks: Sequence[Block], rule: Rule, seed: int) -> Look:
     """Look at a comparison after its blocks so far.
 
     - unchanged: the whole interval lies within the relevant change;
-    - regressed or improved: it does not, it excludes zero, and the estimate is nearer to the relevant
-      change than to none;
+    - regressed or improved: it does not, and it excludes zero (so that the estimate is nearer to the
+      relevant change than to none: with less, the whole interval would be irrelevant);
     - undecided: neither, or there are too few trials while the budget allows more;
     - invalid: no ratio can be computed because values are not above zero.
 
@@ -163,8 +165,7 @@ def _are_enough(blocks: Sequence[Block], rule: Rule) -> bool:
 def _outcome(effect: Effect, rule: Rule) -> Outcome:
     if effect.lies_within(rule.relevant_change):
         return Outcome.UNCHANGED
-    is_different = effect.low > 0 or effect.high < 0
-    if not is_different or abs(effect.relative_change) < rule.relevant_change / 2:
+    if effect.low <= 0 <= effect.high:
         return Outcome.UNDECIDED
     is_better = (effect.low > 0) == rule.higher_is_better
     return Outcome.IMPROVED if is_better else Outcome.REGRESSED
@@ -178,7 +179,7 @@ def _level(blocks: int, rule: Rule) -> float:
 
 @cache
 def _levels(most_blocks: int, false_share: float) -> tuple[float, ...]:
-    """Give the levels of all looks, such that any of them errs on one side so often, all together.
+    """Give the levels of all looks, such that all together err on one side no more often than that.
 
     The boundary for the estimate in standard errors is c · (k / most_blocks)^(shape - 1/2) after k
     blocks (Wang and Tsiatis, Biometrics 43, 1987, 193-199). c follows from the recursion of Armitage,
@@ -189,9 +190,9 @@ def _levels(most_blocks: int, false_share: float) -> tuple[float, ...]:
     bounds = (times / most_blocks) ** (_SHAPE - 0.5)
 
     def excess(factor: float) -> float:
-        return _crossing(factor * bounds, times) - false_share
+        return _crossing(factor * bounds, times) - _SPENT * false_share
 
-    factor = brentq(excess, 0.0, 2 - ndtri(false_share / len(times)), xtol=1e-6)
+    factor = brentq(excess, 0.0, 2 - ndtri(_SPENT * false_share / len(times)), xtol=1e-6)
     return tuple(float(level) for level in ndtr(-factor * bounds))
 
 
@@ -245,14 +246,12 @@ def _chances(found: Estimate, scale: float, blocks: int, later: NDArray[np.intp]
     widths = -stdtrit(found.degrees_of_freedom + 3 * (later - blocks), levels) * errors
     spread = np.sqrt(np.maximum(error**2 - errors**2, ROUNDING**2))
     low, high = math.log1p(-rule.relevant_change), math.log1p(rule.relevant_change)
-    below = np.minimum(-widths, math.log1p(-rule.relevant_change / 2))
-    above = np.maximum(widths, math.log1p(rule.relevant_change / 2))
 
     def chance_below(bound: Array) -> Array:
         return np.asarray(ndtr((bound - found.log_ratio) / spread), dtype=np.float64)
 
     unchanged = np.maximum(0.0, chance_below(high - widths) - chance_below(low + widths))
-    changed = chance_below(below) + 1 - chance_below(above)
+    changed = chance_below(-widths) + 1 - chance_below(widths)
     # Where both could be said they overlap: then a decision is certain.
     return np.asarray(np.minimum(1.0, unchanged + changed), dtype=np.float64)
 
@@ -275,10 +274,8 @@ def _reason(outcome: Outcome, found: Estimate, effect: Effect, rule: Rule) -> st
             f"after {trials} the candidate is shown to lie within {relevant} of the baseline: {change}"
         )
     if outcome is Outcome.UNDECIDED:
-        doubt = "which could be nothing and could be more than"
-        if effect.low > 0 or effect.high < 0:
-            doubt = "which is a difference, but neither large enough to act on nor shown to be within"
-        return f"after {trials} the candidate differs by {change}, {doubt} {relevant}"
+        doubt = f"which could be nothing and could be more than {relevant}"
+        return f"after {trials} the candidate differs by {change}, {doubt}"
     side = "better" if outcome is Outcome.IMPROVED else "worse"
     return f"after {trials} the candidate is {side} than the baseline: {change}"
 
