@@ -331,15 +331,16 @@ def _read(step: Probe, result: ComparisonResult, record: BisectionRecord) -> Pro
     if _cannot_be_measured(result, "baseline"):
         raise MeasureError(
             f"the known good end {record.good.version} cannot be measured, so nothing can be held"
-            f" against it: {result.reason}\nMend that (its trials are in the data directory), or begin"
-            " with another release; the same command goes on from here"
+            f" against it: {_why(result, 'baseline')}\nMend that (its trials are in the data directory)"
+            ", or begin with another release; the same command goes on from here"
         )
     probed = read_probe(step.release, result, record.measure)
     found = next((one for one in result.measures if one.measure == record.measure), None)
     standing = None
     if _cannot_be_measured(result, "candidate"):
         standing = Standing.SKIPPED
-        probed = Probed(release=step.release, trials=probed.trials, reason=result.reason)
+        why = _why(result, "candidate")
+        probed = Probed(release=step.release, trials=probed.trials, reason=why)
     elif probed.estimate is None or probed.effect is None:
         # Both were measured; either their values have no ratio, or there are too few yet to say.
         is_hopeless = found is not None and found.outcome is Outcome.INVALID
@@ -378,6 +379,12 @@ def _cannot_be_measured(result: ComparisonResult, side: SideName) -> bool:
     own = [one for one in result.trials if one.side == side and one.id.startswith(f"{result.id}.")]
     is_measured = any(one.status is TrialStatus.COMPLETED for one in own)
     return len(own) >= _TRIED and not is_measured
+
+
+def _why(result: ComparisonResult, side: SideName) -> str:
+    """Say why the last trial of a side did not complete."""
+    *_, last = (one for one in result.trials if one.side == side)
+    return "; ".join(reason.text for reason in last.reasons) or result.reason
 
 
 def _remarks(record: BisectionRecord, search: _Search) -> tuple[str, ...]:
