@@ -1,6 +1,6 @@
 """Print what a side-by-side comparison reaches: error rates, trials, coverage, with the truth known.
 
-`make bench-comparison` runs all of it (about a quarter of an hour of one core); `--quick` a twentieth,
+`make bench-comparison` runs all of it (about ten minutes of one core); `--quick` a twentieth,
 `--only` some parts. The tables are Markdown, as docs/statistics.md shows them. Everything goes through
 `analysis.sequential.look` as shipped.
 """
@@ -209,7 +209,7 @@ def write_iterations(scale: float, pool: ProcessPoolExecutor) -> Iterator[str]:
 
 
 def cover(task: Task) -> list[tuple[bool, bool, bool]]:
-    """Tell whether the truth is in the 95 % interval: ours, with pooled iterations, by the normal quantile."""
+    """Tell whether the truth is in the 95 % interval: ours, with pooled iterations, with 1.96 for t."""
     return [_cover(task.case.draw(SEED, number), number, task.case.change) for number in task.numbers]
 
 
