@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from analysis.incidents import Cause, Incident
 from analysis.judgement import Judgement
-from perf.model import Trial, TrialId, TrialStatus
+from perf.model import Purpose, Trial, TrialId, TrialStatus
 from perf.night import Night
 from perf.rules import TriageEntry
 from reports.view import links
@@ -45,6 +45,8 @@ from reports.view.wording import (
     quantity,
     sentence,
 )
+
+_IN_TURNS = (Purpose.CANDIDATE, Purpose.COMPARISON, Purpose.CONFIRMATION, Purpose.BISECTION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,10 +113,12 @@ def view_index(
     by_time = sorted(trials, key=lambda trial: (trial.started_at, trial.id))
     by_id = {trial.id: trial for trial in by_time}
     newest = by_time[-1] if by_time else None
-    night = next((trial.night for trial in reversed(by_time) if trial.night), "")
-    tonight = [trial for trial in by_time if trial.night == night]
+    # Trials that took turns are told by their comparison, also where they came to nothing.
+    by_itself = [trial for trial in by_time if not _took_turns(trial)]
+    night = next((trial.night for trial in reversed(by_itself) if trial.night), "")
+    tonight = [trial for trial in by_itself if trial.night == night]
     since = tonight[0].started_at if tonight else now
-    recent = [trial for trial in by_time if trial.started_at >= since]
+    recent = [trial for trial in by_itself if trial.started_at >= since]
     plan = next((plan for plan in nights if plan.id == night), None)
     missing = view_missing(plan, by_id)
     age = now - newest.finished_at if newest else timedelta(0)
@@ -124,7 +128,7 @@ def view_index(
         verdict=_overall_badge(judgement, by_time),
         reason=sentence(judgement.verdict.reason) if by_time else "",
         sensitivity=summarize_sensitivity(judgement.series) if judgement.series else "",
-        alarm=_alarm(by_time, recent, missing),
+        alarm=_alarm(by_itself, recent, missing),
         newest=moment(newest.finished_at) if newest else None,
         freshness=f"{duration(age)} before this page was built" if newest else "",
         is_stale=age > STALE_AFTER,
@@ -137,7 +141,7 @@ def view_index(
             *view_incidents(filter(_is_open, judgement.incidents), by_id),
             *view_expired(triage, now.date()),
             *view_withdrawals(judgement, by_id),
-            *view_stale(by_time, now),
+            *view_stale(by_itself, now),
         ),
         night_title=heading(night_words(night)),
         night_summary=_summarize_night(tonight, plan, by_id),
@@ -145,11 +149,15 @@ def view_index(
         incidents=view_incidents(judgement.incidents, by_id),
         testbed=summarize_testbed(judgement),
         groups=group_series(judgement.series, by_id),
-        troubles=tuple(_view_trial_row(trial) for trial in reversed(by_time) if is_trouble(trial)),
+        troubles=tuple(_view_trial_row(trial) for trial in reversed(by_itself) if is_trouble(trial)),
         caveats=_tell_caveats(by_time, caveats),
         bisections=tuple(reversed(bisections)),
         comparisons=tuple(comparisons),
     )
+
+
+def _took_turns(trial: Trial) -> bool:
+    return trial.purpose in _IN_TURNS and not trial.night
 
 
 def _tell_caveats(trials: Sequence[Trial], caveats: Mapping[str, str]) -> tuple[str, ...]:
