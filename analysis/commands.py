@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from analysis.comparison_run import read_results
+from analysis.comparing.run import read_results
 from analysis.description import describe
 from analysis.file_commands import INPUT_FORMAT, input_path, judge_file
 from analysis.judgement import Judgement, judge

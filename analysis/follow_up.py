@@ -1,6 +1,6 @@
 """What a night does about what it found, before anyone is told: measure suspects again, and bisect.
 
-An edge: it measures through `comparison_run` and `bisection_run`. What is worth minutes is chosen by
+An edge: it measures through `comparing.run` and `bisecting.run`. What is worth minutes is chosen by
 `suspects`, which is pure. Whatever is left out is said, with the command that makes up for it.
 """
 
@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from analysis import bisection_run
-from analysis.bisection_file import BisectionRecord
-from analysis.bisection_run import read_bisections, run_bisection
-from analysis.blocks import Measure
-from analysis.comparison_file import ComparisonResult
-from analysis.comparison_run import Budget, read_results, run_comparison
+from analysis.bisecting import run as bisection_run
+from analysis.bisecting.record import BisectionRecord
+from analysis.bisecting.run import read_bisections, run_bisection
+from analysis.comparing.blocks import Measure
+from analysis.comparing.results import ComparisonResult
+from analysis.comparing.run import Budget, read_results, run_comparison
 from analysis.remeasurement import Question, compare_command
 from analysis.suspects import Suspect, choose_open, choose_traceable, is_final, traces
 from perf.config import Catalog, named

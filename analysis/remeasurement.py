@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from analysis import words
-from analysis.blocks import Measure
+from analysis.comparing.blocks import Measure
+from analysis.comparing.results import ComparisonResult
 from analysis.comparison import Effect
-from analysis.comparison_file import ComparisonResult
 from analysis.detection import ChangePoint, State
 from perf.model import Observation, Purpose, Release, SeriesKey, TrialId
 

@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from analysis.bisection import Ending, Inconclusive
-from analysis.bisection_file import BisectionRecord
+from analysis.bisecting.bisection import Ending, Inconclusive
+from analysis.bisecting.record import BisectionRecord
 from analysis.detection import ChangePoint, State
 from analysis.incidents import Case
 from analysis.remeasurement import Question, is_decided

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from analysis.blocks import Measure
+from analysis.comparing.blocks import Measure
 from analysis.detection import ChangePoint
 from analysis.series import Point, Series
 from perf.metrics import DIAGNOSTICS, METRICS

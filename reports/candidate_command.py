@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from analysis import words
-from analysis.candidate_plan import (
+from analysis.comparing.candidate_plan import (
     Allowance,
     CandidatePlan,
     Planned,
@@ -19,8 +19,8 @@ from analysis.candidate_plan import (
     record_candidate,
     share_out,
 )
-from analysis.candidate_run import run_candidate
-from analysis.comparison_file import (
+from analysis.comparing.candidate_run import run_candidate
+from analysis.comparing.results import (
     ComparisonFile,
     read_comparisons,
     write_comparisons,

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import click
 
-from analysis.bisection_run import read_bisections
+from analysis.bisecting.run import read_bisections
 from analysis.commands import judge_history
-from analysis.comparison_run import read_results
+from analysis.comparing.run import read_results
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome, Verdict
 from perf import config

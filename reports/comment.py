@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape as escape_html
 from urllib.parse import quote, urlsplit
 
-from analysis.comparison_file import ComparisonFile, ComparisonResult, Knob, SideRecord, TrialRecord
+from analysis.comparing.results import ComparisonFile, ComparisonResult, Knob, SideRecord, TrialRecord
 from analysis.verdict import WORST_FIRST, Outcome
 from perf.model import SideName, TrialStatus
 from reports.markdown import block, clean, code, escape

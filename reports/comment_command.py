@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from analysis.comparison_file import MOST_BYTES, SCHEMA_VERSION, ComparisonFile, read_comparisons
+from analysis.comparing.results import MOST_BYTES, SCHEMA_VERSION, ComparisonFile, read_comparisons
 from perf.errors import GitHubError, UsageError
 from reports.comment import headline, render_comment
 from reports.github import GitHubPullRequest, find_api_url

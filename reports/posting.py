@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from analysis.comparison_file import ComparisonFile
+from analysis.comparing.results import ComparisonFile
 from analysis.verdict import Outcome
 from reports.markdown import clean
 

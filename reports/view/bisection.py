@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from analysis import words
-from analysis.bisection import Culprit, Ending
-from analysis.bisection_description import (
+from analysis.bisecting.bisection import Culprit, Ending
+from analysis.bisecting.description import (
     answer,
     chances_of,
     cost,
@@ -15,9 +15,9 @@ from analysis.bisection_description import (
     rest_of,
     say_chance,
 )
-from analysis.bisection_file import BisectionRecord, ProbeRecord
-from analysis.comparison_file import TrialRecord
-from analysis.probing import Standing
+from analysis.bisecting.probing import Standing
+from analysis.bisecting.record import BisectionRecord, ProbeRecord
+from analysis.comparing.results import TrialRecord
 from perf.model import TrialId, TrialStatus
 from reports.view import links
 from reports.view.wording import (

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.comparison_file import ComparisonResult, MeasureResult, SideRecord, TrialRecord
+from analysis.comparing.results import ComparisonResult, MeasureResult, SideRecord, TrialRecord
 from analysis.verdict import Outcome
 from perf.model import Purpose, SideName, TrialId, TrialStatus
 from reports.markdown import clean, drop_invisible

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.alerts import may_be
-from analysis.bisection_file import BisectionRecord
+from analysis.bisecting.record import BisectionRecord
 from analysis.detection import ChangePoint, State
 from analysis.drift import Evidence, is_canary
 from analysis.findings import may_be_older

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from math import isfinite
 
-from analysis.comparison_file import MeasureResult
+from analysis.comparing.results import MeasureResult
 from perf.metrics import DIAGNOSTICS, METRICS, Better
 from perf.model import SideName
 from reports.markdown import clean

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, isfinite
 
-from analysis.comparison_file import (
+from analysis.comparing.results import (
     ComparisonFile,
     ComparisonResult,
     ExperimentChange,

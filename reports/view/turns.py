@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from analysis.bisection import Culprit
-from analysis.bisection_file import BisectionRecord
+from analysis.bisecting.bisection import Culprit
+from analysis.bisecting.record import BisectionRecord
 from analysis.detection import ChangePoint, State
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from analysis.blocks import Measure, Measured
+from analysis.comparing.blocks import Measure, Measured
+from analysis.comparing.results import ComparisonResult, MeasureResult, SideRecord, TrialRecord
 from analysis.comparison import Effect
-from analysis.comparison_file import ComparisonResult, MeasureResult, SideRecord, TrialRecord
 from analysis.detection import ChangePoint, State
 from analysis.incidents import Cause
 from analysis.judgement import Judgement

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from analysis.bisection import Ending, Inconclusive
-from analysis.bisection_file import BisectionRecord
+from analysis.bisecting.bisection import Ending, Inconclusive
+from analysis.bisecting.record import BisectionRecord
 from analysis.detection import State
 from analysis.judgement import Judgement
 from analysis.remeasurement import Question, measure_of

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from analysis import bisection_run
+from analysis.bisecting import run as bisection_run
 from perf.cli import main as run_command
 from perf.config import Catalog
 from perf.design import Suite

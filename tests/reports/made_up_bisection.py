@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from analysis.bisection import Chance, Culprit, Ending, Inconclusive, Step
-from analysis.bisection_file import BisectionRecord, ProbeRecord
-from analysis.blocks import Measure
+from analysis.bisecting.bisection import Chance, Culprit, Ending, Inconclusive, Step
+from analysis.bisecting.probing import Probed, Standing
+from analysis.bisecting.record import BisectionRecord, ProbeRecord
+from analysis.comparing.blocks import Measure
+from analysis.comparing.paired import Estimate
+from analysis.comparing.results import TrialRecord
 from analysis.comparison import Effect
-from analysis.comparison_file import TrialRecord
-from analysis.paired import Estimate
-from analysis.probing import Probed, Standing
 from analysis.verdict import Outcome
 from perf.model import Purpose, Reason, Release, SideName, TrialStatus
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from statistics import median
 
-from analysis.blocks import Measure, Measured
-from analysis.comparison import Effect
-from analysis.comparison_file import (
+from analysis.comparing.blocks import Measure, Measured
+from analysis.comparing.results import (
     SCHEMA_VERSION,
     Attribution,
     ComparisonFile,
@@ -21,6 +20,7 @@ from analysis.comparison_file import (
     SideRecord,
     TrialRecord,
 )
+from analysis.comparison import Effect
 from analysis.verdict import Outcome
 from analysis.words import signed_percent
 from perf.model import Named, Purpose, Reason, SideName, TrialStatus

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from made_up_bisection import INCONCLUSIVE, RECORD, UNCHANGED, UNFINISHED
 
-from analysis.bisection import Culprit
-from analysis.bisection_description import describe_bisection
-from analysis.bisection_file import BisectionRecord
+from analysis.bisecting.bisection import Culprit
+from analysis.bisecting.description import describe_bisection
+from analysis.bisecting.record import BisectionRecord
 from perf.model import TrialId
 from reports.pages import render_bisection
 from reports.view.bisection import view_bisection

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from git_repository import GitRepository
 
-from analysis.comparison_file import ComparisonFile, ExperimentChange, read_comparisons
+from analysis.comparing.results import ComparisonFile, ExperimentChange, read_comparisons
 from analysis.verdict import Outcome
 from perf import side_by_side
 from perf.errors import ConfigError, HostUnfit, UsageError

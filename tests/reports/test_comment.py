@@ -30,7 +30,7 @@ from made_up_comparison import (
     made,
 )
 
-from analysis.comparison_file import ComparisonFile, read_comparisons, write_comparisons
+from analysis.comparing.results import ComparisonFile, read_comparisons, write_comparisons
 from analysis.verdict import Outcome
 from perf.model import Purpose, Reason
 from reports import comment

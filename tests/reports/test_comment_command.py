@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from github_server import HEAD, TOKEN, Fault, GitHub, serve
 
-from analysis.comparison_file import (
+from analysis.comparing.results import (
     ComparisonFile,
     MeasureResult,
     Revision,

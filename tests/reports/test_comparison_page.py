@@ -19,7 +19,7 @@ from made_up_comparison import (
     UNDECIDED_RESULT,
 )
 
-from analysis.comparison_file import ComparisonResult, write_result
+from analysis.comparing.results import ComparisonResult, write_result
 from perf.model import Purpose, Reason, TrialStatus
 from reports.commands import report
 from reports.pages import SiteFile, render_comparison

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from analysis.bisection import Culprit, Step
-from analysis.bisection_file import BisectionRecord
+from analysis.bisecting.bisection import Culprit, Step
+from analysis.bisecting.record import BisectionRecord
 from analysis.comparison import Effect
 from analysis.detection import State
 from analysis.incidents import Incident

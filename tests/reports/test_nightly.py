@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from analysis.bisection_run import read_bisections
+from analysis.bisecting.run import read_bisections
 from analysis.commands import judge_history
-from analysis.comparison_run import read_results
+from analysis.comparing.run import read_results
 from analysis.verdict import Outcome
 from perf import measuring, releases, side_by_side
 from perf.config import load_catalog, named

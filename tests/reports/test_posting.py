@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.comparison_file import ComparisonFile
+from analysis.comparing.results import ComparisonFile
 from analysis.verdict import Outcome
 from reports.comment import headline, render_comment
 from reports.posting import (

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from made_up_bisection import RECORD, UNFINISHED
 
-from analysis.bisection_file import BISECTION, write_bisection
+from analysis.bisecting.record import BISECTION, write_bisection
 from perf.errors import HistoryError, SiteError, UsageError
 from perf.history import bundle
 from perf.history.store import append_all

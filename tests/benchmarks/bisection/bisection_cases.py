@@ -19,7 +19,7 @@ from simulated_bisection import (
     outliers,
 )
 
-from analysis.bisection import Culprit, Inconclusive
+from analysis.bisecting.bisection import Culprit, Inconclusive
 
 RELEASES = 16
 RIGHT = 0.95

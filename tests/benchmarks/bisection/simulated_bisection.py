@@ -9,12 +9,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from analysis.bisection import Culprit, Inconclusive, Probe, next_step
-from analysis.blocks import Block, Measured
+from analysis.bisecting.bisection import Culprit, Inconclusive, Probe, next_step
+from analysis.bisecting.probing import Probed, Span, probe_look, read_look, rule_of_probe
+from analysis.comparing.blocks import Block, Measured
+from analysis.comparing.paired import Estimate
+from analysis.comparing.sequential import Look, Rule, look
 from analysis.comparison import Effect
-from analysis.paired import Estimate
-from analysis.probing import Probed, Span, probe_look, read_look, rule_of_probe
-from analysis.sequential import Look, Rule, look
 from analysis.verdict import Outcome
 from perf.model import Release
 

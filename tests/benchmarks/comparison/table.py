@@ -2,7 +2,7 @@
 
 `make bench-comparison` runs all of it (about ten minutes of one core); `--quick` a twentieth,
 `--only` some parts. The tables are Markdown, as docs/statistics.md shows them. Everything goes through
-`analysis.sequential.look` as shipped.
+`analysis.comparing.sequential.look` as shipped.
 """
 
 import argparse
@@ -21,9 +21,9 @@ from statistics import fmean, median, quantiles
 from fixed_design import trials_for
 from turns_drawn import KINDS, Case
 
-from analysis.blocks import Block, Measured
-from analysis.paired import Estimate, estimate
-from analysis.sequential import Rule, blocks_for, look
+from analysis.comparing.blocks import Block, Measured
+from analysis.comparing.paired import Estimate, estimate
+from analysis.comparing.sequential import Rule, blocks_for, look
 from analysis.verdict import Outcome
 
 SEED = 20261121

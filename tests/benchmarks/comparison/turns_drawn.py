@@ -12,7 +12,7 @@ from data import NOISES, make_generator
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from analysis.blocks import Block, Measured
+from analysis.comparing.blocks import Block, Measured
 
 Array = NDArray[np.float64]
 Sides = NDArray[np.bool_]

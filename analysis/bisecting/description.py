@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from analysis import words
-from analysis.bisection import Chance, Culprit, Ending, Inconclusive
-from analysis.bisection_file import BisectionRecord, ProbeRecord
+from analysis.bisecting.bisection import Chance, Culprit, Ending, Inconclusive
+from analysis.bisecting.probing import Standing
+from analysis.bisecting.record import BisectionRecord, ProbeRecord
 from analysis.comparison import Effect
-from analysis.probing import Standing
 from analysis.verdict import Outcome
 from perf.metrics import METRICS
 from perf.progress import format_duration

@@ -6,9 +6,9 @@ from statistics import median
 from typing import TypeAlias
 
 from analysis import words
-from analysis.blocks import Block, Measure, Measured
-from analysis.comparison_file import MeasureResult
-from analysis.sequential import Look, Rule, look
+from analysis.comparing.blocks import Block, Measure, Measured
+from analysis.comparing.results import MeasureResult
+from analysis.comparing.sequential import Look, Rule, look
 from analysis.verdict import WORST_FIRST, Outcome, merge
 from perf.design import Measurement, SearchLoad, SteppedLoad, Workload
 from perf.load.stages import ladder_phase

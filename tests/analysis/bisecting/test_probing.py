@@ -3,13 +3,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from analysis.blocks import Block, Measure, Measured
-from analysis.chances import Level, weigh
+from analysis.bisecting.chances import Level, weigh
+from analysis.bisecting.probing import Probed, Span, Standing, classify, probe_look, read_probe, stand
+from analysis.comparing.blocks import Block, Measure, Measured
+from analysis.comparing.paired import Estimate, estimate
+from analysis.comparing.results import ComparisonResult, MeasureResult, SideRecord, TrialRecord
+from analysis.comparing.sequential import Rule
 from analysis.comparison import Effect
-from analysis.comparison_file import ComparisonResult, MeasureResult, SideRecord, TrialRecord
-from analysis.paired import Estimate, estimate
-from analysis.probing import Probed, Span, Standing, classify, probe_look, read_probe, stand
-from analysis.sequential import Rule
 from analysis.verdict import Outcome
 from perf.model import Named, Purpose, Release, SideName, TrialStatus
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.blocks import Measure
-from analysis.comparison_file import ComparisonResult
-from analysis.comparison_run import Budget, read_results, run_comparison
+from analysis.comparing.blocks import Measure
+from analysis.comparing.results import ComparisonResult
+from analysis.comparing.run import Budget, read_results, run_comparison
 from analysis.verdict import Outcome
 from perf import side_by_side
 from perf.config import Catalog, load_catalog
@@ -23,7 +23,7 @@ from perf.progress import Progress
 from perf.side_by_side import RESULT, Pairing, Taken, take_side
 from perf.systems.contract import System
 
-CONFIGS = Path(__file__).parents[1] / "data" / "configs"
+CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 THROUGHPUT = Measure(phase="saturation", operation="write", metric="throughput", statistic="mean")
 SCATTER = (0.0, 0.004, -0.003, 0.002, -0.005, 0.001)
 Run = Callable[..., ComparisonResult]

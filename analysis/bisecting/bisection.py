@@ -13,10 +13,10 @@ from typing import TypeAlias
 
 from scipy.special import stdtrit
 
-from analysis import bisection_words as say
-from analysis.bisection_search import Gap, Search, rounds, search, trials_of_probe
+from analysis.bisecting import words as say
+from analysis.bisecting.probing import Probed, Span, level
+from analysis.bisecting.search import Gap, Search, rounds, search, trials_of_probe
 from analysis.comparison import Effect
-from analysis.probing import Probed, Span, level
 from perf.model import Release
 from perf.side_by_side import TURNS
 

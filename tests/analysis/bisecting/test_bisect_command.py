@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner, Result
 from made_up_bisection import INCONCLUSIVE, RECORD, UNCHANGED
 
-from analysis import bisect_command
-from analysis.bisect_command import choose_measure, find_change
-from analysis.bisection import Culprit
-from analysis.bisection_file import BisectionRecord, read_bisection
-from analysis.bisection_run import Question
-from analysis.comparison_run import Budget
+from analysis.bisecting import command as bisect_command
+from analysis.bisecting.bisection import Culprit
+from analysis.bisecting.command import choose_measure, find_change
+from analysis.bisecting.record import BisectionRecord, read_bisection
+from analysis.bisecting.run import Question
+from analysis.comparing.run import Budget
 from analysis.incidents import name_incident
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome
@@ -24,7 +24,7 @@ from perf.errors import UsageError
 from perf.model import Observation
 from perf.rules import Detection
 
-CONFIGS = Path(__file__).parents[1] / "data" / "configs"
+CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 EXPERIMENT = ("--suite", "fake-short", "--experiment", "fake-blink", "--metric", "throughput")
 Invoke = Callable[..., Result]
 

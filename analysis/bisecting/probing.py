@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from analysis.bisection_words import say_standing
-from analysis.blocks import Block, Measure, Measured
-from analysis.chances import Level
+from analysis.bisecting.chances import Level
+from analysis.bisecting.words import say_standing
+from analysis.comparing.blocks import Block, Measure, Measured
+from analysis.comparing.paired import Estimate, estimate
+from analysis.comparing.results import ComparisonResult
+from analysis.comparing.sequential import Look, Rule, look
 from analysis.comparison import Effect
-from analysis.comparison_file import ComparisonResult
-from analysis.paired import Estimate, estimate
-from analysis.sequential import Look, Rule, look
 from analysis.verdict import Outcome
 from perf.model import Release, SideName, TrialStatus
 

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from analysis.blocks import Measure
-from analysis.comparison_description import describe_looks
-from analysis.comparison_file import (
+from analysis.comparing.blocks import Measure
+from analysis.comparing.description import describe_looks
+from analysis.comparing.results import (
     ComparisonResult,
     SideRecord,
     TrialRecord,
     read_result,
     write_result,
 )
-from analysis.sequential import look
-from analysis.turns import Inquiry, Looker, choose_trusted, conclude, is_over, judge_measures
+from analysis.comparing.sequential import look
+from analysis.comparing.turns import Inquiry, Looker, choose_trusted, conclude, is_over, judge_measures
 from analysis.verdict import Outcome
 from perf.config import named
 from perf.errors import InputError, UsageError

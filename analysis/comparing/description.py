@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from analysis import words
-from analysis.comparison_file import ComparisonResult, MeasureResult, TrialRecord
+from analysis.comparing.results import ComparisonResult, MeasureResult, TrialRecord
 from perf.metrics import METRICS
 from perf.model import TrialStatus
 

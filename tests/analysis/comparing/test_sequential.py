@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from analysis.blocks import Block, Measured
-from analysis.sequential import Look, Rule, blocks_for, look
+from analysis.comparing.blocks import Block, Measured
+from analysis.comparing.sequential import Look, Rule, blocks_for, look
 from analysis.verdict import Outcome
 
 RULE = Rule(higher_is_better=False, relevant_change=0.05, false_share=0.02, most_blocks=6)

@@ -9,17 +9,17 @@ from pathlib import Path
 import click
 
 from analysis import words
-from analysis.bisection import LEAST
-from analysis.bisection_description import describe_bisection, is_inconclusive, is_regression
-from analysis.bisection_file import BisectionRecord, write_bisection
-from analysis.bisection_run import Question, releases_between, run_bisection
-from analysis.blocks import Measure
+from analysis.bisecting.bisection import LEAST
+from analysis.bisecting.description import describe_bisection, is_inconclusive, is_regression
+from analysis.bisecting.record import BisectionRecord, write_bisection
+from analysis.bisecting.run import Question, releases_between, run_bisection
 from analysis.commands import judge_history
-from analysis.comparison_run import Budget
+from analysis.comparing.blocks import Measure
+from analysis.comparing.run import Budget
+from analysis.comparing.turns import choose_trusted, list_measures
 from analysis.detection import ChangePoint
 from analysis.incidents import name_incident
 from analysis.judgement import Judgement
-from analysis.turns import choose_trusted, list_measures
 from perf import config
 from perf.config import Catalog, named
 from perf.config.problems import suggest

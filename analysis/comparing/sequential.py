@@ -16,10 +16,10 @@ from scipy.optimize import brentq
 from scipy.special import chdtri, ndtr, ndtri, stdtrit
 
 from analysis import words
-from analysis.blocks import Block, Measured
+from analysis.comparing.blocks import Block, Measured
+from analysis.comparing.paired import Estimate, estimate
 from analysis.comparison import Effect
 from analysis.noise import ROUNDING, Values
-from analysis.paired import Estimate, estimate
 from analysis.verdict import Outcome
 
 Array = NDArray[np.float64]

@@ -15,7 +15,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from analysis.blocks import Block, Measured
+from analysis.comparing.blocks import Block, Measured
 from analysis.comparison import Effect
 from analysis.noise import ROUNDING
 

@@ -7,9 +7,9 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from analysis.blocks import Block, Measured
+from analysis.comparing.blocks import Block, Measured
+from analysis.comparing.paired import Estimate, estimate
 from analysis.noise import ROUNDING
-from analysis.paired import Estimate, estimate
 
 
 def block(baseline: Sequence[float], candidate: Sequence[float]) -> Block:

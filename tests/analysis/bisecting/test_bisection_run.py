@@ -10,14 +10,14 @@ from shutil import rmtree
 
 import pytest
 
-from analysis.bisection import Culprit, Ending, Inconclusive
-from analysis.bisection_description import describe_bisection, is_inconclusive, is_regression
-from analysis.bisection_file import BISECTION, BisectionRecord
-from analysis.bisection_run import Question, read_bisections, releases_between, run_bisection
-from analysis.blocks import Measure
-from analysis.comparison_run import Budget
-from analysis.paired import Estimate
-from analysis.probing import Standing
+from analysis.bisecting.bisection import Culprit, Ending, Inconclusive
+from analysis.bisecting.description import describe_bisection, is_inconclusive, is_regression
+from analysis.bisecting.probing import Standing
+from analysis.bisecting.record import BISECTION, BisectionRecord
+from analysis.bisecting.run import Question, read_bisections, releases_between, run_bisection
+from analysis.comparing.blocks import Measure
+from analysis.comparing.paired import Estimate
+from analysis.comparing.run import Budget
 from perf import releases, side_by_side
 from perf.config import Catalog, load_catalog, named
 from perf.errors import InputError, MeasureError, ReleaseError, UsageError
@@ -42,7 +42,7 @@ from perf.side_by_side import Side, take_side
 from perf.systems.contract import System
 from perf.systems.fake import SYSTEM
 
-CONFIGS = Path(__file__).parents[1] / "data" / "configs"
+CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 THROUGHPUT = Measure(phase="saturation", operation="write", metric="throughput", statistic="mean")
 SCATTER = (0.0, 0.004, -0.003, 0.002, -0.005, 0.001, 0.003)
 GOOD, SLOW, BROKEN = 1000.0, 800.0, 0.0

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from analysis.chances import NO_SINGLE_AGAIN, NO_SINGLE_CHANGE, Level, weigh
-from analysis.probing import Probed, Span, Standing, level, stand
+from analysis.bisecting.chances import NO_SINGLE_AGAIN, NO_SINGLE_CHANGE, Level, weigh
+from analysis.bisecting.probing import Probed, Span, Standing, level, stand
 from perf.side_by_side import TURNS
 
 SMALLEST = 0.3

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.bisection import Culprit, Ending, Inconclusive, NextStep, Probe, next_step
+from analysis.bisecting.bisection import Culprit, Ending, Inconclusive, NextStep, Probe, next_step
+from analysis.bisecting.probing import Probed
+from analysis.comparing.paired import Estimate
 from analysis.comparison import Effect
-from analysis.paired import Estimate
-from analysis.probing import Probed
 from perf.model import Release
 
 E = 0.10

@@ -7,11 +7,16 @@ from pathlib import Path
 
 import click
 
-from analysis.blocks import Measure
-from analysis.comparison_description import describe_comparison
-from analysis.comparison_file import SCHEMA_VERSION, ComparisonFile, ComparisonResult, write_comparisons
-from analysis.comparison_run import Budget, run_comparison
-from analysis.turns import list_measures
+from analysis.comparing.blocks import Measure
+from analysis.comparing.description import describe_comparison
+from analysis.comparing.results import (
+    SCHEMA_VERSION,
+    ComparisonFile,
+    ComparisonResult,
+    write_comparisons,
+)
+from analysis.comparing.run import Budget, run_comparison
+from analysis.comparing.turns import list_measures
 from analysis.verdict import Outcome
 from perf import config
 from perf.config import Catalog

@@ -12,7 +12,7 @@ from typing import Annotated
 from annotated_types import MaxLen
 from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
 
-from analysis.blocks import Measure, Measured
+from analysis.comparing.blocks import Measure, Measured
 from analysis.comparison import Effect
 from analysis.verdict import Outcome, merge
 from perf.errors import InputError

@@ -12,20 +12,20 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from analysis import words
-from analysis.bisection import Probe
-from analysis.bisection_file import (
+from analysis.bisecting.bisection import Probe
+from analysis.bisecting.chances import Level
+from analysis.bisecting.probing import Probed, Span, Standing, level, probe_look, read_probe, stand
+from analysis.bisecting.record import (
     BISECTION,
     BisectionRecord,
     ProbeRecord,
     read_bisection,
     write_bisection,
 )
-from analysis.blocks import Measure
-from analysis.chances import Level
-from analysis.comparison_file import ComparisonResult
-from analysis.comparison_run import Budget, run_comparison
-from analysis.probing import Probed, Span, Standing, level, probe_look, read_probe, stand
-from analysis.turns import Inquiry, is_over
+from analysis.comparing.blocks import Measure
+from analysis.comparing.results import ComparisonResult
+from analysis.comparing.run import Budget, run_comparison
+from analysis.comparing.turns import Inquiry, is_over
 from analysis.verdict import Outcome
 from perf import releases
 from perf.config import Catalog, content_hash

@@ -11,10 +11,10 @@ from typing import Annotated
 from annotated_types import MaxLen
 from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
 
-from analysis.bisection import Culprit, Inconclusive, NextStep, next_step
-from analysis.blocks import Measure
-from analysis.comparison_file import TrialRecord
-from analysis.probing import Probed, Standing
+from analysis.bisecting.bisection import Culprit, Inconclusive, NextStep, next_step
+from analysis.bisecting.probing import Probed, Standing
+from analysis.comparing.blocks import Measure
+from analysis.comparing.results import TrialRecord
 from analysis.verdict import Outcome
 from perf.errors import InputError
 from perf.metrics import METRICS, Better

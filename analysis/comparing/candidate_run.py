@@ -1,6 +1,6 @@
 """What a proposed change of the configuration does: each comparison of its plan, within one budget.
 
-An edge: it measures through `comparison_run`.
+An edge: it measures through `run`.
 """
 
 import statistics
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypeAlias
 
-from analysis.candidate_plan import (
+from analysis.comparing.candidate_plan import (
     Allowance,
     CandidatePlan,
     Planned,
@@ -18,8 +18,8 @@ from analysis.candidate_plan import (
     record_candidate,
     record_knob,
 )
-from analysis.comparison_file import Attribution, ComparisonFile, ComparisonResult
-from analysis.comparison_run import Budget, read_results, run_comparison
+from analysis.comparing.results import Attribution, ComparisonFile, ComparisonResult
+from analysis.comparing.run import Budget, read_results, run_comparison
 from analysis.verdict import Outcome
 from perf import difference
 from perf.errors import KnickpointError

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from analysis.blocks import Measure
-from analysis.sequential import Look
-from analysis.turns import (
+from analysis.comparing.blocks import Measure
+from analysis.comparing.sequential import Look
+from analysis.comparing.turns import (
     Inquiry,
     build_blocks,
     choose_trusted,
@@ -24,7 +24,7 @@ from perf.rules import Comparing
 from perf.side_by_side import Taken
 
 MakeTrial = Callable[..., Trial]
-CATALOG = load_catalog(Path(__file__).parents[2] / "configs")
+CATALOG = load_catalog(Path(__file__).parents[3] / "configs")
 SETTINGS = CATALOG.detection
 THROUGHPUT = Measure(phase="saturation", operation="write", metric="throughput", statistic="mean")
 TAIL = Measure(phase="steady", operation="write", metric="response_time", statistic="p99")

@@ -9,15 +9,15 @@ import pytest
 from click.testing import CliRunner, Result
 from made_up_comparison import REGRESSED_RESULT
 
-from analysis import compare_command
-from analysis.comparison_file import ComparisonResult, read_comparisons
-from analysis.comparison_run import Budget
+from analysis.comparing import command as compare_command
+from analysis.comparing.results import ComparisonResult, read_comparisons
+from analysis.comparing.run import Budget
 from analysis.verdict import Outcome
 from perf.cli import knickpoint
 from perf.errors import UsageError
 from perf.side_by_side import Pairing
 
-CONFIGS = Path(__file__).parents[1] / "data" / "configs"
+CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 Invoke = Callable[..., Result]
 
 

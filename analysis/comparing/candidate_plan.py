@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.metadata import version
 
-from analysis.comparison_file import (
+from analysis.comparing.results import (
     SCHEMA_VERSION,
     ComparisonFile,
     ExperimentChange,
     Knob,
     Revision,
 )
-from analysis.comparison_run import Budget
+from analysis.comparing.run import Budget
 from perf import difference
 from perf.design import Deployment
 from perf.difference import Difference, Touched, hash_deployment

@@ -1,0 +1,1 @@
+"""Two sides that took turns: how much they differ, when that is enough, and the commands that ask."""
