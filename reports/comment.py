@@ -15,6 +15,7 @@ from analysis.comparing.results import ComparisonFile, ComparisonResult, Knob, S
 from analysis.verdict import WORST_FIRST, Outcome
 from perf.model import SideName, TrialStatus
 from reports.markdown import block, clean, code, escape
+from reports.view.links import comparison_page
 from reports.view.measures import NO_BREAK, MeasureRow, length_words, view_measure
 from reports.view.summary import knob_words, side_words, summarize
 from reports.view.wording import count, named, plain_percent, sentence
@@ -58,12 +59,12 @@ def headline(content: ComparisonFile) -> str:
     return clean(f"{told.badge.word}, {told.action}: {told.sentence}", _MOST_HEADLINE)
 
 
-def render_comment(content: ComparisonFile, *, page_url: str = "") -> str:
-    """Write the comment, of at most 60 000 characters; `page_url` is where all of it can be seen."""
+def render_comment(content: ComparisonFile, *, site_url: str = "") -> str:
+    """Write the comment, of at most 60 000 characters; `site_url` is the root of the site it links."""
     told = summarize(content)
     verdict = f"**{escape(told.sentence, _MOST_SENTENCE)}** {escape(told.advice, _MOST_SENTENCE)}"
     start = f"### {_MARKS[told.outcome]} {told.badge.word}: {told.action}\n\n{verdict.rstrip()}"
-    return _fit(start, tuple(_parts(content)), _tell_end(content, page_url))
+    return _fit(start, tuple(_parts(content)), _tell_end(content, site_url))
 
 
 def _fit(start: str, parts: Sequence[Part], end: str) -> str:
@@ -322,10 +323,10 @@ def _fold(title: str, lines: Sequence[str], *, head: str = "") -> Part:
     )
 
 
-def _tell_end(content: ComparisonFile, page_url: str) -> str:
+def _tell_end(content: ComparisonFile, site_url: str) -> str:
     told = []
-    if content.comparisons and urlsplit(page_url).scheme in {"http", "https"}:
-        told.append(f"[Every trial, with charts]({_link(page_url)})")
+    if content.comparisons and urlsplit(site_url).scheme in {"http", "https"}:
+        told.append(_tell_pages(content.comparisons, site_url))
     if content.base and content.head:
         sides = (("base", content.base), ("head", content.head))
         told.append(" → ".join(f"{name} {code(one.sha[:_SHORT_SHA])}" for name, one in sides))
@@ -336,6 +337,17 @@ def _tell_end(content: ComparisonFile, page_url: str) -> str:
     caveats = dict.fromkeys(one.caveat for one in content.comparisons if one.caveat)
     told += [escape(one, _MOST_REASON) for one in list(caveats)[:_MOST_LISTED]]
     return f"<sub>{' · '.join(told)}</sub>"
+
+
+def _tell_pages(results: Sequence[ComparisonResult], site_url: str) -> str:
+    """Link the pages of the comparisons, by name where there are several; of many, the first ones."""
+    pages = [_link(f"{site_url.rstrip('/')}/{comparison_page(one.id)}") for one in results]
+    if len(pages) == 1:
+        return f"[Every trial, with charts]({pages[0]})"
+    named_pages = zip(results[:_MOST_LISTED], pages, strict=False)
+    told = ", ".join(f"[{escape(one.experiment, _MOST_NAME)}]({page})" for one, page in named_pages)
+    more = len(pages) - _MOST_LISTED
+    return f"Every trial, with charts: {told}{f' and {more} more' if more > 0 else ''}"
 
 
 def _link(url: str) -> str:
