@@ -17,15 +17,16 @@ from analysis.comparing.results import ComparisonResult
 from analysis.comparing.run import Budget, read_results, run_comparison
 from analysis.remeasurement import Question, compare_command
 from analysis.suspects import Suspect, choose_open, choose_traceable, is_final, traces
+from analysis.verdict import Outcome
 from perf.config import Catalog, named
 from perf.design import Experiment, Suite
 from perf.errors import KnickpointError
 from perf.measuring import planned_s
-from perf.model import Purpose, SeriesKey, Trial, TrialStatus
+from perf.model import TURNS, Purpose, SeriesKey, Trial, TrialStatus
 from perf.night import Night
 from perf.places import Places
 from perf.progress import Progress, format_duration
-from perf.side_by_side import TURNS, Pairing, take_side
+from perf.side_by_side import Pairing, take_side
 from perf.systems import registry
 
 _FEWEST_BLOCKS = 2
@@ -108,10 +109,11 @@ def confirm(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
             results.append(_compare(question, experiment, budget, tonight, command))
         except KnickpointError as error:
             failed.append(f"{_name(question, experiment)}: {error}; again with: {command}")
+    unmeasured = [one for one in results if one.outcome is Outcome.INVALID]
     return FollowedUp(
-        found=tuple(map(_describe_comparison, results)),
+        found=tuple(_describe_comparison(one) for one in results if one not in unmeasured),
         left_out=tuple(left_out),
-        failed=tuple(failed),
+        failed=(*failed, *map(_describe_comparison, unmeasured)),
     )
 
 

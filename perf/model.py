@@ -10,7 +10,10 @@ from typing import Literal, NewType, TypeAlias
 
 TrialId = NewType("TrialId", str)
 SideName: TypeAlias = Literal["baseline", "candidate"]
+SIDES: tuple[SideName, ...] = ("baseline", "candidate")
 """The two sides of a comparison."""
+TURNS = 4
+"""Trials of a block of a comparison: two of each side."""
 
 
 class TrialStatus(StrEnum):
@@ -222,6 +225,19 @@ class Trial:
     counters: tuple[Counter, ...] = ()
     log_tail: str = ""
     harness_version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A trial that took its turn in a comparison: in which block, and in which pair of the block.
+
+    The two trials of a pair ran one after the other, one of each side; a pair counts if both completed.
+    """
+
+    block: int
+    pair: str = ""
+    side: SideName
+    trial: Trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

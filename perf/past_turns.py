@@ -15,18 +15,10 @@ from perf.config import named
 from perf.errors import BundleError, HistoryError
 from perf.history import bundle
 from perf.history.store import open_history
-from perf.model import Purpose, SideName, Trial, TrialId, TrialStatus
+from perf.model import Purpose, SideName, Taken, Trial, TrialId, TrialStatus
 from perf.places import Places
 from perf.progress import Progress
-from perf.side_by_side import (
-    Artifacts,
-    Pairing,
-    Plan,
-    Taken,
-    find_unfinished,
-    question_hash,
-    read_plans,
-)
+from perf.side_by_side import Artifacts, Pairing, Plan, find_unfinished, question_hash, read_plans
 
 PLANTED = "planted"
 """The kind of a remark that a trial was made to differ on purpose."""

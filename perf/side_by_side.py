@@ -13,7 +13,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
 
@@ -26,20 +26,32 @@ from perf.errors import BundleError, HostUnfit
 from perf.harness import Order, run_trial
 from perf.history import bundle
 from perf.measuring import explain, find_experiment
-from perf.model import Artifact, Purpose, Reason, Release, SideName, Trial, TrialId, TrialStatus
+from perf.model import (
+    SIDES,
+    Artifact,
+    Purpose,
+    Reason,
+    Release,
+    SideName,
+    Taken,
+    Trial,
+    TrialId,
+    TrialStatus,
+)
 from perf.places import Places
 from perf.progress import Progress
 from perf.systems import registry
 
 RESUMABLE_FOR = timedelta(hours=20)
-TURNS = 4
-"""Trials of a block."""
+"""After its last trial."""
 PLAN, RESULT = "plan.json", "result.json"
-_SIDES: tuple[SideName, ...] = ("baseline", "candidate")
 _ORDERS: tuple[tuple[SideName, ...], ...] = (
     ("baseline", "candidate", "candidate", "baseline"),
     ("candidate", "baseline", "baseline", "candidate"),
 )
+_PAIRS = (("1", "ab", slice(0, 2)), ("2", "cd", slice(2, 4)))
+_TOGETHER = timedelta(minutes=30)
+"""The two trials of a pair are no pair any more where an interruption parted them for longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,15 +119,6 @@ class Plan:
     started_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """A trial that took its turn."""
-
-    block: int
-    side: SideName
-    trial: Trial
-
-
 _PLAN = TypeAdapter(Plan)
 
 
@@ -128,7 +131,7 @@ def fetch_sides(pairing: Pairing, progress: Progress) -> Artifacts:
 
     """
     fetched: dict[SideName, Fetched] = {}
-    for name in _SIDES:
+    for name in SIDES:
         side = pairing.side(name)
         system = registry.load(side.deployment.experiment.system)
         release = releases.find_release(system, side.version)
@@ -142,7 +145,7 @@ def question_hash(pairing: Pairing, artifacts: Artifacts) -> str:
     return content_hash(
         tuple(
             content_hash(part)
-            for name in _SIDES
+            for name in SIDES
             for side in (pairing.side(name),)
             for part in (
                 *_parts(side.deployment),
@@ -167,7 +170,7 @@ def _parts(deployment: Deployment) -> tuple[object, ...]:
 def open_plan(
     pairing: Pairing, artifacts: Artifacts, places: Places, now: datetime
 ) -> tuple[Plan, bool]:
-    """Resume the newest unfinished, young plan of the same question and purpose; else write a new one.
+    """Resume the newest unfinished plan of the same question, purpose and seed; else write a new one.
 
     Returns the plan and whether it is resumed. A new plan is on disk before this returns.
 
@@ -176,7 +179,8 @@ def open_plan(
 
     """
     question = question_hash(pairing, artifacts)
-    if (unfinished := find_unfinished(question, pairing.purpose, places, now)) is not None:
+    unfinished = find_unfinished(question, pairing.purpose, places, now)
+    if unfinished is not None and unfinished.seed == pairing.seed:
         return unfinished, True
     plan = Plan(
         id=_next_id(places, f"cmp-{now:%Y-%m-%d}"),
@@ -202,10 +206,26 @@ def find_unfinished(question: str, purpose: Purpose, places: Places, now: dateti
     """
     for plan in reversed(read_plans(places)):
         is_same = plan.question_sha256 == question and plan.purpose is purpose
-        is_young = now - plan.started_at < RESUMABLE_FOR
+        is_young = now - _last_sign(plan, places) < RESUMABLE_FOR
         if is_same and is_young and not (places.comparisons / plan.id / RESULT).exists():
             return plan
     return None
+
+
+def _last_sign(plan: Plan, places: Places) -> datetime:
+    """Give when something last happened in a comparison."""
+    kept = (path.stat().st_mtime for path in places.trials.glob(f"{plan.id}.*"))
+    return max((datetime.fromtimestamp(when, UTC) for when in kept), default=plan.started_at)
+
+
+def read_turn(plan: Plan, trial: TrialId) -> tuple[int, str, SideName] | None:
+    """Read block, pair and side off the id of a trial; None if it is of another comparison."""
+    found = re.match(rf"{re.escape(plan.id)}\.(\d+)([a-d])(r?)\.(baseline|candidate)\.", trial)
+    if found is None:
+        return None
+    pair = next(pair for pair, letters, _ in _PAIRS if found[2] in letters)
+    side = next(side for side in SIDES if side == found[4])
+    return int(found[1]), f"{pair}{found[3]}", side
 
 
 def read_plans(places: Places) -> tuple[Plan, ...]:
@@ -240,26 +260,39 @@ class Course:
     def measure_block(self, block: int) -> Iterator[Taken]:
         """Measure what is missing of a block, counted from 1, and give each of its trials in turn.
 
-        A trial that is invalid or failed gets one more turn, behind the others. A caller that has seen
-        enough may stop asking.
+        A block is two pairs, one of them in the opposite order. A pair with a trial that is invalid or
+        failed is measured once more, whole and in its order, behind the others: a single trial that
+        came later than its block would take the drift of the hosts for a difference. A caller that has
+        seen enough may stop asking.
 
         Raises:
             HostUnfit: the hosts cannot carry any trial.
 
         """
         order = _ORDERS[random.Random(f"{self.plan.seed}.{block}").randrange(len(_ORDERS))]  # noqa: S311  an order, no secret
-        again: list[tuple[str, SideName]] = []
-        for letter, side in zip("abcd", order, strict=True):
-            trial = self._take_turn(side, block, letter)
-            yield Taken(block=block, side=side, trial=trial)
-            if trial.status is not TrialStatus.COMPLETED:
-                again.append((letter, side))
-        for letter, side in again:
-            yield Taken(block=block, side=side, trial=self._take_turn(side, block, f"{letter}r"))
+        broken = []
+        for pair, letters, places in _PAIRS:
+            sides = order[places]
+            taken: list[Taken] = []
+            for letter, side in zip(letters, sides, strict=True):
+                if taken and self._is_parted(taken[0], block, letter):
+                    break
+                trial = self._take_turn(side, block, letter)
+                taken.append(Taken(block=block, pair=pair, side=side, trial=trial))
+                yield taken[-1]
+            if sum(one.trial.status is TrialStatus.COMPLETED for one in taken) < len(sides):
+                broken.append((f"{pair}r", letters, sides))
+        for pair, letters, sides in broken:
+            for letter, side in zip(letters, sides, strict=True):
+                trial = self._take_turn(side, block, f"{letter}r")
+                yield Taken(block=block, pair=pair, side=side, trial=trial)
 
-    def has_begun(self, block: int) -> bool:
-        """Tell whether a bundle of this block is there already, from a run that was cut short."""
-        return any(self.places.trials.glob(f"{self.plan.id}.{block:02d}*"))
+    def _is_parted(self, first: Taken, block: int, letter: str) -> bool:
+        """Tell whether the second trial of a pair is missing, and too late by now to be of the pair."""
+        if any(self.places.trials.glob(f"{self.plan.id}.{block:02d}{letter}.*")):
+            return False
+        sealed_at = (self.places.trials / first.trial.id).stat().st_mtime
+        return datetime.now(UTC) - datetime.fromtimestamp(sealed_at, UTC) > _TOGETHER
 
     def _take_turn(self, name: SideName, block: int, letter: str) -> Trial:
         side, fetched = self.pairing.side(name), self.artifacts[name]

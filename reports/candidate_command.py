@@ -30,11 +30,12 @@ from perf.config.document import printable
 from perf.difference import compare_catalogs
 from perf.errors import BundleError, HistoryError, InputError
 from perf.history.store import append_all, open_history
+from perf.model import TURNS
 from perf.options import data_option
 from perf.places import Places
 from perf.progress import Progress, format_duration
 from perf.revisions import SHORT, Span, find_repository, find_span, load_revisions
-from perf.side_by_side import TURNS, write_durably
+from perf.side_by_side import write_durably
 from reports.comment import headline, render_comment
 
 _REGRESSION_FOUND, _NOT_MEASURED = 1, 3

@@ -15,10 +15,16 @@ from scipy.special import stdtrit
 
 from analysis.bisecting import words as say
 from analysis.bisecting.probing import Probed, Span, level
-from analysis.bisecting.search import Gap, Search, rounds, search, trials_of_probe
+from analysis.bisecting.search import (
+    Gap,
+    Search,
+    rounds,
+    search,
+    trials_of_probe,
+    trials_to_tell,
+)
 from analysis.comparison import Effect
-from perf.model import Release
-from perf.side_by_side import TURNS
+from perf.model import TURNS, Release
 
 LEAST = 2 * TURNS
 """Trials, of both sides together: below, no comparison has a scatter."""
@@ -36,7 +42,7 @@ class Ending(StrEnum):
     """Why a bisection ended without a culprit."""
 
     NOTHING_CHANGED = "nothing-changed"
-    """The bad end is shown to be like the good one, or shows no change within its trials."""
+    """The bad end is shown to differ by less than what is worth acting on, if at all."""
     END_NOT_MEASURED = "end-not-measured"
     """The bad end could not be measured."""
     SEVERAL = "several"
@@ -44,7 +50,7 @@ class Ending(StrEnum):
     GRADUAL = "gradual"
     """The change came in three steps or more, none of which is most of it."""
     UNDECIDED = "undecided"
-    """The trials of a probe cannot tell on which side of it the change lies."""
+    """The trials of a probe cannot tell on which side of it the change lies, or whether there is one."""
     BUDGET = "budget"
     """The budget was used up."""
 
@@ -78,15 +84,13 @@ class Probe:
     """Compare this release side by side with the known good end, next.
 
     `reason` says in a sentence why this one. `full_change` belongs into `probe_look`; None is the probe
-    of the bad end. `expected_trials` are about how many trials, of both sides together, are left until
-    the end of the bisection, this probe included.
+    of the bad end. `others` are releases that would teach something as well.
     """
 
     release: Release
     reason: str
     full_change: Span | None
-    expected_trials: int
-    chances: tuple[Chance, ...] = ()
+    others: tuple[Release, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,16 +158,22 @@ def next_step(
     is_short = trials_left is not None and trials_left < LEAST
     end = state.known.get(state.last)
     if end is None:
-        most = trials_per_probe * (1 + math.ceil(math.log2(state.last)))
         if is_short:
+            most = trials_per_probe * (1 + math.ceil(math.log2(state.last)))
             return state.end(Ending.BUDGET, say.say_budget_before(*state.ends), cost=most)
-        return Probe(
-            release=releases[-1], reason=say.FIRST_PROBE, full_change=None, expected_trials=most
-        )
+        return Probe(release=releases[-1], reason=say.FIRST_PROBE, full_change=None)
     if end.estimate is None or end.effect is None:
         return state.end(Ending.END_NOT_MEASURED, say.say_end_not_measured(state.ends[1], end.reason))
+    if end.is_same:
+        told = say.say_nothing_changed(*state.ends, end.effect, end.relevant_change)
+        return state.end(Ending.NOTHING_CHANGED, told)
     if end.effect.low <= 0 <= end.effect.high:
-        return state.end(Ending.NOTHING_CHANGED, say.say_nothing_changed(*state.ends, end.effect))
+        ending, tell = (
+            (Ending.BUDGET, say.say_budget_unclear)
+            if is_short
+            else (Ending.UNDECIDED, say.say_end_unclear)
+        )
+        return state.end(ending, tell(*state.ends, end.effect), cost=trials_to_tell(end))
     return state.go_on(trials_per_probe, is_short=is_short, higher_is_better=higher_is_better)
 
 
@@ -188,17 +198,18 @@ class _State:
     def go_on(self, trials_per_probe: int, *, is_short: bool, higher_is_better: bool) -> NextStep:
         """Say how to go on, now that the ends are known to differ."""
         found = search(len(self.releases), self.known)
-        again = self.find_doubt(found, trials_per_probe)
-        if again and not is_short:
-            return again
+        if again := self.find_doubt(found):
+            return self.stop(found, trials_per_probe) if is_short else again
         gaps = [gap for gap in found.gaps if gap.is_wide and gap.worth()]
         if not gaps:
             return self.conclude(found, higher_is_better=higher_is_better)
+        if not is_short:
+            return self.probe(gaps)
         end = self.known[self.last]
         cost = sum(rounds(gap) * trials_of_probe(end, gap.span.size, trials_per_probe) for gap in gaps)
-        return self.stop(found, cost) if is_short else self.probe(gaps, cost)
+        return self.stop(found, cost)
 
-    def probe(self, gaps: Sequence[Gap], cost: int) -> Probe:
+    def probe(self, gaps: Sequence[Gap]) -> Probe:
         """Ask for the release that parts the largest gap best."""
         gap = _largest(gaps)
         place, whole = gap.split(), gap.chance(gap.low, gap.high)
@@ -209,11 +220,10 @@ class _State:
             release=self.releases[place],
             reason=say.say_split(good, bad, len(gap.worth()), chance),
             full_change=gap.span,
-            expected_trials=cost,
-            chances=self._chances(gap),
+            others=tuple(self.releases[other] for other in gap.worth() if other != place),
         )
 
-    def find_doubt(self, found: Search, trials_per_probe: int) -> Probe | None:
+    def find_doubt(self, found: Search) -> Probe | None:
         """Ask again for a release that does not fit a single change; of each at most once.
 
         First what does not fit a single step. Then, where no gap is left to search and the culprit is
@@ -239,7 +249,6 @@ class _State:
             release=self.releases[place],
             reason=say.say_again(self.releases[place].version),
             full_change=replace(span, is_firm=True),
-            expected_trials=trials_per_probe,
         )
 
     def conclude(self, found: Search, *, higher_is_better: bool) -> Culprit | Inconclusive:
@@ -262,6 +271,7 @@ class _State:
             + say.say_returned(
                 [(bad, good) for bad, good in map(self._versions, found.returned)],
                 self._versions(found.opposite),
+                place,
             )
         )
         return Culprit(
@@ -294,7 +304,9 @@ class _State:
         likely = max(range(low + 1, high + 1), key=lambda place: gap.chance(place - 1, place))
         probability = gap.chance(likely - 1, likely)
         good, bad = self._versions((gap.low, gap.high))
+        others = [self._told(self._step(one)) for one in found.gaps if one is not gap]
         sentence = say.say_budget(good, bad, self.releases[likely].version, probability)
+        sentence += say.say_others(others)
         return self.end(Ending.BUDGET, sentence, cost=cost, found=found, gap=gap)
 
     def end(
@@ -318,7 +330,7 @@ class _State:
             steps=tuple(self._step(one) for one in found.gaps) if found else (),
             cost_to_finish=cost,
             trials=self.trials,
-            sentence=sentence + say.say_cost(cost),
+            sentence=sentence,
         )
 
     def _step(self, gap: Gap) -> Step:

@@ -12,13 +12,13 @@ from enum import StrEnum
 
 from analysis.bisecting.chances import Level
 from analysis.bisecting.words import say_standing
-from analysis.comparing.blocks import Block, Measure, Measured
+from analysis.comparing.blocks import Block, Measure
 from analysis.comparing.paired import Estimate, estimate
-from analysis.comparing.results import ComparisonResult
+from analysis.comparing.results import ComparisonResult, MeasureResult
 from analysis.comparing.sequential import Look, Rule, look
 from analysis.comparison import Effect
 from analysis.verdict import Outcome
-from perf.model import Release, SideName, TrialStatus
+from perf.model import Release
 
 LOW, HIGH = 0.35, 0.65
 """Shares of the full change. A probe must leave the good end's side of the low one, or the bad end's
@@ -54,14 +54,21 @@ class Probed:
 
     `effect` is the change with the interval that holds over all looks, `estimate` the same as a
     logarithm with its standard error; both are None for a release that could not be measured, and
-    `reason` then says why, in a sentence. `trials` of both sides together.
+    `reason` then says why, in a sentence. `trials` of both sides together. `relevant_change` is the
+    share below which a change is not worth acting on.
     """
 
     release: Release
     trials: int = 0
     estimate: Estimate | None = None
     effect: Effect | None = None
+    relevant_change: float = 0.0
     reason: str = ""
+
+    @property
+    def is_same(self) -> bool:
+        """Tell whether it is shown to differ by less than what is worth acting on, if at all."""
+        return self.effect is not None and self.effect.lies_within(self.relevant_change)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +141,7 @@ def probe_look(blocks: Sequence[Block], rule: Rule, seed: int, *, full_change: S
     Give the rule the one measure that is bisected. Without a full change it is the probe of the bad
     end itself: over once the change shows and is known to half its size, or is shown not to be there.
     The outcome is unchanged for a release like the good end, regressed or improved for one like the
-    bad end (or, at the bad end, for a change), else undecided.
+    bad end (or, at the bad end, for a change that is worth acting on), else undecided.
     """
     strict = rule_of_probe(rule, full_change)
     return read_look(look(blocks, strict, seed), len(blocks), strict, full_change)
@@ -154,11 +161,11 @@ def read_look(seen: Look, blocks: int, rule: Rule, full_change: Span | None) -> 
     effect = seen.effect
     if full_change is None:
         standing = Standing.UNDECIDED
-        if effect.low > 0 or effect.high < 0:
+        if effect.lies_within(rule.relevant_change):
+            standing, is_over = Standing.GOOD, True
+        elif effect.low > 0 or effect.high < 0:
             standing = Standing.BAD
             is_over = is_over or _half_width(effect) < EXACT * abs(seen.estimate.log_ratio)
-        elif effect.lies_within(rule.relevant_change):
-            standing, is_over = Standing.GOOD, True
     else:
         standing = classify(seen.estimate, effect, full_change)
         is_over = is_over or standing is not Standing.UNDECIDED
@@ -174,42 +181,31 @@ def read_look(seen: Look, blocks: int, rule: Rule, full_change: Span | None) -> 
 def read_probe(release: Release, result: ComparisonResult, measure: Measure) -> Probed:
     """Read off a finished comparison with the known good end what the probe of a release came to."""
     found = next((one for one in result.measures if one.measure == measure), None)
-    blocks = _blocks(result, found.baseline, found.candidate) if found else ()
-    try:
-        known = estimate(blocks, result.seed)
-    except ValueError:
-        known = None
+    known = _estimate(found, result.seed) if found else None
     if found is None or found.effect is None or known is None:
         return Probed(release=release, trials=len(result.trials), reason=result.reason)
     return Probed(
-        release=release, trials=len(result.trials), estimate=known, effect=found.effect, reason=""
+        release=release,
+        trials=len(result.trials),
+        estimate=known,
+        effect=found.effect,
+        relevant_change=found.relevant_change,
     )
 
 
-def _blocks(
-    result: ComparisonResult, baseline: Sequence[Measured], candidate: Sequence[Measured]
-) -> tuple[Block, ...]:
-    # The values are those of the completed trials, in order; which block each is of, the trials know.
-    of: dict[SideName, Sequence[Measured]] = {"baseline": baseline, "candidate": candidate}
-    numbers = {
-        side: [
-            one.block
-            for one in result.trials
-            if one.side == side and one.status is TrialStatus.COMPLETED
-        ]
-        for side in of
-    }
-    if any(len(numbers[side]) != len(values) for side, values in of.items()):
-        # A trial without this measure: which one is not known, so all count as one block.
-        numbers = {side: [1] * len(values) for side, values in of.items()}
-
-    def take(side: SideName, number: int) -> tuple[Measured, ...]:
-        pairs = zip(of[side], numbers[side], strict=True)
-        return tuple(value for value, block in pairs if block == number)
-
-    every = sorted({number for side in of for number in numbers[side]})
-    blocks = (Block(baseline=take("baseline", n), candidate=take("candidate", n)) for n in every)
-    return tuple(block for block in blocks if block.baseline and block.candidate)
+def _estimate(found: MeasureResult, seed: int) -> Estimate | None:
+    values = (*found.baseline, *found.candidate)
+    blocks = tuple(
+        Block(
+            baseline=tuple(one for one in found.baseline if one.block == number),
+            candidate=tuple(one for one in found.candidate if one.block == number),
+        )
+        for number in sorted({one.block for one in values})
+    )
+    try:
+        return estimate(blocks, seed)
+    except ValueError:
+        return None
 
 
 def _half_width(effect: Effect) -> float:

@@ -12,9 +12,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from analysis import words
-from analysis.bisecting.bisection import Probe
+from analysis.bisecting.bisection import LEAST, Probe
 from analysis.bisecting.chances import Level
 from analysis.bisecting.probing import Probed, Span, Standing, level, probe_look, read_probe, stand
+from analysis.bisecting.question import Question
 from analysis.bisecting.record import (
     BISECTION,
     BisectionRecord,
@@ -22,45 +23,26 @@ from analysis.bisecting.record import (
     read_bisection,
     write_bisection,
 )
-from analysis.comparing.blocks import Measure
 from analysis.comparing.results import ComparisonResult
 from analysis.comparing.run import Budget, run_comparison
 from analysis.comparing.turns import Inquiry, is_over
 from analysis.verdict import Outcome
 from perf import releases
-from perf.config import Catalog, content_hash
-from perf.design import Suite
-from perf.errors import MeasureError, ReleaseError, UsageError
-from perf.measuring import find_experiment
-from perf.model import Purpose, Release, SideName, TrialStatus
+from perf.config import content_hash
+from perf.errors import MeasureError, ReleaseError
+from perf.measuring import find_experiment, only_one
+from perf.model import TURNS, Purpose, Release, SideName, Taken, TrialStatus
 from perf.past_turns import find_past_turns, has_trials
 from perf.places import Places
 from perf.progress import Progress
 from perf.rules import Detection
-from perf.side_by_side import TURNS, Pairing, Side, Taken, fetch_sides, take_side, write_durably
+from perf.side_by_side import Pairing, Side, fetch_sides, take_side, write_durably
 from perf.systems import registry
 
 RESUMABLE_FOR = timedelta(days=14)
 """An older unfinished bisection is begun anew; its trials are found again all the same."""
 _TRIED = 2
 """Trials of a release that did not complete, and no other did: it is skipped."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """Which release, after `first` and up to `last`, changed a measure of an experiment of a suite.
-
-    `reproduce` is the command that asks it.
-    """
-
-    catalog: Catalog
-    suite: Suite
-    experiment: str
-    measure: Measure
-    first: str
-    last: str
-    purpose: Purpose = Purpose.BISECTION
-    reproduce: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,34 +54,6 @@ class _Search:
     budget: Budget
     places: Places
     progress: Progress
-
-
-def releases_between(system: str, first: str, last: str) -> tuple[Release, ...]:
-    """Give the releases of a line from the first to the last, both included, in order.
-
-    Raises:
-        UsageError: a release is unknown, the two are of different lines, or the first is not before
-            the last.
-
-    """
-    loaded = registry.load(system)
-    good, bad = (releases.find_release(loaded, version) for version in (first, last))
-    if good.line != bad.line:
-        raise UsageError(
-            f"{first} is of line {good.line} and {last} of line {bad.line}: only releases of one line"
-            " have an order. To compare two of different lines: knickpoint compare"
-        )
-    if good.ordinal >= bad.ordinal:
-        raise UsageError(
-            f"{first} is not before {last}: give the known good end first, then the known bad one;"
-            f" the order is that of: knickpoint releases {system}"
-        )
-    within = (
-        release
-        for release in loaded.releases()
-        if release.line == good.line and good.ordinal <= release.ordinal <= bad.ordinal
-    )
-    return tuple(sorted(within, key=lambda release: release.ordinal))
 
 
 def read_bisections(places: Places) -> tuple[BisectionRecord, ...]:
@@ -122,7 +76,8 @@ def run_bisection(
 
     Each probe is saved as soon as it is over; a bisection of the same question that was cut short is
     resumed, also in the middle of a probe. What was measured before counts and is not measured again.
-    `budget` holds for the whole bisection; a probe takes at most `settings.comparison.trials`.
+    `budget` holds for the whole bisection; a probe takes at most `settings.comparison.trials`. No other
+    process measures here meanwhile, not between two probes either.
 
     Raises:
         InputError: a saved bisection is none.
@@ -134,26 +89,26 @@ def run_bisection(
     """
     sides = _take_sides(question)
     search = _Search(sides=sides, settings=settings, budget=budget, places=places, progress=progress)
-    record = _open(question, search)
-    while record.found is None:
-        step = record.next_step(_trials_left(record, search))
-        if isinstance(step, Probe):
-            probe = _measure(_prefer_known(step, record, search), record, search)
-            record = replace(record, probes=(*record.probes, probe))
-            record = replace(record, remarks=_remarks(record, search))
-        else:
-            record = replace(record, found=step)
-        record = _save(record, places)
+    with only_one(places, progress):
+        record = _open(question, search)
+        while record.found is None:
+            step = record.next_step(_trials_left(record, search))
+            if isinstance(step, Probe):
+                probe = _measure(_prefer_known(step, record, search), record, search)
+                record = replace(record, probes=(*record.probes, probe))
+                record = replace(record, remarks=_remarks(record, search))
+            else:
+                record = replace(record, found=step)
+            record = _save(record, places)
     return record
 
 
 def _take_sides(question: Question) -> dict[str, Side]:
-    system = find_experiment(question.suite, question.experiment).system
     return {
         release.version: take_side(
             question.catalog, question.suite, question.experiment, release.version
         )
-        for release in releases_between(system, question.first, question.last)
+        for release in question.releases
     }
 
 
@@ -162,7 +117,7 @@ def _open(question: Question, search: _Search) -> BisectionRecord:
     now = datetime.now(UTC)
     fresh = _plan(question, search, now)
     for known in reversed(read_bisections(search.places)):
-        is_same = known.question_sha256 == fresh.question_sha256 and known.purpose is fresh.purpose
+        is_same = known.question_sha256 == fresh.question_sha256
         if is_same and known.found is None and now - known.started_at < RESUMABLE_FOR:
             record = replace(known, most_trials=fresh.most_trials, most_minutes=fresh.most_minutes)
             how = f"resumed, {words.counted(len(known.probes), 'probe is', 'probes are')} done"
@@ -178,14 +133,14 @@ def _open(question: Question, search: _Search) -> BisectionRecord:
 
 def _plan(question: Question, search: _Search, now: datetime) -> BisectionRecord:
     experiment = find_experiment(question.suite, question.experiment)
-    span = releases_between(experiment.system, question.first, question.last)
+    span = question.releases
     day = f"bis-{now:%Y-%m-%d}"
     numbers = [re.match(rf"{day}-(\d+)$", path.name) for path in search.places.bisections.glob("*")]
     number = 1 + max((int(found[1]) for found in numbers if found), default=0)
     return BisectionRecord(
         id=f"{day}-{number}",
         question_sha256=_hash(question, span, search),
-        purpose=question.purpose,
+        purpose=Purpose.BISECTION,
         suite=question.suite.name,
         experiment=experiment.name,
         system=experiment.system,
@@ -196,7 +151,7 @@ def _plan(question: Question, search: _Search, now: datetime) -> BisectionRecord
         trials_per_probe=search.settings.comparison.trials,
         started_at=now,
         updated_at=now,
-        command=question.reproduce,
+        command=question.command,
         caveat=search.sides[question.first].deployment.testbed.caveat,
     )
 
@@ -227,15 +182,13 @@ def _save(record: BisectionRecord, places: Places) -> BisectionRecord:
 
 
 def _trials_left(record: BisectionRecord, search: _Search) -> int:
-    """Give how many more trials the budget allows by number and by time; none if not a block."""
+    """Give how many more trials the budget allows by number and by time."""
     measured = len(record.measured)
     left = search.budget.trials - measured
     minutes_left = search.budget.minutes - record.minutes
     if measured:
         left = min(left, int(minutes_left / (record.minutes / measured)))
-    # A probe that ended before it could teach anything was ended by its minutes.
-    is_stuck = bool(record.probes) and not record.probes[-1].is_verdict
-    return 0 if is_stuck or minutes_left <= 0 or left < TURNS else left
+    return left if minutes_left > 0 else 0
 
 
 def _pair(version: str, record: BisectionRecord, search: _Search) -> Pairing:
@@ -248,18 +201,13 @@ def _pair(version: str, record: BisectionRecord, search: _Search) -> Pairing:
 
 
 def _prefer_known(step: Probe, record: BisectionRecord, search: _Search) -> Probe:
-    """Take a release instead whose earlier trials tell where it stands: that costs nothing."""
-    if step.full_change is None:
-        return step
-    probed = {one.probed.release for one in record.probes}
-    for release in record.releases[1:-1]:
-        if release in probed or release == step.release:
-            continue
+    """Take a release that teaches as well, and whose earlier trials tell where it stands, instead."""
+    for release in step.others:
         if not has_trials(record.experiment, release.version, search.places):
             continue
         pairing = _pair(release.version, record, search)
         try:
-            prior = _find_prior(pairing, search)
+            prior = _find_prior(pairing, record, search)
         except ReleaseError:
             continue
         if prior and is_over(prior, _inquiry(step, record, search, prior)):
@@ -268,10 +216,13 @@ def _prefer_known(step: Probe, record: BisectionRecord, search: _Search) -> Prob
     return step
 
 
-def _find_prior(pairing: Pairing, search: _Search) -> tuple[Taken, ...]:
+def _find_prior(pairing: Pairing, record: BisectionRecord, search: _Search) -> tuple[Taken, ...]:
+    """Find what was measured before. Nights that made the bad end suspect have no second vote on it."""
     artifacts = fetch_sides(pairing, search.progress)
-    now = datetime.now(UTC)
-    return find_past_turns(pairing, artifacts, search.places, now, search.progress)
+    now, is_bad_end = datetime.now(UTC), pairing.candidate.version == record.bad.version
+    return find_past_turns(
+        pairing, artifacts, search.places, now, search.progress, with_nights=not is_bad_end
+    )
 
 
 def _inquiry(step: Probe, record: BisectionRecord, search: _Search, prior: Sequence[Taken]) -> Inquiry:
@@ -300,7 +251,7 @@ def _measure(step: Probe, record: BisectionRecord, search: _Search) -> ProbeReco
     pairing = _pair(version, record, search)
     search.progress.heading(f"probe {len(record.probes) + 1}: {version}: {step.reason}")
     try:
-        prior = _find_prior(pairing, search)
+        prior = _find_prior(pairing, record, search)
     except ReleaseError as error:
         return ProbeRecord(
             asked=step.reason,
@@ -318,7 +269,10 @@ def _measure(step: Probe, record: BisectionRecord, search: _Search) -> ProbeReco
         prior=prior,
         reproduce=_compare_command(version, record),
     )
-    return _read(step, result, record)
+    probe = _read(step, result, record)
+    if probe.probed.estimate is None and probe.standing is Standing.SKIPPED and not probe.is_hopeless:
+        pass
+    return probe
 
 
 def _compare_command(version: str, record: BisectionRecord) -> str:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from analysis.bisecting.chances import NO_SINGLE_AGAIN, NO_SINGLE_CHANGE, Level, weigh
 from analysis.bisecting.probing import Probed, Span, Standing, level, stand
-from perf.side_by_side import TURNS
+from perf.model import TURNS
 
 SMALLEST = 0.3
 """The share of the full change below which a step is told but not narrowed down: a step of a third of
@@ -182,6 +182,21 @@ def trials_of_probe(end: Probed, size: float, most: int) -> int:
     share = _ROUNDS * _level(end).standard_error / (0.5 * abs(size))
     needed = max(end.trials * share**2, 2 * TURNS)
     return min(most, TURNS * math.ceil(needed / TURNS))
+
+
+def trials_to_tell(end: Probed) -> int | None:
+    """Say about how many more trials tell whether the bad end changed; None where no number does.
+
+    Its interval must then exclude zero or lie within the relevant change, whichever is less to ask; it
+    shrinks with the root of the trials.
+    """
+    known = _level(end)
+    shift = abs(known.log_ratio)
+    widest = max(shift, math.log1p(end.relevant_change) - shift)
+    if not widest or math.isinf(known.half_width):
+        return None
+    needed = end.trials * (known.half_width / widest) ** 2
+    return TURNS * math.ceil(max(needed - end.trials, TURNS) / TURNS)
 
 
 def _order_misfits(

@@ -1,6 +1,5 @@
 """Words: how a bisection says what it does next and what it found. All its sentences are here."""
 
-import math
 from collections.abc import Sequence
 
 from analysis import words
@@ -8,6 +7,8 @@ from analysis.comparison import Effect
 
 _MANY = 6
 """So many names fit a sentence."""
+_NEXT_TO_NOTHING = 0.005
+"""A probability nearer to none or to a certainty is told as near to it."""
 _STANDINGS = {
     "good": "like the known good end",
     "bad": "like the known bad end",
@@ -31,11 +32,11 @@ def say_effect(effect: Effect) -> str:
 
 def say_split(good: str, bad: str, left: int, chance: float) -> str:
     """Say why a probe parts what is left: `chance` that the change is before it or in it."""
+    where = f"the change came after {good} and up to {bad}"
+    if left == 1:
+        return f"{where}; this is the only release between them that is worth a probe"
     much = f"{100 * chance:.0f} to {100 - 100 * chance:.0f}"
-    return (
-        f"the change came after {good} and up to {bad}; this one of {left} releases between them "
-        f"parts the chances best ({much})"
-    )
+    return f"{where}; this one of {left} releases between them parts the chances best ({much})"
 
 
 def say_again(version: str) -> str:
@@ -54,10 +55,7 @@ def say_range(good: str, bad: str, skipped: Sequence[str]) -> str:
 
 def say_culprit(kind: str, place: str, effect: Effect, probability: float) -> str:
     """Say what was found; `kind` is regression or improvement."""
-    return (
-        f"The {kind} came with {place}: {say_effect(effect)}; "
-        f"probability {_share(probability)} that it is this step."
-    )
+    return f"The {kind} came with {place}: {say_effect(effect)}, probability {say_chance(probability)}."
 
 
 def say_others(steps: Sequence[tuple[str, str, Effect]]) -> str:
@@ -69,8 +67,11 @@ def say_others(steps: Sequence[tuple[str, str, Effect]]) -> str:
     return f" There is more than one change in the range: {count} ({told})."
 
 
-def say_returned(pairs: Sequence[tuple[str, str]], opposite: Sequence[str]) -> str:
-    """Tell of releases that were like the bad end too early, or that moved the other way."""
+def say_returned(pairs: Sequence[tuple[str, str]], opposite: Sequence[str], place: str) -> str:
+    """Tell of releases that were like the bad end too early, or that moved the other way.
+
+    `place` is what the last step to the bad end came with.
+    """
     parts = [
         f"{bad} was like the bad end already, and {good} like the good end again" for bad, good in pairs
     ]
@@ -78,13 +79,29 @@ def say_returned(pairs: Sequence[tuple[str, str]], opposite: Sequence[str]) -> s
     if not parts:
         return ""
     told = "; ".join(parts)
-    return f" The range does not change only once: {told}; this is the last step to the bad end."
+    return f" The range does not change only once: {told}; the last step to the bad end is {place}."
 
 
-def say_nothing_changed(good: str, bad: str, effect: Effect | None) -> str:
-    """Say that the ends do not differ as far as one can see."""
-    seen = f": {say_effect(effect)}" if effect else ""
-    return f"Nothing changed between {good} and {bad} that these trials can show{seen}."
+def say_nothing_changed(good: str, bad: str, effect: Effect, relevant_change: float) -> str:
+    """Say that the ends are shown not to differ by as much as is worth acting on."""
+    return (
+        f"Nothing changed between {good} and {bad} that is worth acting on: {say_effect(effect)}, "
+        f"within ±{words.percent(relevant_change)}."
+    )
+
+
+def say_end_unclear(good: str, bad: str, effect: Effect) -> str:
+    """Say that a probe of the bad end took all its trials and shows neither a change nor none."""
+    return f"{_say_doubt(good, bad)} with the trials that a probe may take: {say_effect(effect)}."
+
+
+def say_budget_unclear(good: str, bad: str, effect: Effect) -> str:
+    """Say that the budget ended the probe of the bad end before it showed a change or none."""
+    return f"The budget is used up. {_say_doubt(good, bad)} so far: {say_effect(effect)}."
+
+
+def _say_doubt(good: str, bad: str) -> str:
+    return f"Whether anything changed between {good} and {bad} cannot be told"
 
 
 def say_end_not_measured(bad: str, reason: str) -> str:
@@ -119,7 +136,7 @@ def say_undecided(good: str, bad: str, doubtful: Sequence[str], best: str, proba
     )
     return (
         f"The change came after {good} and up to {bad}, but {why}. "
-        f"Most probable is {best} ({_share(probability)})."
+        f"Most probable is {best} ({say_chance(probability)})."
     )
 
 
@@ -127,7 +144,7 @@ def say_budget(good: str, bad: str, best: str, probability: float) -> str:
     """Say what is known when the budget is used up."""
     return (
         f"The budget is used up. The change came after {good} and up to {bad}; "
-        f"most probable is {best} ({_share(probability)})."
+        f"most probable is {best} ({say_chance(probability)})."
     )
 
 
@@ -136,19 +153,13 @@ def say_budget_before(good: str, bad: str) -> str:
     return f"The budget is too small to tell whether anything changed between {good} and {bad}."
 
 
-def say_cost(trials: int | None) -> str:
-    """Say what it would take to finish."""
-    if trials is None:
-        return ""
-    return f" About {words.counted(trials, 'more trial', 'more trials')} would settle it."
+def say_chance(probability: float) -> str:
+    """Write a probability; never a certainty, and never none."""
+    if probability > 1 - _NEXT_TO_NOTHING:
+        return "above 99 %"
+    return f"{100 * probability:.0f} %" if probability >= _NEXT_TO_NOTHING else "below 1 %"
 
 
 def _names(names: Sequence[str]) -> str:
     shown = ", ".join(names[:_MANY])
     return shown if len(names) <= _MANY else f"{shown} and {len(names) - _MANY} more"
-
-
-def _share(probability: float) -> str:
-    if probability > 0.99:  # noqa: PLR2004  never a certainty
-        return "above 99 %"
-    return f"{math.floor(100 * probability):.0f} %" if probability >= 0.01 else "below 1 %"  # noqa: PLR2004

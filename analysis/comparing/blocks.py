@@ -19,18 +19,19 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One trial's value of one measure: over all iterations, and of each."""
+    """One trial's value of one measure: over all iterations, and of each; `block` is where it ran."""
 
     value: float
     iterations: tuple[float, ...] = ()
+    block: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """Trials that ran close together, both sides in turns; each side has at least one.
 
-    A whole block is ABBA or BAAB. One with invalid trials still counts with what is left, and so do the
-    trials of one night, one of each side.
+    A whole block is ABBA or BAAB. One of whose pairs is not valid counts with the other pair, and so do
+    the trials of one night, one of each side.
     """
 
     baseline: tuple[Measured, ...]

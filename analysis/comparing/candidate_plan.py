@@ -19,11 +19,11 @@ from perf.design import Deployment
 from perf.difference import Difference, Touched, hash_deployment
 from perf.errors import UsageError
 from perf.measuring import planned_s
-from perf.model import Purpose
+from perf.model import TURNS, Purpose
 from perf.releases import find_release
 from perf.revisions import SHORT, Span
 from perf.rules import Detection
-from perf.side_by_side import TURNS, Pairing, Side
+from perf.side_by_side import Pairing, Side
 from perf.systems import registry
 
 MOST_MEASURED = 90

@@ -23,16 +23,10 @@ from analysis.comparing.run import Budget, read_results, run_comparison
 from analysis.verdict import Outcome
 from perf import difference
 from perf.errors import KnickpointError
+from perf.model import TURNS
 from perf.places import Places
 from perf.progress import Progress
-from perf.side_by_side import (
-    RESUMABLE_FOR,
-    TURNS,
-    Pairing,
-    fetch_sides,
-    find_unfinished,
-    question_hash,
-)
+from perf.side_by_side import RESUMABLE_FOR, Pairing, fetch_sides, find_unfinished, question_hash
 
 _LEAST_TO_ATTRIBUTE = 2 * TURNS
 """Trials below which leaving a knob out would show nothing."""

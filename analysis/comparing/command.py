@@ -1,6 +1,5 @@
 """The command `compare`: two sides of one experiment, in turns on the same hosts."""
 
-import shlex
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -25,15 +24,16 @@ from perf.design import Suite, Workload
 from perf.errors import UsageError
 from perf.history.store import append_all
 from perf.measuring import find_experiment
-from perf.model import Purpose
-from perf.options import configs_option, data_option
+from perf.model import TURNS, Purpose
+from perf.options import configs_option, data_option, spell_command
 from perf.places import Places
 from perf.progress import Progress
 from perf.rules import Detection
-from perf.side_by_side import TURNS, Pairing, Side, take_side, write_durably
+from perf.side_by_side import Pairing, Side, take_side, write_durably
 from perf.systems import registry
 
 _EXIT_CODES = {Outcome.REGRESSED: 1, Outcome.INVALID: 3}
+_NOT_KEPT = 3
 _VERDICTS = """\b
 Verdicts, and exit codes (2 is wrong usage or configuration):
   regressed  1  the candidate is worse: the interval excludes zero, and the change is relevant
@@ -107,20 +107,16 @@ def compare(
         Places(data),
         Progress(),
         trusted=_read_measures(measures, before.deployment.workload, catalog.detection),
-        reproduce=shlex.join(
-            (
-                *("knickpoint", "compare", "--suite", suite.name, "--experiment", experiment),
-                *("--baseline", baseline, "--candidate", candidate, "--seed", str(seed)),
-                *(part for measure in measures for part in ("--measure", measure)),
-            )
-        ),
+        reproduce=spell_command(click.get_current_context()),
     )
-    append_all(Places(data), lambda text: click.echo(text, err=True))
-    if output is not None:
-        write_durably(output, write_comparisons(_as_file(result)))
+    # Said and written first: a history that cannot take the trials must not cost the verdict.
     for line in describe_comparison(result):
         click.echo(line)
-    click.get_current_context().exit(_EXIT_CODES.get(result.outcome, 0))
+    if output is not None:
+        write_durably(output, write_comparisons(_as_file(result)))
+    kept = append_all(Places(data), lambda text: click.echo(text, err=True))
+    code = _EXIT_CODES.get(result.outcome, 0)
+    click.get_current_context().exit(code or (_NOT_KEPT if kept.bad else 0))
 
 
 def _allow(settings: Detection, trials: int | None, minutes: float | None) -> Budget:

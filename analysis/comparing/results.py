@@ -4,13 +4,14 @@ The file crosses from the job that measures to the job that comments. To the sec
 read by `read_comparisons` it is of this shape and of bounded size, and none of its text may be trusted.
 """
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 from annotated_types import MaxLen
-from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from analysis.comparing.blocks import Measure, Measured
 from analysis.comparison import Effect
@@ -21,7 +22,33 @@ from perf.model import Named, Purpose, Reason, SideName, TrialStatus
 SCHEMA_VERSION = 1
 MOST_BYTES = 20_000_000
 _STRICT = ConfigDict(extra="forbid")
-_Line = Annotated[str, StringConstraints(max_length=2000)]
+LONGEST = 2000
+"""Characters of a text."""
+_Line = Annotated[str, StringConstraints(max_length=LONGEST)]
+_MOST = 1e15
+_LONGEST_KEY = 60
+_Count = Annotated[int, Field(ge=0, le=1_000_000)]
+_Number = Annotated[float, Field(ge=-_MOST, le=_MOST, allow_inf_nan=False)]
+_Share = Annotated[float, Field(allow_inf_nan=False)]
+"""A relative change: that of very few trials may lie beyond all reason."""
+
+
+def _check_effect(effect: Effect | None) -> Effect | None:
+    if effect is not None:
+        parts = (effect.relative_change, effect.low, effect.high, effect.confidence)
+        if not all(map(math.isfinite, parts)):
+            raise ValueError("a change and its interval are finite numbers")
+    return effect
+
+
+def _check_values(values: tuple[Measured, ...]) -> tuple[Measured, ...]:
+    for one in values:
+        if not all(abs(value) <= _MOST for value in (one.value, *one.iterations)):
+            raise ValueError(f"a value is a number, and at most {_MOST:g}")
+    return values
+
+
+_Values = Annotated[tuple[Measured, ...], MaxLen(1000), AfterValidator(_check_values)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +72,9 @@ class TrialRecord:
     __pydantic_config__ = _STRICT
     id: _Line
     side: SideName
-    block: int
+    block: _Count
     status: TrialStatus
-    duration_s: float
+    duration_s: _Number
     reasons: Annotated[tuple[Reason, ...], MaxLen(100)] = ()
 
 
@@ -65,13 +92,13 @@ class MeasureResult:
     is_trusted: bool
     outcome: Outcome
     reason: _Line
-    relevant_change: float
-    before: float | None = None
-    after: float | None = None
-    effect: Effect | None = None
-    detectable: float | None = None
-    baseline: Annotated[tuple[Measured, ...], MaxLen(1000)] = ()
-    candidate: Annotated[tuple[Measured, ...], MaxLen(1000)] = ()
+    relevant_change: _Share
+    before: _Number | None = None
+    after: _Number | None = None
+    effect: Annotated[Effect | None, AfterValidator(_check_effect)] = None
+    detectable: _Share | None = None
+    baseline: _Values = ()
+    candidate: _Values = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +116,7 @@ class ComparisonResult:
     system: _Line
     baseline: SideRecord
     candidate: SideRecord
-    seed: int
+    seed: Annotated[int, Field(ge=0, le=2**128)]
     question_sha256: _Line
     outcome: Outcome
     reason: _Line
@@ -167,12 +194,19 @@ class ComparisonFile:
 
     @property
     def outcome(self) -> Outcome:
-        """Give the worst outcome; unchanged where nothing differed, invalid where we failed."""
-        if not self.comparisons and not self.problems:
-            unmeasured = any(change.text for change in self.changes)
-            return Outcome.UNDECIDED if unmeasured else Outcome.UNCHANGED
-        failed = [Outcome.INVALID] if self.problems else []
-        return merge([*(one.outcome for one in self.comparisons), *failed])
+        """Give the worst outcome; unchanged where nothing differed, invalid where we failed.
+
+        What changed and could not be compared is undecided, however well the rest compares.
+        """
+        found = [one.outcome for one in self.comparisons]
+        if self.problems:
+            found.append(Outcome.INVALID)
+        if any(change.text for change in self.changes):
+            found.append(Outcome.UNDECIDED)
+        if not found:
+            # Without its revisions, a file that holds nothing shows nothing.
+            return Outcome.UNCHANGED if self.base and self.head else Outcome.INVALID
+        return merge(found)
 
 
 _FILE = TypeAdapter(ComparisonFile)
@@ -217,7 +251,14 @@ def read_result(content: bytes, path: Path) -> ComparisonResult:
 
 
 def _problems(error: ValidationError) -> list[str]:
+    """Put what is wrong into a line each; names of keys are text of the file as well."""
     return [
-        f"{'.'.join(map(str, each['loc'])) or 'the whole file'}: {each['msg']}"
+        f"{'.'.join(_show(str(part)) for part in each['loc']) or 'the whole file'}: {each['msg']}"
         for each in error.errors(include_url=False, include_input=False)[:20]
     ]
+
+
+def _show(key: str) -> str:
+    """Escape what a log or a terminal might obey, and cut."""
+    shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in key[:_LONGEST_KEY])
+    return shown if len(key) <= _LONGEST_KEY else f"{shown}…"

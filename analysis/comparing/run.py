@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from analysis import words
 from analysis.comparing.blocks import Measure
 from analysis.comparing.description import describe_looks
 from analysis.comparing.results import (
+    LONGEST,
     ComparisonResult,
     SideRecord,
     TrialRecord,
@@ -18,29 +20,35 @@ from analysis.comparing.results import (
     write_result,
 )
 from analysis.comparing.sequential import look
-from analysis.comparing.turns import Inquiry, Looker, choose_trusted, conclude, is_over, judge_measures
+from analysis.comparing.turns import (
+    Inquiry,
+    Looker,
+    choose_trusted,
+    conclude,
+    doubt_losses,
+    is_over,
+    judge_measures,
+)
 from analysis.verdict import Outcome
 from perf.config import named
 from perf.errors import InputError, UsageError
+from perf.load.stages import ladder_phases
 from perf.measuring import only_one, planned_s
-from perf.model import SideName, Trial, TrialStatus
+from perf.model import SIDES, TURNS, SideName, Taken, Trial, TrialStatus
 from perf.places import Places
 from perf.progress import Progress
 from perf.rules import Detection
 from perf.side_by_side import (
     RESULT,
-    TURNS,
     Artifacts,
     Course,
     Pairing,
     Side,
-    Taken,
     fetch_sides,
     open_plan,
     write_durably,
 )
 
-_SIDES: tuple[SideName, ...] = ("baseline", "candidate")
 _HOPELESS = 2
 """Trials of one side that failed, before one completed: a third would fail as well."""
 _BARREN = 2
@@ -100,7 +108,8 @@ def run_comparison(
     """
     inquiry = Inquiry(
         settings=settings,
-        trusted=tuple(trusted) or _choose(pairing, settings),
+        trusted=tuple(dict.fromkeys(trusted)) or _choose(pairing, settings),
+        may_lack=frozenset(ladder_phases(pairing.baseline.deployment.workload)),
         most_blocks=max(1, budget.trials // TURNS) + len({one.block for one in prior}),
         seed=pairing.seed,
         looker=looker,
@@ -127,8 +136,9 @@ def _conclude(
     plan, pairing = course.plan, course.pairing
     measures = judge_measures(taken, inquiry)
     outcome, reason = conclude(measures)
+    outcome, reason = doubt_losses(taken, outcome, reason, measures)
     if hopeless := _find_hopeless(taken):
-        outcome, reason = Outcome.INVALID, _explain_hopeless(pairing, hopeless)
+        outcome, reason = Outcome.INVALID, _explain_hopeless(pairing, taken, hopeless)
     return ComparisonResult(
         id=plan.id,
         purpose=pairing.purpose,
@@ -140,8 +150,8 @@ def _conclude(
         seed=plan.seed,
         question_sha256=plan.question_sha256,
         outcome=outcome,
-        reason=reason,
-        ended=ended,
+        reason=_cut(reason),
+        ended=_cut(ended),
         measures=measures,
         trials=tuple(map(_record_trial, taken)),
         started_at=plan.started_at,
@@ -171,40 +181,50 @@ def _take_turns(
     taken: list[Taken] = []
     if prior and is_over(prior, inquiry):
         return taken, "decided by what was measured before"
-    last = max(1, budget.trials // TURNS)
-    for block in range(1, last + 1):
-        _expect(course, taken, last - block + 1, budget)
+    ended, said, block = "", "", 0
+    while not ended:
+        block += 1
+        _expect(course, taken, budget)
         for one in course.measure_block(block):
             taken.append(one)
             if hopeless := _find_hopeless(taken):
-                return taken, f"the {hopeless[0]} could not be measured"
-        said = f"after {_count(block, 'block')}, {_count(len(taken), 'trial')}"
+                who = "neither side could" if len(hopeless) > 1 else f"the {hopeless[0]} could not"
+                return taken, f"{who} be measured"
+        blocks = words.counted(block, "block", "blocks")
+        said = f"after {blocks}, {words.counted(len(taken), 'trial', 'trials')}"
         for line in describe_looks(judge_measures((*prior, *taken), inquiry)):
             course.progress.tell(f"{said}: {line}")
-        if block >= _BARREN and (barren := _find_barren(taken)):
-            return taken, f"no trial of the {barren} completed {said}"
-        if is_over((*prior, *taken), inquiry):
-            return taken, f"{_explain_end((*prior, *taken), inquiry, is_last=block == last)} {said}"
-        spent_s = _seconds(taken)
-        if spent_s + spent_s / block > budget.minutes * 60:
-            return taken, f"the {budget.minutes:g} minutes allow no further block {said}"
-    return taken, f"the budget of {_count(budget.trials, 'trial')} was used up"
+        ended = _find_end(taken, prior, inquiry, budget, block)
+    return taken, f"{ended} {said}"
 
 
-def _explain_end(taken: Sequence[Taken], inquiry: Inquiry, *, is_last: bool) -> str:
-    outcome, _ = conclude(judge_measures(taken, inquiry))
-    if outcome is not Outcome.UNDECIDED:
-        return "decided"
-    if is_last:
-        return "the budget was used up"
-    return "given up, since what was left of the budget would not decide it,"
+def _find_end(
+    taken: Sequence[Taken], prior: Sequence[Taken], inquiry: Inquiry, budget: Budget, blocks: int
+) -> str:
+    """Say why no further block is measured; nothing if one is."""
+    spent_s = _seconds(taken)
+    is_used_up = len(taken) + TURNS > budget.trials
+    if blocks >= _BARREN and (barren := _find_barren(taken)):
+        return f"no trial of the {barren} completed"
+    if is_over((*prior, *taken), inquiry):
+        outcome, _ = conclude(judge_measures((*prior, *taken), inquiry))
+        if outcome is not Outcome.UNDECIDED:
+            return "decided"
+        if not is_used_up:
+            return "given up, since what was left of the budget would not decide it,"
+    if is_used_up:
+        return f"the budget of {words.counted(budget.trials, 'trial', 'trials')} was used up"
+    if spent_s + spent_s / blocks > budget.minutes * 60:
+        return f"the {budget.minutes:g} minutes allow no further block"
+    return ""
 
 
-def _expect(course: Course, taken: Sequence[Taken], blocks: int, budget: Budget) -> None:
+def _expect(course: Course, taken: Sequence[Taken], budget: Budget) -> None:
     deployment = course.pairing.baseline.deployment
     each_s = _seconds(taken) / len(taken) if taken else planned_s(deployment)
     left_s = budget.minutes * 60 - _seconds(taken)
-    course.progress.expect(min(blocks * TURNS * each_s, max(left_s, TURNS * each_s)))
+    turns = max(TURNS, (budget.trials - len(taken)) // TURNS * TURNS)
+    course.progress.expect(min(turns * each_s, max(left_s, TURNS * each_s)))
 
 
 def _seconds(taken: Sequence[Taken]) -> float:
@@ -215,27 +235,41 @@ def _duration_s(trial: Trial) -> float:
     return (trial.finished_at - trial.started_at).total_seconds()
 
 
-def _find_hopeless(taken: Sequence[Taken]) -> tuple[SideName, Trial] | None:
-    """Give the side of which nothing can be measured, with its last failed trial."""
-    for side in _SIDES:
-        trials = [one.trial for one in taken if one.side == side]
-        failed = [trial for trial in trials if trial.status is TrialStatus.FAILED]
-        is_measured = any(trial.status is TrialStatus.COMPLETED for trial in trials)
-        if len(failed) >= _HOPELESS and not is_measured:
-            return side, failed[-1]
-    return None
+def _find_hopeless(taken: Sequence[Taken]) -> tuple[SideName, ...]:
+    """Name the sides of which nothing can be measured.
+
+    One side alone is blamed only where a trial of the other completed on the same hosts.
+    """
+    statuses = {side: [one.trial.status for one in taken if one.side == side] for side in SIDES}
+    measured = {side for side in SIDES if TrialStatus.COMPLETED in statuses[side]}
+    failed = tuple(
+        side
+        for side in SIDES
+        if side not in measured and statuses[side].count(TrialStatus.FAILED) >= _HOPELESS
+    )
+    return failed if measured or len(failed) == len(SIDES) else ()
 
 
 def _find_barren(taken: Sequence[Taken]) -> SideName | None:
     """Give a side none of whose trials completed."""
     measured = {one.side for one in taken if one.trial.status is TrialStatus.COMPLETED}
-    return next((side for side in _SIDES if side not in measured), None)
+    return next((side for side in SIDES if side not in measured), None)
 
 
-def _explain_hopeless(pairing: Pairing, hopeless: tuple[SideName, Trial]) -> str:
-    side, trial = hopeless
-    why = "; ".join(reason.text for reason in trial.reasons)
-    return f"the {side}, {pairing.side(side).label}, could not be measured: {why}"
+def _explain_hopeless(pairing: Pairing, taken: Sequence[Taken], hopeless: Sequence[SideName]) -> str:
+    who = (
+        "neither side"
+        if len(hopeless) > 1
+        else f"the {hopeless[0]}, {pairing.side(hopeless[0]).label},"
+    )
+    last = {one.side: one.trial for one in taken if one.trial.status is TrialStatus.FAILED}
+    why = dict.fromkeys(reason.text for side in hopeless for reason in last[side].reasons)
+    return f"{who} could {'' if len(hopeless) > 1 else 'not '}be measured: {'; '.join(why)}"
+
+
+def _cut(text: str) -> str:
+    """Keep a text as short as `results` reads it."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]} …"
 
 
 def _record_side(side: Side, artifacts: Artifacts, name: SideName) -> SideRecord:
@@ -268,8 +302,4 @@ def _remarks(pairing: Pairing) -> tuple[str, ...]:
         for name, side in (("baseline", pairing.baseline), ("candidate", pairing.candidate))
         for remark in side.remarks
     )
-    return tuple(dict.fromkeys(said))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun if number == 1 else f'{noun}s'}"
+    return tuple(map(_cut, dict.fromkeys(said)))

@@ -1,5 +1,6 @@
 """From trials that took turns to what each measure came to: blocks, looks, results. Pure."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -13,21 +14,33 @@ from analysis.verdict import WORST_FIRST, Outcome, merge
 from perf.design import Measurement, SearchLoad, SteppedLoad, Workload
 from perf.load.stages import ladder_phase
 from perf.metrics import HIGHEST_LOAD, METRICS, RESPONSE_TIME, SERVICE_TIME, THROUGHPUT, Better
-from perf.model import SideName, TrialStatus
+from perf.model import SIDES, SideName, Taken, Trial, TrialStatus
 from perf.rules import Detection
-from perf.side_by_side import Taken
 
 _MEASURED = frozenset(one.name for one in (THROUGHPUT, RESPONSE_TIME, SERVICE_TIME, HIGHEST_LOAD))
+
+_BY_THE_SERVER = frozenset(
+    (
+        *("node-died", "errors-above-limit", "misses-above-limit", "unanswered"),
+        *("nothing-completed", "load-not-offered"),
+    )
+)
+_CLEARLY_MORE = 2
+"""Lost trials of one side more than of the other: one may be chance."""
 
 Looker: TypeAlias = Callable[[Sequence[Block], Rule, int], Look]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inquiry:
-    """How turns are judged: by which measures, with which looks, of at most how many blocks."""
+    """How turns are judged: by which measures, with which looks, of at most how many blocks.
+
+    `may_lack` are the phases that a trial need not have: steps of a ladder, which may not hold.
+    """
 
     settings: Detection
     trusted: tuple[Measure, ...]
+    may_lack: frozenset[str] = frozenset()
     most_blocks: int
     seed: int
     looker: Looker = look
@@ -103,17 +116,22 @@ def find_measures(taken: Iterable[Taken], settings: Detection) -> tuple[Measure,
 
 
 def build_blocks(taken: Iterable[Taken], measure: Measure) -> tuple[Block, ...]:
-    """Give the blocks, in order, in which both sides have a value of a measure."""
-    sides: dict[int, dict[SideName, list[Measured]]] = {}
+    """Give the blocks, in order, with those of their pairs of which both trials have a value."""
+    pairs: dict[tuple[int, str], dict[SideName, Measured]] = {}
     for one in _completed(taken):
         found = _read(one, measure)
         if found is not None:
-            of_block = sides.setdefault(one.block, {"baseline": [], "candidate": []})
-            of_block[one.side].append(found)
+            pairs.setdefault((one.block, one.pair), {})[one.side] = found
+    blocks: dict[int, list[dict[SideName, Measured]]] = {}
+    for (block, _), pair in sorted(pairs.items()):
+        if len(pair) == len(SIDES):
+            blocks.setdefault(block, []).append(pair)
     return tuple(
-        Block(baseline=tuple(each["baseline"]), candidate=tuple(each["candidate"]))
-        for _, each in sorted(sides.items())
-        if each["baseline"] and each["candidate"]
+        Block(
+            baseline=tuple(pair["baseline"] for pair in whole),
+            candidate=tuple(pair["candidate"] for pair in whole),
+        )
+        for whole in blocks.values()
     )
 
 
@@ -132,20 +150,18 @@ def _read(one: Taken, measure: Measure) -> Measured | None:
     if None not in values:
         return None
     iterations = tuple(values[index] for index in sorted(key for key in values if key is not None))
-    return Measured(value=values[None], iterations=iterations)
+    return Measured(value=values[None], iterations=iterations, block=one.block)
 
 
 def judge_measures(taken: Sequence[Taken], inquiry: Inquiry) -> tuple[MeasureResult, ...]:
     """Judge all measures that were taken, trusted ones first, in the order of the workload.
 
-    A trusted measure that neither side has, as a step of a ladder that neither held, is left out.
+    Of those that a trial may lack, one that no trial has is left out.
     """
     found = find_measures(taken, inquiry.settings)
+    trusted = (one for one in inquiry.trusted if one in found or one.phase not in inquiry.may_lack)
     others = (measure for measure in found if measure not in inquiry.trusted)
-    return tuple(
-        _judge(taken, measure, inquiry)
-        for measure in (*(one for one in inquiry.trusted if one in found), *others)
-    )
+    return tuple(_judge(taken, measure, inquiry) for measure in (*trusted, *others))
 
 
 def _judge(taken: Sequence[Taken], measure: Measure, inquiry: Inquiry) -> MeasureResult:
@@ -183,6 +199,36 @@ def is_over(taken: Sequence[Taken], inquiry: Inquiry) -> bool:
     if any(one.is_over and one.outcome is Outcome.REGRESSED for one in looks):
         return True
     return bool(looks) and all(one.is_over for one in looks)
+
+
+def doubt_losses(
+    taken: Sequence[Taken], outcome: Outcome, reason: str, measures: Sequence[MeasureResult]
+) -> tuple[Outcome, str]:
+    """Take back a verdict that may rest on the trials that survived.
+
+    A side whose server died, answered with errors or fell behind in clearly more trials than the other
+    is compared by its better ones: it can be worse than it looks, never better.
+    """
+    lost = Counter(one.side for one in taken if _is_the_servers(one.trial))
+    more = lost["candidate"] - lost["baseline"]
+    flattered: SideName = "candidate" if more > 0 else "baseline"
+    is_bad_news = outcome is (Outcome.REGRESSED if more > 0 else Outcome.IMPROVED)
+    if abs(more) < _CLEARLY_MORE or outcome is Outcome.INVALID or is_bad_news or not measures:
+        return outcome, reason
+    turns = sum(one.side == flattered for one in taken)
+    text = (
+        f"{lost[flattered]} of {turns} trials of the {flattered} were lost to its server, and"
+        f" {lost['candidate' if flattered == 'baseline' else 'baseline']} of the other side: what is"
+        f" left may flatter it; of the others: {reason}"
+    )
+    return Outcome.UNDECIDED, text
+
+
+def _is_the_servers(trial: Trial) -> bool:
+    if trial.status is TrialStatus.COMPLETED:
+        return False
+    is_failed = trial.status is TrialStatus.FAILED
+    return is_failed or any(reason.kind in _BY_THE_SERVER for reason in trial.reasons)
 
 
 def conclude(measures: Sequence[MeasureResult]) -> tuple[Outcome, str]:

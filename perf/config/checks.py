@@ -134,6 +134,19 @@ def check_workload(entry: Entry[Workload]) -> Iterator[str]:
         yield say(document, ("preload_rows_per_device",), rows, why)
 
 
+def _check_trusted(document: Document, detection: Detection) -> Iterator[str]:
+    """Find what a verdict is to rest on, but is not judged at all."""
+    for load, metrics in detection.comparison.trusted.items():
+        for metric, statistics in metrics.items():
+            place = document.locate(("comparison", "trusted", load, metric))
+            for statistic in statistics:
+                if statistic not in detection.judged.get(metric, ()):
+                    yield (
+                        f"{place}: comparison.trusted.{load}: {statistic} of {metric} is not judged; "
+                        "name it under judged as well, or trust one that is there"
+                    )
+
+
 def check_detection(document: Document, detection: Detection) -> Iterator[str]:
     """Insist on one entry for each metric in each table, on no other, and on weaker first evidence."""
     for first, final in (
@@ -147,6 +160,7 @@ def check_detection(document: Document, detection: Detection) -> Iterator[str]:
                 "this one at least as large"
             )
             yield say(document, (first,), early, why)
+    yield from _check_trusted(document, detection)
     for name, table, entry in (
         ("judged", detection.judged, "a list of statistics"),
         ("relevant_change", detection.relevant_change, "a share"),

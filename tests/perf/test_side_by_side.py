@@ -1,6 +1,7 @@
 """Two sides in turns: their order, what resumes, what is the same question. Trials seal at once."""
 
 import io
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ from perf.config import Catalog, load_catalog
 from perf.errors import BundleError, HostUnfit, UsageError
 from perf.harness import Order
 from perf.history import bundle
-from perf.model import Purpose, Reason, Trial, TrialStatus
+from perf.model import Purpose, Reason, Taken, Trial, TrialStatus
 from perf.places import Places
 from perf.progress import Progress
 from perf.side_by_side import (
@@ -22,11 +23,11 @@ from perf.side_by_side import (
     RESUMABLE_FOR,
     Course,
     Pairing,
-    Taken,
     fetch_sides,
     open_plan,
     question_hash,
     read_plans,
+    read_turn,
     take_side,
 )
 from perf.systems.contract import System
@@ -109,16 +110,43 @@ def test_trials_say_why_and_of_what_they_are(pairing: Pairing, tmp_path: Path) -
     assert {trial.purpose for trial in by_side.values()} == {Purpose.COMPARISON}
 
 
-def test_what_did_not_complete_gets_one_more_turn(
+def test_a_pair_that_did_not_complete_is_measured_once_more(
     pairing: Pairing, tmp_path: Path, statuses: list[TrialStatus]
 ) -> None:
     done, bad = TrialStatus.COMPLETED, TrialStatus.INVALID
-    statuses += [done, bad, done, bad, done, bad]
+    statuses += [done, bad, done, done, done, bad]
     course = begin(pairing, Places(tmp_path))
     taken = list(course.measure_block(1))
-    assert [one.trial.status for one in taken] == [done, bad, done, bad, done, bad]
-    assert [one.trial.id.split(".")[1] for one in taken] == ["01a", "01b", "01c", "01d", "01br", "01dr"]
-    assert taken[1].side == taken[4].side
+    assert [one.trial.status for one in taken] == [done, bad, done, done, done, bad]
+    assert [one.trial.id.split(".")[1] for one in taken] == ["01a", "01b", "01c", "01d", "01ar", "01br"]
+    assert [one.pair for one in taken] == ["1", "1", "2", "2", "1r", "1r"]
+    assert [one.side for one in taken[:2]] == [one.side for one in taken[4:]]
+    assert [read_turn(course.plan, one.trial.id) for one in taken] == [
+        (1, one.pair, one.side) for one in taken
+    ]
+
+
+@pytest.mark.usefixtures("statuses")
+def test_two_trials_that_an_interruption_parted_are_no_pair(pairing: Pairing, tmp_path: Path) -> None:
+    places = Places(tmp_path)
+    first = next(begin(pairing, places).measure_block(1))
+    long_ago = NOW.timestamp()
+    os.utime(places.trials / first.trial.id, (long_ago, long_ago))
+    taken = list(begin(pairing, places).measure_block(1))
+    assert [one.pair for one in taken] == ["1", "2", "2", "1r", "1r"]
+
+
+@pytest.mark.usefixtures("statuses")
+def test_a_comparison_is_young_for_as_long_as_something_happens_in_it(
+    pairing: Pairing, tmp_path: Path
+) -> None:
+    places = Places(tmp_path)
+    course = begin(pairing, places)
+    trial = next(course.measure_block(1)).trial
+    later = NOW + RESUMABLE_FOR
+    os.utime(places.trials / trial.id, (later.timestamp(), later.timestamp()))
+    assert begin(pairing, places, later + timedelta(hours=1)).plan == course.plan
+    assert begin(replace(pairing, seed=9), places, later).plan != course.plan
 
 
 @pytest.mark.usefixtures("statuses")

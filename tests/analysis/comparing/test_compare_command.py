@@ -14,7 +14,8 @@ from analysis.comparing.results import ComparisonResult, read_comparisons
 from analysis.comparing.run import Budget
 from analysis.verdict import Outcome
 from perf.cli import knickpoint
-from perf.errors import UsageError
+from perf.errors import HistoryError, UsageError
+from perf.history.store import Appended
 from perf.side_by_side import Pairing
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
@@ -24,7 +25,7 @@ Invoke = Callable[..., Result]
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Note what is asked; the answer is that of `outcome`."""
-    noted: dict[str, Any] = {"outcome": Outcome.REGRESSED}
+    noted: dict[str, Any] = {"outcome": Outcome.REGRESSED, "kept": Appended(new=8, known=0, bad=())}
 
     def run(
         pairing: Pairing, _: object, budget: Budget, *__: object, **named: object
@@ -33,7 +34,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return replace(REGRESSED_RESULT, outcome=noted["outcome"])
 
     monkeypatch.setattr(compare_command, "run_comparison", run)
-    monkeypatch.setattr(compare_command, "append_all", lambda *_: None)
+    monkeypatch.setattr(compare_command, "append_all", lambda *_: noted["kept"])
     return noted
 
 
@@ -95,7 +96,10 @@ def test_a_measure_can_be_named_and_is_part_of_the_command(
     invoke("1.0.0", "1.0.1", "--measure", measure, "--seed", "5")
     assert [str(one) for one in asked["trusted"]] == [measure]
     assert asked["pairing"].seed == 5
-    assert asked["reproduce"].endswith(f"--candidate 1.0.1 --seed 5 --measure {measure}")
+    assert asked["reproduce"] == (
+        "knickpoint compare --suite fake-short --experiment fake-blink --baseline 1.0.0 --candidate"
+        f" 1.0.1 --measure {measure} --seed 5 --configs {CONFIGS}"
+    )
 
 
 def test_equal_sides_are_said_to_be(asked: dict[str, Any], invoke: Invoke) -> None:
@@ -127,6 +131,26 @@ def test_mistakes_are_told_before_anything_is_measured(
     result = invoke(baseline, "1.0.1", *more)
     assert isinstance(result.exception, UsageError)
     assert said in str(result.exception)
+
+
+def test_a_history_that_takes_nothing_costs_no_verdict(
+    asked: dict[str, Any], invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise HistoryError("busy")
+
+    monkeypatch.setattr(compare_command, "append_all", refuse)
+    target = tmp_path / "comparison.json"
+    result = invoke("1.0.0", "1.0.1", "--output", str(target))
+    assert result.stdout.startswith("regressed: ")
+    assert target.exists()
+    assert isinstance(result.exception, HistoryError)
+    assert asked
+
+
+def test_a_refused_bundle_sets_the_exit_code(asked: dict[str, Any], invoke: Invoke) -> None:
+    asked.update(outcome=Outcome.UNCHANGED, kept=Appended(new=0, known=0, bad=("x",)))
+    assert invoke("1.0.0", "1.0.1").exit_code == 3
 
 
 def test_a_budget_below_one_block_is_refused(invoke: Invoke) -> None:

@@ -1,6 +1,7 @@
 """A comparison from first trial to verdict: when it ends, what it keeps. Trials are made up."""
 
 import io
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -17,16 +18,17 @@ from perf.config import Catalog, load_catalog
 from perf.errors import InputError, UsageError
 from perf.harness import Order
 from perf.history import bundle
-from perf.model import Purpose, Reason, Sample, Trial, TrialStatus
+from perf.model import Purpose, Reason, Sample, Taken, Trial, TrialStatus
 from perf.places import Places
 from perf.progress import Progress
-from perf.side_by_side import RESULT, Pairing, Taken, take_side
+from perf.side_by_side import RESULT, Pairing, take_side
 from perf.systems.contract import System
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 THROUGHPUT = Measure(phase="saturation", operation="write", metric="throughput", statistic="mean")
 SCATTER = (0.0, 0.004, -0.003, 0.002, -0.005, 0.001)
 Run = Callable[..., ComparisonResult]
+WHY = "it does not start"
 
 
 @pytest.fixture
@@ -79,7 +81,7 @@ def run(
             purpose=order.purpose,
             release=order.release,
             status=status,
-            reasons=() if level > 0 else (Reason(kind="start-failed", text="it does not start"),),
+            reasons=() if level > 0 else (Reason(kind="start-failed", text=WHY),),
             samples=(
                 Sample(
                     phase="saturation",
@@ -156,16 +158,21 @@ def test_a_side_that_is_never_valid_ends_it_after_two_blocks(
     levels["1.0.1"] = -1.0
     result = run()
     assert result.outcome is Outcome.INVALID
-    assert result.ended == "no trial of the candidate completed after 2 blocks, 12 trials"
-    assert len(result.trials) == 12
+    assert result.ended == "no trial of the candidate completed after 2 blocks, 16 trials"
+    assert len(result.trials) == 16
 
 
 def test_turns_that_were_taken_before_count(run: Run, tmp_path: Path) -> None:
     first = run()
     places = Places(tmp_path)
     prior = tuple(
-        Taken(block=-one.block, side=one.side, trial=bundle.read(places.trials / one.id)[0])
-        for one in first.trials
+        Taken(
+            block=1000 + one.block,
+            pair=f"{index % 4 // 2}",
+            side=one.side,
+            trial=bundle.read(places.trials / one.id)[0],
+        )
+        for index, one in enumerate(first.trials)
     )
     again = run(prior=prior)
     assert again.ended == "decided by what was measured before"
@@ -197,3 +204,52 @@ def test_a_damaged_result_is_named(run: Run, tmp_path: Path) -> None:
     path.write_text("{}")
     with pytest.raises(InputError, match=r"result\.json"):
         read_results(places)
+
+
+def test_turns_that_are_repeated_are_part_of_the_budget(run: Run, levels: dict[str, float]) -> None:
+    levels["1.0.1"] = -1.0
+    result = run(trials=8)
+    assert result.outcome is Outcome.INVALID
+    assert len(result.trials) == 8
+    assert result.ended == "the budget of 8 trials was used up after 1 block, 8 trials"
+
+
+def test_hosts_that_carry_neither_side_are_no_finding_about_one(
+    run: Run, levels: dict[str, float]
+) -> None:
+    levels.update({"1.0.0": 0.0, "1.0.1": 0.0})
+    result = run()
+    assert result.reason == "neither side could be measured: it does not start"
+    assert result.ended == "neither side could be measured"
+
+
+def test_what_a_host_said_at_length_can_still_be_read(
+    run: Run, levels: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels["1.0.1"] = 0.0
+    monkeypatch.setattr(sys.modules[__name__], "WHY", "exit 1: " + "x" * 5000)
+    result = run()
+    assert read_results(Places(tmp_path)) == (result,)
+
+
+def test_a_run_cut_short_goes_on_and_ends_as_it_would_have(
+    run: Run, levels: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels["1.0.1"] = 700.0
+    measure, left = side_by_side.run_trial, [5]
+
+    def interrupt(*order: object) -> Trial:
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+        return measure(*order)
+
+    monkeypatch.setattr(side_by_side, "run_trial", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    kept = sorted(path.name for path in Places(tmp_path).trials.iterdir())
+    result = run()
+    ids = [one.id for one in result.trials]
+    assert len(ids) == len(set(ids)) == 8
+    assert set(kept) < set(ids)
+    assert result.outcome is Outcome.REGRESSED

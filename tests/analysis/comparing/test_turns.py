@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from analysis.comparing.blocks import Measure
 from analysis.comparing.sequential import Look
 from analysis.comparing.turns import (
@@ -11,6 +13,7 @@ from analysis.comparing.turns import (
     build_blocks,
     choose_trusted,
     conclude,
+    doubt_losses,
     find_measures,
     is_over,
     judge_measures,
@@ -19,9 +22,8 @@ from analysis.comparing.turns import (
 from analysis.verdict import Outcome
 from perf.config import load_catalog
 from perf.design import SteppedLoad
-from perf.model import Sample, SideName, Trial, TrialId, TrialStatus
+from perf.model import Reason, Sample, SideName, Taken, Trial, TrialId, TrialStatus
 from perf.rules import Comparing
-from perf.side_by_side import Taken
 
 MakeTrial = Callable[..., Trial]
 CATALOG = load_catalog(Path(__file__).parents[3] / "configs")
@@ -37,6 +39,7 @@ def take(
     throughput: float,
     tail_ms: float | None = 9.0,
     status: TrialStatus = TrialStatus.COMPLETED,
+    pair: str = "1",
 ) -> Taken:
     values = ((THROUGHPUT, throughput), *(((TAIL, tail_ms),) if tail_ms is not None else ()))
     samples = tuple(
@@ -52,19 +55,20 @@ def take(
         for iteration, factor in ((None, 1.0), (2, 1.01), (1, 0.99))
     )
     trial_id = TrialId(f"t{block}{side}{throughput}")
-    return Taken(block=block, side=side, trial=make_trial(id=trial_id, samples=samples, status=status))
+    trial = make_trial(id=trial_id, samples=samples, status=status)
+    return Taken(block=block, pair=pair, side=side, trial=trial)
 
 
 def fill(make_trial: MakeTrial, blocks: int, factor: float) -> tuple[Taken, ...]:
     """Give whole blocks; the candidate's throughput is `factor` times that of the baseline."""
     return tuple(
-        take(make_trial, block, side, base * (factor if side == "candidate" else 1.0))
+        take(make_trial, block, side, base * (factor if side == "candidate" else 1.0), pair=pair)
         for block in range(1, blocks + 1)
-        for side, base in (
-            ("baseline", 1000.0 + block),
-            ("candidate", 1002.0 - block),
-            ("candidate", 999.0),
-            ("baseline", 1001.0),
+        for pair, side, base in (
+            ("1", "baseline", 1000.0 + block),
+            ("1", "candidate", 1002.0 - block),
+            ("2", "candidate", 999.0),
+            ("2", "baseline", 1001.0),
         )
     )
 
@@ -96,13 +100,15 @@ def test_blocks_hold_completed_trials_with_their_iterations_in_order(make_trial:
         take(make_trial, 2, "baseline", 3.0),
         take(make_trial, 2, "candidate", 4.0),
         take(make_trial, 1, "candidate", 2.0),
-        take(make_trial, 1, "candidate", 9.0, status=TrialStatus.INVALID),
+        take(make_trial, 1, "candidate", 9.0, status=TrialStatus.INVALID, pair="2"),
+        take(make_trial, 1, "baseline", 8.0, pair="2"),
         take(make_trial, 1, "baseline", 1.0),
         take(make_trial, 3, "baseline", 5.0),
     )
     first, second = build_blocks(taken, THROUGHPUT)
     assert [one.value for one in (*first.baseline, *first.candidate)] == [1.0, 2.0]
     assert first.baseline[0].iterations == (0.99, 1.01)
+    assert [one.block for one in (*first.candidate, *second.candidate)] == [1, 2]
     assert [one.value for one in (*second.baseline, *second.candidate)] == [3.0, 4.0]
 
 
@@ -172,3 +178,45 @@ def test_a_looker_of_its_own_judges_the_trusted_measures_only(make_trial: MakeTr
     taken = fill(make_trial, 3, factor=0.7)
     trusted, other = judge_measures(taken, replace(inquire(TAIL), looker=never))
     assert (trusted.reason, other.outcome) == ("never", Outcome.REGRESSED)
+
+
+def lose(make_trial: MakeTrial, side: SideName, count: int, kind: str) -> tuple[Taken, ...]:
+    lost = take(make_trial, 9, side, 1.0, status=TrialStatus.INVALID)
+    trial = replace(lost.trial, reasons=(Reason(kind=kind, text="x"),))
+    return (replace(lost, trial=trial),) * count
+
+
+@pytest.mark.parametrize(
+    ("side", "count", "kind", "outcome", "stands"),
+    [
+        ("candidate", 2, "node-died", Outcome.UNCHANGED, False),
+        ("candidate", 2, "node-died", Outcome.IMPROVED, False),
+        ("candidate", 2, "node-died", Outcome.REGRESSED, True),
+        ("candidate", 1, "node-died", Outcome.UNCHANGED, True),
+        ("candidate", 5, "host-busy", Outcome.UNCHANGED, True),
+        ("baseline", 2, "errors-above-limit", Outcome.REGRESSED, False),
+        ("baseline", 2, "errors-above-limit", Outcome.IMPROVED, True),
+    ],
+)
+def test_survivors_prove_nothing_good_of_a_side_that_lost_more(
+    make_trial: MakeTrial, side: SideName, count: int, kind: str, outcome: Outcome, *, stands: bool
+) -> None:
+    taken = (*fill(make_trial, 3, factor=1.0), *lose(make_trial, side, count, kind))
+    measures = judge_measures(taken, inquire(THROUGHPUT))
+    found, reason = doubt_losses(taken, outcome, "as told", measures)
+    assert found is (outcome if stands else Outcome.UNDECIDED)
+    assert reason.endswith("as told")
+    if not stands:
+        assert reason.startswith(f"{count} of {6 + count} trials of the {side} were lost to its server")
+
+
+def test_a_trusted_measure_that_nobody_has_is_told_unless_it_is_a_step_of_a_ladder(
+    make_trial: MakeTrial,
+) -> None:
+    missing = replace(TAIL, phase="ladder-200")
+    inquiry = inquire(THROUGHPUT, missing)
+    taken = fill(make_trial, 3, factor=1.0)
+    told = {one.measure: one.outcome for one in judge_measures(taken, inquiry)}
+    assert told[missing] is Outcome.INVALID
+    steps = replace(inquiry, may_lack=frozenset({"ladder-200"}))
+    assert missing not in {one.measure for one in judge_measures(taken, steps)}
