@@ -2,7 +2,8 @@
 
 An edge: it runs git. Each revision's files are put into a worktree of their own in a temporary
 directory, for the second that it takes to read them. A revision is data that nobody vouches for:
-nothing of it is run, no hook of the repository either, and no link in it is followed.
+nothing of it is run, no hook of the repository either, and no link in it is followed. Files are written
+as they are stored, not checked out: what a revision calls a filter could run a program otherwise.
 """
 
 import os
@@ -10,7 +11,7 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -28,9 +29,19 @@ _GIT_LIMIT_S = 300.0
 _HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 _SAFELY = (
     *("--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
-    *("-c", "core.symlinks=false", "-c", "advice.detachedHead=false"),
+    *("-c", "advice.detachedHead=false"),
 )
+_NO_NAMES = {"", ".", "..", ".git"}
 _LINK_MODES = {"120000": "a symbolic link", "160000": "a submodule"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Blob:
+    """A file of a revision: its path from the root of the repository, and the hash of its content."""
+
+    mode: str
+    hash: str
+    path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,14 +126,15 @@ def load_revisions(repository: Repository, span: Span, folder: str) -> tuple[Cat
 
 def _load(repository: Repository, name: str, commit: str, folder: str) -> Catalog:
     where = f"{name} {commit[:SHORT]}"
-    linked = _find_links(repository, commit, folder)
-    if linked is None:
+    blobs = _list_blobs(repository, commit, folder)
+    if not blobs:
         raise UsageError(
             f"there is no directory {folder}/ at {where}; --configs names the one of the repository"
         )
-    if linked:
-        raise ConfigError([f"at {where}: {problem}" for problem in linked])
-    with _worktree(repository, commit, folder) as tree:
+    if problems := _find_problems(blobs):
+        raise ConfigError([f"at {where}: {problem}" for problem in problems])
+    with _worktree(repository, commit) as tree:
+        _write(repository, blobs, tree)
         try:
             return load_catalog(tree / folder)
         except ConfigError as error:
@@ -139,33 +151,64 @@ def _check_folder(folder: str) -> str:
     return str(path)
 
 
-def _find_links(repository: Repository, commit: str, folder: str) -> list[str] | None:
-    """Give what leads out of the folder, as problems; None if there is no folder."""
+def _list_blobs(repository: Repository, commit: str, folder: str) -> list[_Blob]:
     # No error is expected of a commit that was just resolved.
     listed = _git(repository.root, "ls-tree", "-r", "-z", "--full-tree", commit, "--", folder)
-    entries = [entry.partition("\t") for entry in listed.split("\0") if entry]
-    if not entries:
-        return None
-    return [
-        f"{path}: {kind}, which may lead out of the repository; put the file itself there"
-        for mode, _, path in entries
-        for kind in [_LINK_MODES.get(mode[:6])]
+    entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
+    parts = ((about.split(), path) for about, _, path in entries)
+    return [_Blob(mode=mode, hash=hash_, path=path) for (mode, _, hash_), path in parts]
+
+
+def _find_problems(blobs: Sequence[_Blob]) -> list[str]:
+    """Say of each what leads out of the folder."""
+    links = [
+        f"{one.path}: {kind}, which may lead out of the repository; put the file itself there"
+        for one in blobs
+        for kind in [_LINK_MODES.get(one.mode)]
         if kind
     ]
+    # No git makes such a tree, but one that is made by hand can be fetched.
+    names = [
+        f"{one.path}: no path of a file"
+        for one in blobs
+        if any(part.lower() in _NO_NAMES for part in one.path.split("/"))
+    ]
+    return links + names
 
 
 @contextmanager
-def _worktree(repository: Repository, commit: str, folder: str) -> Iterator[Path]:
-    """Give a worktree with one folder of a commit; it is gone afterwards, whatever happens."""
+def _worktree(repository: Repository, commit: str) -> Iterator[Path]:
+    """Give an empty worktree of a commit; it is gone afterwards, whatever happens."""
     stamp = f"{_PREFIX}-{int(time.time())}-"
     with tempfile.TemporaryDirectory(prefix=stamp) as home:
         tree = Path(home).resolve() / "tree"
         try:
             _git(repository.root, "worktree", "add", "--detach", "--no-checkout", str(tree), commit)
-            _git(tree, "checkout", commit, "--", folder)
             yield tree
         finally:
             _run(repository.root, "worktree", "remove", "--force", "--force", str(tree))
+
+
+def _write(repository: Repository, blobs: Sequence[_Blob], tree: Path) -> None:
+    """Write files as they are stored; no attribute of theirs counts, as it would in a checkout."""
+    asked = "".join(f"{one.hash}\n" for one in blobs)
+    done = _run_raw(repository.root, "cat-file", "--batch", sent=asked.encode())
+    rest = done.stdout
+    for one in blobs:
+        # "<hash> blob <size>", the content, and a line end; "<hash> missing" in a partial clone
+        head, _, rest = rest.partition(b"\n")
+        fields = head.split()
+        if fields[:2] != [one.hash.encode(), b"blob"]:
+            raise MeasureError(f"git cat-file failed in {repository.root}: {one.path} is not there")
+        size = int(fields[2])
+        target = tree / one.path
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb") as file:
+                file.write(rest[:size])
+        except OSError as error:
+            raise ConfigError([f"{one.path}: it cannot be written: {error.strerror}"]) from error
+        rest = rest[size + 1 :]
 
 
 def _remove_stale(repository: Repository) -> None:
@@ -202,15 +245,20 @@ def _git(folder: Path, *arguments: str) -> str:
 
 
 def _run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    done = _run_raw(folder, *arguments)
+    output, errors = (each.decode(errors="replace") for each in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(done.args, done.returncode, output, errors)
+
+
+def _run_raw(folder: Path, *arguments: str, sent: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
     environment = {key: value for key, value in os.environ.items() if key not in _HOOK_VARIABLES}
     try:
         return subprocess.run(  # noqa: S603  arguments are ours, and hashes
             ["git", *_SAFELY, *arguments],  # noqa: S607  the user's git
             cwd=folder,
             env={**environment, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"},
+            input=sent,
             capture_output=True,
-            text=True,
-            errors="replace",
             timeout=_GIT_LIMIT_S,
             check=False,
         )

@@ -78,6 +78,39 @@ def test_no_hook_runs_and_a_hook_may_ask(
     assert not (tmp_path / "index").exists()
 
 
+def test_no_filter_runs_that_a_revision_names(repository: GitRepository, tmp_path: Path) -> None:
+    repository.branch("topic")
+    (repository.root / "configs/.gitattributes").write_text("*.yaml filter=spy ident eol=crlf\n")
+    repository.edit(FAKE, "_ms: 1", "_ms: 2")
+    repository.commit("a filter")
+    for way in ("smudge", "process"):
+        repository.git("config", f"filter.spy.{way}", f"touch {tmp_path}/ran; false")
+    repository.git("config", "filter.spy.required", "true")
+    assert service_times(*load(repository)) == [1, 2]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_no_file_is_written_outside_of_the_worktree(repository: GitRepository, tmp_path: Path) -> None:
+    repository.branch("topic")
+    entry = repository.git("ls-tree", "HEAD:configs/suites").splitlines()[0].split("\t")[0]
+    part = f"{entry}\tout.yaml"
+    for name in ("suites", "..", "configs"):  # from within: configs/../suites/out.yaml
+        part = f"040000 tree {make_tree(repository, part)}\t{name}"
+    commit = repository.git("commit-tree", make_tree(repository, part), "-p", "main", "-m", "by hand")
+    with pytest.raises(ConfigError, match=r"configs/\.\./suites/out\.yaml: no path of a file"):
+        load(repository, head=commit)
+    assert not list(tmp_path.rglob("out.yaml"))
+
+
+def make_tree(repository: GitRepository, entry: str) -> str:
+    """Write a tree with one entry, which git would refuse to make, as an object; give its hash."""
+    about, _, name = entry.partition("\t")
+    mode, _, found = about.split()
+    file = repository.root.parent / "tree"
+    file.write_bytes(f"{mode.lstrip('0')} {name}\0".encode() + bytes.fromhex(found))
+    return repository.git("hash-object", "-t", "tree", "-w", "--literally", str(file))
+
+
 def test_a_configuration_that_is_wrong_names_the_revision_and_each_problem(
     repository: GitRepository,
 ) -> None:
