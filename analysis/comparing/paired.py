@@ -25,7 +25,7 @@ RESAMPLES = 400
 """A standard error of so many resamples errs by 3.5 % itself, far less than so few trials do."""
 _MOST_PAIRS = 2_000_000
 """Differences held in memory at a time."""
-_WIDEST = 30.0
+WIDEST = 30.0
 """Half an interval, as a logarithm: a wider one says no more, and numbers have no room for it."""
 
 
@@ -45,7 +45,7 @@ class Estimate:
         exp(estimate ± t · standard error), t the quantile of Student's t: percentiles of resamples of
         so few trials cover far too rarely (Hesterberg, The American Statistician 69, 2015, 371-386).
         """
-        width = min(self.half_width(one_sided), _WIDEST)
+        width = min(self.half_width(one_sided), WIDEST)
         return Effect(
             relative_change=math.expm1(self.log_ratio),
             low=math.expm1(self.log_ratio - width),

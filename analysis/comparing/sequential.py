@@ -17,7 +17,7 @@ from scipy.special import chdtri, ndtr, ndtri, stdtrit
 
 from analysis import words
 from analysis.comparing.blocks import Block, Measured
-from analysis.comparing.paired import Estimate, estimate
+from analysis.comparing.paired import WIDEST, Estimate, estimate
 from analysis.comparison import Effect
 from analysis.noise import ROUNDING, Values
 from analysis.verdict import Outcome
@@ -42,6 +42,7 @@ _LUCK = 0.9
 _NODES = 40
 _FAR = 8.0
 """Standard deviations: beyond it, no path is."""
+_NO_SCATTER = "so few trials agree to the last digit by chance: how they scatter is not known"
 _MOST_BLOCKS = 1000
 """Beyond it, the answer is that nobody would wait for it."""
 
@@ -99,6 +100,8 @@ def look(blocks: Sequence[Block], rule: Rule, seed: int) -> Look:
     if not _are_enough(blocks, rule):
         return Look(outcome=Outcome.UNDECIDED, is_over=used_up, reason=_too_few(blocks))
     found = estimate(blocks, seed)
+    if found.standard_error <= ROUNDING and _fewest(blocks) < _LEAST_TRIALS:
+        return Look(outcome=Outcome.UNDECIDED, is_over=used_up, reason=_NO_SCATTER)
     level = _level(len(blocks), rule)
     # The interval is that of a single look at a stricter level; over all looks it holds so often.
     effect = replace(found.interval(level), confidence=1 - 2 * rule.false_share)
@@ -112,7 +115,7 @@ def look(blocks: Sequence[Block], rule: Rule, seed: int) -> Look:
         reason=_reason(outcome, found, effect, rule) + _outlook(blocks_needed, rule),
         estimate=found,
         effect=effect,
-        detectable=math.expm1(found.half_width(level) + found.half_width(1 - POWER)),
+        detectable=math.expm1(min(found.half_width(level) + found.half_width(1 - POWER), WIDEST)),
     )
 
 
@@ -156,10 +159,15 @@ def _are_enough(blocks: Sequence[Block], rule: Rule) -> bool:
     freedom = sum(len(_trials(block)) for block in blocks) - len(blocks) - 1
     if freedom < 1:
         return False
-    fewest = min(
+    is_last = len(blocks) >= rule.most_blocks
+    return is_last or (len(blocks) >= FIRST_LOOK and _fewest(blocks) >= _LEAST_TRIALS)
+
+
+def _fewest(blocks: Sequence[Block]) -> int:
+    """Count the trials of the side that has fewer."""
+    return min(
         sum(len(block.baseline) for block in blocks), sum(len(block.candidate) for block in blocks)
     )
-    return len(blocks) >= rule.most_blocks or (len(blocks) >= FIRST_LOOK and fewest >= _LEAST_TRIALS)
 
 
 def _outcome(effect: Effect, rule: Rule) -> Outcome:

@@ -10,7 +10,7 @@ import pytest
 from numpy.random import Generator
 
 from analysis.comparing.blocks import Block, Measured
-from analysis.comparing.sequential import Look, Rule, blocks_for, look
+from analysis.comparing.sequential import Look, Rule, _crossing, blocks_for, look
 from analysis.verdict import Outcome
 
 RULE = Rule(higher_is_better=False, relevant_change=0.05, false_share=0.02, most_blocks=6)
@@ -94,6 +94,26 @@ def test_values_without_any_scatter_are_decided() -> None:
     same, higher = [block((7, 7), (7, 7))] * 2, [block((7, 7), (8, 8))] * 2
     assert look(same, RULE, seed=1).outcome is Outcome.UNCHANGED
     assert look(higher, RULE, seed=1).outcome is Outcome.REGRESSED
+
+
+def test_two_trials_that_agree_to_the_last_digit_prove_nothing() -> None:
+    seen = look([block((7, 7), (8, 8))], replace(RULE, most_blocks=1), seed=1)
+    assert (seen.outcome, seen.is_over, seen.effect) == (Outcome.UNDECIDED, True, None)
+    assert "how they scatter is not known" in seen.reason
+
+
+def test_what_could_be_seen_has_an_end_however_wild_the_trials_are() -> None:
+    rule = replace(RULE, most_blocks=1, false_share=0.0005)
+    seen = look([block((1, 9), (2, 2))], rule, seed=1)
+    assert seen.detectable is not None
+    assert math.isfinite(seen.detectable)
+
+
+@pytest.mark.parametrize(("looks", "constant"), [(1, 1.960), (2, 2.178), (5, 2.413), (10, 2.555)])
+def test_boundaries_are_those_of_the_tables(looks: int, constant: float) -> None:
+    # Pocock, two-sided 5 %: Jennison and Turnbull, Group Sequential Methods, 2000, table 2.1.
+    times = np.arange(1, looks + 1, dtype=np.float64)
+    assert _crossing(np.full(looks, constant), times) == pytest.approx(0.025, abs=2e-4)
 
 
 def test_values_that_are_not_above_zero_are_invalid() -> None:
