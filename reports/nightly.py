@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from analysis.commands import judge_history
+from analysis.comparing.run import read_results
 from analysis.follow_up import FollowedUp, Tonight, bisect, confirm
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome
@@ -52,9 +53,10 @@ def nightly(suite_name: str, data: Path, configs: Path | None) -> None:
     catalog = config.load_catalog(root)
     places, progress = Places(data), Progress()
     session = Session(catalog, catalog.suite(suite_name), places, progress)
-    # A history that cannot be used must be known before an hour of measuring, not after it.
+    # What cannot be used must be known before an hour of measuring, not after it.
     with open_history(places.history):
         pass
+    read_results(places)
     trials = measure_night(session, is_to_be_told=True)
     night = read_nights(places)[-1]
     tonight = Tonight(

@@ -139,8 +139,12 @@ def _check_trusted(document: Document, detection: Detection) -> Iterator[str]:
     for load, metrics in detection.comparison.trusted.items():
         for metric, statistics in metrics.items():
             place = document.locate(("comparison", "trusted", load, metric))
+            if metric not in METRICS:
+                known = suggest(metric, METRICS)
+                yield f"{place}: comparison.trusted.{load}: {metric} is no metric; {known}"
+            # A metric that is not under judged at all is told there.
             for statistic in statistics:
-                if statistic not in detection.judged.get(metric, ()):
+                if statistic not in detection.judged.get(metric, (statistic,)):
                     yield (
                         f"{place}: comparison.trusted.{load}: {statistic} of {metric} is not judged; "
                         "name it under judged as well, or trust one that is there"

@@ -18,13 +18,14 @@ from analysis.comparing.run import read_results
 from analysis.verdict import Outcome
 from perf import measuring, releases, side_by_side
 from perf.config import load_catalog, named
-from perf.errors import HostUnfit
+from perf.errors import HostUnfit, InputError
 from perf.harness import Order
 from perf.history import bundle
-from perf.model import Purpose, Sample, Trial, TrialId
+from perf.model import Purpose, Sample, Trial, TrialId, TrialStatus
 from perf.night import read_nights
 from perf.places import Places
 from perf.progress import Progress
+from perf.side_by_side import RESULT
 from perf.systems.contract import System
 from perf.systems.fake import Fake
 from reports.nightly import nightly
@@ -52,6 +53,7 @@ class Lab:
     make_trial: Callable[..., Trial]
     by_night: dict[str, float] = field(default_factory=lambda: {"1.0.0": 1000.0, "1.0.2": 800.0})
     in_turns: dict[str, float] = field(default_factory=dict)
+    broken: str = ""
     fails_at: int | None = None
     error: type[BaseException] = KeyboardInterrupt
     turns: list[str] = field(default_factory=list)
@@ -83,6 +85,7 @@ class Lab:
             config=named(deployment.config),
             started_at=started_at,
             finished_at=started_at + timedelta(minutes=1),
+            status=TrialStatus.FAILED if self._is_broken(order) else TrialStatus.COMPLETED,
             samples=(
                 Sample(
                     phase="saturation",
@@ -95,6 +98,9 @@ class Lab:
         )
         bundle.seal(bundle.stage(self.places, trial.id), trial, ())
         return trial
+
+    def _is_broken(self, order: Order) -> bool:
+        return not order.night and order.release.version == self.broken
 
     def run_trial(self, order: Order, _: System, __: Places, ___: Progress) -> Trial:
         if not order.night:
@@ -213,6 +219,22 @@ def test_hosts_that_fail_meanwhile_are_told_and_what_is_known_as_well(lab: Lab) 
     assert "Verdict: Cannot tell yet" in told.stdout
     assert "A change could not be measured again: blink, 1.0.0 to 1.0.2: not now" in told.stderr
     assert not list(lab.places.nights.glob("*.untold"))
+
+
+def test_a_side_that_does_not_run_any_more_is_no_answer_and_is_told(lab: Lab) -> None:
+    lab.broken = "1.0.2"
+    told = lab.run()
+    assert told.exit_code == 3, told.output
+    assert "A change could not be measured again: blink, 1.0.0 to 1.0.2: invalid" in told.stderr
+
+
+def test_a_damaged_result_is_told_before_an_hour_of_measuring(lab: Lab) -> None:
+    damaged = lab.places.comparisons / "cmp-x" / RESULT
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("{}")
+    told = lab.run()
+    assert isinstance(told.exception, InputError)
+    assert lab.done == 12
 
 
 def test_a_suite_that_asks_for_nothing_measures_nothing_again(lab: Lab) -> None:
