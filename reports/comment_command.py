@@ -11,14 +11,16 @@ from pathlib import Path
 import click
 
 from analysis.comparing.results import MOST_BYTES, SCHEMA_VERSION, ComparisonFile, read_comparisons
-from perf.errors import GitHubError, UsageError
+from perf.errors import GitHubError, InputError, UsageError
 from reports.comment import headline, render_comment
 from reports.github import GitHubPullRequest, find_api_url
-from reports.posting import NAME, Check, Create, Edit, Message, Minimise, Post, Update
+from reports.markdown import clean
+from reports.posting import NAME, Check, Create, Edit, Message, Minimise, Post, Update, find_findings
 from reports.posting import conclude_check as conclude
 from reports.posting import start_check as start
 
 _TOKENS = ("KNICKPOINT_GITHUB_TOKEN", "GITHUB_TOKEN")
+_MOST_REASON = 300
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -28,7 +30,7 @@ class Telling:
 
     name: str
     sha: str
-    page_url: str
+    site_url: str
     always: bool
     dry_run: bool
     has_check: bool
@@ -55,11 +57,15 @@ def _check_api_url(_context: click.Context, _option: click.Parameter, value: str
 @click.command()
 @click.option(
     "--comparison",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=click.Path(path_type=Path),
     help="The comparison.json that `knickpoint candidate` or `knickpoint compare` wrote.",
 )
 @click.option("--start", "starts", is_flag=True, help="Only begin the check run: in progress.")
-@click.option("--failed", metavar="TEXT", help="There is no result, because TEXT: say that it is us.")
+@click.option(
+    "--failed",
+    metavar="TEXT",
+    help="There is no result, because TEXT: say that it is us, unless there is one.",
+)
 @click.option(
     "--repo",
     required=True,
@@ -81,11 +87,11 @@ def _check_api_url(_context: click.Context, _option: click.Parameter, value: str
     help="One comment and one check run are kept for each name: name the suite.",
 )
 @click.option(
-    "--page-url",
+    "--site-url",
     default="",
     metavar="URL",
     callback=_matching(re.compile(r"https?://[!-~]{1,1000}"), "an address"),
-    help="The page with all the details, linked from the comment and the check run.",
+    help="Where the site is: the comment links the page of each comparison, the check run the site.",
 )
 @click.option("--always", is_flag=True, help="Comment even if nothing changed.")
 @click.option("--no-check", "has_check", flag_value=False, default=True, help="No check run.")
@@ -124,7 +130,9 @@ def comment(
     --always). The same result told twice changes nothing.
 
     A check run "knickpoint / NAME" on the commit says the same: in progress (--start), then success,
-    failure, or neutral where we cannot tell. A failure of ours (--failed) is a failure that says so.
+    failure, or neutral where we cannot tell. A failure of ours (--failed) is a failure that says so;
+    where the check run has a result already, nothing is told. A file that is refused is told like
+    --failed, if --sha names the commit.
 
     The token comes from $KNICKPOINT_GITHUB_TOKEN or $GITHUB_TOKEN, with `pull-requests: write` and
     `checks: write`. With --dry-run a token is only used to read; without one, GitHub is not asked.
@@ -134,18 +142,15 @@ def comment(
     knickpoint comment --comparison var/comparison.json --repo example/configs --pr 7 --sha "$HEAD_SHA"
     knickpoint comment --failed "the job ended early" --repo example/configs --pr 7 --sha "$HEAD_SHA"
 
-    Exit code 0 once all is told, even a regression; 2 if the file is none or is about another commit; 3
-    if GitHub did not take all of it: what it took is said first.
+    Exit code 0 once all is told, even a regression; 2 if the file is refused: none, or not about the
+    commit; 3 if GitHub did not take all of it: what it took is said first.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     if sum((comparison is not None, starts, failed is not None)) != 1:
         raise UsageError("give one of --comparison FILE, --start and --failed TEXT")
     telling = Telling(**options)  # type: ignore[arg-type]  # click checked each of them
     if starts and not telling.has_check:
         raise UsageError("--start begins a check run, --no-check wants none; leave one of them out")
-    content = _read(comparison) if comparison else _fail(failed) if failed is not None else None
-    if content:
-        _check_commit(content, telling.sha)
-    token = next((found for one in _TOKENS if (found := os.environ.get(one))), "")
+    token = _find_token()
     if not token and not telling.dry_run:
         raise UsageError(f"no token: set {' or '.join(_TOKENS)}; --dry-run prints without one")
     pull = (
@@ -153,16 +158,61 @@ def comment(
         if token
         else None
     )
-    if pull is None:
-        _print_alone(content, telling)
-    else:
+    if comparison:
+        try:
+            content = _accept(comparison, telling.sha)
+        except (InputError, UsageError) as refusal:
+            _tell_refusal(pull, refusal, telling)
+            raise
         _tell(pull, content, telling)
+    else:
+        _tell(pull, None if starts else _fail(failed or ""), telling, is_last_resort=not starts)
 
 
-def _read(path: Path) -> ComparisonFile:
-    with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    return read_comparisons(content, path)
+def _find_token() -> str:
+    """Give the token without the line end that a file of secrets leaves; nothing if there is none."""
+    name, token = next(
+        ((one, found) for one in _TOKENS if (found := os.environ.get(one, "").strip())), ("", "")
+    )
+    if token and not re.fullmatch(r"[!-~]+", token):
+        raise UsageError(f"{name} is no token: it holds blanks or signs that none has; copy it again")
+    return token
+
+
+def _accept(path: Path, sha: str) -> ComparisonFile:
+    """Read the file, and refuse one that is not about the commit that was to be measured."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(path, [f"it cannot be read: {error.strerror}"]) from error
+    found = read_comparisons(content, path)
+    if sha and not found.head:
+        raise UsageError(
+            f"the comparison names no commit, so nothing says that it is about {sha} (--sha); only"
+            " `knickpoint candidate` writes one that does"
+        )
+    if sha and found.head and not sha.startswith(found.head.sha):
+        raise UsageError(
+            f"the comparison is about {found.head.sha}, not about {sha} (--sha): was the head of the"
+            " pull request checked out, or the merge of it?"
+        )
+    return found
+
+
+def _tell_refusal(
+    pull: GitHubPullRequest | None, refusal: InputError | UsageError, telling: Telling
+) -> None:
+    """Let no check run wait for a result that was refused; without --sha nobody knows which one."""
+    if pull is None or not telling.sha:
+        return
+    # Of a file only what is wrong with it, not where it lay.
+    why = "; ".join(refusal.problems) if isinstance(refusal, InputError) else str(refusal)
+    text = clean(f"the result file was refused: {why}", _MOST_REASON)
+    try:
+        _tell(pull, _fail(text), telling, is_last_resort=True)
+    except GitHubError as error:
+        click.echo(str(error), err=True)
 
 
 def _fail(text: str) -> ComparisonFile:
@@ -174,42 +224,59 @@ def _fail(text: str) -> ComparisonFile:
     )
 
 
-def _check_commit(content: ComparisonFile, sha: str) -> None:
-    """Refuse a result about another commit than the one that was to be measured."""
-    if sha and content.head and not sha.startswith(content.head.sha):
-        raise UsageError(
-            f"the comparison is about {content.head.sha}, not about {sha} (--sha): was the head of the"
-            " pull request checked out, or the merge of it?"
-        )
-
-
-def _tell(pull: GitHubPullRequest, content: ComparisonFile | None, telling: Telling) -> None:
-    head = pull.head()
-    sha, may_check = choose_commit(content, telling.sha, head)
-    if content is None:
-        _do_all(pull, None, start(telling.name, sha, telling.page_url), telling)
+def _tell(
+    pull: GitHubPullRequest | None,
+    content: ComparisonFile | None,
+    telling: Telling,
+    *,
+    is_last_resort: bool = False,
+) -> None:
+    if pull is None:
+        _print_alone(content, telling)
         return
+    head = pull.head()
+    if content is None:
+        _do_all(pull, None, start(telling.name, telling.sha or head, telling.site_url), telling)
+        return
+    if is_last_resort:
+        sha, missing = telling.sha or head, ""
+    else:
+        sha, missing = choose_commit(content, telling.sha, head)
     message = _compose(content, telling, sha, head)
-    check = conclude(content, message, headline(content), telling.page_url) if may_check else None
-    if not may_check and telling.has_check:
-        click.echo(
-            f"no check run: the result is about {sha[:12]}, which is not the head of the pull request,"
-            " and only --sha vouches for another commit",
-            err=True,
-        )
-    _do_all(pull, message, check, telling)
+    if missing and telling.has_check:
+        click.echo(f"no check run: {missing}", err=True)
+    check = conclude(
+        content, message, headline(content), telling.site_url, is_last_resort=is_last_resort
+    )
+    if telling.has_check and _comes_too_late(pull, check):
+        click.echo("the check run has a result already: nothing is told")
+        return
+    _do_all(pull, message, None if missing else check, telling)
 
 
-def choose_commit(content: ComparisonFile | None, sha: str, head: str) -> tuple[str, bool]:
-    """Give the commit that is told about, and whether it may get a check run.
+def _comes_too_late(pull: GitHubPullRequest, check: Check) -> bool:
+    try:
+        return check.is_last_resort and pull.has_result(check)
+    except GitHubError:  # whoever writes the check run is refused as well, and says so
+        return False
+
+
+def choose_commit(content: ComparisonFile, sha: str, head: str) -> tuple[str, str]:
+    """Give the commit that is told about, and why it gets no check run; nothing if it may get one.
 
     The file is from a job that may have run a stranger's code: by its word alone, only the head of the
-    pull request gets one. Otherwise it could name any commit of the repository.
+    pull request gets one. Otherwise it could name any commit of the repository, or pass without any.
     """
-    claimed = content.head.sha if content and content.head else head
-    if sha or head.startswith(claimed):
-        return sha or head, True
-    return claimed, False
+    if sha:
+        return sha, ""
+    if content.head is None:
+        return head, "the file names no commit, so nothing says that it is about this one"
+    if head.startswith(content.head.sha):
+        return head, ""
+    return content.head.sha, (
+        f"the result is about {content.head.sha[:12]}, which is not the head of the pull request, and"
+        " only --sha vouches for another commit"
+    )
 
 
 def _compose(content: ComparisonFile, telling: Telling, sha: str, head: str) -> Message:
@@ -218,7 +285,8 @@ def _compose(content: ComparisonFile, telling: Telling, sha: str, head: str) -> 
         outcome=content.outcome,
         sha=sha,
         head=head,
-        text=render_comment(content, page_url=telling.page_url),
+        findings=find_findings(content),
+        text=render_comment(content, site_url=telling.site_url),
     )
 
 
@@ -283,12 +351,12 @@ def _describe_check(plan: Create | Update, check: Check) -> str:
 
 def _print_alone(content: ComparisonFile | None, telling: Telling) -> None:
     """Print what can be said without asking GitHub."""
-    check = start(telling.name, telling.sha, telling.page_url)
+    check = start(telling.name, telling.sha, telling.site_url)
     if content:
         sha = telling.sha or (content.head.sha if content.head else "0" * 40)
         message = _compose(content, telling, sha, sha)
         click.echo(message.body)
-        check = conclude(content, message, headline(content), telling.page_url)
+        check = conclude(content, message, headline(content), telling.site_url)
     click.echo("There is no token, so GitHub was not asked what is there.", err=True)
     if telling.has_check:
         _report([_describe_check(Create(), check)])

@@ -10,18 +10,21 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import github
 import requests
 from github.CheckRun import CheckRun
-from github.GithubException import GithubException, RateLimitExceededException
+from github.GithubException import (
+    BadAttributeException,
+    GithubException,
+    RateLimitExceededException,
+)
 from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest
-from urllib3 import BaseHTTPResponse
 
 from perf.errors import GitHubError
+from reports.github_patience import TOO_MANY, AsksTooMuch, Patience, build_retry
 from reports.markdown import clean
 from reports.posting import (
     Check,
@@ -35,17 +38,22 @@ from reports.posting import (
     Step,
     Update,
     find_own,
+    has_result,
     plan_check,
     plan_comment,
 )
 
 _T = TypeVar("_T")
-_LOG = logging.getLogger(__name__)
 # It would say each refusal a second time, if anything in the process has set logging up.
 logging.getLogger("github").setLevel(logging.WARNING)
 _MOST_NODES = 100
 """Nodes that GitHub's GraphQL takes in one query."""
-_TOO_MANY, _BROKEN = 429, 500
+_BROKEN = 500
+_STRANGE = (
+    *(AttributeError, LookupError, TypeError, ValueError, AssertionError),
+    *(RuntimeError, BadAttributeException),
+)
+"""What PyGithub comes to when it reads a page of a proxy, or is sent to another host."""
 _COMMENTING = "the token needs `pull-requests: write`"
 _CHECKING = (
     "the token needs `checks: write`, and must be that of a GitHub App, as GITHUB_TOKEN is; or leave"
@@ -54,44 +62,8 @@ _CHECKING = (
 _FORKS = "A `pull_request` workflow of a fork never has it: comment from a `workflow_run` one"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How often to try, and how long to wait in between.
-
-    The n-th pause is `pause_s` · 2ⁿ; after a secondary rate limit it is what GitHub asks for, or
-    `rate_limit_s`, as its documentation wants. A limit that lasts longer than `longest_s` ends it.
-    """
-
-    tries: int = 5
-    pause_s: float = 1.0
-    rate_limit_s: float = 60.0
-    longest_s: int = 300
-
-
 class _Unsure(Exception):  # noqa: N818  a state, not an error yet
     """GitHub was told to create something, and it is open whether it did."""
-
-
-class _Retry(github.GithubRetry):
-    """PyGithub's rules, but what creates is tried again only where GitHub says that it was not done."""
-
-    _NOT_DONE: ClassVar[frozenset[int]] = frozenset({403, _TOO_MANY})
-
-    def is_retry(self, method: str, status_code: int, has_retry_after: bool = False) -> bool:  # noqa: FBT001, FBT002
-        if method == "POST":
-            return status_code in self._NOT_DONE
-        return super().is_retry(method, status_code, has_retry_after)
-
-    def sleep(self, response: BaseHTTPResponse | None = None) -> None:
-        """Say so first: it may take a minute."""
-        answer = f"GitHub answered {response.status}" if response else "GitHub did not answer"
-        _LOG.warning("%s; waiting, then trying again", answer)
-        super().sleep(response)
-
-    def get_backoff_time(self) -> float:
-        """Wait after 429 as after 403: both mean a secondary rate limit."""
-        limited = bool(self.history) and self.history[-1].status == _TOO_MANY
-        return max(super().get_backoff_time(), self.secondary_rate_wait if limited else 0.0)
 
 
 class GitHubPullRequest:
@@ -122,7 +94,7 @@ class GitHubPullRequest:
             user_agent="knickpoint",
             per_page=100,
             lazy=True,
-            retry=_build_retry(self._patience),
+            retry=build_retry(self._patience),
             seconds_between_requests=None,  # a dozen requests need no spacing; limits are obeyed
             seconds_between_writes=None,
         )
@@ -172,6 +144,19 @@ class GitHubPullRequest:
         """
         return self._repeat(lambda: self._settle(check), "write the check run", _CHECKING)
 
+    def has_result(self, check: Check) -> bool:
+        """Tell whether a last resort comes too late.
+
+        Raises:
+            GitHubError: GitHub refuses, or does not answer.
+
+        """
+        return self._repeat(
+            lambda: has_result([_as_run(one) for one in self._runs(check)], check),
+            "read the check runs",
+            "the token needs `checks: read`",
+        )
+
     def plan_checking(self, check: Check) -> Create | Update | None:
         """Say what `check` would do, and do nothing."""
         return self._repeat(
@@ -205,8 +190,8 @@ class GitHubPullRequest:
         return self._author
 
     def _mark_minimised(self, own: Sequence[Existing]) -> Sequence[Existing]:
-        """Tell which are minimised already; REST does not say it. Of one comment nobody asks."""
-        if len(own) <= 1:
+        """Tell which are minimised already; REST does not say it."""
+        if not own:
             return own
         of_node = {self._comments[one.id].node_id: one for one in own[-_MOST_NODES:]}
         data = self._query(
@@ -230,14 +215,14 @@ class GitHubPullRequest:
             case Post(body=body):
                 with _unsure():
                     made = self._pull().create_issue_comment(body)
-                writer = _find_login(made)
+                address, writer = _find_address(made), _find_login(made)
                 if writer != self._author:
                     # Nothing would find it again: each run would write a new one.
                     raise GitHubError(
-                        f"posted {made.html_url}, but as {clean(writer)}, not as"
+                        f"posted {address}, but as {clean(writer)}, not as"
                         f" {self._author}: give --author, or the next run will not find it"
                     )
-                return f"posted {made.html_url}"
+                return f"posted {address}"
             case Edit(id=id_, body=body):
                 self._comments[id_].edit(body)
                 return f"edited {self._comments[id_].html_url}"
@@ -266,7 +251,7 @@ class GitHubPullRequest:
                     made = self._pull().base.repo.create_check_run(
                         check.title_of_run, check.sha, external_id=check.external_id, **fields
                     )
-                return f"created the check run {made.html_url}"
+                return f"created the check run {_find_address(made)}"
             case Update(id=id_):
                 runs[id_].edit(**fields)
                 return f"updated the check run {runs[id_].html_url}"
@@ -301,10 +286,15 @@ class GitHubPullRequest:
                 f"{what}{self._url} cannot be reached ({type(error).__name__}); check --api-url and the"
                 " network"
             ) from error
+        except _STRANGE as error:
+            raise GitHubError(
+                f"{what}{self._url} did not answer as GitHub does ({type(error).__name__}); check"
+                " --api-url: is it that of the REST interface, and no page to sign in?"
+            ) from error
 
     def _explain(self, error: GithubException, permission: str) -> str:
         said = f"({error.status}: {_describe(error)})"
-        if isinstance(error, RateLimitExceededException) or error.status == _TOO_MANY:
+        if isinstance(error, RateLimitExceededException | AsksTooMuch) or error.status == TOO_MANY:
             return f"the rate limit of GitHub is used up {said}; try again later"
         if error.status >= _BROKEN:
             return f"GitHub failed {self._patience.tries} times {said}; try again later"
@@ -318,20 +308,6 @@ class GitHubPullRequest:
             case _:
                 what, hint = "does not take it", "is the commit one of that repository?"
         return f"GitHub {what} {said}: {hint}"
-
-
-def _build_retry(patience: Patience) -> _Retry:
-    return _Retry(
-        total=patience.tries - 1,
-        raise_on_status=False,  # PyGithub reads the last answer, and says more than "too many"
-        backoff_factor=patience.pause_s,
-        backoff_max=patience.longest_s,
-        retry_after_max=patience.longest_s,
-        secondary_rate_wait=patience.rate_limit_s,
-        max_rate_limit_wait=patience.longest_s,
-        status_forcelist=[429, *range(500, 600)],
-        allowed_methods={"GET", "PATCH"},
-    )
 
 
 @contextmanager
@@ -360,6 +336,13 @@ def _describe(error: BaseException | None) -> str:
 def _find_login(comment: IssueComment) -> str:
     """Give who wrote it; nobody if the account is gone, which PyGithub's types do not know of."""
     return getattr(comment.user, "login", "")
+
+
+def _find_address(made: IssueComment | CheckRun) -> str:
+    """Give the address of what was made; raise LookupError where the answer is of something else."""
+    if not made.html_url:
+        raise LookupError("html_url")
+    return made.html_url
 
 
 def _as_run(run: CheckRun) -> ExistingRun:

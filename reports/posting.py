@@ -1,33 +1,42 @@
 """What to do about the comment and the check run, from what is there and what is to be told. Pure.
 
 One comment is kept per pull request and name ("sticky"). It is found by a marker in its first line, and
-by its author: anybody can write the marker. An edit sends no mail, so a state that got worse becomes a
-new comment, and the old one is minimised; the same or a better state is edited in place.
+by its author: anybody can write the marker. An edit sends no mail, so a state that got worse, or a
+finding that was not told yet, becomes a new comment, and the old one is minimised; the same or a better
+state is edited in place. What could not be judged says nothing about a finding: that one stays visible.
 """
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from analysis.comparing.results import ComparisonFile
+from analysis.comparing.results import ComparisonFile, ComparisonResult
 from analysis.verdict import Outcome
+from perf.model import TrialStatus
 from reports.markdown import clean
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}")
 """What a name may be: it stands in an HTML comment, and must not be able to end it."""
 _MARKER = re.compile(
     rf"<!-- knickpoint:(?P<name>{NAME.pattern}) state=(?P<state>[a-z]+)"
-    r" sha=(?P<sha>[0-9a-f]{7,64}) content=(?P<content>[0-9a-f]{16}) -->"
+    r" sha=(?P<sha>[0-9a-f]{7,64}) findings=(?P<findings>[0-9a-f.]*)"
+    r" content=(?P<content>[0-9a-f]{16}) -->"
 )
+_BROKEN = "broken"
+"""The state of a head that does not run: invalid as a comparison, and something to act on."""
+_MOST_FINDINGS = 200
+"""So many are told apart in a marker; GitHub's limit for a comment leaves 5,000 characters for it."""
 _TITLE_LENGTH = 200
+_ACTED_ON = 3
 _SEVERITY = {
-    Outcome.UNCHANGED: 0,
-    Outcome.IMPROVED: 0,
-    Outcome.UNDECIDED: 1,
-    Outcome.INVALID: 2,
-    Outcome.REGRESSED: 3,
+    Outcome.UNCHANGED.value: 0,
+    Outcome.IMPROVED.value: 0,
+    Outcome.UNDECIDED.value: 1,
+    Outcome.INVALID.value: 2,
+    Outcome.REGRESSED.value: _ACTED_ON,
+    _BROKEN: _ACTED_ON,
 }
 """Worse is news. An improvement is none here: nobody has to act, and an edit tells it."""
 
@@ -49,6 +58,7 @@ class Message:
     """What is to be told: `text` (Markdown) about the commit `sha`, under a name.
 
     `head` is the head of the pull request now; where it is another commit, the comment says so.
+    `findings` names each thing that somebody must act on, as `find_findings` does.
     """
 
     name: str
@@ -56,6 +66,13 @@ class Message:
     sha: str
     head: str
     text: str
+    findings: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """Give the outcome, or that head does not run."""
+        is_broken = self.outcome is Outcome.INVALID and self.findings
+        return _BROKEN if is_broken else self.outcome.value
 
     @property
     def body(self) -> str:
@@ -68,8 +85,11 @@ class Message:
         )
         text = f"{warning}{self.text}"
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        marker = f"<!-- knickpoint:{self.name} state={self.outcome} sha={self.sha} content={digest} -->"
-        return f"{marker}\n{text}"
+        told = ".".join(_shorten(self.findings))
+        return (
+            f"<!-- knickpoint:{self.name} state={self.state} sha={self.sha} findings={told}"
+            f" content={digest} -->\n{text}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +120,7 @@ Step: TypeAlias = Post | Edit | Minimise
 def find_own(comments: Sequence[Existing], name: str, author: str) -> tuple[Existing, ...]:
     """Give the comments under this name that `author` wrote, oldest first."""
     written = (one for one in comments if one.author == author)
-    named = (one for one in written if (_read_marker(one.body) or {}).get("name") == name)
+    named = (one for one in written if _read_marker(one.body).get("name") == name)
     return tuple(sorted(named, key=lambda one: one.id))
 
 
@@ -110,41 +130,81 @@ def plan_comment(
     """Say what to do, given our comments under this name, oldest first; nothing if all is told.
 
     The newest comment is kept, all others are minimised: two runs at the same time may have left two.
-    A result about an older commit does not replace one about the head.
+    Only while the newest cannot judge does the last finding before it stay visible, too. What somebody
+    minimised is not edited, as nobody would see it. A result about an older commit does not replace one
+    about the head.
     """
-    if not own:
+    visible = [one for one in own if not one.is_minimised]
+    told = _read_marker(own[-1].body) if own else {}
+    is_told = bool(own) and _first_line(own[-1].body) == _first_line(message.body)
+    if is_told or told.get("sha") == message.head != message.sha:
+        earlier = [one for one in visible if one is not own[-1]]
+        return _fold(earlier, keep_finding=told.get("state") == Outcome.INVALID)
+    if not visible:
         silent = message.outcome is Outcome.UNCHANGED and not always
         return () if silent else (Post(body=message.body),)
-    newest = own[-1]
-    old = tuple(Minimise(id=one.id) for one in own[:-1] if not one.is_minimised)
-    told = _read_marker(newest.body) or {}
-    if told.get("sha") == message.head != message.sha or _first_line(newest.body) == _first_line(
-        message.body
-    ):
-        return old
-    if _SEVERITY[message.outcome] > _severity(told.get("state", "")):
-        return (Post(body=message.body), *old, Minimise(id=newest.id))
-    return (Edit(id=newest.id, body=message.body), *old)
+    newest = visible[-1]
+    is_unknown = message.state == Outcome.INVALID
+    if _is_news(message, newest) or (is_unknown and _severity(newest) == _ACTED_ON):
+        return (Post(body=message.body), *_fold(visible, keep_finding=is_unknown))
+    return (Edit(id=newest.id, body=message.body), *_fold(visible[:-1], keep_finding=is_unknown))
+
+
+def _fold(visible: Sequence[Existing], *, keep_finding: bool) -> tuple[Minimise, ...]:
+    """Minimise all, but for the last one that told of something to act on, if that is to stay."""
+    findings = [one for one in visible if keep_finding and _severity(one) == _ACTED_ON]
+    return tuple(Minimise(id=one.id) for one in visible if one not in findings[-1:])
+
+
+def _is_news(message: Message, before: Existing) -> bool:
+    told = set(_read_marker(before.body).get("findings", "").split("."))
+    is_found = not set(_shorten(message.findings)) <= told
+    return is_found or _SEVERITY[message.state] > _severity(before)
+
+
+def find_findings(content: ComparisonFile) -> tuple[str, ...]:
+    """Name what must be acted on: each measure that regressed, each experiment that does not run."""
+    return tuple(each for one in content.comparisons for each in _find_findings(one))
+
+
+def _find_findings(result: ComparisonResult) -> Iterator[str]:
+    where = f"{result.suite} {result.experiment}"
+    if result.outcome is Outcome.REGRESSED:
+        yield where
+        regressed = (one for one in result.measures if one.is_trusted and one.outcome is result.outcome)
+        yield from (f"{where} {one.measure}" for one in regressed)
+    trials = [one.status for one in result.trials if one.side == "candidate"]
+    if result.outcome is Outcome.INVALID and set(trials) == {TrialStatus.FAILED}:
+        yield f"{where} does not run"
+
+
+def _shorten(findings: Sequence[str]) -> list[str]:
+    """Give each as a short hash; of too many, one of all of them, so that any other set is news."""
+    texts = sorted(set(findings))
+    told = texts if len(texts) <= _MOST_FINDINGS else ["\n".join(texts)]
+    return sorted(hashlib.sha256(one.encode()).hexdigest()[:8] for one in told)
 
 
 def _first_line(body: str) -> str:
     return body.partition("\n")[0].strip()
 
 
-def _read_marker(body: str) -> dict[str, str] | None:
+def _read_marker(body: str) -> dict[str, str]:
+    """Give what the marker says; nothing if it is none."""
     found = _MARKER.fullmatch(_first_line(body))
-    return found.groupdict() if found else None
+    return found.groupdict() if found else {}
 
 
-def _severity(state: str) -> int:
-    return _SEVERITY[Outcome(state)] if state in set(Outcome) else 0
+def _severity(comment: Existing) -> int:
+    return _SEVERITY.get(_read_marker(comment.body).get("state", ""), 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """A check run as it is, or as it should be. `conclusion` is None while it is in progress.
 
-    `title` is plain text, `summary` Markdown.
+    `title` is plain text, `summary` Markdown. A last resort says that there will be no result, and so
+    it never takes the place of one.
     """
 
     name: str
@@ -153,6 +213,7 @@ class Check:
     title: str
     summary: str
     page_url: str = ""
+    is_last_resort: bool = False
 
     @property
     def title_of_run(self) -> str:
@@ -193,19 +254,34 @@ def plan_check(runs: Sequence[ExistingRun], check: Check) -> Create | Update | N
     """Say what to do, given the check runs of that name on the commit; None if nothing.
 
     A start never touches a run that is finished: measured again, the commit gets a run of its own, as
-    GitHub does it for a job that runs again.
+    GitHub does it for a job that runs again. Nor does a last resort: there is a result.
     """
-    own = [one for one in runs if one.external_id == check.external_id]
-    newest = max(own, key=lambda one: one.id, default=None)
+    newest = _find_newest(runs, check)
     if newest is None:
         return Create()
     if check.conclusion is None:
         return None if newest.conclusion is None else Create()
-    wanted = (check.conclusion, check.title, check.summary.strip())
-    there = (newest.conclusion, newest.title, newest.summary.strip())
-    # Where we name no page, GitHub names one of its own.
-    is_told = there == wanted and check.page_url in {"", newest.page_url}
+    is_told = _says(newest, check) or has_result(runs, check)
     return None if is_told else Update(newest.id)
+
+
+def has_result(runs: Sequence[ExistingRun], check: Check) -> bool:
+    """Tell whether a last resort comes too late: the newest run of that name says something else."""
+    newest = _find_newest(runs, check)
+    is_finished = newest is not None and newest.conclusion is not None and not _says(newest, check)
+    return is_finished and check.is_last_resort
+
+
+def _find_newest(runs: Sequence[ExistingRun], check: Check) -> ExistingRun | None:
+    own = (one for one in runs if one.external_id == check.external_id)
+    return max(own, key=lambda one: one.id, default=None)
+
+
+def _says(run: ExistingRun, check: Check) -> bool:
+    wanted = (check.conclusion, check.title, check.summary.strip())
+    there = (run.conclusion, run.title, run.summary.strip())
+    # Where we name no page, GitHub names one of its own.
+    return there == wanted and check.page_url in {"", run.page_url}
 
 
 def start_check(name: str, sha: str, page_url: str = "") -> Check:
@@ -221,7 +297,12 @@ def start_check(name: str, sha: str, page_url: str = "") -> Check:
 
 
 def conclude_check(
-    content: ComparisonFile, message: Message, headline: str, page_url: str = ""
+    content: ComparisonFile,
+    message: Message,
+    headline: str,
+    page_url: str = "",
+    *,
+    is_last_resort: bool = False,
 ) -> Check:
     """Give the check run of a result: its title is the verdict in a sentence.
 
@@ -235,6 +316,7 @@ def conclude_check(
         title=_entitle(content, headline),
         summary=message.text,
         page_url=page_url,
+        is_last_resort=is_last_resort,
     )
 
 
@@ -250,7 +332,8 @@ def _conclude(outcome: Outcome) -> Conclusion:
 
 def _entitle(content: ComparisonFile, headline: str) -> str:
     sentence = clean(headline, _TITLE_LENGTH)
-    if content.outcome is Outcome.INVALID and content.problems:
+    # With results beside the problem, the sentence weighs both.
+    if content.problems and not content.comparisons:
         return f"Knickpoint itself failed: {clean(content.problems[0], _TITLE_LENGTH)}"
     if content.outcome is Outcome.UNDECIDED and not sentence.lower().startswith("cannot tell"):
         return f"Cannot tell: {sentence}"

@@ -64,15 +64,16 @@ def test_from_measuring_to_the_result(hub: GitHub, path: Path) -> None:
     assert only_run(hub) == ("in_progress", None, "Measuring")
     assert hub.shown == []
     told = give(path, made_up.REGRESSED)
-    assert run(told, "--sha", HEAD, "--page-url", "https://example.org/page").exit_code == 0
+    assert run(told, "--sha", HEAD, "--site-url", "https://example.org/site").exit_code == 0
     status, conclusion, title = only_run(hub)
     assert (status, conclusion) == ("completed", "failure")
     assert "egressed" in title
     (shown,) = hub.shown
     assert shown.startswith("<!-- knickpoint:candidate state=regressed ")
-    assert "https://example.org/page" in shown
+    assert "https://example.org/site/" in shown
+    assert next(iter(hub.runs.values()))["details_url"] == "https://example.org/site"
     before = list(hub.writes)
-    again = run(told, "--sha", HEAD, "--page-url", "https://example.org/page")
+    again = run(told, "--sha", HEAD, "--site-url", "https://example.org/site")
     assert again.exit_code == 0
     assert "no comment needs to be written" in again.stdout
     assert hub.writes == before
@@ -107,11 +108,78 @@ def test_a_failure_of_ours_says_that_it_is_ours(hub: GitHub) -> None:
     assert "<b>" not in hub.shown[0]
 
 
-def test_a_result_about_another_commit_is_refused(hub: GitHub, path: Path) -> None:
-    result = run(give(path, made_up.REGRESSED), "--sha", LATER)
-    assert isinstance(result.exception, UsageError)
-    assert f"is about {HEAD}, not about {LATER}" in str(result.exception)
-    assert hub.asked == []
+def test_a_failure_of_ours_never_replaces_a_result(hub: GitHub, path: Path) -> None:
+    run(give(path, made_up.IMPROVED), "--sha", HEAD)
+    before = list(hub.writes)
+    result = run("--failed", "the job ended early", "--sha", HEAD)
+    assert result.exit_code == 0
+    assert "the check run has a result already" in result.stdout
+    assert hub.writes == before
+    # Measured again: what is in progress is concluded, and the result of before stays.
+    run("--start", "--sha", HEAD)
+    run("--failed", "the job ended early", "--sha", HEAD)
+    assert [one["conclusion"] for one in hub.runs.values()] == ["success", "failure"]
+    before = list(hub.writes)
+    run("--failed", "the job ended early", "--sha", HEAD)
+    assert hub.writes == before
+
+
+NO_COMMIT = dataclasses.replace(made_up.NOTHING, base=None, head=None)
+REFUSED = {
+    "another commit": (
+        write_comparisons(dataclasses.replace(made_up.REGRESSED, head=made_up.BASE)),
+        f"is about {made_up.BASE.sha}, not about {HEAD}",
+    ),
+    "no commit": (write_comparisons(NO_COMMIT), "names no commit"),
+    "hostile": (b'{"<b>@everyone": 1}', "@everyone: Unexpected keyword"),
+    "too large": (b" " * 20_000_001, "20000001 bytes"),
+    "missing": (None, "it cannot be read: No such file or directory"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_no_check_run_waits_for_a_file_that_is_refused(hub: GitHub, path: Path, case: str) -> None:
+    content, why = REFUSED[case]
+    if content is not None:
+        path.write_bytes(content)
+    run("--start", "--sha", HEAD)
+    result = run(f"--comparison={path}", "--sha", HEAD)
+    assert isinstance(result.exception, UsageError | InputError)
+    assert result.exception.exit_code == 2
+    assert why in str(result.exception)
+    status, conclusion, title = only_run(hub)
+    assert (status, conclusion) == ("completed", "failure")
+    assert title.startswith("Knickpoint itself failed: the result file was refused: ")
+    assert why[:20] in title
+    assert str(path.parent) not in title + hub.shown[0]
+    assert "<b>" not in hub.shown[0]
+
+
+def test_a_refused_file_is_said_even_if_github_does_not_listen(hub: GitHub, path: Path) -> None:
+    hub.faults.append(Fault(method="GET", path="/pulls/7", status=404, message="Not Found"))
+    result = run(f"--comparison={path}", "--sha", HEAD)
+    assert isinstance(result.exception, InputError)
+    assert "has no such thing" in result.stderr
+
+
+def test_a_file_that_names_no_commit_passes_no_check(hub: GitHub, path: Path) -> None:
+    result = run(give(path, NO_COMMIT), "--always")
+    assert result.exit_code == 0
+    assert "no check run: the file names no commit" in result.stderr
+    assert hub.runs == {}
+    assert len(hub.shown) == 1
+
+
+def test_a_line_end_after_the_token_does_no_harm(hub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", f"{TOKEN}\n")
+    assert run("--start", "--sha", HEAD).exit_code == 0
+    assert only_run(hub)[0] == "in_progress"
+    for wrong in ("two\nlines", "n\u00f6"):
+        monkeypatch.setenv("GITHUB_TOKEN", wrong)
+        result = run("--start", "--sha", HEAD)
+        assert isinstance(result.exception, UsageError)
+        assert "GITHUB_TOKEN is no token" in str(result.exception)
+        assert wrong not in str(result.exception)
 
 
 def test_by_the_word_of_the_file_alone_only_the_head_gets_a_check_run(hub: GitHub, path: Path) -> None:
@@ -224,7 +292,7 @@ def test_a_file_that_is_none_is_refused_before_anything_is_told(
         ("--start", "--name", "x --> <b>"),
         ("--start", "--repo", "example"),
         ("--start", "--pr", "0"),
-        ("--start", "--page-url", "javascript:alert(1)"),
+        ("--start", "--site-url", "javascript:alert(1)"),
         ("--start", "--api-url", "http://api.github.com"),
         ("--comparison", "not-there.json"),
     ],
@@ -232,6 +300,7 @@ def test_a_file_that_is_none_is_refused_before_anything_is_told(
 )
 def test_wrong_use_is_refused_with_exit_code_2(hub: GitHub, arguments: tuple[str, ...]) -> None:
     result = run(*arguments)
-    code = result.exception.exit_code if isinstance(result.exception, UsageError) else result.exit_code
+    error = result.exception
+    code = error.exit_code if isinstance(error, UsageError | InputError) else result.exit_code
     assert code == 2
     assert hub.asked == []

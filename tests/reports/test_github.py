@@ -217,6 +217,67 @@ def test_a_refusal_is_one_sentence_that_says_what_to_check(hub: GitHub, status: 
     assert TOKEN not in repr(caught.value) + text
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(method="GET", path="/pulls/7", status=200, page="<html>Sign in</html>"),
+        Fault(method="GET", path="/pulls/7", status=200, page="{ is no JSON"),
+        Fault(method="GET", path="/pulls/7", status=200, page=""),
+        Fault(method="GET", path=COMMENTS, status=200, page="<html>Sign in</html>"),
+        Fault(method="POST", path=COMMENTS, status=200, page="<html>Sign in</html>"),
+        Fault(method="POST", path="/graphql", status=200, page="<html>Sign in</html>"),
+        Fault(
+            method="GET",
+            path="/pulls/7",
+            status=301,
+            headers={"Location": "https://elsewhere.example/x"},
+        ),
+        Fault(
+            method="GET",
+            path="/pulls/7",
+            status=302,
+            page="",
+            headers={"Location": "https://sso.example/"},
+        ),
+    ],
+    ids=lambda fault: f"{fault.method} {fault.path} {fault.status} {fault.page}",
+)
+def test_what_is_no_github_is_said_to_be_none(hub: GitHub, fault: Fault) -> None:
+    hub.faults.append(fault)
+    with pytest.raises(GitHubError, match=r"did not answer as GitHub does .*check --api-url") as caught:
+        tell(hub, message("regressed"))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [403, 429])
+def test_a_pause_that_is_too_long_ends_it_at_once(hub: GitHub, status: int) -> None:
+    for method, path in (("GET", "/pulls/7"), ("POST", COMMENTS)):
+        hub.faults.append(
+            Fault(method=method, path=path, status=status, headers={"Retry-After": "3600"})
+        )
+        before = time.monotonic()
+        with pytest.raises(GitHubError, match=r"asks for a pause of more than 5 s\); try again later"):
+            tell(hub, message("regressed"))
+        assert time.monotonic() - before < QUICK.longest_s
+        assert hub.shown == []
+
+
+def test_what_somebody_minimised_is_not_edited(hub: GitHub) -> None:
+    tell(hub, message("regressed", "at first"))
+    hub.minimised.update(one["node_id"] for one in hub.comments.values())
+    assert [one.split()[0] for one in tell(hub, message("regressed", "and again"))] == ["posted"]
+    assert hub.shown == [message("regressed", "and again").body]
+
+
+def test_a_finding_stays_visible_until_it_is_judged_again(hub: GitHub) -> None:
+    tell(hub, message("regressed"))
+    assert [one.split()[0] for one in tell(hub, message("invalid"))] == ["posted"]
+    assert tell(hub, message("invalid")) == []
+    assert hub.shown == [message("regressed").body, message("invalid").body]
+    tell(hub, message("unchanged"))
+    assert hub.shown == [message("unchanged").body]
+
+
 def test_a_refused_check_run_says_which_permission_is_missing(hub: GitHub) -> None:
     refusal = "Resource not accessible by integration"
     hub.faults.append(Fault(method="POST", path="/check-runs", status=403, message=refusal))

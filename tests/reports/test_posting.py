@@ -22,7 +22,9 @@ from reports.posting import (
     Post,
     Update,
     conclude_check,
+    find_findings,
     find_own,
+    has_result,
     plan_check,
     plan_comment,
     start_check,
@@ -33,8 +35,22 @@ LATER = "f" * 40
 US = "github-actions[bot]"
 
 
-def message(outcome: Outcome, text: str = "", *, sha: str = HEAD, head: str = HEAD) -> Message:
-    return Message(name="candidate", outcome=outcome, sha=sha, head=head, text=text or f"It {outcome}.")
+def message(
+    outcome: Outcome,
+    text: str = "",
+    *,
+    sha: str = HEAD,
+    head: str = HEAD,
+    findings: tuple[str, ...] = (),
+) -> Message:
+    return Message(
+        name="candidate",
+        outcome=outcome,
+        sha=sha,
+        head=head,
+        text=text or f"It {outcome}.",
+        findings=findings,
+    )
 
 
 def written(told: Message, number: int = 1, author: str = US, **changes: bool) -> Existing:
@@ -50,7 +66,6 @@ def written(told: Message, number: int = 1, author: str = US, **changes: bool) -
         ("undecided", "invalid", True),
         ("undecided", "regressed", True),
         ("invalid", "regressed", True),
-        ("regressed", "invalid", False),
         ("regressed", "unchanged", False),
         ("invalid", "undecided", False),
         ("undecided", "improved", False),
@@ -64,6 +79,76 @@ def test_only_a_worse_state_is_a_new_comment(before: str, after: str, is_mailed:
     new = message(Outcome(after), "It is news.")
     mailed = (Post(body=new.body), Minimise(id=5))
     assert plan_comment([old], new) == (mailed if is_mailed else (Edit(id=5, body=new.body),))
+
+
+def test_what_nobody_could_judge_leaves_the_finding_visible() -> None:
+    finding = written(message(Outcome.REGRESSED), 5)
+    unknown, other = message(Outcome.INVALID), message(Outcome.INVALID, "Another error.")
+    assert plan_comment([finding], unknown) == (Post(body=unknown.body),)
+    own = [written(message(Outcome.REGRESSED), 4), finding, written(unknown, 6)]
+    assert plan_comment(own, unknown) == (Minimise(id=4),)
+    assert plan_comment(own, other) == (Edit(id=6, body=other.body), Minimise(id=4))
+    late = message(Outcome.REGRESSED, sha="a" * 40)
+    assert plan_comment(own[1:], late) == ()
+    judged = message(Outcome.UNCHANGED)
+    assert plan_comment(own[1:], judged) == (Edit(id=6, body=judged.body), Minimise(id=5))
+    again = message(Outcome.REGRESSED, "Still.")
+    assert plan_comment(own[1:], again) == (Post(body=again.body), Minimise(id=5), Minimise(id=6))
+
+
+def test_a_head_that_does_not_run_is_as_bad_as_a_regression() -> None:
+    broken = message(Outcome.INVALID, findings=("suite one does not run",))
+    regressed = message(Outcome.REGRESSED, findings=("suite one",))
+    for before in (regressed, message(Outcome.UNCHANGED), message(Outcome.INVALID)):
+        assert plan_comment([written(before)], broken) == (Post(body=broken.body), Minimise(id=1))
+    assert plan_comment([written(broken)], regressed)[0] == Post(body=regressed.body)
+    still = dataclasses.replace(broken, text="It fails with another text.")
+    assert plan_comment([written(broken)], still) == (Edit(id=1, body=still.body),)
+    unknown = message(Outcome.INVALID)
+    assert plan_comment([written(broken)], unknown) == (Post(body=unknown.body),)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_mailed"),
+    [
+        (("a", "b"), ("a", "c"), True),
+        (("a",), ("a", "b"), True),
+        (("a", "b"), ("b", "a"), False),
+        (("a", "b"), ("b",), False),
+        (tuple(map(str, range(500))), tuple(map(str, range(1, 501))), True),
+        (tuple(map(str, range(500))), tuple(map(str, reversed(range(500)))), False),
+    ],
+)
+def test_a_finding_that_was_not_told_yet_is_a_new_comment(
+    before: tuple[str, ...],
+    after: tuple[str, ...],
+    is_mailed: bool,  # noqa: FBT001
+) -> None:
+    old = written(message(Outcome.REGRESSED, findings=before), 5)
+    new = message(Outcome.REGRESSED, "Of the next commit.", findings=after)
+    mailed = (Post(body=new.body), Minimise(id=5))
+    assert plan_comment([old], new) == (mailed if is_mailed else (Edit(id=5, body=new.body),))
+    assert len(new.body.partition("\n")[0]) < 4000
+
+
+def test_findings_are_regressed_measures_and_what_does_not_run() -> None:
+    name = "pull-request put-get-single"
+    assert find_findings(made_up.REGRESSED) == (
+        name,
+        f"{name} {made_up.P99}",
+        f"{name} {made_up.RATE}",
+    )
+    assert find_findings(made_up.FAILED) == (f"{name} does not run",)
+    for calm in (made_up.INVALID, made_up.PROBLEMS, made_up.UNDECIDED, made_up.IMPROVED):
+        assert find_findings(calm) == ()
+
+
+def test_what_somebody_minimised_is_not_edited() -> None:
+    hidden = written(message(Outcome.REGRESSED), 5, is_minimised=True)
+    new, calm = message(Outcome.REGRESSED, "Of the next commit."), message(Outcome.UNCHANGED)
+    assert plan_comment([hidden], new) == (Post(body=new.body),)
+    assert plan_comment([hidden], calm) == ()
+    assert plan_comment([hidden], message(Outcome.REGRESSED)) == ()
 
 
 @pytest.mark.parametrize("outcome", Outcome)
@@ -143,6 +228,11 @@ CONCLUSIONS = {
         "failure",
         "Knickpoint itself failed: no host answered",
     ),
+    "failed in part": (
+        dataclasses.replace(made_up.FAILED, problems=("another host did not answer",)),
+        "failure",
+        "Does not run",
+    ),
 }
 
 
@@ -160,7 +250,8 @@ def test_check_says_what_it_came_to_in_its_title(situation: str) -> None:
 
 @pytest.mark.parametrize("content", made_up.SITUATIONS.values(), ids=made_up.SITUATIONS)
 def test_all_that_can_be_said_fits(content: ComparisonFile) -> None:
-    told = message(content.outcome, render_comment(content, page_url="https://e.org"), head=LATER)
+    text = render_comment(content, site_url="https://e.org")
+    told = message(content.outcome, text, head=LATER, findings=find_findings(content))
     check = conclude_check(content, told, headline(content))
     assert len(told.body) < 65_536
     assert len(check.summary) <= 65_535
@@ -194,6 +285,20 @@ def test_check_run_is_created_once_then_updated_and_then_left_alone() -> None:
     # Measured again: the finished run stays as it is, and the newer one is completed.
     assert plan_check([as_run(done)], start) == Create()
     assert plan_check([as_run(start, 2), as_run(done, 1)], done) == Update(2)
+
+
+def test_a_last_resort_only_concludes_what_is_in_progress() -> None:
+    start = start_check("candidate", HEAD)
+    done = dataclasses.replace(start, conclusion="success", title="Fine", summary="All.")
+    failed = dataclasses.replace(done, conclusion="failure", title="We failed", is_last_resort=True)
+    assert plan_check([], failed) == Create()
+    assert plan_check([as_run(start)], failed) == Update(1)
+    assert plan_check([as_run(done)], failed) is None
+    assert plan_check([as_run(done), as_run(start, 2)], failed) == Update(2)
+    assert has_result([as_run(done)], failed)
+    for runs in ([], [as_run(start)], [as_run(failed)]):
+        assert not has_result(runs, failed)
+    assert not has_result([as_run(done)], dataclasses.replace(failed, is_last_resort=False))
 
 
 def test_check_run_of_somebody_else_is_left_alone() -> None:

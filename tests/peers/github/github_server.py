@@ -28,13 +28,14 @@ class Fault:
     """What happens to the next request of this method whose path holds `path`.
 
     With `is_done` the request is carried out before the answer goes wrong. A status of 0 is no answer:
-    the connection is closed.
+    the connection is closed. `page` is sent as it is, as a proxy does it; else `message`, as GitHub.
     """
 
     method: str
     path: str
     status: int
     message: str = "Server Error"
+    page: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     is_done: bool = False
 
@@ -215,7 +216,8 @@ class Handler(BaseHTTPRequestHandler):
             status, answer, headers = fault.status, {"message": fault.message}, dict(fault.headers)
         elif isinstance(answer, list | dict):
             headers = self._link(parts.path, query, answer)
-        self._send(status, answer, headers)
+        page = fault.page.encode() if fault and fault.page is not None else None
+        self._send(status, answer, headers, page)
 
     def _link(
         self, path: str, query: dict[str, list[str]], answer: list[JSON] | JSON
@@ -227,10 +229,17 @@ class Handler(BaseHTTPRequestHandler):
         url = f"{self.server.state.url}{path}?per_page={size}&page={number + 1}"
         return {"Link": f'<{url}>; rel="next"'}
 
-    def _send(self, status: int, answer: Any, headers: Mapping[str, str] | None = None) -> None:  # noqa: ANN401  JSON
-        content = json.dumps(answer).encode()
+    def _send(
+        self,
+        status: int,
+        answer: Any,  # noqa: ANN401  JSON
+        headers: Mapping[str, str] | None = None,
+        page: bytes | None = None,
+    ) -> None:
+        content = json.dumps(answer).encode() if page is None else page
+        kind = "application/json" if page is None else "text/html"
         self.send_response(status)
-        self.send_header("Content-Type", "application/json; charset=utf-8")
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
         for name, value in (headers or {}).items():
             self.send_header(name, value)
