@@ -1,5 +1,6 @@
 """The command of pull requests: what a change of configs/ does, measured side by side with its base."""
 
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +20,7 @@ from analysis.comparing.candidate_plan import (
     record_candidate,
     share_out,
 )
-from analysis.comparing.candidate_run import run_candidate
+from analysis.comparing.candidate_run import Save, run_candidate
 from analysis.comparing.results import (
     ComparisonFile,
     read_comparisons,
@@ -28,7 +29,7 @@ from analysis.comparing.results import (
 from analysis.verdict import Outcome
 from perf.config.document import printable
 from perf.difference import compare_catalogs
-from perf.errors import BundleError, HistoryError, InputError
+from perf.errors import BundleError, HistoryError, InputError, UsageError
 from perf.history.store import append_all, open_history
 from perf.model import TURNS
 from perf.options import data_option
@@ -40,7 +41,14 @@ from reports.comment import headline, render_comment
 
 _REGRESSION_FOUND, _NOT_MEASURED = 1, 3
 _DECIDES = frozenset({"suites", "testbed", "release", "trials", "minutes", "attribute", "configs"})
+_URL = re.compile(r"https?://[!-~]{1,1000}")
 COMPARISON, COMMENT = "comparison.json", "comment.md"
+
+
+def _check_url(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    if value and not _URL.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is not https://HOST/PATH")
+    return value
 
 
 @click.command()
@@ -63,6 +71,13 @@ COMPARISON, COMMENT = "comparison.json", "comment.md"
     help="Directory of comparison.json and comment.md.  [default: candidate/ in the data directory]",
 )
 @click.option(
+    "--site-url",
+    default="",
+    metavar="URL",
+    callback=_check_url,
+    help="Where `knickpoint report` puts its pages: comment.md links the one of each comparison.",
+)
+@click.option(
     "--configs",
     default="configs",
     show_default=True,
@@ -82,6 +97,7 @@ def candidate(
     attribute: bool,
     dry_run: bool,
     output: Path | None,
+    site_url: str,
     configs: str,
     data: Path,
 ) -> None:
@@ -105,6 +121,11 @@ def candidate(
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     repository = find_repository(Path())
     span = find_span(repository, base, head)
+    if span.merge_base == span.head_tip:
+        raise UsageError(
+            f"{head} is contained in {base}: there is nothing new to measure; --head names the commit"
+            " that is to go there"
+        )
     before, after = load_revisions(repository, span, configs)
     found = compare_catalogs(before, after, testbed=testbed, suites=suites)
     # By base's rules: a change must not loosen those that judge it.
@@ -116,8 +137,15 @@ def candidate(
         return
     context, places, target = click.get_current_context(), Places(data), output or data / "candidate"
     reproduce = _reproduce(context, span)
-    content = _measure(plan, allowed, places, target, attributes=attribute, reproduce=reproduce)
-    write_content(target, content)
+
+    def save(content: ComparisonFile) -> None:
+        write_content(target, content, site_url)
+
+    told = _find_told(target)
+    content = _measure(
+        plan, allowed, places, save, attributes=attribute, told=told, reproduce=reproduce
+    )
+    save(content)
     for line in describe_content(content):
         click.echo(line)
     click.echo(f"Files:   {target / COMPARISON}, {target / COMMENT}")
@@ -135,9 +163,10 @@ def _measure(
     plan: CandidatePlan,
     allowed: Allowance,
     places: Places,
-    target: Path,
+    save: Save,
     *,
     attributes: bool,
+    told: frozenset[str],
     reproduce: str,
 ) -> ComparisonFile:
     """Measure, and keep the trials in the history; what goes wrong is a problem of the result."""
@@ -155,9 +184,9 @@ def _measure(
         allowed,
         places,
         progress,
-        lambda so_far: write_content(target, so_far),
+        save,
         attributes=attributes,
-        told=_find_told(target),
+        told=told,
         reproduce=reproduce,
     )
     progress.expected_s = None
@@ -183,10 +212,14 @@ def _find_told(target: Path) -> frozenset[str]:
     return frozenset() if content.problems else frozenset(one.id for one in told)
 
 
-def write_content(target: Path, content: ComparisonFile) -> None:
+def write_content(target: Path, content: ComparisonFile, site_url: str = "") -> None:
     """Write both files, each in one step."""
     write_durably(target / COMPARISON, write_comparisons(content))
-    write_durably(target / COMMENT, f"{render_comment(content).rstrip()}\n".encode())
+    write_durably(target / COMMENT, _render(content, site_url))
+
+
+def _render(content: ComparisonFile, site_url: str) -> bytes:
+    return f"{render_comment(content, site_url=site_url).rstrip()}\n".encode()
 
 
 def describe_plan(plan: CandidatePlan, allowed: Allowance, testbed: str) -> Iterator[str]:
@@ -230,8 +263,6 @@ def _describe_planned(one: Planned) -> Iterator[str]:
     for knob in one.knobs:
         before, after = (printable(text) or "not set" for text in (knob.before, knob.after))
         yield f"      {knob.path}  {before} → {after}"
-    if one.also:
-        yield f"      measured once for all that are the same: {', '.join(one.also)}"
 
 
 def describe_content(content: ComparisonFile) -> Iterator[str]:

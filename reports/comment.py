@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from html import escape as escape_html
 from urllib.parse import quote, urlsplit
 
-from analysis.comparing.results import ComparisonFile, ComparisonResult, Knob, SideRecord, TrialRecord
+from analysis.comparing.results import ComparisonFile, ComparisonResult, Knob, TrialRecord
 from analysis.verdict import WORST_FIRST, Outcome
-from perf.model import SideName, TrialStatus
-from reports.markdown import block, clean, code, escape
+from perf.model import SIDES, TrialStatus
+from reports.markdown import clean, code, escape
+from reports.reproduction import tell_reproduction
 from reports.view.links import comparison_page
 from reports.view.measures import NO_BREAK, MeasureRow, length_words, view_measure
-from reports.view.summary import knob_words, side_words, summarize
-from reports.view.wording import count, named, plain_percent, sentence
+from reports.view.summary import find_attributions, knob_words, side_words, summarize
+from reports.view.wording import count, one_sentence, plain_percent, sentence
 
 MOST_CHARACTERS = 60_000
 """GitHub takes 65,536; who posts it adds a marker."""
@@ -26,8 +27,8 @@ _MOST_HEADLINE = 250
 _MOST_SENTENCE = 600
 _MOST_NAME = 80
 _MOST_REASON = 300
-_MOST_COMMAND = 1000
 _MOST_LISTED = 5
+_MOST_SHOWN = 3
 _MOST_ALARMS = 10
 _MOST_TOUCHED = 50
 _SHORT_SHA = 10
@@ -64,7 +65,7 @@ def render_comment(content: ComparisonFile, *, site_url: str = "") -> str:
     told = summarize(content)
     verdict = f"**{escape(told.sentence, _MOST_SENTENCE)}** {escape(told.advice, _MOST_SENTENCE)}"
     start = f"### {_MARKS[told.outcome]} {told.badge.word}: {told.action}\n\n{verdict.rstrip()}"
-    return _fit(start, tuple(_parts(content)), _tell_end(content, site_url))
+    return _fit(start, tuple(_parts(content, told.sentence)), _tell_end(content, site_url))
 
 
 def _fit(start: str, parts: Sequence[Part], end: str) -> str:
@@ -100,32 +101,35 @@ def _length(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def _parts(content: ComparisonFile) -> Iterator[Part]:
-    """Give the parts, what must be seen first."""
+def _parts(content: ComparisonFile, told: str) -> Iterator[Part]:
+    """Give the parts, what must be seen first; `told` is what the verdict says already."""
     results = sorted(content.comparisons, key=lambda one: WORST_FIRST.index(one.outcome))
-    yield from _alarms(content, results)
+    yield from _alarms(content, results, told)
     yield from _table(content, results, is_trusted=True)
     yield from _attributions(content)
     yield from _settings(content)
     if content.notes:
         lines = [f"- {escape(one, _MOST_REASON)}" for one in content.notes]
         yield _fold(f"Notes ({len(lines)})", lines)
-    yield from _reproduce(results)
+    if lines := tell_reproduction(content, results):
+        yield _fold("How to measure it again", lines)
     yield from _table(content, results, is_trusted=False)
-    yield from _records((*results, *(one.comparison for one in content.attributions)))
+    yield from _records(content, results)
 
 
-def _alarms(content: ComparisonFile, results: Sequence[ComparisonResult]) -> Iterator[Part]:
+def _alarms(content: ComparisonFile, results: Sequence[ComparisonResult], told: str) -> Iterator[Part]:
     """Say loudly what did not go as it should, and what must be known of what did."""
-    yield from _alert(
-        "CAUTION",
-        "Errors of ours, not of this change",
-        (escape(one, _MOST_REASON) for one in content.problems),
-    )
+    problems = list(content.problems)
+    if [one_sentence(one) for one in problems if one_sentence(one) not in told]:
+        yield from _alert(
+            "CAUTION",
+            "Errors of ours, not of this change",
+            (escape(one, _MOST_REASON) for one in problems),
+        )
     yield from _alert(
         "WARNING",
         "Trials that were not used",
-        (line for one in results for line in _tell_unused(one, content)),
+        (line for one in results for line in _tell_unused(one, content, told)),
     )
     yield from _alert(
         "WARNING",
@@ -153,17 +157,26 @@ def _alert(kind: str, title: str, lines: Iterable[str]) -> Iterator[Part]:
         yield Part(opening=f"> [!{kind}]\n> **{title}**\n>", lines=found)
 
 
-def _tell_unused(result: ComparisonResult, content: ComparisonFile) -> Iterator[str]:
-    """Count the failed and invalid trials of each side, with the most frequent reason in words."""
-    groups: dict[tuple[SideName, TrialStatus], list[TrialRecord]] = {}
-    for one in result.trials:
-        if one.status is not TrialStatus.COMPLETED:
-            groups.setdefault((one.side, one.status), []).append(one)
+def _tell_unused(result: ComparisonResult, content: ComparisonFile, told: str) -> Iterator[str]:
+    """Count the failed and invalid trials, with the most frequent reason in words.
+
+    Both sides are told together where they have one reason. What the verdict tells is not repeated.
+    """
+    groups: dict[tuple[TrialStatus, str], list[TrialRecord]] = {}
+    for status in (TrialStatus.FAILED, TrialStatus.INVALID):
+        for side in SIDES:
+            unused = [one for one in result.trials if (one.side, one.status) == (side, status)]
+            if unused:
+                groups.setdefault((status, _tell_reasons(unused)), []).extend(unused)
     where = code(result.experiment, _MOST_NAME)
-    for (side, status), trials in groups.items():
-        of = count(sum(one.side == side for one in result.trials), "trial")
-        name = escape(side_words(content, result, side), _MOST_NAME)
-        yield f"{where}, {name}: **{len(trials)} of {of} {status}**: {_tell_reasons(trials)}"
+    is_told = result.outcome is Outcome.INVALID and len(content.comparisons) == 1
+    for (status, why), trials in groups.items():
+        if is_told and len(groups) == 1 and one_sentence(why) in told:
+            continue
+        sides = [side for side in SIDES if any(one.side == side for one in trials)]
+        names = " and ".join(escape(side_words(content, result, side), _MOST_NAME) for side in sides)
+        of = count(sum(one.side in sides for one in result.trials), "trial")
+        yield f"{where}, {names}: **{len(trials)} of {of} {status}**: {escape(why)}"
 
 
 def _tell_reasons(trials: Sequence[TrialRecord]) -> str:
@@ -174,7 +187,7 @@ def _tell_reasons(trials: Sequence[TrialRecord]) -> str:
     ((first, _),) = kinds.most_common(1)
     text = next(reason.text for one in trials for reason in one.reasons if reason.kind == first)
     more = f" (and {count(len(kinds) - 1, 'other kind of reason', 'other kinds of reasons')})"
-    return f"{escape(text, _MOST_REASON)}{more if len(kinds) > 1 else ''}"
+    return f"{clean(text, _MOST_REASON)}{more if len(kinds) > 1 else ''}"
 
 
 def _table(
@@ -190,7 +203,7 @@ def _table(
     if not lines:
         return
     where = ("Experiment",) if len(results) > 1 else ()
-    head = _head(("", *where, "Measure", _sides(content, results), "Change", "Could see", "n"))
+    head = _head(("", *where, "Measure", _sides(content, results), "Change", "Smallest visible Δ", "n"))
     if is_trusted:
         yield Part(opening=head, lines=lines, closing=f"\n<sub>{_tell_legend(results)}</sub>")
     else:
@@ -203,8 +216,8 @@ def _tell_legend(results: Sequence[ComparisonResult]) -> str:
     sure = {plain_percent(each.effect.confidence) for each in trusted if each.effect}
     which = f"{sure.pop()} " if len(sure) == 1 else ""
     return (
-        f"↑ higher is better, ↓ lower is better · in brackets: the {which}interval of the change · "
-        "could see: the smallest change that so many trials show · n: trials used of each side"
+        f"↑ higher is better · in brackets: the {which}interval · "
+        "smallest visible Δ: what so many trials show · n: trials used"
     )
 
 
@@ -242,78 +255,95 @@ def _cells(cells: Iterable[str]) -> str:
 
 
 def _attributions(content: ComparisonFile) -> Iterator[Part]:
-    """Say what each setting does, with the others in place."""
+    """Say what each setting does, with the others in place; one that was not tried is said."""
     lines = []
-    for one in content.attributions:
-        rows = [view_measure(each) for each in one.comparison.measures if each.is_trusted]
-        told = "; ".join(
-            f"{escape(row.title, _MOST_NAME)} **{row.change}** ({row.interval})" for row in rows
-        )
-        lines.append(
-            _cells(
-                (
-                    _verdict(one.comparison.outcome),
-                    code(knob_words(one.knob), _MOST_REASON),
-                    told or escape(one.comparison.reason, _MOST_REASON),
-                )
-            )
-        )
+    experiments = dict.fromkeys(
+        (one.comparison.suite, one.comparison.experiment) for one in content.attributions
+    )
+    for suite, experiment in experiments:
+        where = (code(experiment, _MOST_NAME),) if len(experiments) > 1 else ()
+        tried = find_attributions(content, suite, experiment)
+        for one in tried:
+            verdict = _verdict(one.comparison.outcome)
+            setting = code(knob_words(one.knob), _MOST_REASON)
+            lines.append(_cells((verdict, *where, setting, _tell_effects(one.comparison))))
+        names = {one.knob for one in tried}
+        untried = [
+            knob
+            for change in content.changes
+            if (change.suite, change.experiment) == (suite, experiment)
+            for knob in change.knobs
+            if knob not in names
+        ]
+        for knob in untried[:_MOST_LISTED]:
+            setting = code(knob_words(knob), _MOST_REASON)
+            lines.append(_cells(("–", *where, setting, "not tried: nothing is known of it alone")))
+        if (more := len(untried) - _MOST_LISTED) > 0:
+            lines.append(_cells(("–", *where, f"{count(more, 'more setting')}", "not tried")))
     if lines:
-        head = _head(("", "Setting, the others in place", "What it does"))
+        column = ("Experiment",) if len(experiments) > 1 else ()
+        head = _head(("", *column, "Setting, the others in place", "What it does"))
         yield Part(opening=f"**Which setting does it**\n\n{head}", lines=tuple(lines))
 
 
+def _tell_effects(result: ComparisonResult) -> str:
+    rows = [view_measure(each) for each in result.measures if each.is_trusted]
+    told = "; ".join(
+        f"{escape(row.title, _MOST_NAME)} **{row.change}** ({row.interval})" for row in rows
+    )
+    return told or escape(result.reason, _MOST_REASON)
+
+
 def _settings(content: ComparisonFile) -> Iterator[Part]:
-    """List the settings that differ, folded, each set of them with the experiments that it touches."""
+    """List the settings that differ, each set of them with the experiments that it touches.
+
+    A few that changed together are seen at once: the verdict says only how many. More are folded.
+    """
     groups: dict[tuple[Knob, ...], list[str]] = {}
     for one in content.changes:
         if one.knobs:
             groups.setdefault(one.knobs, []).append(one.experiment)
+    listed = sum(map(len, groups))
+    is_partial = len(content.changes) != len(content.comparisons)
+    is_in_table = len(groups) == 1 and 0 <= listed - len(content.attributions) <= _MOST_LISTED
+    if not is_partial and (listed <= 1 or (content.attributions and is_in_table)):
+        return
+    if len(groups) == 1 and 1 < listed <= _MOST_SHOWN and not content.attributions and not is_partial:
+        (knobs,) = groups
+        moved = {one.outcome for one in content.comparisons} & {Outcome.REGRESSED, Outcome.IMPROVED}
+        which = "; `--attribute` tells which of them does it" if moved else ""
+        lines = [f"- {code(knob_words(knob), _MOST_REASON)}" for knob in knobs]
+        yield Part(opening=f"**Changed together{which}**\n", lines=tuple(lines))
+        return
     lines = []
     for knobs, experiments in groups.items():
         names = ", ".join(code(name, _MOST_NAME) for name in experiments[:_MOST_TOUCHED])
         more = len(experiments) - _MOST_TOUCHED
         lines.append(f"- {names}{f' and {more} more' if more > 0 else ''}")
         lines += [f"  - {code(knob_words(knob), _MOST_REASON)}" for knob in knobs]
-    knobs_listed = sum(map(len, groups))
-    if lines and (knobs_listed > 1 or len(content.changes) != len(content.comparisons)):
-        yield _fold(f"Changed settings ({knobs_listed})", lines)
-
-
-def _reproduce(results: Sequence[ComparisonResult]) -> Iterator[Part]:
-    """Give the commands that measure the same again, and the hashes that make it the same."""
-    commands = dict.fromkeys(clean(one.command, _MOST_COMMAND) for one in results if one.command)
-    lines = [block("\n".join(commands)), ""] if commands else []
-    sides = dict.fromkeys(side for one in results for side in (one.baseline, one.candidate))
-    lines += [f"- {escape(side.label, _MOST_NAME)}: {_tell_side(side)}" for side in sides]
     if lines:
-        yield _fold("How to measure it again", lines)
+        yield _fold(f"Changed settings ({listed})", lines)
 
 
-def _tell_side(side: SideRecord) -> str:
-    files = (side.config, side.topology, side.testbed, side.workload)
-    told = [code(side.version, _MOST_NAME), *(code(named(one), _MOST_NAME) for one in files)]
-    if side.artifact_sha256:
-        told.append(f"artifact {code(side.artifact_sha256, _MOST_NAME)}")
-    return ", ".join(told)
-
-
-def _records(results: Sequence[ComparisonResult]) -> Iterator[Part]:
+def _records(content: ComparisonFile, results: Sequence[ComparisonResult]) -> Iterator[Part]:
     """Say of each comparison how long it took and why it ended."""
+    told = [(one, code(one.experiment, _MOST_NAME)) for one in results]
+    told += [
+        (one.comparison, f"without {code(knob_words(one.knob), _MOST_REASON)}")
+        for one in content.attributions
+    ]
     lines = [
-        f"- {_verdict(one.outcome)} {code(one.experiment, _MOST_NAME)} ({code(one.id, _MOST_NAME)}): "
-        f"{escape(sentence(one.reason), _MOST_REASON)} {escape(sentence(one.ended), _MOST_REASON)} "
-        f"{_tell_trials((one,))}, seed {one.seed}, question "
-        f"{code(one.question_sha256, _SHORT_SHA)}."
-        for one in results
+        f"- {_verdict(one.outcome)} {what} ({code(one.id, _MOST_NAME)}): "
+        f"{escape(sentence(one.ended), _MOST_REASON)} Took {_tell_length(one)}, seed {one.seed}, "
+        f"question {code(one.question_sha256, _SHORT_SHA)}."
+        for one, what in told
     ]
     if lines:
         yield _fold("Why it ended", lines)
 
 
-def _tell_trials(results: Sequence[ComparisonResult]) -> str:
-    trials = [each for one in results for each in one.trials]
-    return f"{count(len(trials), 'trial')} in {length_words(sum(one.duration_s for one in trials))}"
+def _tell_length(*results: ComparisonResult) -> str:
+    return length_words(sum(each.duration_s for one in results for each in one.trials))
 
 
 def _fold(title: str, lines: Sequence[str], *, head: str = "") -> Part:
@@ -327,12 +357,13 @@ def _tell_end(content: ComparisonFile, site_url: str) -> str:
     told = []
     if content.comparisons and urlsplit(site_url).scheme in {"http", "https"}:
         told.append(_tell_pages(content.comparisons, site_url))
-    if content.base and content.head:
-        sides = (("base", content.base), ("head", content.head))
-        told.append(" → ".join(f"{name} {code(one.sha[:_SHORT_SHA])}" for name, one in sides))
+    sides = (("base", content.base), ("head", content.head))
+    if revisions := [f"{name} {code(one.sha[:_SHORT_SHA])}" for name, one in sides if one]:
+        told.append(" → ".join(revisions))
     if content.comparisons:
-        alone = (one.comparison for one in content.attributions)
-        told.append(_tell_trials((*content.comparisons, *alone)))
+        measured = (*content.comparisons, *(one.comparison for one in content.attributions))
+        trials = count(sum(len(one.trials) for one in measured), "trial")
+        told.append(f"{trials} in {_tell_length(*measured)}")
     told.append(f"Knickpoint {escape(content.knickpoint, _MOST_NAME)}")
     caveats = dict.fromkeys(one.caveat for one in content.comparisons if one.caveat)
     told += [escape(one, _MOST_REASON) for one in list(caveats)[:_MOST_LISTED]]

@@ -1,7 +1,7 @@
 """What to measure of a proposed change of the configuration, and how it is written down."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.metadata import version
@@ -41,8 +41,8 @@ class Planned:
     pairing: Pairing
     knobs: tuple[difference.Knob, ...]
     trial_s: float
-    also: tuple[str, ...] = ()
-    """Experiments with their suites that measure the very same, under whatever names."""
+    also: tuple[tuple[str, str], ...] = ()
+    """Suites and experiments that measure the very same, under whatever names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ def plan_candidate(
         sides = (each.pairing.baseline, each.pairing.candidate)
         same = tuple((side.version, hash_deployment(side.deployment)) for side in sides)
         if same in planned:
-            also = (*planned[same].also, f"{one.experiment} of suite {one.suite}")
+            also = (*planned[same].also, (one.suite, one.experiment))
             planned[same] = replace(planned[same], also=also)
         else:
             planned[same] = each
@@ -101,7 +101,7 @@ def plan_candidate(
         planned=tuple(planned.values()),
         changes=tuple(_record_change(one) for one in found.touched),
         total=found.total,
-        notes=(*_note_merge_base(span), *found.notes),
+        notes=(*_note_merge_base(span), *_note_same(planned.values()), *found.notes),
     )
 
 
@@ -183,6 +183,15 @@ def _note_merge_base(span: Span) -> Iterator[str]:
             f"compared is where the two parted, {span.merge_base[:SHORT]}: {span.base} has moved on to"
             f" {span.base_tip[:SHORT]}, and what was changed there since is on neither side"
         )
+
+
+def _note_same(planned: Iterable[Planned]) -> Iterator[str]:
+    for one in planned:
+        if one.also:
+            name = one.pairing.candidate.deployment.experiment.name
+            others = ", ".join(f"{experiment} of suite {suite}" for suite, experiment in one.also)
+            which = f"{name} of suite {one.pairing.suite}"
+            yield f"{which} is measured once for all that are the same: {others}"
 
 
 def _record_change(one: Touched) -> ExperimentChange:

@@ -50,8 +50,10 @@ def run_candidate(
 
     What a comparison leaves over goes to the next. With `attributes`, each knob of a config that
     regressed or improved by several is left out by itself, as far as the budget goes. A comparison of
-    this question that was finished a short while ago and that nobody was `told` of is not repeated.
-    What could not be measured is a problem of the result, and stops nothing else.
+    this question that the same command, `reproduce`, finished a short while ago, and that nobody was
+    `told` of, is not repeated: another command may allow more, or judge by other rules.
+    What could not be measured is a problem of the result, and stops nothing else; what the budget has
+    no room for is not compared, and a knob of which nothing is found out is a note.
     """
     run = _Run(
         plan=plan,
@@ -85,6 +87,8 @@ class _Run:
     attributions: list[Attribution] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    unmeasured: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Why an experiment of a suite was not measured, though it could have been."""
 
     def compare(self) -> None:
         planned = self.plan.planned
@@ -92,9 +96,19 @@ class _Run:
             missing = len(planned) - place
             self._save(f"{missing} of {len(planned)} experiments are not measured yet")
             self.progress.heading(f"experiment {place + 1} of {len(planned)}: {_name(one.pairing)}")
-            result = self._answer(one.pairing, self._share(missing))
-            if result is not None:
-                self.results.append((one, result))
+            budget = self._share(missing)
+            if budget.trials < TURNS or budget.minutes <= 0:
+                why = f"not measured: {_tell_spent(budget)} were left of the budget"
+                for name in ((one.pairing.suite, _experiment(one.pairing)), *one.also):
+                    self.unmeasured[name] = why
+                self.progress.tell(f"{_name(one.pairing)} is {why}")
+                continue
+            try:
+                self.results.append((one, self._answer(one.pairing, budget)))
+            except KnickpointError as error:
+                # Also a wrong use: it is known only now, and others are still to be measured.
+                self.problems.append(cut(f"{_name(one.pairing)} could not be measured: {error}"))
+                self.progress.tell(self.problems[-1])
 
     def attribute(self) -> None:
         moved = (Outcome.REGRESSED, Outcome.IMPROVED)
@@ -114,8 +128,13 @@ class _Run:
                 continue
             self._save(f"{missing} of {len(jobs)} changes are not attributed yet")
             self.progress.heading(f"what {knob.path} does in {_name(one.pairing)}")
-            answer = self._answer(_leave_out(knob, one.pairing), budget)
-            if answer is not None:
+            try:
+                answer = self._answer(_leave_out(knob, one.pairing), budget)
+            except KnickpointError as error:
+                # What was asked first is answered; that stays so.
+                self.notes.append(cut(f"not attributed: {knob.path} of {_name(one.pairing)}: {error}"))
+                self.progress.tell(self.notes[-1])
+            else:
                 self.attributions.append(Attribution(knob=record_knob(knob), comparison=answer))
 
     def content(self, problem: str = "") -> ComparisonFile:
@@ -124,6 +143,10 @@ class _Run:
         )
         return replace(
             content,
+            changes=tuple(
+                replace(one, text=one.text or self.unmeasured.get((one.suite, one.experiment), ""))
+                for one in content.changes
+            ),
             comparisons=tuple(result for _, result in self.results),
             attributions=tuple(self.attributions),
             notes=bound((*self.plan.notes, *self.notes)),
@@ -146,24 +169,15 @@ class _Run:
         room = min(self.left.trials // _LEAST_TO_ATTRIBUTE, int(self.left.minutes / least_minutes))
         return self._share(min(knobs, room)) if room > 0 else None
 
-    def _answer(self, pairing: Pairing, budget: Budget) -> ComparisonResult | None:
-        if budget.minutes <= 0:
-            self.problems.append(f"{_name(pairing)} was not measured: no minutes were left for it")
-            return None
-        try:
-            result = self._find(pairing) or run_comparison(
-                pairing,
-                self.plan.settings,
-                budget,
-                self.places,
-                self.progress,
-                reproduce=cut(self.reproduce),
-            )
-        except KnickpointError as error:
-            # Also a wrong use: it is known only now, and others are still to be measured.
-            self.problems.append(cut(f"{_name(pairing)} could not be measured: {error}"))
-            self.progress.tell(self.problems[-1])
-            return None
+    def _answer(self, pairing: Pairing, budget: Budget) -> ComparisonResult:
+        result = self._find(pairing) or run_comparison(
+            pairing,
+            self.plan.settings,
+            budget,
+            self.places,
+            self.progress,
+            reproduce=cut(self.reproduce),
+        )
         seconds = sum(trial.duration_s for trial in result.trials)
         self.left = Budget(
             trials=max(0, self.left.trials - len(result.trials)),
@@ -179,7 +193,9 @@ class _Run:
         for result in reversed(read_results(self.places)):
             is_same = result.question_sha256 == question and result.purpose is pairing.purpose
             is_news = now - result.finished_at < RESUMABLE_FOR and result.id not in self.told
-            if is_same and is_news and result.outcome is not Outcome.INVALID:
+            # The command names both revisions, and so the rules of base, and the budget.
+            is_asked_alike = result.command == cut(self.reproduce)
+            if is_same and is_news and is_asked_alike and result.outcome is not Outcome.INVALID:
                 self.progress.tell(f"{result.id} answered it already: {result.outcome}")
                 return replace(
                     result,
@@ -187,7 +203,6 @@ class _Run:
                     experiment=pairing.candidate.deployment.experiment.name,
                     baseline=replace(result.baseline, label=pairing.baseline.label),
                     candidate=replace(result.candidate, label=pairing.candidate.label),
-                    command=cut(self.reproduce),
                 )
         return None
 
@@ -201,8 +216,15 @@ def _leave_out(knob: difference.Knob, pairing: Pairing) -> Pairing:
 
 
 def _name(pairing: Pairing) -> str:
-    side = pairing.candidate
-    return f"{side.deployment.experiment.name} of suite {pairing.suite} at {side.version}"
+    return f"{_experiment(pairing)} of suite {pairing.suite} at {pairing.candidate.version}"
+
+
+def _experiment(pairing: Pairing) -> str:
+    return pairing.candidate.deployment.experiment.name
+
+
+def _tell_spent(budget: Budget) -> str:
+    return "no minutes" if budget.minutes <= 0 else f"too few trials for a block of {TURNS}"
 
 
 def _trial_s(result: ComparisonResult) -> float:

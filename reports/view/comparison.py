@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from analysis.comparing.results import ComparisonResult, MeasureResult, SideRecord, TrialRecord
 from analysis.verdict import Outcome
-from perf.model import Purpose, SideName, TrialId, TrialStatus
+from perf.model import SIDES, Purpose, SideName, TrialId, TrialStatus
 from reports.markdown import clean, drop_invisible
 from reports.turn_chart import Turn, TurnChart, draw_turns
 from reports.view import links
 from reports.view.attention import Attention
-from reports.view.measures import SIDES, MeasureRow, length_words, view_measure
+from reports.view.measures import MeasureRow, length_words, view_measure
 from reports.view.summary import side_words, summarize_result
 from reports.view.wording import (
     NOTHING,

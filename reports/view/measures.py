@@ -6,7 +6,6 @@ from math import isfinite
 
 from analysis.comparing.results import MeasureResult
 from perf.metrics import DIAGNOSTICS, METRICS, Better
-from perf.model import SideName
 from reports.markdown import clean
 from reports.view.wording import (
     NOTHING,
@@ -22,8 +21,9 @@ from reports.view.wording import (
 _METRICS = METRICS | DIAGNOSTICS
 _ARROWS = {Better.LOWER: "↓", Better.HIGHER: "↑"}
 _LONGEST_S = 1e9
+_BOUNDLESS = 1e4
+"""A change by more than this factor says that nothing is known: so few trials show no bound."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
-SIDES: tuple[SideName, ...] = ("baseline", "candidate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,14 +78,14 @@ def view_measure(result: MeasureResult) -> MeasureRow:
 
 
 def change_words(change: float) -> str:
-    """Write a relative change with its sign; a bound that is not there is said."""
-    if not isfinite(change):
+    """Write a relative change with its sign; a bound that is not there, or beyond reason, is said."""
+    if not abs(change) <= _BOUNDLESS:
         return "no bound"
     return percent(change)
 
 
 def _detectable_words(detectable: float | None) -> str:
-    if detectable is None or not isfinite(detectable):
+    if detectable is None or not 0 <= detectable <= _BOUNDLESS:
         return NOTHING
     return plain_percent(detectable)
 

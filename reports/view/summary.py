@@ -1,10 +1,12 @@
 """A comparison in one word, one sentence, and whether anybody must act: what is read in ten seconds."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil, isfinite
+from math import ceil
 
 from analysis.comparing.results import (
+    Attribution,
     ComparisonFile,
     ComparisonResult,
     ExperimentChange,
@@ -12,9 +14,9 @@ from analysis.comparing.results import (
     MeasureResult,
 )
 from analysis.verdict import WORST_FIRST, Outcome
-from perf.model import Purpose, SideName, TrialStatus
+from perf.model import SIDES, Purpose, SideName, TrialStatus
 from reports.markdown import clean
-from reports.view.measures import SIDES, MeasureRow, length_words, view_measure, weight
+from reports.view.measures import MeasureRow, length_words, view_measure, weight
 from reports.view.wording import OUTCOME_BADGES, Badge, count, first_sentence, one_sentence
 
 FAILED_BADGE = Badge(kind="bad", symbol="✕", word="Does not run")
@@ -25,8 +27,15 @@ _MOST_NAMED = 2
 _ACTION, _NO_ACTION = "action needed", "no action needed"
 _OPEN, _UNKNOWN = "not shown to be harmless", "nothing is known yet"
 _PARTLY = "part of it is not known"
+_AGAIN = "Measure again."
+_JUDGE = "What was not compared needs a reviewer's judgement."
 _MOST_NAME = 80
 _MOST_PATH = 120
+_MOST_RATIO = 30
+"""Beyond it nobody measures so many trials: their number grows with its square."""
+_SHORT_SHA = 8
+_SHOWN = 2
+"""Failed trials that show that a side does not run, where others were not valid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,19 +53,18 @@ def summarize(content: ComparisonFile) -> Summary:
     """Say what a file came to; the worst comparison speaks for all."""
     if not content.comparisons:
         return _summarize_unmeasured(content)
-    outcome = content.outcome
-    of_outcome = [one for one in content.comparisons if one.outcome is outcome]
-    if not of_outcome:  # invalid by our own errors alone
-        return _summarize_problems(content)
-    worst = max(of_outcome, key=_weight)
+    worst = max(content.comparisons, key=lambda one: (-WORST_FIRST.index(one.outcome), _weight(one)))
     found = _summarize_result(worst, content)
     more = " ".join(_tell_others(worst, content))
-    is_partial = found.action == _NO_ACTION and any(one.text for one in content.changes)
-    return replace(
-        found,
-        action=_PARTLY if is_partial else found.action,
-        sentence=f"{found.sentence} {more}".rstrip(),
-    )
+    told = replace(found, outcome=content.outcome, sentence=f"{found.sentence} {more}".rstrip())
+    if content.outcome is worst.outcome:
+        return told
+    # What was measured is good enough; what was not decides.
+    if content.problems:
+        again = "Measure again what is missing, once this is mended."
+        return replace(told, badge=OURS_BADGE, action=_PARTLY, advice=again)
+    said = f"{more} {found.sentence}"
+    return replace(told, badge=CANNOT_TELL_BADGE, action=_PARTLY, sentence=said, advice=_JUDGE)
 
 
 def summarize_result(result: ComparisonResult) -> Summary:
@@ -103,16 +111,33 @@ def _summarize_unmeasured(content: ComparisonFile) -> Summary:
         return Summary(
             outcome=content.outcome,
             badge=CANNOT_TELL_BADGE,
-            sentence=f"{differ} changed in a way that cannot be compared side by side.",
+            sentence=f"{differ} changed, and could not be compared side by side.",
             action=_OPEN,
-            advice="This needs a reviewer's judgement.",
+            advice=_JUDGE,
+        )
+    if content.outcome is not Outcome.UNCHANGED:
+        return Summary(
+            outcome=content.outcome,
+            badge=OUTCOME_BADGES[content.outcome],
+            sentence="The file holds no comparison, and does not say which revisions were compared.",
+            action=_UNKNOWN,
+            advice=_AGAIN,
         )
     return Summary(
         outcome=content.outcome,
         badge=NOTHING_BADGE,
-        sentence="No experiment is configured otherwise than before, so nothing was measured.",
+        sentence=(
+            f"{_name_revisions(content)}No experiment is configured otherwise than before, so nothing"
+            " was measured."
+        ),
         action=_NO_ACTION,
     )
+
+
+def _name_revisions(content: ComparisonFile) -> str:
+    sides = (("Base", content.base), ("head", content.head))
+    told = [f"{name} {one.sha[:_SHORT_SHA]}" for name, one in sides if one]
+    return f"{', '.join(told)}: " if told else ""
 
 
 def _summarize_problems(content: ComparisonFile) -> Summary:
@@ -157,22 +182,54 @@ def _summary(result: ComparisonResult, action: str, said: str, advice: str = "")
 
 
 def _summarize_invalid(result: ComparisonResult, content: ComparisonFile | None) -> Summary:
-    with_cause = f"{_name(result)} could not be measured with {_name_cause(result, content)}"
-    if failed := _find_failures(result, "candidate"):
-        name, why = side_words(content, result, "candidate"), one_sentence(first_sentence(failed))
+    name = _name(result)
+    ran = {one.side for one in result.trials if one.status is TrialStatus.COMPLETED}
+    if not ran and result.trials:
+        # The hosts may be at fault, or the release: nothing of it is a finding about the change.
+        of = count(len(result.trials), "trial")
+        said = f"{name} could not be judged, none of {of} on either side can be used: {_why(result)}"
+        return _summary(result, _UNKNOWN, f"{said} This is no finding about the change.", _AGAIN)
+    if "candidate" not in ran and (failed := _find_failures(result, "candidate")):
+        trials = _count_failures(result, "candidate")
         return Summary(
             outcome=result.outcome,
             badge=FAILED_BADGE,
             action=_ACTION,
-            sentence=f"{with_cause}, no trial of {name} ran: {why}",
+            sentence=f"{name} does not run with {_name_cause(result, content)}, {trials}: {failed}",
             advice="Nothing can be compared until it runs.",
         )
-    if failed := _find_failures(result, "baseline"):
-        name, why = side_words(content, result, "baseline"), one_sentence(first_sentence(failed))
-        said = f"{_name(result)} has nothing to be compared with, no trial of {name} ran: {why}"
+    if "baseline" not in ran and (failed := _find_failures(result, "baseline")):
+        side, trials = side_words(content, result, "baseline"), _count_failures(result, "baseline")
+        said = f"{name} has nothing to be compared with, {trials} of {side}: {failed}"
         return _summary(result, _UNKNOWN, said)
-    said = f"{_name(result)} could not be judged: {one_sentence(result.reason)}"
-    return _summary(result, _UNKNOWN, said, "Measure again.")
+    said = f"{name} could not be judged: {one_sentence(result.reason)}"
+    return _summary(result, _UNKNOWN, said, _AGAIN)
+
+
+def _why(result: ComparisonResult) -> str:
+    """Give the reason that most trials have, of those that cannot be used."""
+    kinds = Counter(reason.kind for one in result.trials for reason in one.reasons)
+    if not kinds:
+        return one_sentence(result.reason)
+    ((kind, _),) = kinds.most_common(1)
+    texts = (one.text for trial in result.trials for one in trial.reasons if one.kind == kind)
+    return one_sentence(first_sentence(next(texts)))
+
+
+def _find_failures(result: ComparisonResult, side: SideName) -> str:
+    """Give the reason why a side does not run; nothing if that is not shown."""
+    taken = [one for one in result.trials if one.side == side]
+    failed = [one for one in taken if one.status is TrialStatus.FAILED]
+    if not failed or len(failed) < min(_SHOWN, len(taken)):
+        return ""
+    why = "; ".join(reason.text for reason in failed[-1].reasons)
+    return one_sentence(first_sentence(why or "no reason was recorded"))
+
+
+def _count_failures(result: ComparisonResult, side: SideName) -> str:
+    taken = [one for one in result.trials if one.side == side]
+    failed = sum(one.status is TrialStatus.FAILED for one in taken)
+    return f"{failed} of {count(len(taken), 'trial')} failed"
 
 
 def _tell_equivalence(result: ComparisonResult, content: ComparisonFile | None) -> str:
@@ -183,14 +240,6 @@ def _tell_equivalence(result: ComparisonResult, content: ComparisonFile | None) 
     return f"{_name(result)} is shown equivalent with {cause}"
 
 
-def _find_failures(result: ComparisonResult, side: SideName) -> str:
-    """Give the reason why no trial of a side ran; nothing if one did."""
-    trials = [one for one in result.trials if one.side == side]
-    if not trials or any(one.status is not TrialStatus.FAILED for one in trials):
-        return ""
-    return "; ".join(reason.text for reason in trials[-1].reasons) or "no reason was recorded"
-
-
 def _name_cause(result: ComparisonResult, content: ComparisonFile | None) -> str:
     """Name what differs between the sides: one setting by name, several by their number."""
     if content is None or content.head is None:
@@ -199,25 +248,43 @@ def _name_cause(result: ComparisonResult, content: ComparisonFile | None) -> str
     knobs = change.knobs if change else ()
     if len(knobs) == 1:
         return _name_knob(knobs[0])
-    return f"the change of {len(knobs)} settings" if knobs else "this change"
+    return f"the change of {count_knobs(knobs)} settings" if knobs else "this change"
 
 
 def _tell_cause(result: ComparisonResult, content: ComparisonFile | None, how: str) -> str:
     begin, cause = f"{_name(result)} gets {how}", _name_cause(result, content)
     if content is None or content.head is None:
         return f"{begin} with {cause} than with {side_words(content, result, 'baseline')}"
-    tried = [
-        one
-        for one in content.attributions
-        if (one.comparison.suite, one.comparison.experiment) == (result.suite, result.experiment)
-    ]
+    change = find_change(content, result)
+    tried = find_attributions(content, result.suite, result.experiment)
     guilty = [one for one in tried if one.comparison.outcome is result.outcome]
+    total = count_knobs(change.knobs) if change and change.knobs else str(len(tried))
     if not guilty:
-        alone = ", though none of them is shown to do it alone" if tried else ""
+        # Two that would each do it both stay in place when the other one is left out.
+        which = f"any of the {len(tried)} tried" if len(tried) > 1 else "the one that was tried"
+        which = "any single one" if total == str(len(tried)) else which
+        alone = f"; leaving out {which} is not shown to undo it" if tried else ""
         return f"{begin} with {cause}{alone}"
     names = " and ".join(_name_knob(one.knob) for one in guilty[:_MOST_NAMED])
     more = f" and {len(guilty) - _MOST_NAMED} more" if len(guilty) > _MOST_NAMED else ""
-    return f"{begin} with {names}{more}, of {len(tried)} changed settings; all together"
+    makes = "makes" if len(guilty) == 1 else "make"
+    share = f"{len(guilty)} of {total} changed settings"
+    return f"{names}{more} ({share}) {makes} {_name(result)} {how}"
+
+
+def find_attributions(content: ComparisonFile, suite: str, experiment: str) -> tuple[Attribution, ...]:
+    """Give what is known of single settings of an experiment."""
+    return tuple(
+        one
+        for one in content.attributions
+        if (one.comparison.suite, one.comparison.experiment) == (suite, experiment)
+    )
+
+
+def count_knobs(knobs: Sequence[Knob]) -> str:
+    """Count settings; where the last entry stands for further ones, say so."""
+    listed = sum(bool(one.before or one.after) for one in knobs)
+    return str(listed) if listed == len(knobs) else f"more than {listed}"
 
 
 def _tell_others(worst: ComparisonResult, content: ComparisonFile) -> Sequence[str]:
@@ -232,7 +299,8 @@ def _tell_others(worst: ComparisonResult, content: ComparisonFile) -> Sequence[s
     if unmeasured:
         said.append(f"{count(unmeasured, 'changed experiment')} could not be compared.")
     if content.problems:
-        said.append("An error of ours kept something from being measured.")
+        why = one_sentence(first_sentence(content.problems[0]))
+        said.append(f"An error of ours kept something from being measured: {why}")
     return said
 
 
@@ -286,7 +354,9 @@ def tell_what_it_takes(result: ComparisonResult) -> str:
         if not one.detectable:
             continue
         ratio = one.detectable / one.relevant_change if one.relevant_change > 0 else 0.0
-        if not isfinite(ratio) or ratio <= 1:
+        if not ratio <= _MOST_RATIO:
+            return "It would take more trials than can be measured: they scatter too much."
+        if ratio <= 1:
             continue
         trials = ceil(min(len(one.baseline), len(one.candidate)) * ratio**2)
         if trials > needed:

@@ -18,6 +18,7 @@ STATISTICS = ("mean", "p50", "p95", "p99", "p99.9", "max", "last")
 """In the order in which tables show them."""
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _MANY_DIGITS_FROM = 1000
+_MOST_DECIMALS = 12
 _SIGNIFICANT_DIGITS = 3
 _SMALLEST_PERCENT = 0.05
 _SMALLEST_SHARE = 1e-5
@@ -138,6 +139,8 @@ def number(value: float) -> str:
     if value == 0:
         return "0"
     decimals = max(0, _SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(abs(value))))
+    if decimals > _MOST_DECIMALS:
+        return f"{value:.1e}".replace("-", "−")
     return f"{value:,.{decimals}f}".replace("-", "−")
 
 

@@ -20,9 +20,10 @@ from analysis.comparing.results import (
     SideRecord,
     TrialRecord,
 )
+from analysis.comparing.turns import conclude
 from analysis.comparison import Effect
 from analysis.verdict import Outcome
-from analysis.words import signed_percent
+from analysis.words import percent, signed_percent
 from perf.model import Named, Purpose, Reason, SideName, TrialStatus
 
 P99 = Measure(phase="steady", operation="write", metric="response_time", statistic="p99")
@@ -74,7 +75,7 @@ def measured(
         measure=measure,
         is_trusted=is_trusted,
         outcome=outcome,
-        reason=f"it lies between {signed_percent(change - half)} and {signed_percent(change + half)}",
+        reason=_explain(outcome, trials, change, half, _RELEVANT[measure]),
         relevant_change=_RELEVANT[measure],
         before=level,
         after=level * (1 + change),
@@ -83,6 +84,22 @@ def measured(
         baseline=before,
         candidate=after,
     )
+
+
+def _explain(outcome: Outcome, trials: int, change: float, half: float, relevant: float) -> str:
+    """Say it as `sequential` does."""
+    interval = f"{signed_percent(change - half)} to {signed_percent(change + half)}"
+    of = f"after {trials} trials of each side the candidate"
+    told = f"{signed_percent(change)} ({interval})"
+    match outcome:
+        case Outcome.UNCHANGED:
+            return f"{of} is shown to lie within ±{percent(relevant)} of the baseline: {told}"
+        case Outcome.UNDECIDED:
+            doubt = f"which could be nothing and could be more than ±{percent(relevant)}"
+            return f"{of} differs by {told}, {doubt}"
+        case _:
+            side = "better" if outcome is Outcome.IMPROVED else "worse"
+            return f"{of} is {side} than the baseline: {told}"
 
 
 def _draw(level: float, deviation: float, trials: int, scatter: random.Random) -> tuple[Measured, ...]:
@@ -120,38 +137,35 @@ def turns(
 
 
 def compared(
-    outcome: Outcome,
-    reason: str,
     measures: Sequence[MeasureResult],
     *,
+    unmeasured: str = "",
     trials: tuple[TrialRecord, ...] | None = None,
     experiment: str = "put-get-single",
-    ended: str = "decided after 3 blocks of at most 10",
+    ended: str = "decided after 3 blocks, 12 trials",
     remarks: tuple[str, ...] = (),
     name: str = "cmp-2026-03-01-1",
 ) -> ComparisonResult:
     took = turns(12, name=name) if trials is None else trials
+    outcome, reason = conclude(measures)
     return ComparisonResult(
         id=name,
         purpose=Purpose.CANDIDATE,
         suite="pull-request",
         experiment=experiment,
         system="cassandra",
-        baseline=side("base (main)"),
-        candidate=side("head (fewer-writers)", sha256="b91e77d0c3f2"),
+        baseline=side(f"base {BASE.sha[:8]}"),
+        candidate=side(f"head {HEAD.sha[:8]}", sha256="b91e77d0c3f2"),
         seed=7,
         question_sha256="c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00",
         outcome=outcome,
-        reason=reason,
+        reason=unmeasured or reason,
         ended=ended,
         measures=tuple(measures),
         trials=took,
         started_at=STARTED,
         finished_at=STARTED + timedelta(seconds=TRIAL_S * len(took)),
-        command=(
-            f"knickpoint candidate --base {BASE.sha} --head {HEAD.sha} "
-            f"--suite pull-request --experiment {experiment}"
-        ),
+        command=f"knickpoint candidate --base {BASE.sha} --head {HEAD.sha} --suite pull-request",
         caveat="Client and database share one host: compare these numbers only with themselves.",
         remarks=remarks,
     )
@@ -183,8 +197,6 @@ def made(
 
 
 REGRESSED_RESULT = compared(
-    Outcome.REGRESSED,
-    "p99 response time of write rose by 31.5 %, and all that lies within its interval is relevant",
     (
         measured(P99, 0.315, half=0.09, outcome=Outcome.REGRESSED),
         measured(RATE, -0.123, half=0.04, outcome=Outcome.REGRESSED),
@@ -192,8 +204,6 @@ REGRESSED_RESULT = compared(
     ),
 )
 IMPROVED_RESULT = compared(
-    Outcome.IMPROVED,
-    "throughput of write rose by 14.2 %",
     (
         measured(P99, -0.03, half=0.05),
         measured(RATE, 0.142, half=0.03, outcome=Outcome.IMPROVED),
@@ -201,19 +211,15 @@ IMPROVED_RESULT = compared(
     ),
 )
 UNCHANGED_RESULT = compared(
-    Outcome.UNCHANGED,
-    "each trusted measure lies within its relevant change",
     (measured(P99, 0.011, half=0.06), measured(RATE, -0.004, half=0.02)),
 )
 UNDECIDED_RESULT = compared(
-    Outcome.UNDECIDED,
-    "the change of p99 response time may be relevant or nothing",
     (
         measured(P99, 0.08, half=0.14, outcome=Outcome.UNDECIDED, trials=20),
         measured(RATE, -0.01, half=0.03, trials=20),
     ),
     trials=turns(40),
-    ended="the budget of 40 trials is used up",
+    ended="the budget was used up after 10 blocks, 40 trials",
 )
 REGRESSED = made(REGRESSED_RESULT)
 IMPROVED = made(IMPROVED_RESULT)
@@ -254,18 +260,15 @@ SOME_INVALID = made(
 )
 INVALID = made(
     compared(
-        Outcome.INVALID,
-        "no trial of either side was valid",
         (),
         trials=turns(8, dict.fromkeys(range(8), (TrialStatus.INVALID, _DRIFTED))),
-        ended="a side did not have one valid trial in two blocks",
+        ended="no trial of the baseline completed after 2 blocks, 8 trials",
     )
 )
 FAILED = made(
     compared(
-        Outcome.INVALID,
-        "no trial of the candidate was completed",
         (),
+        unmeasured=f"the candidate, head {HEAD.sha[:8]}, could not be measured: {_REFUSED}",
         trials=turns(
             6,
             dict.fromkeys(
@@ -273,34 +276,40 @@ FAILED = made(
                 (TrialStatus.FAILED, _REFUSED),
             ),
         ),
-        ended="the candidate failed in three trials",
+        ended="the candidate could not be measured",
     ),
     knobs=(replace(KNOB, after="0"),),
 )
+_NAME = "put-get-single of suite pull-request at 5.0.6"
 PROBLEMS = made(
     changes=(ExperimentChange(suite="pull-request", experiment="put-get-single", knobs=(KNOB,)),),
-    problems=("cassandra 5.0.6 could be fetched from nowhere: the archive answered 503 three times",),
+    problems=(f"{_NAME} could not be measured: cassandra 5.0.6 could be fetched from nowhere: 503",),
 )
-NOTHING = made(changes=(), notes=("systems/cassandra/default differs in its comments only",))
+NOTHING = made(
+    changes=(), notes=("triage.yaml differs: no measurement and no comparison depends on it",)
+)
 UNCOMPARABLE = made(
     changes=(
         ExperimentChange(
             suite="pull-request",
             experiment="put-get-wide",
             knobs=(),
-            text="it is new at head: there is nothing to compare it with",
+            text="new at head: base has nothing to compare it with",
         ),
         ExperimentChange(
             suite="pull-request",
             experiment="put-get-single",
             knobs=(Knob(path="workloads/put-get: record.value_bytes", before="100", after="1000"),),
-            text="its workload differs: the numbers would not be of the same work",
+            text=(
+                "it measures something else at head, since its workload put-get (record.value_bytes) "
+                "differs: its numbers begin a new series and do not compare with base"
+            ),
         ),
         ExperimentChange(
             suite="pull-request",
             experiment="ycsb-a-single",
             knobs=(),
-            text="it is no longer there at head",
+            text="removed at head",
         ),
     )
 )
@@ -308,7 +317,7 @@ PLANTED = made(
     replace(
         REGRESSED_RESULT,
         remarks=(
-            "planted: each write is handed to the disk with 2 ms of delay by a wrapper, on purpose",
+            "candidate: each write is handed to the disk with 2 ms of delay by a wrapper, on purpose",
         ),
     )
 )
@@ -377,7 +386,33 @@ TOO_LONG = made(
         for turn in range(1, 101)
     )
 )
+SOME_UNCOMPARED = replace(
+    UNCHANGED,
+    changes=(*UNCHANGED.changes, replace(UNCOMPARABLE.changes[1], experiment="put-get-large")),
+)
+SOME_PROBLEMS = replace(UNCHANGED, problems=PROBLEMS.problems)
+_NO_ROOM = "node-1: the disk is full: 0 of 2,147,483,648 bytes are free"
+NEITHER_RUNS = made(
+    compared(
+        (),
+        trials=turns(8, dict.fromkeys(range(8), (TrialStatus.FAILED, _NO_ROOM))),
+        ended="no trial of the baseline completed after 2 blocks, 8 trials",
+    )
+)
+UNTRIED = replace(
+    ATTRIBUTED,
+    attributions=(ATTRIBUTED.attributions[1],),
+    notes=tuple(
+        f"not attributed: {knob.path} of {_NAME}, since the budget is used up" for knob in (KNOB, SYNC)
+    ),
+)
+EMPTY = replace(NOTHING, base=None, head=None, notes=())
 SITUATIONS = {
+    "some-uncompared": SOME_UNCOMPARED,
+    "some-problems": SOME_PROBLEMS,
+    "neither-runs": NEITHER_RUNS,
+    "untried": UNTRIED,
+    "empty": EMPTY,
     "regressed": REGRESSED,
     "several-knobs": SEVERAL_KNOBS,
     "attributed": ATTRIBUTED,

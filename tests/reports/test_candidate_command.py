@@ -71,19 +71,21 @@ class Measurer:
         settings = order.deployment.config.settings
         level = 1000 / float(str(settings["service_time_ms"]))
         level /= 2 if settings.get("cache") == "off" else 1
-        sample = Sample(
-            phase="saturation",
-            operation=order.deployment.workload.operation.value,
-            metric="throughput",
-            statistic="mean",
-            value=level * (1 + SCATTER[len(self.orders) % len(SCATTER)]),
+        level *= 1 + SCATTER[len(self.orders) % len(SCATTER)]
+        operation = order.deployment.workload.operation.value
+        samples = tuple(
+            Sample(phase=phase, operation=operation, metric=metric, statistic=statistic, value=value)
+            for phase, metric, statistic, value in (
+                ("saturation", "throughput", "mean", level),
+                ("steady", "response_time", "p99", 1 / level),
+            )
         )
         trial = self.make_trial(
             id=order.trial,
             purpose=order.purpose,
             experiment=order.deployment.experiment.name,
             release=order.release,
-            samples=(sample,),
+            samples=samples,
         )
         now = datetime.now(UTC)
         trial = replace(trial, started_at=now - timedelta(minutes=3), finished_at=now)

