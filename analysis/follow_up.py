@@ -4,25 +4,23 @@ An edge: it measures through `comparing.run` and `bisecting.run`. What is worth 
 `suspects`, which is pure. Whatever is left out is said, with the command that makes up for it.
 """
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from analysis.bisecting import run as bisection_run
+from analysis.bisecting import question as bisection_question
 from analysis.bisecting.record import BisectionRecord
 from analysis.bisecting.run import read_bisections, run_bisection
-from analysis.comparing.blocks import Measure
 from analysis.comparing.results import ComparisonResult
 from analysis.comparing.run import Budget, read_results, run_comparison
 from analysis.remeasurement import Question, compare_command
 from analysis.suspects import Suspect, choose_open, choose_traceable, is_final, traces
 from analysis.verdict import Outcome
-from perf.config import Catalog, named
+from perf.config import Catalog
 from perf.design import Experiment, Suite
 from perf.errors import KnickpointError
-from perf.measuring import planned_s
-from perf.model import TURNS, Purpose, SeriesKey, Trial, TrialStatus
+from perf.measuring import find_experiment_of, planned_s
+from perf.model import TURNS, Purpose, Trial, TrialStatus
 from perf.night import Night
 from perf.places import Places
 from perf.progress import Progress, format_duration
@@ -43,21 +41,6 @@ class Tonight:
     trials: tuple[Trial, ...]
     places: Places
     progress: Progress
-
-    def find_experiment(self, key: SeriesKey) -> Experiment | None:
-        """Give the experiment of the suite that a series is of, as the configuration is now."""
-        for experiment in self.suite.experiments:
-            if experiment.sentinel_every_nights:
-                continue
-            deployment = self.catalog.resolve(self.suite, experiment)
-            workload = named(deployment.workload)
-            found = (
-                *(experiment.system, deployment.topology.name, deployment.testbed.testbed_class),
-                *(deployment.config.name, f"{workload.name}@{workload.sha256}"),
-            )
-            if found == (key.system, key.topology, key.testbed_class, key.config, key.workload):
-                return experiment
-        return None
 
     def trial_s(self, experiment: Experiment) -> float:
         """Say how long a trial takes: those of this night, else what the configuration says."""
@@ -96,7 +79,7 @@ def confirm(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
     ]
     left_out, failed = [], []
     for question in choose_open(suspects):
-        experiment = tonight.find_experiment(question.key)
+        experiment = find_experiment_of(tonight.catalog, tonight.suite, question.key)
         if experiment is None or any(_is_of(one, question, experiment) for one in results):
             continue
         left_s = tonight.suite.remeasure_minutes * 60 - sum(map(_spent_s, results))
@@ -175,36 +158,33 @@ def bisect(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
     records = {one.id: one for one in read_bisections(tonight.places)}
     left_out, failed = [], []
     for question in choose_traceable(suspects):
-        experiment = tonight.find_experiment(question.key)
+        experiment = find_experiment_of(tonight.catalog, tonight.suite, question.key)
         if experiment is None or not _has_gap(question):
             continue
         known = [one for one in records.values() if traces(one, question, experiment.name)]
         if any(is_final(one) or (one.found and one.started_at >= since) for one in known):
             continue
         begun = next((one for one in reversed(known) if one.found is None), None)
-        measure = begun.measure if begun else question.measures[0]
-        command = bisect_command(question, measure, tonight.suite.name, experiment.name)
+        asked = bisection_question.Question(
+            catalog=tonight.catalog,
+            suite=tonight.suite,
+            experiment=experiment.name,
+            measure=begun.measure if begun else question.measures[0],
+            first=question.baseline.version,
+            last=question.candidate.version,
+        )
         spent = (one.minutes for one in records.values() if one != begun and one.updated_at >= since)
         left_s = (tonight.suite.bisect_minutes - sum(spent)) * 60
         earlier_s = begun.minutes * 60 if begun and begun.started_at < since else 0.0
         budget = _afford_bisection(left_s, earlier_s, experiment, tonight)
         if budget is None:
-            left_out.append(f"{_name(question, experiment)}: {_say_left(left_s)}; run: {command}")
+            left_out.append(f"{_name(question, experiment)}: {_say_left(left_s)}; run: {asked.command}")
             continue
-        asked = bisection_run.Question(
-            catalog=tonight.catalog,
-            suite=tonight.suite,
-            experiment=experiment.name,
-            measure=measure,
-            first=question.baseline.version,
-            last=question.candidate.version,
-            reproduce=command,
-        )
         settings, places = tonight.catalog.detection, tonight.places
         try:
             record = run_bisection(asked, settings, budget, places, tonight.progress)
         except KnickpointError as error:
-            failed.append(f"{_name(question, experiment)}: {error}; again with: {command}")
+            failed.append(f"{_name(question, experiment)}: {error}; again with: {asked.command}")
         else:
             records[record.id] = record
     found = (one for one in records.values() if one.found and one.updated_at >= since)
@@ -232,17 +212,6 @@ def _afford_bisection(
         return None
     whole_s = left_s + earlier_s
     return Budget(trials=int(whole_s / trial_s), minutes=whole_s / 60)
-
-
-def bisect_command(question: Question, measure: Measure, suite: str, experiment: str) -> str:
-    """Give the command line that looks for the release that brought a change."""
-    return shlex.join(
-        (
-            *("knickpoint", "bisect", question.key.system),
-            f"{question.baseline.version}..{question.candidate.version}",
-            *("--suite", suite, "--experiment", experiment, "--metric", str(measure)),
-        )
-    )
 
 
 def _name(question: Question, experiment: Experiment) -> str:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 import filelock
 
 from perf import releases
-from perf.config import Catalog
+from perf.config import Catalog, named
 from perf.deployment import place_nodes
 from perf.design import Deployment, Experiment, Suite
 from perf.errors import BundleError, HostUnfit, MeasureError, UsageError
@@ -23,7 +23,7 @@ from perf.history import bundle
 from perf.hosts.checks import check_hosts
 from perf.load.stages import expected_s
 from perf.metrics import RESPONSE_TIME, THROUGHPUT
-from perf.model import Artifact, Purpose, Release, Source, Trial, TrialId, TrialStatus
+from perf.model import Artifact, Purpose, Release, SeriesKey, Source, Trial, TrialId, TrialStatus
 from perf.night import Night, PlannedTrial, open_night
 from perf.places import Places
 from perf.progress import Progress
@@ -150,6 +150,22 @@ def find_experiment(suite: Suite, name: str) -> Experiment:
     raise UsageError(f"suite {suite.name} has no experiment {name!r}; it has: {known}")
 
 
+def find_experiment_of(catalog: Catalog, suite: Suite, key: SeriesKey) -> Experiment | None:
+    """Give the experiment of a suite that measures a series, as it is configured now; no sentinel."""
+    for experiment in suite.experiments:
+        if experiment.sentinel_every_nights:
+            continue
+        deployment = catalog.resolve(suite, experiment)
+        workload = named(deployment.workload)
+        found = (
+            *(experiment.system, deployment.topology.name, deployment.testbed.testbed_class),
+            *(deployment.config.name, f"{workload.name}@{workload.sha256}"),
+        )
+        if found == (key.system, key.topology, key.testbed_class, key.config, key.workload):
+            return experiment
+    return None
+
+
 def _resolve(session: Session, experiment: str) -> Deployment:
     return session.catalog.resolve(session.suite, find_experiment(session.suite, experiment))
 
@@ -234,9 +250,12 @@ def planned_s(deployment: Deployment) -> float:
 
 @contextmanager
 def only_one(places: Places, progress: Progress) -> Iterator[None]:
-    """Hold the lock of a data directory; raise MeasureError if another process keeps holding it."""
+    """Hold the lock of a data directory; raise MeasureError if another process keeps holding it.
+
+    Who holds it already, as a bisection over its probes, holds it on.
+    """
     places.data.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(places.lock)
+    lock = filelock.FileLock(places.lock, is_singleton=True)
     try:
         try:
             lock.acquire(timeout=0)

@@ -5,7 +5,6 @@ measured both releases, everything else equal by hash, on the same hosts is a bl
 Only completed trials count, and only where what is said of them from the start is said of the side.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -15,10 +14,18 @@ from perf.config import named
 from perf.errors import BundleError, HistoryError
 from perf.history import bundle
 from perf.history.store import open_history
-from perf.model import Purpose, SideName, Taken, Trial, TrialId, TrialStatus
+from perf.model import SIDES, Purpose, SideName, Taken, Trial, TrialId, TrialStatus
 from perf.places import Places
 from perf.progress import Progress
-from perf.side_by_side import Artifacts, Pairing, Plan, find_unfinished, question_hash, read_plans
+from perf.side_by_side import (
+    Artifacts,
+    Pairing,
+    Plan,
+    find_unfinished,
+    question_hash,
+    read_plans,
+    read_turn,
+)
 
 PLANTED = "planted"
 """The kind of a remark that a trial was made to differ on purpose."""
@@ -26,13 +33,18 @@ MOST_NIGHTS = 8
 """Of the newest nights: each counts as a block, and what is older says less of how hosts are today."""
 FIRST_BLOCK = 1001
 """Past blocks count from here, so that no block that is yet to be measured has the same number."""
-_SIDES: tuple[SideName, ...] = ("baseline", "candidate")
 
 
 def find_past_turns(
-    pairing: Pairing, artifacts: Artifacts, places: Places, now: datetime, progress: Progress
+    pairing: Pairing,
+    artifacts: Artifacts,
+    places: Places,
+    now: datetime,
+    progress: Progress,
+    *,
+    with_nights: bool = True,
 ) -> tuple[Taken, ...]:
-    """Find the turns that were taken before, oldest block first.
+    """Find the turns that were taken before, oldest block first; without nights, those of comparisons.
 
     Those of a comparison that is about to be resumed are its own, and not among them. A damaged bundle
     is told of and left out.
@@ -43,12 +55,14 @@ def find_past_turns(
     """
     question = question_hash(pairing, artifacts)
     resumed = find_unfinished(question, pairing.purpose, places, now)
+    if resumed is not None and resumed.seed != pairing.seed:
+        resumed = None
     plans = [
         plan for plan in read_plans(places) if plan.question_sha256 == question and plan != resumed
     ]
     trials = _read_trials(pairing, plans, places, progress)
     blocks = [
-        *_blocks_of_nights(pairing, artifacts, trials),
+        *(_blocks_of_nights(pairing, artifacts, trials) if with_nights else ()),
         *(block for plan in plans for block in _blocks_of(plan, pairing, trials)),
     ]
     blocks.sort(key=lambda block: (block[0].trial.started_at, block[0].trial.id))
@@ -66,16 +80,19 @@ def has_trials(experiment: str, version: str, places: Places) -> bool:
 
 
 def _blocks_of(plan: Plan, pairing: Pairing, trials: Sequence[Trial]) -> Iterator[list[Taken]]:
-    """Give the blocks of an earlier comparison in which both sides have a completed trial."""
-    blocks: defaultdict[int, list[Taken]] = defaultdict(list)
-    form = re.compile(rf"{re.escape(plan.id)}\.(\d+)[a-d]r?\.(baseline|candidate)\.")
+    """Give the blocks of an earlier comparison, with those of their pairs that are whole."""
+    pairs: defaultdict[tuple[int, str], list[Taken]] = defaultdict(list)
     for trial in trials:
-        if (found := form.match(trial.id)) is None:
+        if (turn := read_turn(plan, trial.id)) is None:
             continue
-        side: SideName = "baseline" if found[2] == "baseline" else "candidate"
+        block, pair, side = turn
         if _says_the_same(trial, pairing, side):
-            blocks[int(found[1])].append(Taken(block=int(found[1]), side=side, trial=trial))
-    return (block for block in blocks.values() if {turn.side for turn in block} == set(_SIDES))
+            pairs[block, pair].append(Taken(block=block, pair=pair, side=side, trial=trial))
+    blocks: defaultdict[int, list[Taken]] = defaultdict(list)
+    for (number, _), both in pairs.items():
+        if {turn.side for turn in both} == set(SIDES):
+            blocks[number] += both
+    return iter(blocks.values())
 
 
 def _blocks_of_nights(
@@ -86,10 +103,10 @@ def _blocks_of_nights(
     for trial in trials:
         if trial.purpose is not Purpose.SCHEDULED or not trial.night:
             continue
-        for side in _SIDES:
+        for side in SIDES:
             if _measured_it(trial, pairing, artifacts, side) and _says_the_same(trial, pairing, side):
                 nights[trial.night].setdefault(side, Taken(block=0, side=side, trial=trial))
-    both = [list(night.values()) for night in nights.values() if len(night) == len(_SIDES)]
+    both = [list(night.values()) for night in nights.values() if len(night) == len(SIDES)]
     both.sort(key=lambda block: (block[0].trial.started_at, block[0].trial.id))
     return iter(both[-MOST_NIGHTS:])
 
@@ -136,8 +153,8 @@ def _choose(names: Iterable[str], pairing: Pairing, plans: Sequence[Plan]) -> li
     """Choose the trials of these plans, and of the newest nights in which both sides have one."""
     turns = tuple(f"{plan.id}." for plan in plans)
     endings = {
-        f".{pairing.side(name).deployment.experiment.name}.{pairing.side(name).version}": name
-        for name in _SIDES
+        f".{pairing.side(name).deployment.experiment.name}.{pairing.side(name).version}"
+        for name in SIDES
     }
     chosen, nights = [], defaultdict[str, dict[str, list[str]]](lambda: defaultdict(list))
     for name in sorted(names):
@@ -164,7 +181,7 @@ def _list_history(pairing: Pairing, places: Places, progress: Progress) -> set[s
         return set()
     try:
         with open_history(places.history, read_only=True) as history:
-            versions = {pairing.side(name).version for name in _SIDES}
+            versions = {pairing.side(name).version for name in SIDES}
             return {each for version in versions for each in history.find_trials(version=version)}
     except HistoryError as error:
         # What was measured before only saves time; without it the comparison measures more.

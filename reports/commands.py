@@ -104,7 +104,7 @@ def _write_report(
     judged = {one.series.key: one for one in (*judgement.series, *judgement.watched)}
     suites = {one.experiment: find_suite(one, catalog, nights) for one in trials}
     bisections = read_bisections(places)
-    bisected = tuple(view_bisection(one, by_id) for one in bisections)
+    bisected = tuple(view_bisection(one) for one in bisections)
     compared = read_results(places)
     return write_site(
         target,

@@ -50,7 +50,7 @@ class Ending(StrEnum):
     GRADUAL = "gradual"
     """The change came in three steps or more, none of which is most of it."""
     UNDECIDED = "undecided"
-    """The trials of a probe cannot tell on which side of it the change lies, or whether there is one."""
+    """The trials of a probe cannot tell on which side of the change it is, or whether there is one."""
     BUDGET = "budget"
     """The budget was used up."""
 

@@ -1,7 +1,7 @@
 """The command `bisect`: it finds the release that brought a change."""
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
 from math import ceil, log2
 from pathlib import Path
@@ -11,8 +11,9 @@ import click
 from analysis import words
 from analysis.bisecting.bisection import LEAST
 from analysis.bisecting.description import describe_bisection, is_inconclusive, is_regression
+from analysis.bisecting.question import Question, releases_between
 from analysis.bisecting.record import BisectionRecord, write_bisection
-from analysis.bisecting.run import Question, releases_between, run_bisection
+from analysis.bisecting.run import run_bisection
 from analysis.commands import judge_history
 from analysis.comparing.blocks import Measure
 from analysis.comparing.run import Budget
@@ -20,14 +21,14 @@ from analysis.comparing.turns import choose_trusted, list_measures
 from analysis.detection import ChangePoint
 from analysis.incidents import name_incident
 from analysis.judgement import Judgement
+from analysis.remeasurement import measure_of
 from perf import config
-from perf.config import Catalog, named
+from perf.config import Catalog
 from perf.config.problems import suggest
-from perf.design import Experiment, Suite, Workload
+from perf.design import Suite, Workload
 from perf.errors import UsageError
 from perf.history.store import append_all
-from perf.measuring import find_experiment
-from perf.model import SeriesKey
+from perf.measuring import find_experiment, find_experiment_of
 from perf.options import configs_option, data_option
 from perf.places import Places
 from perf.progress import Progress
@@ -39,17 +40,6 @@ _DEFAULT_SUITE = "quickstart"
 _FORMS = (
     "knickpoint bisect SYSTEM FIRST..LAST --experiment E --metric M, or knickpoint bisect --change ID"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What is to be bisected, whichever way it was said."""
-
-    suite: Suite
-    experiment: Experiment
-    measure: Measure
-    first: str
-    last: str
 
 
 @click.command()
@@ -111,8 +101,9 @@ def bisect(
 
     Each probe is saved at once. Interrupted or killed, the same command goes on where it was.
 
-    Exit codes: 0 nothing changed, or it was an improvement; 1 a release made it worse; 2 wrong usage
-    or configuration; 3 it could not be told or measured; 130 interrupted.
+    Exit codes: 0 nothing changed, or a release made it better; 1 it became worse: with a release, with
+    several, or little by little; 2 wrong usage or configuration; 3 it could not be told or measured;
+    130 interrupted.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     root = configs or config.default_root()
     catalog, places, progress = config.load_catalog(root), Places(data), Progress()
@@ -126,37 +117,16 @@ def bisect(
         asked = _read_span(catalog, suite, system, span, experiment=experiment, metric=metric)
     else:
         raise UsageError(f"something is missing; write {_FORMS}")
-    budget = _budget(asked, catalog.detection, trials, minutes)
-    progress.tell(_announce(asked, budget))
-    command = _command(asked, trials, minutes)
+    question = replace(asked, trials=trials, minutes=minutes)
+    budget = _budget(question)
+    progress.tell(_announce(question, budget))
     try:
-        record = _run(asked, catalog, budget, places, progress, reproduce=command)
+        record = run_bisection(question, catalog.detection, budget, places, progress)
     except KeyboardInterrupt:
         where = shlex.join(("--data", str(data), *(("--configs", str(configs)) if configs else ())))
-        click.echo(f"each finished probe is saved; go on with:\n  {command} {where}", err=True)
+        click.echo(f"each finished probe is saved; go on with:\n  {question.command} {where}", err=True)
         raise
     _tell(record, places, progress, output)
-
-
-def _run(
-    asked: _Asked,
-    catalog: Catalog,
-    budget: Budget,
-    places: Places,
-    progress: Progress,
-    *,
-    reproduce: str,
-) -> BisectionRecord:
-    question = Question(
-        catalog=catalog,
-        suite=asked.suite,
-        experiment=asked.experiment.name,
-        measure=asked.measure,
-        first=asked.first,
-        last=asked.last,
-        reproduce=reproduce,
-    )
-    return run_bisection(question, catalog.detection, budget, places, progress)
 
 
 def _tell(record: BisectionRecord, places: Places, progress: Progress, output: Path | None) -> None:
@@ -175,7 +145,7 @@ def _tell(record: BisectionRecord, places: Places, progress: Progress, output: P
 
 def _read_span(
     catalog: Catalog, suite: Suite, system: str, span: str, *, experiment: str, metric: str
-) -> _Asked:
+) -> Question:
     found = find_experiment(suite, experiment)
     if found.system != system:
         raise UsageError(f"experiment {experiment} measures {found.system}, not {system}")
@@ -185,7 +155,9 @@ def _read_span(
     releases_between(system, first, last)
     workload = catalog.resolve(suite, found).workload
     measure = choose_measure(metric, workload, catalog.detection)
-    return _Asked(suite=suite, experiment=found, measure=measure, first=first, last=last)
+    return Question(
+        catalog=catalog, suite=suite, experiment=experiment, measure=measure, first=first, last=last
+    )
 
 
 def choose_measure(text: str, workload: Workload, settings: Detection) -> Measure:
@@ -239,26 +211,21 @@ def find_change(judgement: Judgement, name: str) -> ChangePoint:
     return found
 
 
-def _read_change(change: ChangePoint, catalog: Catalog, suite_name: str | None) -> _Asked:
+def _read_change(change: ChangePoint, catalog: Catalog, suite_name: str | None) -> Question:
     key = change.series.key
     suites = [catalog.suite(suite_name)] if suite_name else list(catalog.suites.values())
     if key.host:
         raise UsageError(f"the change is one of host {key.host} alone; bisect a measure of the whole")
     for suite in suites:
-        for experiment in suite.experiments:
-            if _is_of(key, catalog, suite, experiment):
-                return _Asked(
-                    suite=suite,
-                    experiment=experiment,
-                    measure=Measure(
-                        phase=key.phase,
-                        operation=key.operation,
-                        metric=key.metric,
-                        statistic=key.statistic,
-                    ),
-                    first=change.last_before.release.version,
-                    last=change.first_after.release.version,
-                )
+        if experiment := find_experiment_of(catalog, suite, key):
+            return Question(
+                catalog=catalog,
+                suite=suite,
+                experiment=experiment.name,
+                measure=measure_of(key),
+                first=change.last_before.release.version,
+                last=change.first_after.release.version,
+            )
     where = f"suite {suite_name}" if suite_name else "any suite"
     raise UsageError(
         f"no experiment of {where} measures the series of this change any more ({words.series(key)});"
@@ -267,29 +234,18 @@ def _read_change(change: ChangePoint, catalog: Catalog, suite_name: str | None) 
     )
 
 
-def _is_of(key: SeriesKey, catalog: Catalog, suite: Suite, experiment: Experiment) -> bool:
-    """Tell whether an experiment, as configured now, measures a series."""
-    if (experiment.system, experiment.config) != (key.system, key.config):
-        return False
-    deployment = catalog.resolve(suite, experiment)
-    workload = named(deployment.workload)
-    return (
-        deployment.topology.name == key.topology
-        and deployment.testbed.testbed_class == key.testbed_class
-        and f"{workload.name}@{workload.sha256}" == key.workload
+def _budget(asked: Question) -> Budget:
+    """Take what was asked for, else what each probe of a binary search may take at most."""
+    probes = 1 + ceil(log2(len(asked.releases) - 1))
+    allowed = asked.catalog.detection.comparison
+    return Budget(
+        trials=asked.trials or probes * allowed.trials,
+        minutes=asked.minutes or probes * allowed.minutes,
     )
 
 
-def _budget(asked: _Asked, settings: Detection, trials: int | None, minutes: float | None) -> Budget:
-    """Take what was asked for, else what each probe of a binary search may take at most."""
-    steps = len(releases_between(asked.experiment.system, asked.first, asked.last)) - 1
-    probes = 1 + ceil(log2(steps))
-    allowed = settings.comparison
-    return Budget(trials=trials or probes * allowed.trials, minutes=minutes or probes * allowed.minutes)
-
-
-def _announce(asked: _Asked, budget: Budget) -> str:
-    between = len(releases_between(asked.experiment.system, asked.first, asked.last)) - 2
+def _announce(asked: Question, budget: Budget) -> str:
+    between = len(asked.releases) - 2
     ends = f"between {asked.first} and {asked.last}"
     inside = words.counted(between, "release lies", "releases lie")
     said = (
@@ -298,15 +254,3 @@ def _announce(asked: _Asked, budget: Budget) -> str:
         else f"no release lies {ends}: this is a plain comparison of the two, as `compare` makes them"
     )
     return f"{said}; at most {budget.trials} trials and {budget.minutes:g} minutes"
-
-
-def _command(asked: _Asked, trials: int | None, minutes: float | None) -> str:
-    return shlex.join(
-        (
-            *("knickpoint", "bisect", asked.experiment.system, f"{asked.first}..{asked.last}"),
-            *("--suite", asked.suite.name, "--experiment", asked.experiment.name),
-            *("--metric", str(asked.measure)),
-            *(("--trials", str(trials)) if trials else ()),
-            *(("--minutes", f"{minutes:g}") if minutes else ()),
-        )
-    )

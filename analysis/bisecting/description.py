@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from analysis import words
 from analysis.bisecting.bisection import Chance, Culprit, Ending, Inconclusive
-from analysis.bisecting.probing import Standing
+from analysis.bisecting.probing import Probed, Standing
 from analysis.bisecting.record import BisectionRecord, ProbeRecord
+from analysis.bisecting.words import say_chance, say_effect
 from analysis.comparison import Effect
-from analysis.verdict import Outcome
-from perf.metrics import METRICS
+from perf.metrics import METRICS, Better
 from perf.progress import format_duration
 
 _BAR = 24
@@ -46,23 +46,27 @@ def answer(record: BisectionRecord) -> str:
     """Give the answer in one sentence; of one that is not over, that it is not."""
     if record.found is None:
         done = words.counted(len(record.probes), "probe is", "probes are")
-        return f"Not over yet: {done} done. The same command goes on from there."
+        return f"Not over yet: {done} done. The same command goes on, and what was measured counts."
     said = record.found.sentence
     return f"{said[:1].upper()}{said[1:]}"
 
 
 def is_regression(record: BisectionRecord) -> bool:
-    """Tell whether a release was found that made the measure worse."""
-    return isinstance(record.found, Culprit) and not record.found.is_improvement
+    """Tell whether the measure became worse: by one release, or by what cannot be put down to one."""
+    if isinstance(record.found, Culprit):
+        return not record.found.is_improvement
+    if record.found is None or record.found.ending not in (Ending.SEVERAL, Ending.GRADUAL):
+        return False
+    *_, end = (one.probed for one in record.probes if one.probed.release == record.bad)
+    is_more = end.effect is not None and end.effect.relative_change > 0
+    return is_more != (METRICS[record.measure.metric].better is Better.HIGHER)
 
 
 def is_inconclusive(record: BisectionRecord) -> bool:
-    """Tell whether the question is still open; that nothing changed is an answer where it was shown."""
+    """Tell whether the question is still open; that nothing changed is an answer."""
     if isinstance(record.found, Culprit):
         return False
-    is_still = record.found is not None and record.found.ending is Ending.NOTHING_CHANGED
-    ends = [one for one in record.probes if one.probed.release == record.bad]
-    return not (is_still and ends and ends[-1].outcome is Outcome.UNCHANGED)
+    return record.found is None or record.found.ending is not Ending.NOTHING_CHANGED
 
 
 def chances_of(record: BisectionRecord) -> tuple[Chance, ...]:
@@ -77,13 +81,6 @@ def rest_of(record: BisectionRecord) -> float | None:
     return rest if chances and rest > _WORTH_SAYING else None
 
 
-def say_chance(probability: float) -> str:
-    """Write a probability; never a certainty, and never none."""
-    if probability > 1 - _WORTH_SAYING:
-        return "above 99 %"
-    return f"{100 * probability:.0f} %" if probability >= _WORTH_SAYING else "below 1 %"
-
-
 def figures(probe: ProbeRecord, record: BisectionRecord) -> str:
     """Say what was measured of a release against the known good end."""
     if probe.probed.effect is None or probe.before is None or probe.after is None:
@@ -91,7 +88,7 @@ def figures(probe: ProbeRecord, record: BisectionRecord) -> str:
     unit = METRICS[record.measure.metric].unit
     moved = f"{words.value(probe.before)} → {words.value(probe.after)} {unit}"
     return (
-        f"{change(probe.probed.effect)}, {moved},"
+        f"{say_effect(probe.probed.effect)}, {moved},"
         f" {words.counted(len(probe.trials), 'trial', 'trials')}{_known(probe)}"
     )
 
@@ -101,19 +98,11 @@ def _known(probe: ProbeRecord) -> str:
     return f" ({known} of them measured before)" if known else ""
 
 
-def change(effect: Effect) -> str:
-    """Give a relative change with its interval."""
-    return (
-        f"{words.signed_percent(effect.relative_change)}"
-        f" ({words.signed_percent(effect.low)} to {words.signed_percent(effect.high)})"
-    )
-
-
 def lesson(probe: ProbeRecord, record: BisectionRecord) -> str:
     """Say what a probe taught, in one sentence."""
     version, lower, upper = probe.probed.release.version, probe.lower, probe.upper
-    if probe.standing is None:
-        return _lesson_of_ends(probe, record)
+    if probe.standing is None and probe.probed.effect:
+        return _lesson_of_ends(probe.probed, probe.probed.effect, record)
     return {
         Standing.GOOD: f"{version} is like {lower}, so the change came after it",
         Standing.BAD: f"{version} is like {upper}, so the change came with it or before it",
@@ -124,14 +113,14 @@ def lesson(probe: ProbeRecord, record: BisectionRecord) -> str:
         else f"these trials cannot tell whether {version} is like {lower} or like {upper}",
         Standing.SKIPPED: f"{version} cannot be measured and is skipped:"
         f" {first_line(probe.probed.reason)}",
-    }[probe.standing]
+    }[probe.standing or Standing.UNDECIDED]
 
 
-def _lesson_of_ends(probe: ProbeRecord, record: BisectionRecord) -> str:
+def _lesson_of_ends(end: Probed, effect: Effect, record: BisectionRecord) -> str:
     good, bad = record.good.version, record.bad.version
-    effect = probe.probed.effect
-    if effect is None or probe.outcome is Outcome.UNCHANGED:
-        return f"{bad} is like {good}: there is nothing to look for"
+    if end.is_same:
+        within = words.percent(end.relevant_change)
+        return f"{bad} is like {good} to within ±{within}: there is nothing to look for"
     if effect.low <= 0 <= effect.high:
         widest = words.percent(max(abs(effect.low), abs(effect.high)))
         return f"no difference of {bad} from {good} is shown, but one of up to {widest} may hide"

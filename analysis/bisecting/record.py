@@ -55,7 +55,7 @@ class ProbeRecord:
 
     @property
     def is_verdict(self) -> bool:
-        """Tell whether it teaches anything: the release was told apart, or cannot be measured."""
+        """Tell whether it teaches anything: its trials show something, or it cannot be measured."""
         return self.probed.estimate is not None or self.standing is Standing.SKIPPED
 
 

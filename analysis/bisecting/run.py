@@ -202,7 +202,7 @@ def _pair(version: str, record: BisectionRecord, search: _Search) -> Pairing:
 
 def _prefer_known(step: Probe, record: BisectionRecord, search: _Search) -> Probe:
     """Take a release that teaches as well, and whose earlier trials tell where it stands, instead."""
-    for release in step.others:
+    for release in (step.release, *step.others) if step.others else ():
         if not has_trials(record.experiment, release.version, search.places):
             continue
         pairing = _pair(release.version, record, search)
@@ -211,6 +211,8 @@ def _prefer_known(step: Probe, record: BisectionRecord, search: _Search) -> Prob
         except ReleaseError:
             continue
         if prior and is_over(prior, _inquiry(step, record, search, prior)):
+            if release == step.release:
+                return step
             reason = "what was measured before tells where it stands"
             return replace(step, release=release, reason=reason)
     return step
@@ -270,8 +272,10 @@ def _measure(step: Probe, record: BisectionRecord, search: _Search) -> ProbeReco
         reproduce=_compare_command(version, record),
     )
     probe = _read(step, result, record)
-    if probe.probed.estimate is None and probe.standing is Standing.SKIPPED and not probe.is_hopeless:
-        pass
+    rest = _trials_left(replace(record, probes=(*record.probes, probe)), search)
+    if probe.outcome is Outcome.UNDECIDED and probe.probed.estimate is None and rest < LEAST:
+        # The budget ended it before it could teach anything, so nothing is wrong with the release.
+        return replace(probe, standing=Standing.UNDECIDED)
     return probe
 
 
@@ -296,9 +300,9 @@ def _read(step: Probe, result: ComparisonResult, record: BisectionRecord) -> Pro
         why = _why(result, "candidate")
         probed = Probed(release=step.release, trials=probed.trials, reason=why)
     elif probed.estimate is None or probed.effect is None:
-        # Both were measured; either their values have no ratio, or there are too few yet to say.
-        is_hopeless = found is not None and found.outcome is Outcome.INVALID
-        standing = Standing.SKIPPED if is_hopeless else Standing.UNDECIDED
+        # Both were measured: their values have no ratio, or they are too few, and no more are allowed.
+        standing = Standing.SKIPPED
+        probed = replace(probed, reason=f"{probed.reason} ({result.ended})")
     elif step.full_change is not None and step.release != record.bad:
         standing = stand(probed, step.full_change)
     lower, upper = _name_levels(step.full_change, record)
@@ -317,21 +321,23 @@ def _read(step: Probe, result: ComparisonResult, record: BisectionRecord) -> Pro
 
 
 def _name_levels(span: Span | None, record: BisectionRecord) -> tuple[str, str]:
-    """Name the two levels between which a probe is read: the ends, unless there are several steps."""
+    """Name the two releases between whose levels a probe is read: the ends, unless there are steps."""
     if span is None:
         return "", ""
-    ends = (one.probed for one in record.probes if one.probed.release == record.bad)
-    is_of_end = any(level(one) == span.upper for one in ends)
-    return (
-        record.good.version if span.lower == Level() else "what comes before this step",
-        record.bad.version if is_of_end else "what comes after this step",
-    )
+    names = {level(one.probed): one.probed.release.version for one in record.probes}
+    names[Level()] = record.good.version
+    return names[span.lower], names[span.upper]
 
 
 def _cannot_be_measured(result: ComparisonResult, side: SideName) -> bool:
-    """Tell whether a side was tried twice in this comparison, and never completed a trial."""
-    own = [one for one in result.trials if one.side == side and one.id.startswith(f"{result.id}.")]
-    is_measured = any(one.status is TrialStatus.COMPLETED for one in own)
+    """Tell whether a side was tried twice in this comparison, and never completed a trial.
+
+    Trials of a release from before stay what they are; the good end is needed now.
+    """
+    trials = [one for one in result.trials if one.side == side]
+    own = [one for one in trials if one.id.startswith(f"{result.id}.")]
+    counted = own if side == "baseline" else trials
+    is_measured = any(one.status is TrialStatus.COMPLETED for one in counted)
     return len(own) >= _TRIED and not is_measured
 
 

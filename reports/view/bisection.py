@@ -1,10 +1,9 @@
 """What a bisection page shows: the answer, each probe and what it taught, probabilities, the cost."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from analysis import words
-from analysis.bisecting.bisection import Culprit, Ending
+from analysis.bisecting.bisection import Culprit
 from analysis.bisecting.description import (
     answer,
     chances_of,
@@ -13,21 +12,17 @@ from analysis.bisecting.description import (
     is_regression,
     lesson,
     rest_of,
-    say_chance,
 )
 from analysis.bisecting.probing import Standing
 from analysis.bisecting.record import BisectionRecord, ProbeRecord
-from analysis.comparing.results import TrialRecord
-from perf.model import TrialId, TrialStatus
+from analysis.bisecting.words import say_chance
 from reports.view import links
 from reports.view.wording import (
     NOTHING,
-    STATUS_BADGES,
     Badge,
     Field,
     Moment,
     direction_words,
-    first_sentence,
     heading,
     moment,
     percent,
@@ -78,18 +73,6 @@ class ChanceRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrialRow:
-    """One trial of a probe; `page` is empty where the history does not hold it."""
-
-    release: str
-    side: str
-    status: Badge
-    name: str
-    why: str
-    page: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BisectionView:
     """All that the page of a bisection shows, and its line on the front page."""
 
@@ -99,7 +82,6 @@ class BisectionView:
     experiment: str
     badge: Badge
     answer: str
-    range: str
     started: Moment
     question: tuple[Field, ...]
     remarks: tuple[str, ...]
@@ -108,13 +90,12 @@ class BisectionView:
     chances: tuple[ChanceRow, ...]
     rest: str
     cost: str
-    trials: tuple[TrialRow, ...]
     command: str
     bar_px: int = _BAR_PX
 
 
-def view_bisection(record: BisectionRecord, known: Collection[TrialId]) -> BisectionView:
-    """Put a bisection into words. `known` are the trials that have a page."""
+def view_bisection(record: BisectionRecord) -> BisectionView:
+    """Put a bisection into words; its trials are on the pages of its comparisons."""
     rest = rest_of(record)
     span = f"{record.good.version} to {record.bad.version}"
     return BisectionView(
@@ -124,7 +105,6 @@ def view_bisection(record: BisectionRecord, known: Collection[TrialId]) -> Bisec
         experiment=record.experiment,
         badge=_badge(record),
         answer=sentence(answer(record)),
-        range=span,
         started=moment(record.started_at),
         question=_view_question(record),
         remarks=record.remarks,
@@ -142,7 +122,6 @@ def view_bisection(record: BisectionRecord, known: Collection[TrialId]) -> Bisec
         ),
         rest=say_chance(rest) if rest is not None else "",
         cost=sentence(cost(record)),
-        trials=_view_trials(record, known),
         command=record.command,
     )
 
@@ -150,10 +129,11 @@ def view_bisection(record: BisectionRecord, known: Collection[TrialId]) -> Bisec
 def _badge(record: BisectionRecord) -> Badge:
     if record.found is None:
         return _UNDER_WAY
+    if is_regression(record):
+        return _FOUND
     if isinstance(record.found, Culprit):
-        return _FOUND if is_regression(record) else _GAINED
-    is_still = record.found.ending is Ending.NOTHING_CHANGED and not is_inconclusive(record)
-    return _STILL if is_still else _OPEN
+        return _GAINED
+    return _OPEN if is_inconclusive(record) else _STILL
 
 
 def _view_question(record: BisectionRecord) -> tuple[Field, ...]:
@@ -186,26 +166,4 @@ def _view_probe(number: int, probe: ProbeRecord, record: BisectionRecord) -> Pro
         asked=sentence(probe.asked),
         taught=sentence(lesson(probe, record)),
         page=links.comparison_page(probe.comparison) if probe.comparison else "",
-    )
-
-
-def _view_trials(record: BisectionRecord, known: Collection[TrialId]) -> tuple[TrialRow, ...]:
-    told = {trial.id: (trial, probe) for probe in record.probes for trial in probe.trials}
-    return tuple(_view_trial(trial, probe, record, known) for trial, probe in told.values())
-
-
-def _view_trial(
-    trial: TrialRecord, probe: ProbeRecord, record: BisectionRecord, known: Collection[TrialId]
-) -> TrialRow:
-    trial_id = TrialId(trial.id)
-    is_good_end = trial.side == "baseline"
-    return TrialRow(
-        release=record.good.version if is_good_end else probe.probed.release.version,
-        side="known good end" if is_good_end else "probed",
-        status=STATUS_BADGES[trial.status],
-        name=trial.id,
-        why=""
-        if trial.status is TrialStatus.COMPLETED
-        else "; ".join(first_sentence(reason.text) for reason in trial.reasons),
-        page=links.trial_page(trial_id) if trial_id in known else "",
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from analysis.bisecting.bisection import Culprit
+from analysis.bisecting.description import answer
 from analysis.bisecting.record import BisectionRecord
 from analysis.detection import ChangePoint, State
 from analysis.incidents import Incident
@@ -134,6 +135,6 @@ def _view_origin(record: BisectionRecord) -> OriginRow:
     return OriginRow(
         name=f"{record.good.version} → {record.bad.version}",
         state=state,
-        text=sentence(found.sentence) if found else "It goes on with the next night.",
+        text=sentence(answer(record)),
         page=links.bisection_page(record.id),
     )

@@ -55,7 +55,11 @@ def probe(
     return ProbeRecord(
         asked="it parts what is left best",
         probed=Probed(
-            release=RELEASES[ordinal], trials=len(taken), estimate=estimate, effect=effect(change)
+            release=RELEASES[ordinal],
+            trials=len(taken),
+            estimate=estimate,
+            effect=effect(change),
+            relevant_change=0.05,
         ),
         standing=standing,
         lower="2.0.0",

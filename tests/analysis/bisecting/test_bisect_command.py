@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from made_up_bisection import INCONCLUSIVE, RECORD, UNCHANGED
+from made_up_bisection import INCONCLUSIVE, RECORD, UNCHANGED, effect
 
 from analysis.bisecting import command as bisect_command
-from analysis.bisecting.bisection import Culprit
+from analysis.bisecting.bisection import Culprit, Ending
 from analysis.bisecting.command import choose_measure, find_change
+from analysis.bisecting.question import Question
 from analysis.bisecting.record import BisectionRecord, read_bisection
-from analysis.bisecting.run import Question
 from analysis.comparing.run import Budget
 from analysis.incidents import name_incident
 from analysis.judgement import Judgement
@@ -59,7 +59,7 @@ def test_a_range_is_asked_and_answered(asked: dict[str, Any], invoke: Invoke, tm
     question = asked["question"]
     assert (question.first, question.last) == ("2.0.0", "2.0.7")
     assert str(question.measure) == "saturation/write/throughput/mean"
-    assert "--trials 30" in question.reproduce
+    assert "--trials 30" in question.command
     assert asked["budget"] == Budget(trials=30, minutes=4 * 240)
     assert "6 releases lie between 2.0.0 and 2.0.7" in result.stderr
     assert result.stdout.startswith(RECORD.found.sentence)  # type: ignore[union-attr]
@@ -70,7 +70,12 @@ def test_a_range_is_asked_and_answered(asked: dict[str, Any], invoke: Invoke, tm
 def test_what_it_came_to_is_the_exit_code(asked: dict[str, Any], invoke: Invoke) -> None:
     assert isinstance(RECORD.found, Culprit)
     gained = replace(RECORD, found=replace(RECORD.found, is_improvement=True))
-    for record, code in ((RECORD, 1), (gained, 0), (UNCHANGED, 0), (INCONCLUSIVE, 3)):
+    slow = replace(INCONCLUSIVE, found=replace(INCONCLUSIVE.found, ending=Ending.GRADUAL))  # type: ignore[type-var]
+    (end, *rest) = slow.probes
+    faster = replace(end, probed=replace(end.probed, effect=effect(0.2)))
+    better = replace(slow, probes=(faster, *rest))
+    told = (RECORD, 1), (gained, 0), (UNCHANGED, 0), (INCONCLUSIVE, 3), (slow, 1), (better, 3)
+    for record, code in told:
         asked["record"] = record
         assert invoke("fake", "2.0.0..2.0.7", *EXPERIMENT).exit_code == code
 
@@ -79,9 +84,10 @@ def test_that_nothing_was_shown_is_not_that_nothing_changed(
     asked: dict[str, Any], invoke: Invoke
 ) -> None:
     (end,) = UNCHANGED.probes
-    effect = replace(end.probed.effect, low=-0.3, high=0.2)  # type: ignore[type-var]
-    unclear = replace(end, outcome=Outcome.UNDECIDED, probed=replace(end.probed, effect=effect))
-    asked["record"] = replace(UNCHANGED, probes=(unclear,))
+    vague = replace(end.probed.effect, low=-0.3, high=0.2)  # type: ignore[type-var]
+    unclear = replace(end, outcome=Outcome.UNDECIDED, probed=replace(end.probed, effect=vague))
+    found = replace(UNCHANGED.found, ending=Ending.UNDECIDED)  # type: ignore[type-var]
+    asked["record"] = replace(UNCHANGED, probes=(unclear,), found=found)
     result = invoke("fake", "2.0.0..2.0.7", *EXPERIMENT)
     assert result.exit_code == 3
     assert "one of up to 30 % may hide" in result.stdout

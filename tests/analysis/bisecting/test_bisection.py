@@ -1,5 +1,5 @@
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -14,6 +14,7 @@ from perf.model import Release
 
 E = 0.10
 """The change between the ends, as a log ratio."""
+RELEVANT = 0.03
 
 
 def releases(count: int) -> tuple[Release, ...]:
@@ -40,6 +41,7 @@ def measured(release: Release, level: float, error: float = 0.01, trials: int = 
             high=math.expm1(level + width),
             confidence=0.95,
         ),
+        relevant_change=RELEVANT,
     )
 
 
@@ -67,12 +69,10 @@ def run(
     error: float = 0.01,
     known: Sequence[Probed] = (),
     higher_is_better: bool = True,
-    watch: Callable[[Probe], None] = lambda _: None,
 ) -> tuple[Culprit | Inconclusive, list[int]]:
     """Bisect with probes that measure the very levels; gives the places in the order of probing."""
     verdicts, order = list(known), list[int]()
     while isinstance(step := ask(line, verdicts, higher_is_better=higher_is_better), Probe):
-        watch(step)
         place = line.index(step.release)
         order.append(place)
         assert len(order) <= 3 * len(line), order
@@ -105,7 +105,6 @@ def test_the_first_probe_asks_whether_anything_changed() -> None:
     step = ask(releases(16), [])
     assert isinstance(step, Probe)
     assert (step.release.version, step.full_change) == ("5.0.15", None)
-    assert step.expected_trials == 40 * 5
 
 
 def test_probes_halve_what_is_left() -> None:
@@ -134,8 +133,30 @@ def test_no_change_between_the_ends_names_nobody() -> None:
     found, order = run(releases(16), [0.001] * 16)
     assert isinstance(found, Inconclusive)
     assert (found.ending, order, found.cost_to_finish) == (Ending.NOTHING_CHANGED, [15], None)
-    assert "Nothing changed between 5.0.0 and 5.0.15" in found.sentence
-    assert "(−2.7 % to +2.9 %)" in found.sentence
+    assert "Nothing changed between 5.0.0 and 5.0.15 that is worth acting on" in found.sentence
+    assert "(−2.7 % to +2.9 %), within ±3 %" in found.sentence
+
+
+def test_that_nothing_is_shown_is_not_that_nothing_changed() -> None:
+    line = releases(16)
+    vague = measured(line[15], 0.01, error=0.02)
+    found = ask(line, [vague])
+    assert isinstance(found, Inconclusive)
+    # Half the interval is 0.056, and 0.0196 of it would show that nothing relevant changed.
+    assert (found.ending, found.cost_to_finish) == (Ending.UNDECIDED, 116)
+    assert "Whether anything changed between 5.0.0 and 5.0.15 cannot be told" in found.sentence
+    short = ask(line, [vague], trials_left=4)
+    assert isinstance(short, Inconclusive)
+    assert (short.ending, short.cost_to_finish) == (Ending.BUDGET, 116)
+    assert "The budget is used up" in short.sentence
+
+
+def test_a_change_that_is_not_worth_acting_on_is_not_looked_for() -> None:
+    line = releases(16)
+    found = ask(line, [measured(line[15], 0.012, error=0.001)])
+    assert isinstance(found, Inconclusive)
+    assert found.ending is Ending.NOTHING_CHANGED
+    assert "+1.2 % (+0.9 % to +1.5 %), within ±3 %" in found.sentence
 
 
 def test_a_change_that_vanishes_when_the_bad_end_is_asked_again_names_nobody() -> None:
@@ -148,7 +169,16 @@ def test_a_change_that_vanishes_when_the_bad_end_is_asked_again_names_nobody() -
     assert step.full_change.is_firm
     found = ask(line, [*known, measured(line[-1], 0.015)])
     assert isinstance(found, Inconclusive)
-    assert found.ending is Ending.NOTHING_CHANGED
+    assert found.ending is Ending.UNDECIDED
+
+
+def test_a_doubt_that_the_budget_leaves_open_names_nobody() -> None:
+    line = releases(8)
+    known = [measured(line[-1], 0.05), *(measured(one, 0.0) for one in line[1:-1])]
+    found = ask(line, known, trials_left=7)
+    assert isinstance(found, Inconclusive)
+    assert (found.ending, found.cost_to_finish) == (Ending.BUDGET, 40)
+    assert "most probable is 5.0.7" in found.sentence
 
 
 def test_a_bad_end_that_cannot_be_measured_says_so() -> None:
@@ -229,6 +259,7 @@ def test_a_change_that_came_went_and_came_again_is_told() -> None:
     assert isinstance(found, Culprit)
     assert found.step.release.version == "5.0.12"
     assert "5.0.4 was like the bad end already, and 5.0.8 like the good end again" in found.sentence
+    assert "the last step to the bad end is 5.0.12 (after 5.0.11)" in found.sentence
 
 
 def test_a_release_that_moved_the_other_way_is_told() -> None:
@@ -254,7 +285,6 @@ def test_trials_that_cannot_tell_leave_a_range() -> None:
     assert 0.8 < first + second < 1
     assert found.cost_to_finish == 40
     assert "the trials of 5.0.1 cannot tell" in found.sentence
-    assert "About 40 more trials would settle it." in found.sentence
 
 
 def test_the_posterior_decides_which_probe_is_next() -> None:
@@ -265,6 +295,25 @@ def test_the_posterior_decides_which_probe_is_next() -> None:
     assert isinstance(step, Probe)
     assert line.index(step.release) in {4, 5, 6}
     assert "parts the chances best" in step.reason
+    assert step.release not in step.others
+    assert set(step.others) < set(line[1:16])
+
+
+def test_the_only_release_left_is_not_said_to_part_anything() -> None:
+    line = releases(4)
+    step = ask(line, [measured(line[3], E), measured(line[1], 0.0)])
+    assert isinstance(step, Probe)
+    assert (step.release, step.others) == (line[2], ())
+    assert step.reason.endswith("this is the only release between them that is worth a probe")
+
+
+def test_a_budget_that_ends_between_two_steps_tells_both() -> None:
+    line = releases(16)
+    middle = [measured(line[7], 0.5 * E)] * 2
+    found = ask(line, [measured(line[15], E), *middle], trials_left=4)
+    assert isinstance(found, Inconclusive)
+    assert (found.ending, len(found.steps)) == (Ending.BUDGET, 2)
+    assert "1 other change (after 5.0." in found.sentence
 
 
 def test_a_budget_ends_it_with_what_is_known() -> None:
@@ -314,13 +363,8 @@ def test_refuses_what_is_no_range() -> None:
 )
 def test_ends_whatever_was_measured(levels: list[float], broken: set[int], error: float) -> None:
     line = releases(len(levels))
-    chances: list[Mapping[str, float]] = []
-
-    def watch(step: Probe) -> None:
-        chances.append({one.release.version: one.probability for one in step.chances})
-
-    found, _ = run(line, levels, broken=tuple(broken), error=error, watch=watch)
-    assert all(0 <= sum(each.values()) <= 1 + 1e-9 for each in chances)
+    found, _ = run(line, levels, broken=tuple(broken), error=error)
+    assert 0 <= sum(one.probability for one in found.chances) <= 1 + 1e-9
     assert found.sentence.strip()
     if isinstance(found, Culprit):
         inside = range(line.index(found.step.predecessor) + 1, line.index(found.step.release))

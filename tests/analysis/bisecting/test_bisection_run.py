@@ -2,6 +2,8 @@
 
 import io
 import math
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -10,14 +12,18 @@ from shutil import rmtree
 
 import pytest
 
+from analysis.bisecting import run as bisection_run
 from analysis.bisecting.bisection import Culprit, Ending, Inconclusive
 from analysis.bisecting.description import describe_bisection, is_inconclusive, is_regression
 from analysis.bisecting.probing import Standing
+from analysis.bisecting.question import Question, releases_between
 from analysis.bisecting.record import BISECTION, BisectionRecord
-from analysis.bisecting.run import Question, read_bisections, releases_between, run_bisection
+from analysis.bisecting.run import read_bisections, run_bisection
+from analysis.comparing import run as comparison_run
 from analysis.comparing.blocks import Measure
 from analysis.comparing.paired import Estimate
-from analysis.comparing.run import Budget
+from analysis.comparing.run import Budget, run_comparison
+from analysis.comparing.turns import Inquiry, is_over
 from perf import releases, side_by_side
 from perf.config import Catalog, load_catalog, named
 from perf.errors import InputError, MeasureError, ReleaseError, UsageError
@@ -31,11 +37,12 @@ from perf.model import (
     Release,
     Sample,
     Source,
+    Taken,
     Trial,
     TrialId,
     TrialStatus,
 )
-from perf.past_turns import PLANTED
+from perf.past_turns import FIRST_BLOCK, PLANTED
 from perf.places import Places
 from perf.progress import Progress
 from perf.side_by_side import Side, take_side
@@ -61,6 +68,8 @@ class Lab:
     )
     measured: list[str] = field(default_factory=list)
     stop_after: int = 10_000
+    break_after: dict[str, int] = field(default_factory=dict)
+    """So many trials of a release complete, and then no more."""
     said: io.StringIO = field(default_factory=io.StringIO)
 
     def bisect(self, budget: Budget = MANY, first: int = 0, last: int = 7) -> BisectionRecord:
@@ -71,7 +80,6 @@ class Lab:
             measure=THROUGHPUT,
             first=version(first),
             last=version(last),
-            reproduce="knickpoint bisect …",
         )
         progress = Progress(self.said)
         return run_bisection(question, self.catalog.detection, budget, self.places, progress)
@@ -132,6 +140,11 @@ def lab(tmp_path: Path, make_trial: Callable[..., Trial], monkeypatch: pytest.Mo
         if len(lab.measured) == lab.stop_after:
             raise KeyboardInterrupt
         lab.measured.append(order.release.version)
+        if (
+            lab.measured.count(order.release.version)
+            == lab.break_after.get(order.release.version, -1) + 1
+        ):
+            lab.levels[order.release.version] = BROKEN
         said = {"id": order.trial, "purpose": order.purpose, "remarks": order.remarks, "night": ""}
         return seal(lab, order.release.version, **said, config=named(order.deployment.config))
 
@@ -260,7 +273,7 @@ def test_the_same_question_again_is_answered_from_what_is_there(lab: Lab) -> Non
     assert again.id != first.id
     assert culprit_of(again) == culprit_of(first) == "2.0.6"
     assert again.measured == ()
-    assert again.reused == count
+    assert 0 < again.reused <= count
 
 
 def test_nights_that_measured_both_releases_count_as_blocks(lab: Lab) -> None:
@@ -268,32 +281,72 @@ def test_nights_that_measured_both_releases_count_as_blocks(lab: Lab) -> None:
     lab.hold_nights(0, 3, 7)
     record = lab.bisect()
     assert culprit_of(record) == "2.0.4"
-    assert "2.0.7" not in lab.measured
     assert "2.0.3" not in lab.measured
-    assert record.reused == 24
-    assert {one.block for one in record.probes[0].trials} == set(range(1001, 1009))
+    assert record.reused == 16
+    assert {one.block for one in record.probes[1].trials} == set(range(1001, 1009))
     assert "16 of them measured before" in told(record)
+
+
+def test_nights_that_made_the_bad_end_suspect_do_not_vote_on_it_again(lab: Lab) -> None:
+    lab.slow_from(4)
+    lab.hold_nights(0, 7)
+    lab.slow_from(1, level=GOOD)
+    record = lab.bisect()
+    assert isinstance(record.found, Inconclusive)
+    assert record.found.ending is Ending.NOTHING_CHANGED
+    assert record.reused == 0
+    assert "2.0.7" in lab.measured
+
+
+def test_what_is_known_is_asked_first_and_only_where_the_change_can_still_be(lab: Lab) -> None:
+    lab.slow_from(3)
+    lab.hold_nights(0, 5, 6)
+    record = lab.bisect()
+    probed = [one.probed.release.version for one in record.probes]
+    assert culprit_of(record) == "2.0.3"
+    assert probed[:2] == ["2.0.7", "2.0.5"]
+    assert "2.0.6" not in probed
+
+
+def test_a_release_that_fails_when_it_is_asked_again_keeps_its_first_trials(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_over_of_fresh(taken: Sequence[Taken], inquiry: Inquiry) -> bool:
+        return any(one.block < FIRST_BLOCK for one in taken) and is_over(taken, inquiry)
+
+    # So that who is asked again is measured again.
+    monkeypatch.setattr(comparison_run, "is_over", is_over_of_fresh)
+    lab.slow_from(4)
+    lab.levels |= {"2.0.3": 900.0}
+    lab.break_after["2.0.3"] = 4
+    record = lab.bisect()
+    first, again = (one for one in record.probes if one.probed.release.version == "2.0.3")
+    assert lab.measured.count("2.0.3") == 6
+    assert again.probed.estimate == first.probed.estimate
+    assert again.standing is Standing.BETWEEN
 
 
 def test_what_only_the_history_still_holds_counts_as_well(lab: Lab) -> None:
     lab.slow_from(4)
-    lab.hold_nights(0, 7)
-    append_all(lab.places, lab.said.write)
+    lab.hold_nights(0, 3)
+    append_all(lab.places, Progress(lab.said).tell)
     rmtree(lab.places.trials)
     assert lab.bisect().reused == 16
 
 
 def test_a_damaged_bundle_is_told_of_and_not_counted(lab: Lab) -> None:
-    lab.hold_nights(0, 7)
-    (lab.places.trials / "2026-02-01-1.01.fake-blink.2.0.7" / "trial.json").write_text("{")
+    lab.slow_from(4)
+    lab.hold_nights(0, 3)
+    (lab.places.trials / "2026-02-01-1.01.fake-blink.2.0.3" / "trial.json").write_text("{")
     assert lab.bisect().reused == 14
     assert "not reused: " in lab.said.getvalue()
 
 
 def test_two_nights_that_say_nothing_do_no_harm(lab: Lab) -> None:
     for night, level in (("2026-02-01-1", 1e6), ("2026-02-02-1", 1e-3)):
-        lab.levels["2.0.7"] = level
-        lab.hold_night(night, (0, 7))
+        lab.levels["2.0.3"] = level
+        lab.hold_night(night, (0, 3))
+    lab.levels["2.0.3"] = GOOD
     lab.slow_from(4)
     record = lab.bisect()
     assert record.reused == 4
@@ -321,15 +374,16 @@ def test_two_nights_that_say_nothing_do_no_harm(lab: Lab) -> None:
     ids=["another config", "a candidate", "no night", "other bytes", "planted", "invalid"],
 )
 def test_a_trial_of_something_else_is_not_reused(lab: Lab, changes: dict[str, object]) -> None:
-    lab.hold_nights(0, 7, **changes)
-    assert lab.bisect().reused == 0
+    lab.slow_from(4)
+    lab.hold_nights(0, 3, **changes)
+    record = lab.bisect()
+    assert "2.0.3" in lab.measured
+    assert record.reused == 0
 
 
 def test_planted_trials_say_so_and_nights_without_the_plant_do_not_count(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from analysis import bisection_run  # noqa: PLC0415  what is wrapped
-
     mark = Reason(kind=PLANTED, text="a handicap was planted in this trial: slow")
 
     def take(catalog: Catalog, suite: object, experiment: str, name: str) -> Side:
@@ -338,7 +392,7 @@ def test_planted_trials_say_so_and_nights_without_the_plant_do_not_count(
 
     monkeypatch.setattr(bisection_run, "take_side", take)
     lab.slow_from(5)
-    lab.hold_nights(0, 7)
+    lab.hold_nights(0, 6)
     record = lab.bisect()
     assert culprit_of(record) == "2.0.5"
     assert record.reused == 0
@@ -376,6 +430,40 @@ def test_a_budget_of_minutes_ends_it_as_well(lab: Lab) -> None:
     little = lab.bisect(Budget(trials=400, minutes=1), first=1)
     assert isinstance(little.found, Inconclusive)
     assert little.found.ending is Ending.BUDGET
+
+
+def test_a_probe_too_short_to_teach_anything_skips_its_release_and_blames_no_budget(lab: Lab) -> None:
+    comparing = replace(lab.catalog.detection.comparison, minutes=15.0)
+    detection = replace(lab.catalog.detection, comparison=comparing)
+    lab.catalog = replace(lab.catalog, detection=detection)
+    record = lab.bisect()
+    assert isinstance(record.found, Inconclusive)
+    assert record.found.ending is Ending.END_NOT_MEASURED
+    assert "the 15 minutes allow no further block" in record.found.sentence
+
+
+def test_nobody_else_measures_between_two_probes(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.slow_from(4)
+    held = []
+
+    def compare(*given: object, **named: object) -> object:
+        held.append(is_held(lab.places))
+        found = run_comparison(*given, **named)  # type: ignore[arg-type]
+        held.append(is_held(lab.places))
+        return found
+
+    monkeypatch.setattr(bisection_run, "run_comparison", compare)
+    lab.bisect()
+    assert len(held) > 2
+    assert all(held)
+    assert not is_held(lab.places)
+
+
+def is_held(places: Places) -> bool:
+    """Ask from another process, as another command would."""
+    ask = "import filelock, sys; filelock.FileLock(sys.argv[1]).acquire(timeout=0)"
+    asked = subprocess.run([sys.executable, "-c", ask, places.lock], check=False, capture_output=True)
+    return asked.returncode != 0
 
 
 def test_two_releases_are_a_plain_comparison(lab: Lab) -> None:

@@ -1,5 +1,8 @@
 import math
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -7,14 +10,19 @@ from analysis.bisecting.chances import Level, weigh
 from analysis.bisecting.probing import Probed, Span, Standing, classify, probe_look, read_probe, stand
 from analysis.comparing.blocks import Block, Measure, Measured
 from analysis.comparing.paired import Estimate, estimate
-from analysis.comparing.results import ComparisonResult, MeasureResult, SideRecord, TrialRecord
+from analysis.comparing.results import ComparisonResult, SideRecord, TrialRecord
 from analysis.comparing.sequential import Rule
+from analysis.comparing.turns import Inquiry, build_blocks, judge_measures
 from analysis.comparison import Effect
 from analysis.verdict import Outcome
-from perf.model import Named, Purpose, Release, SideName, TrialStatus
+from perf.config import load_catalog
+from perf.model import SIDES, Named, Purpose, Release, Sample, SideName, Taken, Trial, TrialStatus
 
 RELEASE = Release(system="fake", version="5.0.3", line="5.0", ordinal=3)
 MEASURE = Measure(phase="steady", operation="write", metric="throughput", statistic="mean")
+SETTINGS = load_catalog(Path(__file__).parents[3] / "configs").detection
+SHIFTS = dict(zip(SIDES, (0, 1), strict=True))
+TakeTurn: TypeAlias = Callable[[int, str, SideName, float], Taken]
 RULE = Rule(higher_is_better=True, relevant_change=0.02, false_share=0.02, most_blocks=10)
 SPAN = Span(lower=Level(), upper=Level(log_ratio=0.1, standard_error=0.002, half_width=0.005))
 
@@ -128,6 +136,10 @@ def test_the_bad_end_is_over_once_the_change_is_known_to_half_its_size() -> None
     assert (vague.outcome, vague.is_over) == (Outcome.IMPROVED, False)
     same = probe_look([block(0.0, scatter=0.002)] * 2, RULE, 1, full_change=None)
     assert (same.outcome, same.is_over) == (Outcome.UNCHANGED, True)
+    small = probe_look([block(0.01, scatter=0.0005)] * 2, RULE, 1, full_change=None)
+    assert small.effect is not None
+    assert small.effect.low > 0
+    assert (small.outcome, small.is_over) == (Outcome.UNCHANGED, True), "it is not worth acting on"
 
 
 def test_a_second_probe_asks_for_more_certainty() -> None:
@@ -146,35 +158,35 @@ def test_values_without_a_ratio_end_a_probe() -> None:
     assert (seen.outcome, seen.is_over) == (Outcome.INVALID, True)
 
 
-def result(blocks: list[Block], *, lost: int = 0, effect: Effect | None = None) -> ComparisonResult:
-    """Make a comparison of these blocks; of `lost` trials of the candidate there is no value."""
+@pytest.fixture
+def turn(make_trial: Callable[..., Trial]) -> TakeTurn:
+    def take(block: int, pair: str, side: SideName, value: float) -> Taken:
+        sample = Sample(
+            phase="steady", operation="write", metric="throughput", statistic="mean", value=value
+        )
+        status = TrialStatus.COMPLETED if value else TrialStatus.INVALID
+        trial = make_trial(id=f"cmp.{block:02}{pair}.{side}", status=status, samples=(sample,))
+        return Taken(block=block, pair=pair, side=side, trial=trial)
+
+    return take
+
+
+def whole(turn: TakeTurn, block: int, change: float, pairs: Sequence[str] = ("1", "2")) -> list[Taken]:
+    """Take the turns of a block; blocks differ in level far more than the two sides do, as nights."""
+    level = 100 * (block % 1000)
+    return [
+        turn(block, pair, side, level * (1 + 0.001 * number) * math.exp(change * shift))
+        for number, pair in enumerate(pairs)
+        for side, shift in SHIFTS.items()
+    ]
+
+
+def result(taken: Sequence[Taken]) -> ComparisonResult:
     name = Named(name="default", sha256="0" * 12)
     side = SideRecord(
         label="5.0.0", version="5.0.0", config=name, topology=name, testbed=name, workload=name
     )
-    sides: tuple[SideName, ...] = ("baseline", "candidate", "candidate", "baseline")
-    trials = tuple(
-        TrialRecord(
-            id=f"cmp.{number:02}{turn}",
-            side=which,
-            block=number,
-            status=TrialStatus.COMPLETED,
-            duration_s=60.0,
-        )
-        for number in range(1, len(blocks) + 1)
-        for turn, which in enumerate(sides)
-    )
-    candidate = tuple(value for one in blocks for value in one.candidate)
-    measure = MeasureResult(
-        measure=MEASURE,
-        is_trusted=True,
-        outcome=Outcome.UNDECIDED,
-        reason="",
-        relevant_change=0.02,
-        effect=effect,
-        baseline=tuple(value for one in blocks for value in one.baseline),
-        candidate=candidate[: len(candidate) - lost],
-    )
+    inquiry = Inquiry(settings=SETTINGS, trusted=(MEASURE,), most_blocks=10, seed=1)
     return ComparisonResult(
         id="cmp",
         purpose=Purpose.BISECTION,
@@ -188,34 +200,51 @@ def result(blocks: list[Block], *, lost: int = 0, effect: Effect | None = None) 
         outcome=Outcome.UNDECIDED,
         reason="no valid trial of the candidate",
         ended="",
-        measures=(measure,),
-        trials=trials,
+        measures=judge_measures(taken, inquiry),
+        trials=tuple(
+            TrialRecord(
+                id=one.trial.id,
+                side=one.side,
+                block=one.block,
+                status=one.trial.status,
+                duration_s=60.0,
+            )
+            for one in taken
+        ),
         started_at=datetime(2026, 1, 1, tzinfo=UTC),
         finished_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
 
 
-def test_reads_a_probe_off_its_comparison() -> None:
-    blocks = [block(0.1), block(0.11), block(0.09)]
-    effect = found(0.1, 0.02)[1]
-    probed = read_probe(RELEASE, result(blocks, effect=effect), MEASURE)
-    assert (probed.trials, probed.effect) == (12, effect)
-    assert probed.estimate == estimate(blocks, 1)
+def test_reads_a_probe_off_its_comparison(turn: TakeTurn) -> None:
+    changes = (0.1, 0.11, 0.09)
+    taken = [one for block, change in enumerate(changes, 1) for one in whole(turn, block, change)]
+    probed = read_probe(RELEASE, result(taken), MEASURE)
+    assert probed.trials == 12
+    assert probed.effect is not None
+    assert probed.relevant_change == SETTINGS.relevant_change["throughput"]
+    assert probed.estimate == estimate(build_blocks(taken, MEASURE), 1)
 
 
-def test_a_value_that_is_lost_leaves_one_block() -> None:
-    blocks = [block(0.1), block(0.11)]
-    probed = read_probe(RELEASE, result(blocks, lost=1, effect=found(0.1, 0.02)[1]), MEASURE)
-    assert probed.estimate is not None
-    assert (probed.estimate.baseline_trials, probed.estimate.candidate_trials) == (4, 3)
+def test_nights_fresh_blocks_and_one_that_lost_a_trial_each_count_by_themselves(turn: TakeTurn) -> None:
+    nights = [one for block in range(1001, 1005) for one in whole(turn, block, 0.1, pairs=("",))]
+    fresh = [one for block in (1, 2) for one in whole(turn, block, 0.1)]
+    lost = [turn(3, "2", "baseline", 300.0), turn(3, "2", "candidate", 0.0)]
+    taken = [*nights, *fresh, *whole(turn, 3, 0.1, pairs=("1",)), *lost]
+    known = read_probe(RELEASE, result(taken), MEASURE).estimate
+    assert known == estimate(build_blocks(taken, MEASURE), 1)
+    assert known is not None
+    assert known.standard_error < 0.002
+    assert (known.baseline_trials, known.candidate_trials) == (9, 9)
 
 
-def test_a_comparison_without_a_ratio_is_no_measurement() -> None:
-    probed = read_probe(RELEASE, result([block(0.1)] * 2), MEASURE)
+def test_a_comparison_without_a_ratio_is_no_measurement(turn: TakeTurn) -> None:
+    few = result(whole(turn, 1, 0.1))
+    probed = read_probe(RELEASE, few, MEASURE)
     assert (probed.estimate, probed.effect) == (None, None)
     assert probed.reason == "no valid trial of the candidate"
     other = Measure(phase="steady", operation="read", metric="throughput", statistic="mean")
-    assert read_probe(RELEASE, result([block(0.1)] * 2), other).estimate is None
+    assert read_probe(RELEASE, few, other).estimate is None
 
 
 def test_chances_of_exact_measurements_are_certain() -> None:

@@ -126,7 +126,11 @@ def _probe(
         if seen.is_over:
             trials = 2 * HALF * len(blocks)
             return Probed(
-                release=step.release, trials=trials, estimate=seen.estimate, effect=seen.effect
+                release=step.release,
+                trials=trials,
+                estimate=seen.estimate,
+                effect=seen.effect,
+                relevant_change=rule.relevant_change,
             )
 
 
