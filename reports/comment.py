@@ -18,7 +18,13 @@ from reports.markdown import clean, code, escape
 from reports.reproduction import tell_reproduction
 from reports.view.links import comparison_page
 from reports.view.measures import NO_BREAK, MeasureRow, length_words, view_measure
-from reports.view.summary import find_attributions, knob_words, side_words, summarize
+from reports.view.summary import (
+    find_attributions,
+    is_beyond_measures,
+    knob_words,
+    side_words,
+    summarize,
+)
 from reports.view.wording import count, one_sentence, plain_percent, sentence
 
 MOST_CHARACTERS = 60_000
@@ -334,12 +340,20 @@ def _records(content: ComparisonFile, results: Sequence[ComparisonResult]) -> It
     ]
     lines = [
         f"- {_verdict(one.outcome)} {what} ({code(one.id, _MOST_NAME)}): "
+        f"{_tell_reason(one) if len(results) > 1 else ''}"
         f"{escape(sentence(one.ended), _MOST_REASON)} Took {_tell_length(one)}, seed {one.seed}, "
         f"question {code(one.question_sha256, _SHORT_SHA)}."
         for one, what in told
     ]
     if lines:
         yield _fold("Why it ended", lines)
+
+
+def _tell_reason(result: ComparisonResult) -> str:
+    """Give the reason of a verdict that the table does not show."""
+    if result.outcome is Outcome.INVALID or is_beyond_measures(result):
+        return f"{escape(sentence(result.reason), _MOST_REASON)} "
+    return ""
 
 
 def _tell_length(*results: ComparisonResult) -> str:

@@ -28,9 +28,12 @@ _ACTION, _NO_ACTION = "action needed", "no action needed"
 _OPEN, _UNKNOWN = "not shown to be harmless", "nothing is known yet"
 _PARTLY = "part of it is not known"
 _AGAIN = "Measure again."
+_LOST = "Find out why trials were lost; what is left of them cannot be trusted."
+_FIND = "Find the cause, or say why the change is accepted as it is."
 _JUDGE = "What was not compared needs a reviewer's judgement."
 _MOST_NAME = 80
 _MOST_PATH = 120
+_MOST_REASON = 400
 _MOST_RATIO = 30
 """Beyond it nobody measures so many trials: their number grows with its square."""
 _SHORT_SHA = 8
@@ -163,17 +166,22 @@ def _summarize_result(result: ComparisonResult, content: ComparisonFile | None) 
     row_words = _tell_rows(told)
     cause = _name_cause(result, content)
     if result.outcome is Outcome.UNDECIDED:
-        said = f"Whether {cause} changes {_name(result)} cannot be told: {row_words}."
-        return _summary(result, _OPEN, said, tell_what_it_takes(result))
+        begin = f"Whether {cause} changes {_name(result)} cannot be told"
+        if is_beyond_measures(result):
+            said = clean(f"{begin}: {one_sentence(result.reason)}", _MOST_REASON)
+            return _summary(result, _OPEN, said, _LOST)
+        return _summary(result, _OPEN, f"{begin}: {row_words}.", tell_what_it_takes(result))
     if result.outcome is Outcome.UNCHANGED:
         return _summary(result, _NO_ACTION, f"{_tell_equivalence(result, content)}: {row_words}.")
     is_worse = result.outcome is Outcome.REGRESSED
     said = f"{_tell_cause(result, content, 'worse' if is_worse else 'better')}: {row_words}."
-    if not is_worse:
-        return _summary(result, _NO_ACTION, said)
-    return _summary(
-        result, _ACTION, said, "Find the cause, or say why the change is accepted as it is."
-    )
+    return _summary(result, _ACTION, said, _FIND) if is_worse else _summary(result, _NO_ACTION, said)
+
+
+def is_beyond_measures(result: ComparisonResult) -> bool:
+    """Tell whether a comparison is undecided for another reason than its measures: lost trials."""
+    trusted = {one.outcome for one in result.measures if one.is_trusted}
+    return result.outcome is Outcome.UNDECIDED and bool(trusted) and Outcome.UNDECIDED not in trusted
 
 
 def _summary(result: ComparisonResult, action: str, said: str, advice: str = "") -> Summary:

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from git_repository import GitRepository
 
+from analysis.comparing import candidate_run
 from analysis.comparing.results import ComparisonFile, ExperimentChange, read_comparisons
 from analysis.verdict import Outcome
 from perf import side_by_side
@@ -240,6 +241,85 @@ def test_an_error_of_ours_is_loud_and_stops_nothing_else(
     before = len(measurer.orders)
     assert ask("--suite", "fake-night", "--trials", "8").exit_code == 0
     assert len(measurer.orders) == before + 8
+
+
+def test_another_budget_or_other_rules_take_no_answer_over(
+    repository: GitRepository, ask: Ask, measurer: Measurer, read: Callable[[], ComparisonFile]
+) -> None:
+    repository.edit(FAKE, "_ms: 1", "_ms: 1.01")
+    repository.commit("slower")
+    measurer.unfit = "fake-write"
+    assert ask("--suite", "fake-night", "--trials", "8").exit_code == 3
+    (first,) = read().comparisons
+    measurer.unfit = ""
+    assert ask("--suite", "fake-night", "--trials", "16").exit_code == 0
+    again = {one.experiment: one for one in read().comparisons}
+    assert len(again) == 2
+    assert again["fake-read"].id != first.id
+
+
+@pytest.mark.usefixtures("measurer")
+def test_what_the_minutes_have_no_room_for_is_undecided_and_no_error_of_ours(
+    repository: GitRepository, ask: Ask, read: Callable[[], ComparisonFile], tmp_path: Path
+) -> None:
+    repository.edit(FAKE, "_ms: 1", "_ms: 1.01")
+    repository.commit("slower")
+    # A block takes four times three minutes: the first experiment overdraws all that there is.
+    done = ask("--suite", "fake-night", "--minutes", "1")
+    assert done.exit_code == 0, done.output
+    assert read().problems == ()
+    assert [one.experiment for one in read().comparisons] == ["fake-write"]
+    assert [(one.experiment, one.text) for one in read().changes if one.text] == [
+        ("fake-read", "not measured: no minutes were left of the budget")
+    ]
+    assert read().outcome is Outcome.UNDECIDED
+    assert "Changed, but not compared" in (tmp_path / "var/candidate" / COMMENT).read_text()
+
+
+def test_a_head_that_base_holds_already_is_a_mistake_and_no_success(
+    repository: GitRepository, ask: Ask
+) -> None:
+    repository.git("checkout", "--quiet", "main")
+    repository.edit(FAKE, "_ms: 1", "_ms: 2")
+    repository.commit("main went on")
+    refused = ask().exception
+    assert isinstance(refused, UsageError)
+    assert "topic is contained in main: there is nothing new to measure" in str(refused)
+
+
+@pytest.mark.usefixtures("measurer")
+def test_the_comment_links_the_page_of_each_comparison(
+    repository: GitRepository, ask: Ask, read: Callable[[], ComparisonFile], tmp_path: Path
+) -> None:
+    repository.edit(FAKE, "_ms: 1", "_ms: 1.01")
+    repository.commit("slower")
+    site = "https://perf.example/site"
+    assert ask("--suite", "fake-short", "--trials", "4", "--site-url", site).exit_code == 0
+    (result,) = read().comparisons
+    text = (tmp_path / "var/candidate" / COMMENT).read_text()
+    assert f"({site}/comparison/{result.id}.html)" in text
+    assert "--site-url" not in result.command
+    assert ask("--site-url", "javascript:x").exit_code == 2
+
+
+@pytest.mark.usefixtures("measurer")
+def test_a_knob_that_cannot_be_measured_alone_takes_nothing_back(
+    repository: GitRepository,
+    ask: Ask,
+    read: Callable[[], ComparisonFile],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    repository.edit(FAKE, "_ms: 1", "_ms: 2, cache: off")
+    repository.commit("two at once")
+
+    def fail(*_: object) -> None:
+        raise HostUnfit("port 7000 is taken")
+
+    monkeypatch.setattr(candidate_run, "_leave_out", fail)
+    assert ask("--suite", "fake-short", "--attribute", "--trials", "40").exit_code == 1
+    assert (read().outcome, read().problems) == (Outcome.REGRESSED, ())
+    assert len(read().notes) == 2
+    assert all(one.startswith("not attributed: ") and "port 7000" in one for one in read().notes)
 
 
 def test_an_interrupted_candidate_goes_on_from_there(

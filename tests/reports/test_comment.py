@@ -357,6 +357,15 @@ def test_no_number_of_a_file_makes_a_long_one_or_a_crash() -> None:
     assert "1.0e−300" in text
 
 
+def test_a_verdict_that_was_taken_back_for_lost_trials_says_so() -> None:
+    reason = "3 of 6 trials of the candidate were lost to its server, and 0 of the other side"
+    lost = made(replace(UNCHANGED_RESULT, outcome=Outcome.UNDECIDED, reason=reason))
+    told = headline(lost)
+    assert told.startswith("Undecided, not shown to be harmless: Whether ")
+    assert "cannot be told: 3 of 6 trials of the candidate were lost to its server" in told
+    assert "too close to the border" not in render_comment(lost)
+
+
 def test_too_few_trials_for_an_interval_promise_no_number() -> None:
     measures = tuple(
         replace(one, effect=None, detectable=None) for one in UNDECIDED.comparisons[0].measures

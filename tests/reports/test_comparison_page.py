@@ -149,7 +149,7 @@ def test_the_caveat_of_the_testbed_is_the_recorded_one() -> None:
 def test_remarks_stand_in_the_verdict() -> None:
     (result,) = PLANTED.comparisons
     text = page_of(result)
-    assert text.index("planted: each write") < text.index("rests on")
+    assert text.index("candidate: each write") < text.index("rests on")
 
 
 def test_hostile_text_stays_text() -> None:
