@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import click
@@ -121,11 +122,7 @@ def candidate(
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     repository = find_repository(Path())
     span = find_span(repository, base, head)
-    if span.merge_base == span.head_tip:
-        raise UsageError(
-            f"{head} is contained in {base}: there is nothing new to measure; --head names the commit"
-            " that is to go there"
-        )
+    _check_new(span)
     before, after = load_revisions(repository, span, configs)
     found = compare_catalogs(before, after, testbed=testbed, suites=suites)
     # By base's rules: a change must not loosen those that judge it.
@@ -137,19 +134,24 @@ def candidate(
         return
     context, places, target = click.get_current_context(), Places(data), output or data / "candidate"
     reproduce = _reproduce(context, span)
-
-    def save(content: ComparisonFile) -> None:
-        write_content(target, content, site_url)
-
-    told = _find_told(target)
+    save = partial(write_content, target, site_url=site_url)
     content = _measure(
-        plan, allowed, places, save, attributes=attribute, told=told, reproduce=reproduce
+        plan, allowed, places, save, attributes=attribute, told=_find_told(target), reproduce=reproduce
     )
     save(content)
     for line in describe_content(content):
         click.echo(line)
     click.echo(f"Files:   {target / COMPARISON}, {target / COMMENT}")
     context.exit(_exit_code(content))
+
+
+def _check_new(span: Span) -> None:
+    """Refuse a head that base contains: that nothing differs would look like a success."""
+    if span.merge_base == span.head_tip:
+        raise UsageError(
+            f"{span.head} is contained in {span.base}: there is nothing new to measure; --head names the"
+            " commit that is to go there"
+        )
 
 
 def _exit_code(content: ComparisonFile) -> int:
@@ -212,7 +214,7 @@ def _find_told(target: Path) -> frozenset[str]:
     return frozenset() if content.problems else frozenset(one.id for one in told)
 
 
-def write_content(target: Path, content: ComparisonFile, site_url: str = "") -> None:
+def write_content(target: Path, content: ComparisonFile, *, site_url: str) -> None:
     """Write both files, each in one step."""
     write_durably(target / COMPARISON, write_comparisons(content))
     write_durably(target / COMMENT, _render(content, site_url))
