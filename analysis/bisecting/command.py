@@ -101,9 +101,8 @@ def bisect(
 
     Each probe is saved at once. Interrupted or killed, the same command goes on where it was.
 
-    Exit codes: 0 nothing changed, or a release made it better; 1 it became worse: with a release, with
-    several, or little by little; 2 wrong usage or configuration; 3 it could not be told or measured;
-    130 interrupted.
+    Exit codes: 0 nothing changed, or a release made it better; 1 it became worse, in one step or more;
+    2 wrong usage or configuration; 3 it could not be told or measured; 130 interrupted.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     root = configs or config.default_root()
     catalog, places, progress = config.load_catalog(root), Places(data), Progress()
