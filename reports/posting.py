@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias
 
 from analysis.comparing.results import ComparisonFile, ComparisonResult
 from analysis.verdict import Outcome
-from perf.model import TrialStatus
 from reports.markdown import clean
+from reports.view.summary import FAILED_BADGE, summarize_result
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}")
 """What a name may be: it stands in an HTML comment, and must not be able to end it."""
@@ -173,8 +173,7 @@ def _find_findings(result: ComparisonResult) -> Iterator[str]:
         yield where
         regressed = (one for one in result.measures if one.is_trusted and one.outcome is result.outcome)
         yield from (f"{where} {one.measure}" for one in regressed)
-    trials = [one.status for one in result.trials if one.side == "candidate"]
-    if result.outcome is Outcome.INVALID and set(trials) == {TrialStatus.FAILED}:
+    if summarize_result(result).badge == FAILED_BADGE:
         yield f"{where} does not run"
 
 

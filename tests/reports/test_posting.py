@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from analysis.comparing.results import ComparisonFile
 from analysis.verdict import Outcome
+from perf.model import TrialStatus
 from reports.comment import headline, render_comment
 from reports.posting import (
     NAME,
@@ -139,6 +140,10 @@ def test_findings_are_regressed_measures_and_what_does_not_run() -> None:
         f"{name} {made_up.RATE}",
     )
     assert find_findings(made_up.FAILED) == (f"{name} does not run",)
+    (failed,) = made_up.FAILED.comparisons
+    both = tuple(dataclasses.replace(one, status=TrialStatus.FAILED) for one in failed.trials)
+    neither = dataclasses.replace(failed, trials=both)  # the hosts may be at fault
+    assert find_findings(dataclasses.replace(made_up.FAILED, comparisons=(neither,))) == ()
     for calm in (made_up.INVALID, made_up.PROBLEMS, made_up.UNDECIDED, made_up.IMPROVED):
         assert find_findings(calm) == ()
 
