@@ -149,8 +149,8 @@ def _check_new(span: Span) -> None:
     """Refuse a head that base contains: that nothing differs would look like a success."""
     if span.merge_base == span.head_tip:
         raise UsageError(
-            f"{span.head} is contained in {span.base}: there is nothing new to measure; --head names the"
-            " commit that is to go there"
+            f"{span.head} is contained in {span.base}: there is nothing new to measure; --head names"
+            " the commit that is to go there"
         )
 
 
