@@ -115,10 +115,7 @@ def view_index(
     newest = by_time[-1] if by_time else None
     # Trials that took turns are told by their comparison, also where they came to nothing.
     by_itself = [trial for trial in by_time if not _took_turns(trial)]
-    night = next((trial.night for trial in reversed(by_itself) if trial.night), "")
-    tonight = [trial for trial in by_itself if trial.night == night]
-    since = tonight[0].started_at if tonight else now
-    recent = [trial for trial in by_itself if trial.started_at >= since]
+    night, tonight, recent = _find_tonight(by_itself)
     plan = next((plan for plan in nights if plan.id == night), None)
     missing = view_missing(plan, by_id)
     age = now - newest.finished_at if newest else timedelta(0)
@@ -154,6 +151,14 @@ def view_index(
         bisections=tuple(reversed(bisections)),
         comparisons=tuple(comparisons),
     )
+
+
+def _find_tonight(trials: Sequence[Trial]) -> tuple[str, list[Trial], list[Trial]]:
+    """Give the newest night by name, its trials, and all trials since it began."""
+    night = next((trial.night for trial in reversed(trials) if trial.night), "")
+    tonight = [trial for trial in trials if trial.night == night]
+    recent = [trial for trial in trials if tonight and trial.started_at >= tonight[0].started_at]
+    return night, tonight, recent
 
 
 def _took_turns(trial: Trial) -> bool:

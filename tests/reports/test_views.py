@@ -119,6 +119,18 @@ def test_a_history_without_a_completed_trial_never_looks_fine(
     assert index.attention[0].text == "no reason was recorded"
 
 
+def test_trials_that_took_turns_are_told_by_their_comparison_alone(
+    make_trial: Callable[..., Trial],
+) -> None:
+    night = make_trial()
+    turn = make_trial(
+        id="cmp-1", night="", purpose=Purpose.COMPARISON, status=TrialStatus.INVALID, samples=()
+    )
+    index = view_index([night, turn], NOTHING, nights=(), caveats={}, now=night.finished_at)
+    assert (index.alarm, index.troubles) == ("", ())
+    assert [row.release for row in index.night_rows] == ["cassandra 5.0.4"]
+
+
 def test_an_empty_history_has_no_verdict(demo: Any) -> None:
     index = view_index((), NOTHING, nights=(), caveats={}, now=demo.now)
     assert index.is_empty
