@@ -15,6 +15,7 @@ from perf.model import (
     Counter,
     Fact,
     Named,
+    Purpose,
     Reason,
     Sample,
     SeriesKey,
