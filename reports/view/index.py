@@ -87,6 +87,7 @@ class IndexView:
     testbed: str
     groups: tuple[ExperimentGroup, ...]
     troubles: tuple[TrialRow, ...]
+    troubles_in_turns: str
     caveats: tuple[str, ...]
     bisections: tuple[BisectionView, ...] = ()
     comparisons: tuple[Attention, ...] = ()
@@ -147,6 +148,7 @@ def view_index(
         testbed=summarize_testbed(judgement),
         groups=group_series(judgement.series, by_id),
         troubles=tuple(_view_trial_row(trial) for trial in reversed(by_itself) if is_trouble(trial)),
+        troubles_in_turns=_count_troubles(trial for trial in by_time if _took_turns(trial)),
         caveats=_tell_caveats(by_time, caveats),
         bisections=tuple(reversed(bisections)),
         comparisons=tuple(comparisons),
@@ -159,6 +161,15 @@ def _find_tonight(trials: Sequence[Trial]) -> tuple[str, list[Trial], list[Trial
     tonight = [trial for trial in trials if trial.night == night]
     recent = [trial for trial in trials if tonight and trial.started_at >= tonight[0].started_at]
     return night, tonight, recent
+
+
+def _count_troubles(trials: Iterable[Trial]) -> str:
+    troubled = [trial for trial in trials if is_trouble(trial)]
+    if not troubled:
+        return ""
+    be = "was" if len(troubled) == 1 else "were"
+    trials = count(len(troubled), "trial")
+    return f"{trials} that took turns failed or {be} invalid as well; their comparison tells of them."
 
 
 def _took_turns(trial: Trial) -> bool:

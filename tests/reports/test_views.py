@@ -129,6 +129,7 @@ def test_trials_that_took_turns_are_told_by_their_comparison_alone(
     )
     index = view_index([night, turn], NOTHING, nights=(), caveats={}, now=night.finished_at)
     assert (index.alarm, index.troubles) == ("", ())
+    assert index.troubles_in_turns.startswith("1 trial that took turns failed or was invalid as well")
     assert [row.release for row in index.night_rows] == ["cassandra 5.0.4"]
 
 
