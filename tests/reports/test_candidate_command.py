@@ -220,6 +220,7 @@ def test_what_the_budget_does_not_allow_is_said_not_attributed(
     ]
 
 
+@pytest.mark.long
 def test_an_error_of_ours_is_loud_and_stops_nothing_else(
     repository: GitRepository, ask: Ask, measurer: Measurer, read: Callable[[], ComparisonFile]
 ) -> None:
@@ -243,6 +244,7 @@ def test_an_error_of_ours_is_loud_and_stops_nothing_else(
     assert len(measurer.orders) == before + 8
 
 
+@pytest.mark.long
 def test_another_budget_or_other_rules_take_no_answer_over(
     repository: GitRepository, ask: Ask, measurer: Measurer, read: Callable[[], ComparisonFile]
 ) -> None:
