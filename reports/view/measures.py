@@ -23,6 +23,7 @@ _ARROWS = {Better.LOWER: "↓", Better.HIGHER: "↑"}
 _LONGEST_S = 1e9
 _BOUNDLESS = 1e4
 """A change by more than this factor says that nothing is known: so few trials show no bound."""
+_ANY = 1e-6
 _TENFOLD = 10.0
 """Trials that would show nothing smaller show nothing; digits of it would only look like knowledge."""
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -89,6 +90,8 @@ def change_words(change: float) -> str:
 def _detectable_words(detectable: float | None) -> str:
     if detectable is None or not 0 <= detectable <= _BOUNDLESS:
         return NOTHING
+    if detectable < _ANY:
+        return "any"
     if detectable > _TENFOLD:
         return f"over 1,000{NO_BREAK}%"
     return plain_percent(detectable)
