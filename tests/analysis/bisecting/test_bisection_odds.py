@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+import pytest
 from bisection_cases import Case, Draw, Score, drift, play, reference_trials, single
 from numpy.random import Generator
 from simulated_bisection import Means
 
+pytestmark = pytest.mark.long
 SEED = 7
 
 
