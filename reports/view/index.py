@@ -168,8 +168,8 @@ def _count_troubles(trials: Iterable[Trial]) -> str:
     if not troubled:
         return ""
     be = "was" if len(troubled) == 1 else "were"
-    trials = count(len(troubled), "trial")
-    return f"{trials} that took turns failed or {be} invalid as well; their comparison tells of them."
+    counted = count(len(troubled), "trial")
+    return f"{counted} that took turns failed or {be} invalid as well; their comparison tells of them."
 
 
 def _took_turns(trial: Trial) -> bool:
