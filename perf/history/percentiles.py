@@ -23,18 +23,29 @@ def percentile_us(encoded: Sequence[str], percentile: float) -> int:
     """
     if not 0 < percentile <= 100:  # noqa: PLR2004  per cent
         raise UsageError(f"percentile {percentile} is out of range: it must be above 0 and up to 100")
-    histograms = [_decode(text) for text in encoded]
-    merged = HdrHistogram(
-        min(histogram.lowest_trackable_value for histogram in histograms),
-        max(histogram.highest_trackable_value for histogram in histograms),
-        max(histogram.significant_figures for histogram in histograms),
-    )
+    histograms = [decode(text) for text in encoded]
+    merged = make_room(histograms)
     for histogram in histograms:
         merged.add(histogram)
     return int(merged.get_value_at_percentile(percentile))
 
 
-def _decode(encoded: str) -> Any:  # noqa: ANN401  hdrh ships no types
+def make_room(histograms: Sequence[Any]) -> Any:  # noqa: ANN401  hdrh ships no types
+    """Give an empty histogram with the range and the precision for all values of at least one."""
+    return HdrHistogram(
+        min(histogram.lowest_trackable_value for histogram in histograms),
+        max(histogram.highest_trackable_value for histogram in histograms),
+        max(histogram.significant_figures for histogram in histograms),
+    )
+
+
+def decode(encoded: str) -> Any:  # noqa: ANN401  hdrh ships no types
+    """Give the histogram that was encoded as HdrHistogram V2, compressed, base64.
+
+    Raises:
+        ValueError: it cannot be decoded.
+
+    """
     try:
         return HdrHistogram.decode(encoded)
     except (HdrCookieException, HdrLengthException, ZlibError, TypeError, ValueError) as error:

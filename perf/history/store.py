@@ -19,7 +19,7 @@ import duckdb
 from pydantic import ValidationError
 
 from perf.errors import BundleError, HistoryError, UsageError
-from perf.history import bundle, file, observed
+from perf.history import bundle, distributions, file, observed
 from perf.history.percentiles import percentile_us
 from perf.history.rows import PARTS, Row, rows_of_trial, trial_of_rows
 from perf.model import Circumstance, Observation, Purpose, Trial, TrialId
@@ -202,6 +202,14 @@ class History:
             return percentile_us([row["encoded"] for row in rows], percentile) / 1000
         except ValueError as error:
             raise file.damage(self._path, error) from error
+
+    def recordings(self, trials: Sequence[TrialId], kind: str) -> tuple[distributions.Recording, ...]:
+        """Give what these trials measured of one kind, without warm-ups, by trial, phase and operation.
+
+        A trial that is unknown, or measured none of that kind, has none.
+        """
+        rows = self._rows(distributions.RECORDED, [list(trials), kind])
+        return tuple(distributions.gather(rows))
 
     def tables_digest(self) -> str:
         """Give a SHA-256 over all rows of all tables in order: equal histories have equal digests."""

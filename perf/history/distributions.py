@@ -1,0 +1,189 @@
+"""How times are distributed, and how they went second by second, from stored histograms. Pure.
+
+Each histogram is decoded once for both. Percentiles always come from merged histograms.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+from typing import Any
+
+from perf.history.percentiles import decode, make_room
+from perf.history.rows import HISTOGRAMS, Row
+from perf.model import Interval, TrialId
+
+TICKS_PER_HALF_DISTANCE = 5
+"""Steps of a spectrum until half of the way to 100 % is gone: what HdrHistogram prints by itself."""
+_NAMED = (90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
+"""Percentiles that people ask for, and that halving the way to 100 % never meets."""
+
+_IDENTITY = ("trial_id", "phase", "operation", "kind")
+RECORDED = f"""
+    SELECT * FROM histograms
+    WHERE trial_id IN (SELECT unnest(?::VARCHAR[])) AND kind = ? AND iteration > 0
+    ORDER BY {", ".join(_IDENTITY)}, iteration, start_s, position
+"""  # noqa: S608  our own names
+"""Takes a list of trials and a kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """The histograms of one operation and kind in one phase of a trial, oldest first; no warm-up."""
+
+    trial: TrialId
+    phase: str
+    operation: str
+    kind: str
+    intervals: tuple[Interval, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """The time within which this share of all operations ended. `percentile` is in per cent."""
+
+    percentile: float
+    value_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spectrum:
+    """A whole distribution in a few levels; the last is 100 %, the slowest operation.
+
+    `count` is the number of operations.
+    """
+
+    count: int
+    levels: tuple[Level, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Second:
+    """The operations of one interval, about a second. `at_s` counts from the iteration's first.
+
+    An open loop puts an operation into the second in which it was to start, so one that the system
+    made wait counts there, and not where it ended. Only answered operations are in it.
+    """
+
+    iteration: int
+    at_s: float
+    length_s: float
+    count: int
+    p50_us: int
+    p99_us: int
+    max_us: int
+
+    @property
+    def ops_per_s(self) -> float:
+        """Give the rate of the operations."""
+        return self.count / self.length_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution:
+    """What a recording says: over all its iterations, and second by second."""
+
+    spectrum: Spectrum
+    course: tuple[Second, ...]
+
+
+class _Ranks:
+    """A histogram that is not empty, ready for many questions."""
+
+    def __init__(self, histogram: Any) -> None:  # noqa: ANN401  hdrh ships no types
+        self._histogram = histogram
+        # Asking hdrh walks the whole array in Python, 0.5 ms each time; sums are made once, and only
+        # between the lowest and the highest value, at the speed of C.
+        self._first = histogram.get_counts_array_index(histogram.min_value)
+        last = histogram.get_counts_array_index(histogram.max_value)
+        counts = memoryview(histogram.counts).cast("B").cast("Q")[self._first : last + 1]
+        self._sums = list(accumulate(counts))
+        self.count = self._sums[-1]
+
+    def value_us(self, percentile: float) -> int:
+        """Give the same value as `percentiles.percentile_us`."""
+        rank = max(int(percentile * self.count / 100 + 0.5), 1)
+        index = self._first + bisect_left(self._sums, rank)
+        value = self._histogram.get_value_from_index(index)
+        return int(self._histogram.get_highest_equivalent_value(value))
+
+
+def distribute(intervals: Sequence[Interval]) -> Distribution:
+    """Give the spectrum and the course of histograms of one operation and kind; of one, at least.
+
+    The warm-up (iteration 0) is left out, and so is a histogram without a value.
+
+    Raises:
+        ValueError: a histogram cannot be decoded, or none of them has a value.
+
+    """
+    measured = sorted(
+        (interval for interval in intervals if interval.iteration),
+        key=lambda interval: (interval.iteration, interval.start_s),
+    )
+    pairs = [(interval, decode(interval.encoded)) for interval in measured]
+    pairs = [(interval, histogram) for interval, histogram in pairs if histogram.total_count]
+    if not pairs:
+        raise ValueError("no histogram has a value, so there is no distribution")
+    merged = make_room([histogram for _, histogram in pairs])
+    for _, histogram in pairs:
+        merged.add(histogram)
+    ranks = _Ranks(merged)
+    return Distribution(
+        spectrum=Spectrum(
+            count=ranks.count,
+            levels=tuple(
+                Level(percentile=percentile, value_us=ranks.value_us(percentile))
+                for percentile in list_percentiles(ranks.count)
+            ),
+        ),
+        course=tuple(_course(pairs)),
+    )
+
+
+def list_percentiles(count: int) -> tuple[float, ...]:
+    """Give the percentiles, in per cent, that a spectrum of `count` values shows; the last is 100.
+
+    Each time that half of the way to 100 % is gone, the steps are halved, as in HdrHistogram's
+    PercentileIterator: https://github.com/HdrHistogram/HdrHistogram/blob/master/src/main/java/org/HdrHistogram/PercentileIterator.java
+    Finer than about one value in `count` it does not go: there it would repeat the maximum.
+    """
+    levels, way_left = [], 100.0
+    while way_left * count > 100:  # noqa: PLR2004  per cent
+        step = way_left / (2 * TICKS_PER_HALF_DISTANCE)
+        levels += [100 - way_left + step * tick for tick in range(TICKS_PER_HALF_DISTANCE)]
+        way_left /= 2
+    named = [percentile for percentile in _NAMED if (100 - percentile) * count >= 100]  # noqa: PLR2004  per cent
+    return (*sorted({*levels, 100 - way_left, *named} - {0.0}), 100.0)
+
+
+def gather(rows: Iterable[Row]) -> Iterator[Recording]:
+    """Give the recordings of rows of the table histograms that are sorted as `RECORDED` sorts them."""
+    for identity, group in groupby(rows, key=lambda row: tuple(row[name] for name in _IDENTITY)):
+        trial, phase, operation, kind = identity
+        yield Recording(
+            trial=TrialId(trial),
+            phase=phase,
+            operation=operation,
+            kind=kind,
+            intervals=tuple(
+                Interval(**{name: row[name] for name in HISTOGRAMS.columns}) for row in group
+            ),
+        )
+
+
+def _course(pairs: Iterable[tuple[Interval, Any]]) -> Iterator[Second]:
+    """Give the seconds of histograms that are sorted by iteration and time."""
+    begins: dict[int, float] = {}
+    for interval, histogram in pairs:
+        ranks = _Ranks(histogram)
+        begin_s = begins.setdefault(interval.iteration, interval.start_s)
+        yield Second(
+            iteration=interval.iteration,
+            at_s=round(interval.start_s - begin_s, 6),
+            length_s=interval.length_s,
+            count=ranks.count,
+            p50_us=ranks.value_us(50),
+            p99_us=ranks.value_us(99),
+            max_us=ranks.value_us(100),
+        )
