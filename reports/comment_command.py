@@ -13,7 +13,8 @@ import click
 from analysis.comparing.results import MOST_BYTES, SCHEMA_VERSION, ComparisonFile, read_comparisons
 from perf.errors import GitHubError, InputError, UsageError
 from reports.comment import headline, render_comment
-from reports.github import GitHubPullRequest, find_api_url
+from reports.github import GitHubPullRequest
+from reports.github_connection import find_api_url
 from reports.markdown import clean
 from reports.posting import NAME, Check, Create, Edit, Message, Minimise, Post, Update, find_findings
 from reports.posting import conclude_check as conclude
