@@ -196,8 +196,8 @@ class LoadStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """One deployment measured end to end. Immutable once written."""
+class TrialHead:
+    """What a trial was and how it ended, without what it measured: cheap, so that all fit into memory."""
 
     id: TrialId
     night: str
@@ -216,6 +216,12 @@ class Trial:
     finished_at: datetime
     status: TrialStatus
     reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial(TrialHead):
+    """One deployment measured end to end. Immutable once written."""
+
     remarks: tuple[Reason, ...] = ()
     """What a reader must know of a trial that is valid all the same."""
     steps: tuple[LoadStep, ...] = ()

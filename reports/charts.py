@@ -45,11 +45,6 @@ def draw_series(view: SeriesView, root: str) -> Spec:
     }
 
 
-def to_script(spec: Spec) -> str:
-    """Wrap a specification as a script, since a page opened from a file cannot fetch JSON."""
-    return f"window.knickpointChart = {json.dumps(spec, ensure_ascii=True, indent=1)};\n"
-
-
 def _x(view: SeriesView, field: str) -> dict[str, object]:
     centres = {str((b.first + b.last) / 2).removesuffix(".0"): b.name for b in view.bands}
     return {

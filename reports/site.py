@@ -1,24 +1,74 @@
-"""The site on disk: written aside, then put in place in one step, so that no reader sees a part."""
+"""The site on disk: what changed is made aside, then put in place, the front page last.
 
+A site remembers of each file by which version of its content it was made, so that a night which moves
+ten series writes the pages of ten series. If anything fails, the old site stays.
+"""
+
+import hashlib
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import astuple, dataclass, replace
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from perf.errors import SiteError, UsageError
-from reports.pages import SiteFile
 
+FRONT = "index.html"
 _MARKER = ".knickpoint-site"
-_MARKER_TEXT = "Written by `knickpoint report`, which replaces this whole directory.\n"
 _ASIDE = ".new-site-"
 
 
-def write_site(target: Path, files: Iterable[SiteFile]) -> Path:
-    """Replace the site at `target` by these files; return the path of its front page.
+@dataclass(frozen=True, slots=True)
+class SiteFile:
+    """One file of the site; `path` is relative to its root, with forward slashes.
 
-    Equal files give an equal directory, byte for byte. If anything fails, the old site stays.
+    `of` is the path of the page that the file comes and goes with, where its batch does not name it.
+    """
+
+    path: str
+    content: bytes
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a site remembers of one of its files: version, content, and the page that it goes with."""
+
+    version: str
+    sha256: str
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Files that are made together, since they share what is expensive to read.
+
+    `versions` gives by path a digest of all that goes into a file: an equal one makes an equal file,
+    which is not made again. An empty one says that only making it tells. `make` gives at least the
+    files of the paths that it is asked for.
+    """
+
+    versions: Mapping[str, str]
+    make: Callable[[Collection[str]], Iterable[SiteFile]]
+
+
+def batch_of(*ready: SiteFile) -> Batch:
+    """Give a batch of files that are made already."""
+    return Batch({file.path: "" for file in ready}, lambda _: ready)
+
+
+def write_site(target: Path, batches: Iterable[Batch]) -> Path:
+    """Bring the site at `target` up to date; return the path of its front page.
+
+    Equal batches give an equal directory, byte for byte, whatever was there. A file of no batch is
+    removed. If making anything fails, the old site stays as it was.
 
     Raises:
         SiteError: the operating system refuses.
@@ -29,19 +79,14 @@ def write_site(target: Path, files: Iterable[SiteFile]) -> Path:
         target = target.resolve()
         check_target(target)
         target.parent.mkdir(parents=True, exist_ok=True)
+        known = _read_known(target)
         aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=target.parent))
-        fresh = aside / target.name
         try:
-            fresh.mkdir()
-            (fresh / _MARKER).write_text(_MARKER_TEXT)
-            for file in files:
-                path = fresh / file.path
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(file.content)
-            _swap(target, fresh)
+            kept = _make(batches, aside, known)
+            _put_in_place(aside, target, kept)
         finally:
             shutil.rmtree(aside)
-    return target / "index.html"
+    return target / FRONT
 
 
 @contextmanager
@@ -75,17 +120,89 @@ def check_target(target: Path) -> None:
         )
 
 
-def _swap(target: Path, fresh: Path) -> None:
-    if not target.exists():
-        fresh.rename(target)
-        return
-    # Beside the temporary directory, not in it: whatever happens, its removal must not take the old
-    # site along.
-    old = target.with_name(f"{fresh.parent.name}-old")
-    target.rename(old)
+@cache
+def digest_of_code() -> str:
+    """Give a digest of this package: pages that another version made are made again."""
+    content = hashlib.sha256()
+    for path, file in sorted(_walk(files("reports"), "")):
+        if not path.endswith((".pyc", ".xz")):
+            content.update(f"{path}\n".encode() + file.read_bytes())
+    return content.hexdigest()
+
+
+def _walk(place: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
+    for one in place.iterdir():
+        inner = f"{path}/{one.name}"
+        if one.is_dir():
+            yield from _walk(one, inner)
+        else:
+            yield inner, one
+
+
+def _read_known(target: Path) -> dict[str, Known]:
+    """Give what the site remembers of the files that it still has; nothing if in doubt."""
     try:
-        fresh.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    shutil.rmtree(old)
+        content = json.loads((target / _MARKER).read_text())
+        is_same = content["code"] == digest_of_code()
+        known = {path: Known(*values) for path, values in content["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    return {
+        path: one if is_same else replace(one, version="")
+        for path, one in known.items()
+        if (target / path).is_file()
+    }
+
+
+def _make(batches: Iterable[Batch], aside: Path, known: Mapping[str, Known]) -> dict[str, Known]:
+    """Make aside what is not in place; give what is to be remembered of each file of the new site."""
+    kept: dict[str, Known] = {}
+    going_with: dict[str, dict[str, Known]] = defaultdict(dict)
+    for path, one in known.items():
+        going_with[one.of][path] = one
+    for batch in batches:
+        wanted = {
+            path
+            for path, version in batch.versions.items()
+            if not (version and path in known and known[path].version == version)
+        }
+        for path in batch.versions.keys() - wanted:
+            kept |= {path: known[path], **going_with[path]}
+        for file in batch.make(wanted) if wanted else ():
+            sha256 = hashlib.sha256(file.content).hexdigest()
+            kept[file.path] = Known(batch.versions.get(file.path, ""), sha256, file.of)
+            if file.path in known and known[file.path].sha256 == sha256:
+                continue
+            place = aside / file.path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(file.content)
+    return kept
+
+
+def _put_in_place(aside: Path, target: Path, kept: Mapping[str, Known]) -> None:
+    """Move what was made into the site, the front page last, and remove what is no part of it."""
+    target.mkdir(exist_ok=True)
+    # From here on the place is a site of ours, and what was known of it does not hold.
+    _write_marker(target, {})
+    made = [path.relative_to(aside) for path in sorted(aside.rglob("*")) if path.is_file()]
+    for path in sorted(made, key=lambda path: path.as_posix() == FRONT):
+        place = target / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        (aside / path).replace(place)
+    for path in sorted(target.rglob("*"), reverse=True):
+        name = path.relative_to(target).as_posix()
+        if path.is_dir() and not path.is_symlink():
+            if not any(path.iterdir()):
+                path.rmdir()
+        elif name not in kept and name != _MARKER:
+            path.unlink()
+    _write_marker(target, kept)
+
+
+def _write_marker(target: Path, kept: Mapping[str, Known]) -> None:
+    content = {
+        "about": "Written by `knickpoint report`, which replaces this whole directory.",
+        "code": digest_of_code(),
+        "files": {path: astuple(one) for path, one in sorted(kept.items())},
+    }
+    (target / _MARKER).write_text(json.dumps(content, indent=0))

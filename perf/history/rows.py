@@ -7,17 +7,16 @@ from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter
 
-from perf.model import Counter, Fact, Interval, LoadStep, Reason, Sample, Trial
+from perf.model import Counter, Fact, Interval, LoadStep, Reason, Sample, Trial, TrialHead
 
 Row: TypeAlias = Mapping[str, Any]
 
 _NAMED = ("topology", "testbed", "workload", "config")
-_PLAIN = (
-    *("night", "purpose", "experiment", "testbed_class", "engine", "seed"),
-    *("status", "log_tail", "harness_version"),
-)
+_OF_HEAD = ("night", "purpose", "experiment", "testbed_class", "engine", "seed", "status")
+_PLAIN = (*_OF_HEAD, "log_tail", "harness_version")
 _RELEASE = ("system", "version", "line", "ordinal", "released_at")
 _TRIAL = TypeAdapter(Trial)
+_HEAD = TypeAdapter(TrialHead)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,21 +74,32 @@ def trial_of_rows(row: Row, parts: Mapping[str, Sequence[Row]]) -> Trial:
         pydantic.ValidationError: the rows were not written by this schema.
 
     """
+    return _TRIAL.validate_python({**_head(row), **{name: row[name] for name in _PLAIN}, **parts})
+
+
+def head_of_row(row: Row, reasons: Sequence[Row]) -> TrialHead:
+    """Give the head of the trial of a row of `trials`.
+
+    Raises:
+        pydantic.ValidationError: the rows were not written by this schema.
+
+    """
+    values = {name: row[name] for name in _OF_HEAD}
+    return _HEAD.validate_python({**_head(row), **values, "reasons": reasons})
+
+
+def _head(row: Row) -> Row:
     artifact = None
     if row["artifact_source"] is not None:
         artifact = {"source": row["artifact_source"], "sha256": row["artifact_sha256"]}
-    return _TRIAL.validate_python(
-        {
-            "id": row["trial_id"],
-            "release": {name: row[name] for name in _RELEASE},
-            "artifact": artifact,
-            "started_at": as_utc(row["started_at"]),
-            "finished_at": as_utc(row["finished_at"]),
-            **{name: {"name": row[name], "sha256": row[f"{name}_sha256"]} for name in _NAMED},
-            **{name: row[name] for name in _PLAIN},
-            **parts,
-        }
-    )
+    return {
+        "id": row["trial_id"],
+        "release": {name: row[name] for name in _RELEASE},
+        "artifact": artifact,
+        "started_at": as_utc(row["started_at"]),
+        "finished_at": as_utc(row["finished_at"]),
+        **{name: {"name": row[name], "sha256": row[f"{name}_sha256"]} for name in _NAMED},
+    }
 
 
 def as_utc(stored: datetime) -> datetime:

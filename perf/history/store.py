@@ -21,8 +21,9 @@ from pydantic import ValidationError
 from perf.errors import BundleError, HistoryError, UsageError
 from perf.history import bundle, distributions, file, observed
 from perf.history.percentiles import percentile_us
-from perf.history.rows import PARTS, Row, rows_of_trial, trial_of_rows
-from perf.model import Circumstance, Observation, Purpose, Trial, TrialId
+from perf.history.rows import PARTS, Row, head_of_row, rows_of_trial, trial_of_rows
+from perf.metrics import HIGHEST_LOAD
+from perf.model import Circumstance, Observation, Purpose, Trial, TrialHead, TrialId
 from perf.places import Places
 
 _COMPARABLE = (
@@ -138,6 +139,40 @@ class History:
             return tuple(trial_of_rows(row, parts[row["trial_id"]]) for row in rows)
         except ValidationError as error:
             raise file.damage(self._path, error) from error
+
+    def heads(self) -> tuple[TrialHead, ...]:
+        """Give the heads of all trials by start and id: for all that asks no trial what it measured.
+
+        Raises:
+            HistoryError: a row does not fit the schema.
+
+        """
+        reasons: dict[str, list[Row]] = defaultdict(list)
+        for row in self._rows("SELECT * FROM reasons ORDER BY trial_id, position"):
+            reasons[row["trial_id"]].append({"kind": row["kind"], "text": row["text"]})
+        rows = self._rows("SELECT * EXCLUDE (log_tail) FROM trials ORDER BY started_at, trial_id")
+        try:
+            return tuple(head_of_row(row, reasons[row["trial_id"]]) for row in rows)
+        except ValidationError as error:
+            raise file.damage(self._path, error) from error
+
+    def bundle_digests(self) -> dict[TrialId, str]:
+        """Give the SHA-256 of each trial's bundle: equal digest, equal trial."""
+        rows = self._rows("SELECT trial_id, bundle_sha256 FROM trials")
+        return {TrialId(row["trial_id"]): row["bundle_sha256"] for row in rows}
+
+    def search_bounds(self) -> dict[tuple[TrialId, str, str], tuple[float, float]]:
+        """Give the ends between which each answer of a search lies, by trial, phase and operation."""
+        rows = self._rows(
+            "SELECT trial_id, phase, operation, min(value) AS low, max(value) AS high FROM samples "
+            "WHERE metric = ? AND iteration IS NULL AND statistic IN ('lower', 'upper') "
+            "GROUP BY ALL HAVING count(DISTINCT statistic) = 2",
+            [HIGHEST_LOAD.name],
+        )
+        return {
+            (TrialId(row["trial_id"]), row["phase"], row["operation"]): (row["low"], row["high"])
+            for row in rows
+        }
 
     def find_trials(
         self, *, version: str | None = None, experiment: str | None = None

@@ -8,7 +8,7 @@ from analysis.detection import State
 from analysis.incidents import Cause, Incident
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome
-from perf.model import Trial, TrialId, TrialStatus
+from perf.model import TrialHead, TrialId, TrialStatus
 from perf.night import Night
 from perf.rules import TriageEntry
 from reports.view import links
@@ -63,7 +63,7 @@ class Attention:
     is_faded: bool = False
 
 
-def is_trouble(trial: Trial) -> bool:
+def is_trouble(trial: TrialHead) -> bool:
     """Tell whether a trial gave no result."""
     return trial.status is not TrialStatus.COMPLETED
 
@@ -82,14 +82,14 @@ def view_left_out(left_out: Iterable[LeftOut]) -> tuple[Attention, ...]:
     )
 
 
-def first_reason(trial: Trial) -> str:
+def first_reason(trial: TrialHead) -> str:
     """Say why a trial gave no result: the first reason, and how many more there are."""
     first = first_sentence(trial.reasons[0].text if trial.reasons else "")
     more = len(trial.reasons) - 1
     return f"{first} ({count(more, 'more reason')})" if more > 0 else first
 
 
-def view_troubles(recent: Iterable[Trial]) -> tuple[Attention, ...]:
+def view_troubles(recent: Iterable[TrialHead]) -> tuple[Attention, ...]:
     """Tell of each trial that gave no result, failed ones first."""
     troubled = [trial for trial in recent if is_trouble(trial)]
     return tuple(
@@ -103,7 +103,7 @@ def view_troubles(recent: Iterable[Trial]) -> tuple[Attention, ...]:
     )
 
 
-def view_missing(plan: Night | None, by_id: Mapping[TrialId, Trial]) -> tuple[Attention, ...]:
+def view_missing(plan: Night | None, by_id: Mapping[TrialId, TrialHead]) -> tuple[Attention, ...]:
     """Tell of each trial that was planned and never came."""
     return tuple(
         Attention(
@@ -118,7 +118,7 @@ def view_missing(plan: Night | None, by_id: Mapping[TrialId, Trial]) -> tuple[At
 
 
 def view_incidents(
-    incidents: Iterable[Incident], by_id: Mapping[TrialId, Trial]
+    incidents: Iterable[Incident], by_id: Mapping[TrialId, TrialHead]
 ) -> tuple[Attention, ...]:
     """Tell of each incident in one row, confirmed regressions first, then as they are ordered."""
     return tuple(
@@ -145,7 +145,7 @@ def _urgency(incident: Incident) -> tuple[bool, ...]:
     )
 
 
-def view_withdrawals(judgement: Judgement, by_id: Mapping[TrialId, Trial]) -> tuple[Attention, ...]:
+def view_withdrawals(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> tuple[Attention, ...]:
     """Tell of each alert that was withdrawn lately, so that nobody goes on looking for it."""
     return tuple(
         Attention(
@@ -175,7 +175,7 @@ def view_expired(triage: Iterable[TriageEntry], today: date) -> tuple[Attention,
     )
 
 
-def view_stale(by_time: Iterable[Trial], now: datetime) -> tuple[Attention, ...]:
+def view_stale(by_time: Iterable[TrialHead], now: datetime) -> tuple[Attention, ...]:
     """Tell of each experiment without a fresh result."""
     last: dict[str, datetime | None] = {}
     for trial in by_time:

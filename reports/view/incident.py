@@ -13,7 +13,7 @@ from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
 from analysis.remeasurement import say
 from analysis.series import nights_of
-from perf.model import SeriesKey, Trial, TrialId
+from perf.model import SeriesKey, TrialHead, TrialId
 from reports.view import links
 from reports.view.changes import (
     TYPICAL,
@@ -131,7 +131,7 @@ _SILENT = Badge(kind="calm", symbol="?", word="Cannot tell yet")
 def view_incident(
     incident: Incident,
     judged: Mapping[SeriesKey, JudgedSeries],
-    trials: Mapping[TrialId, Trial],
+    trials: Mapping[TrialId, TrialHead],
     caveats: Mapping[str, str],
     *,
     suites: Mapping[str, str] = _NO_SUITES,
@@ -236,7 +236,7 @@ def _count_further(incident: Incident) -> str:
 
 
 def _view_members(
-    changes: Sequence[ChangePoint], trials: Mapping[TrialId, Trial]
+    changes: Sequence[ChangePoint], trials: Mapping[TrialId, TrialHead]
 ) -> tuple[MemberRow, ...]:
     return tuple(
         MemberRow(

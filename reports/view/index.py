@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from analysis.incidents import Cause, Incident
 from analysis.judgement import Judgement
-from perf.model import Purpose, Trial, TrialId, TrialStatus
+from perf.model import Purpose, Sample, Trial, TrialHead, TrialId, TrialStatus
 from perf.night import Night
 from perf.rules import TriageEntry
 from reports.view import links
@@ -94,9 +94,10 @@ class IndexView:
 
 
 def view_index(
-    trials: Sequence[Trial],
+    heads: Sequence[TrialHead],
     judgement: Judgement,
     *,
+    tonight: Sequence[Trial],
     nights: Sequence[Night],
     left_out: Sequence[LeftOut] = (),
     triage: Sequence[TriageEntry] = (),
@@ -107,16 +108,16 @@ def view_index(
 ) -> IndexView:
     """Put a whole history into words.
 
-    `now` is when the page is built, `nights` the plans known, `left_out` what the history lacks,
-    `triage` what was decided about changes, `bisections` all that were begun, oldest first,
-    `comparisons` those that are listed.
+    `now` is when the page is built, `tonight` are the trials of `find_tonight`, whole, `nights` the
+    plans known, `left_out` what the history lacks, `triage` what was decided about changes,
+    `bisections` all that were begun, oldest first, `comparisons` those that are listed.
     """
-    by_time = sorted(trials, key=lambda trial: (trial.started_at, trial.id))
+    by_time = sorted(heads, key=lambda head: (head.started_at, head.id))
     by_id = {trial.id: trial for trial in by_time}
     newest = by_time[-1] if by_time else None
     # Trials that took turns are told by their comparison, also where they came to nothing.
     by_itself = [trial for trial in by_time if not _took_turns(trial)]
-    night, tonight, recent = _find_tonight(by_itself)
+    night, recent = _find_recent(by_itself)
     plan = next((plan for plan in nights if plan.id == night), None)
     missing = view_missing(plan, by_id)
     age = now - newest.finished_at if newest else timedelta(0)
@@ -143,11 +144,13 @@ def view_index(
         ),
         night_title=heading(night_words(night)),
         night_summary=_summarize_night(tonight, plan, by_id),
-        night_rows=tuple(_view_trial_row(trial) for trial in tonight),
+        night_rows=tuple(_view_trial_row(trial, trial.samples) for trial in tonight),
         incidents=view_incidents(judgement.incidents, by_id),
         testbed=summarize_testbed(judgement),
         groups=group_series(judgement.series, by_id),
-        troubles=tuple(_view_trial_row(trial) for trial in reversed(by_itself) if is_trouble(trial)),
+        troubles=tuple(
+            _view_trial_row(trial, ()) for trial in reversed(by_itself) if is_trouble(trial)
+        ),
         troubles_in_turns=_count_troubles(trial for trial in by_time if _took_turns(trial)),
         caveats=_tell_caveats(by_time, caveats),
         bisections=tuple(reversed(bisections)),
@@ -155,15 +158,21 @@ def view_index(
     )
 
 
-def _find_tonight(trials: Sequence[Trial]) -> tuple[str, list[Trial], list[Trial]]:
-    """Give the newest night by name, its trials, and all trials since it began."""
-    night = next((trial.night for trial in reversed(trials) if trial.night), "")
-    tonight = [trial for trial in trials if trial.night == night]
+def find_tonight(heads: Sequence[TrialHead]) -> tuple[TrialHead, ...]:
+    """Give the trials of the newest night; `heads` are in the order of time."""
+    by_itself = [head for head in heads if not _took_turns(head)]
+    night = next((head.night for head in reversed(by_itself) if head.night), "")
+    return tuple(head for head in by_itself if head.night == night)
+
+
+def _find_recent(trials: Sequence[TrialHead]) -> tuple[str, list[TrialHead]]:
+    """Give the newest night by name, and all trials since it began."""
+    tonight = find_tonight(trials)
     recent = [trial for trial in trials if tonight and trial.started_at >= tonight[0].started_at]
-    return night, tonight, recent
+    return tonight[0].night if tonight else "", recent
 
 
-def _count_troubles(trials: Iterable[Trial]) -> str:
+def _count_troubles(trials: Iterable[TrialHead]) -> str:
     troubled = [trial for trial in trials if is_trouble(trial)]
     if not troubled:
         return ""
@@ -172,11 +181,11 @@ def _count_troubles(trials: Iterable[Trial]) -> str:
     return f"{counted} that took turns failed or {be} invalid as well; their comparison tells of them."
 
 
-def _took_turns(trial: Trial) -> bool:
+def _took_turns(trial: TrialHead) -> bool:
     return trial.purpose in _IN_TURNS and not trial.night
 
 
-def _tell_caveats(trials: Sequence[Trial], caveats: Mapping[str, str]) -> tuple[str, ...]:
+def _tell_caveats(trials: Sequence[TrialHead], caveats: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(
         f"{name}: {caveat}"
         for name in sorted({trial.testbed.name for trial in trials})
@@ -190,18 +199,20 @@ def _is_open(incident: Incident) -> bool:
     return incident.is_news or (is_explained and not incident.mended_by)
 
 
-def _overall_badge(judgement: Judgement, trials: Sequence[Trial]) -> Badge:
+def _overall_badge(judgement: Judgement, trials: Sequence[TrialHead]) -> Badge:
     return OUTCOME_BADGES[judgement.verdict.outcome] if trials else EMPTY_BADGE
 
 
-def _count_statuses(trials: Iterable[Trial]) -> str:
+def _count_statuses(trials: Iterable[TrialHead]) -> str:
     counts = Counter(trial.status for trial in trials)
     order = (TrialStatus.FAILED, TrialStatus.INVALID, TrialStatus.COMPLETED)
     parts = (f"{counts[status]:,} {status.value}" for status in order if counts[status])
     return ", ".join(parts)
 
 
-def _alarm(trials: Sequence[Trial], recent: Sequence[Trial], missing: Sequence[Attention]) -> str:
+def _alarm(
+    trials: Sequence[TrialHead], recent: Sequence[TrialHead], missing: Sequence[Attention]
+) -> str:
     if not trials:
         return ""
     if all(is_trouble(trial) for trial in trials):
@@ -225,7 +236,7 @@ def _count_left_out(left_out: Sequence[LeftOut]) -> str:
 
 
 def _summarize_night(
-    tonight: Sequence[Trial], plan: Night | None, by_id: Mapping[TrialId, Trial]
+    tonight: Sequence[TrialHead], plan: Night | None, by_id: Mapping[TrialId, TrialHead]
 ) -> str:
     if not plan:
         return f"{count(len(tonight), 'trial')}: {_count_statuses(tonight)}." if tonight else ""
@@ -236,25 +247,25 @@ def _summarize_night(
     )
 
 
-def _view_trial_row(trial: Trial) -> TrialRow:
+def _view_trial_row(trial: TrialHead, samples: Sequence[Sample]) -> TrialRow:
     return TrialRow(
         experiment=trial.experiment,
         release=f"{trial.release.system} {trial.release.version}",
         night=trial.night or NOTHING,
         status=STATUS_BADGES[trial.status],
-        throughput=_headline(trial, "saturation", "throughput", "mean"),
-        response_time=_headline(trial, "steady", "response_time", "p99"),
+        throughput=_headline(samples, "saturation", "throughput", "mean"),
+        response_time=_headline(samples, "steady", "response_time", "p99"),
         finished=moment(trial.finished_at),
         reason=first_reason(trial) if is_trouble(trial) else "",
         page=links.trial_page(trial.id),
     )
 
 
-def _headline(trial: Trial, phase: str, metric: str, statistic: str) -> str:
+def _headline(samples: Sequence[Sample], phase: str, metric: str, statistic: str) -> str:
     wanted = (phase, metric, statistic, None)
     found = (
         quantity(s.value, s.metric)
-        for s in trial.samples
+        for s in samples
         if (s.phase, s.metric, s.statistic, s.iteration) == wanted
     )
     return next(found, NOTHING)

@@ -25,11 +25,6 @@ def series_page(key: SeriesKey) -> str:
     return f"series/{series_stem(key)}.html"
 
 
-def series_data(key: SeriesKey) -> str:
-    """Give the path of the script that carries a series page's chart."""
-    return f"data/{series_stem(key)}.js"
-
-
 def incident_page(name: str) -> str:
     """Give the path of an incident page: its name, or a slug with a hash if that is no file name."""
     return f"incidents/{name if _SAFE_ID.fullmatch(name) else _stem(name, name)}.html"
@@ -51,8 +46,13 @@ def trial_page(trial: TrialId) -> str:
 
 
 def trial_data(trial: TrialId) -> str:
-    """Give the path of the script that carries a trial page's chart."""
-    return f"data/{_stem(f'trial {trial}', trial)}.js"
+    """Give the name of the data of a trial page's chart."""
+    return _stem(f"trial {trial}", trial)
+
+
+def data_path(name: str) -> str:
+    """Give the path of the script that carries data of a name."""
+    return f"data/{name}.js"
 
 
 def _stem(text: str, identity: str) -> str:

@@ -1,15 +1,16 @@
 """What the page of one series shows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
+from typing import TypeAlias
 
 from analysis.incidents import Incident
-from analysis.judgement import JudgedSeries, Judgement
+from analysis.judgement import JudgedSeries
 from analysis.verdict import Outcome
 from perf.metrics import HIGHEST_LOAD
-from perf.model import Purpose, SeriesKey, Trial, TrialId
+from perf.model import Purpose, SeriesKey, TrialHead, TrialId
 from perf.rules import Detection
 from reports.view import links
 from reports.view.changes import (
@@ -17,14 +18,12 @@ from reports.view.changes import (
     ScatterRow,
     Slope,
     WithdrawnRow,
-    by_change,
     view_changes,
     view_scatter,
     view_slopes,
     view_withdrawn,
 )
 from reports.view.sensitivity import Sensitivity, view_sensitivity
-from reports.view.steps import find_bounds
 from reports.view.wording import (
     NOTHING,
     OUTCOME_BADGES,
@@ -52,6 +51,9 @@ WATCHES = (
     "This series watches the testbed: the work behind it never changes, so what moves here are the "
     "hosts. It is read by the same test as all series, and no verdict rests on it."
 )
+
+Bounds: TypeAlias = Mapping[tuple[TrialId, str, str], tuple[float, float]]
+NO_BOUNDS: Bounds = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,26 +135,28 @@ class SeriesView:
 
 def view_series(
     judged: JudgedSeries,
-    trials: Mapping[TrialId, Trial],
+    trials: Mapping[TrialId, TrialHead],
     *,
     settings: Detection,
     incidents: Mapping[tuple[SeriesKey, int], Incident] | None = None,
+    bounds: Bounds = NO_BOUNDS,
     caveats: Mapping[str, str],
     watches: str = "",
 ) -> SeriesView:
     """Put a judged series into words.
 
+    `bounds` are the ends between which the answers of searches lie, by trial, phase and operation.
     `caveats` maps testbed name to the sentence shown with it, `watches` says what the series is for if
     it is a canary's or a sentinel's.
     """
     key, points = judged.series.key, judged.series.points
-    rows = _view_points(judged, trials)
+    rows = _view_points(judged, trials, bounds)
     latest = trials[points[-1].trial] if points else None
     is_by_night = len({row.release for row in rows}) == 1
     bands = _find_bands(rows, is_by_night=is_by_night)
     return SeriesView(
         page=links.series_page(key),
-        data=links.series_data(key),
+        data=links.series_stem(key),
         title=heading(series_words(key)),
         experiment=latest.experiment if latest else f"{key.system} {key.workload}",
         metric=metric_words(key.metric, key.statistic),
@@ -179,26 +183,6 @@ def view_series(
     )
 
 
-def view_all_series(
-    judgement: Judgement,
-    trials: Mapping[TrialId, Trial],
-    settings: Detection,
-    caveats: Mapping[str, str],
-) -> Iterator[SeriesView]:
-    """Put all series into words, one by one: the judged ones, then those that watch the testbed."""
-    incidents = by_change(judgement.incidents)
-    for all_of_them, watches in ((judgement.series, ""), (judgement.watched, WATCHES)):
-        for judged in all_of_them:
-            yield view_series(
-                judged,
-                trials,
-                settings=settings,
-                incidents=incidents,
-                caveats=caveats,
-                watches=watches,
-            )
-
-
 def _summarize(rows: Sequence[PointRow], bands: Sequence[Band], *, is_by_night: bool) -> str:
     points = count(len(rows), "point")
     if is_by_night:
@@ -206,8 +190,12 @@ def _summarize(rows: Sequence[PointRow], bands: Sequence[Band], *, is_by_night: 
     return f"{points} over {count(len(bands), 'release')}"
 
 
-def _view_points(judged: JudgedSeries, trials: Mapping[TrialId, Trial]) -> tuple[PointRow, ...]:
-    metric = judged.series.key.metric
+def _view_points(
+    judged: JudgedSeries, trials: Mapping[TrialId, TrialHead], bounds: Bounds
+) -> tuple[PointRow, ...]:
+    key = judged.series.key
+    metric = key.metric
+    of_search = bounds if metric == HIGHEST_LOAD.name else NO_BOUNDS
     return tuple(
         PointRow(
             index=index,
@@ -215,16 +203,16 @@ def _view_points(judged: JudgedSeries, trials: Mapping[TrialId, Trial]) -> tuple
             night=trials[point.trial].night,
             started=moment(point.started_at),
             text=quantity(point.value, metric),
-            spread=f"between {interval(*bounds)}" if bounds else spread(point.iterations),
+            spread=f"between {interval(*ends)}" if ends else spread(point.iterations),
             trial=point.trial,
             page=links.trial_page(point.trial),
             value=point.value,
-            low=min(bounds or point.iterations, default=point.value),
-            high=max(bounds or point.iterations, default=point.value),
+            low=min(ends or point.iterations, default=point.value),
+            high=max(ends or point.iterations, default=point.value),
             origin="imported" if point.purpose is Purpose.IMPORTED else "measured",
         )
         for index, point in enumerate(judged.series.points, start=1)
-        for bounds in [find_bounds(trials[point.trial].samples, judged.series.key)]
+        for ends in [of_search.get((point.trial, key.phase, key.operation))]
     )
 
 

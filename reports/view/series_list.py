@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from analysis.judgement import JudgedSeries
 from perf.metrics import METRICS
-from perf.model import SeriesKey, Trial, TrialId
+from perf.model import SeriesKey, TrialHead, TrialId
 from reports.sparklines import Sparkline, draw_sparkline
 from reports.view import links
 from reports.view.sensitivity import view_sensitivity
@@ -52,7 +52,7 @@ class ExperimentGroup:
 
 def group_series(
     series: Sequence[JudgedSeries],
-    by_id: Mapping[TrialId, Trial],
+    by_id: Mapping[TrialId, TrialHead],
     view_row: Callable[[JudgedSeries], SeriesRow] | None = None,
 ) -> tuple[ExperimentGroup, ...]:
     """Put series into lines, by experiment and what its series have in common."""
@@ -92,7 +92,7 @@ def _reading_order(judged: JudgedSeries) -> tuple[object, ...]:
     return key.phase, key.operation, known, key.metric, key.statistic
 
 
-def experiment_of(judged: JudgedSeries, by_id: Mapping[TrialId, Trial]) -> str:
+def experiment_of(judged: JudgedSeries, by_id: Mapping[TrialId, TrialHead]) -> str:
     """Name the experiment of a series, or its system and workload if it has no point."""
     key, points = judged.series.key, judged.series.points
     if points:

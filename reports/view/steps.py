@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from perf.metrics import HIGHEST_LOAD
-from perf.model import LoadStep, Sample, SeriesKey
+from perf.model import LoadStep, Sample
 from reports.view.wording import (
     NOTHING,
     STEP_BADGES,
@@ -53,14 +53,6 @@ def view_steps(steps: Sequence[LoadStep], samples: Sequence[Sample]) -> tuple[St
     )
 
 
-def find_bounds(samples: Iterable[Sample], key: SeriesKey) -> tuple[float, ...]:
-    """Give the interval in which the answer of a search lies; nothing if `key` is of no such answer."""
-    if key.metric != HIGHEST_LOAD.name:
-        return ()
-    found = _answers(samples, key.phase, key.operation)
-    return tuple(found[bound] for bound in _BOUNDS) if found.keys() >= set(_BOUNDS) else ()
-
-
 def _name(step: LoadStep) -> str:
     return step.phase.rpartition("-")[0] or step.phase
 
@@ -76,12 +68,11 @@ def _view_table(name: str, steps: Sequence[LoadStep], samples: Sequence[Sample])
     )
 
 
-def _answers(samples: Iterable[Sample], phase: str, operation: str = "") -> dict[str, float]:
+def _answers(samples: Iterable[Sample], phase: str) -> dict[str, float]:
     return {
         sample.statistic: sample.value
         for sample in samples
         if (sample.phase, sample.metric, sample.iteration) == (phase, HIGHEST_LOAD.name, None)
-        and operation in ("", sample.operation)
     }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from analysis.drift import is_canary
 from analysis.incidents import Cause
 from analysis.judgement import JudgedSeries, Judgement
-from perf.model import SeriesKey, Trial, TrialId
+from perf.model import SeriesKey, TrialHead, TrialId
 from perf.rules import Detection
 from reports.view import links
 from reports.view.attention import Attention, view_incidents
@@ -40,7 +40,7 @@ class TestbedView:
 
 def view_testbed(
     judgement: Judgement,
-    trials: Mapping[TrialId, Trial],
+    trials: Mapping[TrialId, TrialHead],
     settings: Detection,
     caveats: Mapping[str, str],
 ) -> TestbedView:

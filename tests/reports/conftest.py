@@ -5,8 +5,9 @@ Cassandra 5.0.3 writes 14 % slower than its forerunners; the last night has one 
 hostile log, one invalid trial, and one planned trial that never came.
 """
 
+import hashlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ from made_up_comparison import RESULTS
 from made_up_judgement import SETTINGS, PlantedDetector, tell_all
 
 from analysis.judgement import Judgement, judge
+from perf import config
 from perf.model import (
     Counter,
     Fact,
@@ -32,17 +34,12 @@ from perf.model import (
     TrialStatus,
 )
 from perf.night import Night, PlannedTrial
-from reports.pages import SiteFile, render_site
-from reports.site import write_site
-from reports.view.comparison import view_comparison, view_recent
-from reports.view.incident import view_incident
-from reports.view.index import view_index
-from reports.view.links import series_page
-from reports.view.series import view_all_series
-from reports.view.testbed import view_testbed
-from reports.view.trial import BundleFile, SeriesLink, view_trial
-from reports.view.wording import series_words
+from reports.pages import all_batches
+from reports.scene import Scene
+from reports.site import SiteFile, batch_of, write_site
+from reports.view.series import NO_BOUNDS
 
+CONFIGS = Path(__file__).parents[2] / "configs"
 FIRST_NIGHT = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 NOW = datetime(2026, 3, 8, 6, 30, tzinfo=UTC)
 NIGHTS = 8
@@ -72,41 +69,40 @@ class Demo:
     caveats: dict[str, str]
     now: datetime
 
+    def scene(self) -> Scene:
+        """Give all that a site of this history is made of."""
+        catalog = config.load_catalog(CONFIGS)
+        local = replace(catalog.testbeds["local"], caveat=CAVEAT)
+        return Scene(
+            heads={trial.id: trial for trial in self.trials},
+            digests={trial.id: hashlib.sha256(trial.id.encode()).hexdigest() for trial in self.trials},
+            bounds=NO_BOUNDS,
+            archive=MadeUpArchive(self.trials),
+            judgement=self.judgement,
+            catalog=replace(catalog, detection=SETTINGS, testbeds={"local": local}, triage=()),
+            nights=self.nights,
+            comparisons=RESULTS,
+            bisections=(),
+            left_out=(),
+            now=self.now,
+            target=Path("site"),
+        )
+
     def files(self) -> tuple[SiteFile, ...]:
         """Render the whole site."""
-        by_id = {trial.id: trial for trial in self.trials}
-        both = (*self.judgement.series, *self.judgement.watched)
-        judged = {one.series.key: one for one in both}
-        return tuple(
-            render_site(
-                view_index(
-                    self.trials,
-                    self.judgement,
-                    nights=self.nights,
-                    caveats=self.caveats,
-                    now=self.now,
-                    comparisons=view_recent(RESULTS),
-                ),
-                view_testbed(self.judgement, by_id, SETTINGS, self.caveats),
-                (view_incident(one, judged, by_id, self.caveats) for one in self.judgement.incidents),
-                view_all_series(self.judgement, by_id, SETTINGS, self.caveats),
-                (
-                    view_trial(
-                        trial,
-                        series=[
-                            SeriesLink(title=series_words(j.series.key), page=series_page(j.series.key))
-                            for j in self.judgement.series
-                            if trial.id in {point.trial for point in j.series.points}
-                        ],
-                        files=(BundleFile(name="trial.json", href="../bundle.json", length=2345),),
-                        reproduce=f"knickpoint measure --experiment {trial.experiment}",
-                        caveats=self.caveats,
-                    )
-                    for trial in self.trials
-                ),
-                comparisons=(view_comparison(one, by_id) for one in RESULTS),
-            )
-        )
+        batches = all_batches(self.scene())
+        return tuple(file for batch in batches for file in batch.make(batch.versions))
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUpArchive:
+    """Trials that no history holds."""
+
+    all: tuple[Trial, ...]
+
+    def trials(self, ids: Sequence[TrialId]) -> tuple[Trial, ...]:
+        """Give these trials whole, by start and id."""
+        return tuple(trial for trial in self.all if trial.id in ids)
 
 
 @pytest.fixture(scope="session")
@@ -348,5 +344,5 @@ def _observe(trial: Trial) -> tuple[Observation, ...]:
 def demo_site(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the made-up history as a site on disk."""
     site = tmp_path_factory.mktemp("demo") / "site"
-    write_site(site, (*demo.files(), SiteFile("bundle.json", b"{}")))
+    write_site(site, [batch_of(*demo.files())])
     return site

@@ -8,7 +8,7 @@ from made_up_bisection import INCONCLUSIVE, RECORD, UNCHANGED, UNFINISHED
 from analysis.bisecting.bisection import Culprit
 from analysis.bisecting.description import describe_bisection
 from analysis.bisecting.record import BisectionRecord
-from reports.pages import render_bisection
+from reports.pages.bisections import render_bisection
 from reports.view.bisection import view_bisection
 from reports.view.links import bisection_page, comparison_page
 from reports.view.wording import Moment
@@ -17,7 +17,7 @@ BUILT = Moment(iso="2026-03-02T00:00:00+00:00", text="2026-03-02 00:00 UTC", day
 
 
 def page(record: BisectionRecord) -> str:
-    return render_bisection(view_bisection(record), BUILT).content.decode()
+    return render_bisection(record).content.decode()
 
 
 def test_the_answer_comes_first_and_every_probe_follows_in_order() -> None:

@@ -22,7 +22,8 @@ from made_up_comparison import (
 from analysis.comparing.results import ComparisonResult, write_result
 from perf.model import Purpose, Reason, TrialStatus
 from reports.commands import report
-from reports.pages import SiteFile, render_comparison
+from reports.pages.comparisons import render_comparison
+from reports.site import SiteFile
 from reports.turn_chart import Turn, draw_turns
 from reports.view.comparison import view_comparison, view_recent
 from reports.view.wording import moment
@@ -31,8 +32,7 @@ NBSP = "\N{NO-BREAK SPACE}"
 
 
 def page_of(result: ComparisonResult) -> str:
-    built = moment(datetime(2026, 3, 8, tzinfo=UTC))
-    file: SiteFile = render_comparison(view_comparison(result, {result.trials[0].id}), built)
+    file: SiteFile = render_comparison(result, {result.trials[0].id})
     return file.content.decode()
 
 

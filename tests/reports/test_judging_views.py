@@ -37,7 +37,7 @@ def judged(demo: Any) -> dict[SeriesKey, JudgedSeries]:
 
 def show(demo: Any, **changed: Any) -> IndexView:
     judgement = replace(demo.judgement, **changed)
-    return view_index(demo.trials, judgement, nights=(), caveats={}, now=demo.now, triage=())
+    return view_index(demo.trials, judgement, tonight=find_tonight(demo.trials), nights=(), caveats={}, now=demo.now, triage=())
 
 
 def page(demo: Any, incident: Incident) -> IncidentView:
@@ -112,7 +112,7 @@ def test_an_expired_triage_is_told(demo: Any) -> None:
     expired = replace(TRIAGED, expires=today - timedelta(days=1))
     index = view_index(
         demo.trials,
-        demo.judgement,
+        demo.judgement, tonight=find_tonight(demo.trials),
         nights=(),
         triage=(TRIAGED, replace(TRIAGED, name="last-day", expires=today), expired),
         caveats={},

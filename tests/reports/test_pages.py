@@ -5,7 +5,7 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
-from reports.pages import SiteFile
+from reports.site import SiteFile
 
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'"
 

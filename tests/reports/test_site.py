@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from perf.errors import SiteError, UsageError
-from reports.pages import SiteFile
-from reports.site import write_site
+from reports.site import Batch, SiteFile, batch_of, write_site
 
 
 def snapshot(directory: Path) -> dict[str, bytes]:
@@ -21,7 +20,9 @@ def snapshot(directory: Path) -> dict[str, bytes]:
 
 
 def test_writes_every_file_and_names_the_front_page(tmp_path: Path) -> None:
-    index = write_site(tmp_path / "a" / "site", [SiteFile("index.html", b"1"), SiteFile("x/y", b"2")])
+    index = write_site(
+        tmp_path / "a" / "site", [batch_of(SiteFile("index.html", b"1"), SiteFile("x/y", b"2"))]
+    )
     assert index == tmp_path / "a" / "site" / "index.html"
     assert index.read_bytes() == b"1"
     assert (index.parent / "x" / "y").read_bytes() == b"2"
@@ -29,8 +30,8 @@ def test_writes_every_file_and_names_the_front_page(tmp_path: Path) -> None:
 
 def test_replaces_the_old_site_as_a_whole_and_leaves_nothing_aside(tmp_path: Path) -> None:
     site = tmp_path / "site"
-    write_site(site, [SiteFile("index.html", b"old"), SiteFile("gone.html", b"old")])
-    write_site(site, [SiteFile("index.html", b"new")])
+    write_site(site, [batch_of(SiteFile("index.html", b"old"), SiteFile("gone.html", b"old"))])
+    write_site(site, [batch_of(SiteFile("index.html", b"new"))])
     assert "gone.html" not in snapshot(site)
     assert snapshot(site)["index.html"] == b"new"
     assert list(tmp_path.iterdir()) == [site]
@@ -38,11 +39,11 @@ def test_replaces_the_old_site_as_a_whole_and_leaves_nothing_aside(tmp_path: Pat
 
 def test_keeps_the_old_site_until_the_new_one_is_whole(tmp_path: Path) -> None:
     site = tmp_path / "site"
-    write_site(site, [SiteFile("index.html", b"old")])
+    write_site(site, [batch_of(SiteFile("index.html", b"old"))])
     before = snapshot(site)
 
-    def break_half_way() -> Iterator[SiteFile]:
-        yield SiteFile("index.html", b"new")
+    def break_half_way() -> Iterator[Batch]:
+        yield batch_of(SiteFile("index.html", b"new"))
         assert snapshot(site) == before
         raise RuntimeError("half-way")
 
@@ -54,10 +55,10 @@ def test_keeps_the_old_site_until_the_new_one_is_whole(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_told_in_a_sentence_and_the_old_site_stays(tmp_path: Path) -> None:
     site = tmp_path / "site"
-    write_site(site, [SiteFile("index.html", b"old")])
+    write_site(site, [batch_of(SiteFile("index.html", b"old"))])
 
-    def fill_the_disk() -> Iterator[SiteFile]:
-        yield SiteFile("index.html", b"new")
+    def fill_the_disk() -> Iterator[Batch]:
+        yield batch_of(SiteFile("index.html", b"new"))
         raise OSError(errno.ENOSPC, "No space left on device", "index.html")
 
     with pytest.raises(SiteError, match=r"No space left on device \(index.html\); give room") as told:
@@ -70,14 +71,14 @@ def test_a_full_disk_is_told_in_a_sentence_and_the_old_site_stays(tmp_path: Path
 def test_a_place_that_cannot_be_is_told_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SiteError, match="choose another place with --output"):
-        write_site(tmp_path / "file" / "site", [SiteFile("index.html", b"")])
+        write_site(tmp_path / "file" / "site", [batch_of(SiteFile("index.html", b""))])
     assert SiteError.exit_code == 3
 
 
 def test_never_replaces_a_directory_that_is_not_a_site(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("precious")
     with pytest.raises(UsageError, match="did not write"):
-        write_site(tmp_path, [SiteFile("index.html", b"")])
+        write_site(tmp_path, [batch_of(SiteFile("index.html", b""))])
     assert (tmp_path / "thesis.txt").read_text() == "precious"
 
 

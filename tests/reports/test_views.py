@@ -37,7 +37,7 @@ NOTHING = Judgement(series=(), verdict=Verdict(outcome=Outcome.UNDECIDED, reason
 def index(demo: Any) -> IndexView:
     """Give the front page of the made-up history."""
     return view_index(
-        demo.trials, demo.judgement, nights=demo.nights, caveats=demo.caveats, now=demo.now
+        demo.trials, demo.judgement, tonight=find_tonight(demo.trials), nights=demo.nights, caveats=demo.caveats, now=demo.now
     )
 
 
@@ -100,7 +100,7 @@ def test_troubles_and_caveats_of_the_whole_history_are_listed(index: IndexView, 
 
 def test_an_old_history_is_called_stale(demo: Any) -> None:
     later = demo.now + STALE_AFTER
-    index = view_index(demo.trials, demo.judgement, nights=(), caveats={}, now=later)
+    index = view_index(demo.trials, demo.judgement, tonight=find_tonight(demo.trials), nights=(), caveats={}, now=later)
     assert index.is_stale
     stale = [item for item in index.attention if item.badge.word == "Stale"]
     assert [item.subject for item in stale] == ["cassandra-sensor-read", "cassandra-sensor-write"]
@@ -112,7 +112,7 @@ def test_a_history_without_a_completed_trial_never_looks_fine(
 ) -> None:
     failed = make_trial(status=TrialStatus.FAILED, reasons=(), samples=())
     index = view_index(
-        [failed], NOTHING, nights=(), caveats={}, now=failed.finished_at + timedelta(hours=1)
+        [failed], NOTHING, tonight=find_tonight([failed]), nights=(), caveats={}, now=failed.finished_at + timedelta(hours=1)
     )
     assert index.alarm == "No trial has been completed yet: 1 failed."
     assert index.verdict.word == "Undecided"
@@ -127,14 +127,14 @@ def test_trials_that_took_turns_are_told_by_their_comparison_alone(
     turn = make_trial(
         id="cmp-1", night="", purpose=Purpose.COMPARISON, status=TrialStatus.INVALID, samples=()
     )
-    index = view_index([night, turn], NOTHING, nights=(), caveats={}, now=night.finished_at)
+    index = view_index([night, turn], NOTHING, tonight=find_tonight([night, turn]), nights=(), caveats={}, now=night.finished_at)
     assert (index.alarm, index.troubles) == ("", ())
     assert index.troubles_in_turns.startswith("1 trial that took turns failed or was invalid as well")
     assert [row.release for row in index.night_rows] == ["cassandra 5.0.4"]
 
 
 def test_an_empty_history_has_no_verdict(demo: Any) -> None:
-    index = view_index((), NOTHING, nights=(), caveats={}, now=demo.now)
+    index = view_index((), NOTHING, tonight=find_tonight(()), nights=(), caveats={}, now=demo.now)
     assert index.is_empty
     assert index.verdict.word == "Nothing measured yet"
 
@@ -144,7 +144,7 @@ def test_bundles_outside_of_the_history_come_first(demo: Any) -> None:
     fault = "\n".join(("torn cannot be used:", *missing, "  move torn away"))
     index = view_index(
         demo.trials,
-        demo.judgement,
+        demo.judgement, tonight=find_tonight(demo.trials),
         nights=demo.nights,
         left_out=(LeftOut(name="torn", fault=fault), LeftOut(name="fresh", fault="")),
         caveats={},
@@ -355,7 +355,7 @@ def test_attention_names_an_invalid_trial_by_its_first_reason_in_full(
         (reasons * 2, f"{REASONS[kind]} (3 more reasons)"),
     ):
         trial = make_trial(status=TrialStatus.INVALID, reasons=found)
-        view = view_index([trial], NOTHING, nights=(), caveats={}, now=trial.finished_at)
+        view = view_index([trial], NOTHING, tonight=find_tonight([trial]), nights=(), caveats={}, now=trial.finished_at)
         assert view.attention[0].text == said
         assert view.night_rows[0].reason == said
 

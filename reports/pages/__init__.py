@@ -1,0 +1,33 @@
+"""The pages of the site, one module per kind: each gives its files in batches, made from a scene."""
+
+from collections.abc import Iterator
+
+from reports.pages import (
+    bisections,
+    comparisons,
+    front,
+    incidents,
+    series,
+    testbed,
+    trials,
+)
+from reports.rendering import static_files
+from reports.scene import Scene
+from reports.site import Batch, batch_of
+
+_KINDS = (
+    incidents.batches,
+    bisections.batches,
+    comparisons.batches,
+    testbed.batches,
+    series.batches,
+    trials.batches,
+    front.batches,
+)
+
+
+def all_batches(scene: Scene) -> Iterator[Batch]:
+    """Give all files of a site."""
+    yield batch_of(*static_files())
+    for batches in _KINDS:
+        yield from batches(scene)

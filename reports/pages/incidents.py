@@ -1,0 +1,27 @@
+"""A page for each incident."""
+
+from collections.abc import Iterator
+
+from reports.rendering import render
+from reports.scene import Scene
+from reports.site import Batch, batch_of
+from reports.suites import find_suite
+from reports.view.incident import view_incident
+
+
+def batches(scene: Scene) -> Iterator[Batch]:
+    """Give the pages of all incidents."""
+    judged = {one.series.key: one for one in (*scene.judgement.series, *scene.judgement.watched)}
+    suites = {
+        head.experiment: find_suite(head, scene.catalog, scene.nights) for head in scene.heads.values()
+    }
+    for incident in scene.judgement.incidents:
+        page = view_incident(
+            incident,
+            judged,
+            scene.heads,
+            scene.caveats,
+            suites=suites,
+            bisections=scene.bisections,
+        )
+        yield batch_of(render("incident.html", page.page, page=page))

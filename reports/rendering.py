@@ -1,0 +1,72 @@
+"""Views become HTML by the templates of this package, data become scripts, sources become bundles.
+
+Everything is escaped, and a name that a template misspells is an error.
+"""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+
+import vl_convert
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from reports.site import SiteFile
+from reports.view.links import data_path
+
+# The bundle's other names (vega, vegaLite) are not needed by static/scripts.
+_SNIPPET = "window.vegaEmbed = vegaEmbed;"
+_FIRST_SCRIPT, _FIRST_STYLE = "core.js", "base.css"
+
+
+def render(template: str, path: str, **values: object) -> SiteFile:
+    """Render a template as the page at `path`; `root` leads from there to the root of the site."""
+    root = "../" * path.count("/")
+    return SiteFile(path, _environment().get_template(template).render(root=root, **values).encode())
+
+
+def to_script(name: str, value: object, *, of: str = "") -> SiteFile:
+    """Wrap data as a script, since a page opened from a file cannot fetch JSON.
+
+    `name` is what pages load it by: `knickpoint.load(name)`; `of` is the page that it comes and goes
+    with, if its batch does not name it. Floats that are not finite are refused.
+    """
+    content = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    text = f"knickpoint.receive({json.dumps(name)},{content});\n"
+    return SiteFile(data_path(name), text.encode(), of)
+
+
+def static_files() -> Iterator[SiteFile]:
+    """Give the one script and the one style sheet of a site, and its icon."""
+    place = files("reports") / "static"
+    yield SiteFile("static/icon.svg", (place / "icon.svg").read_bytes())
+    yield SiteFile("static/style.css", _join("styles", _FIRST_STYLE))
+    yield SiteFile("static/knickpoint.js", _bundle_scripts() + b"\n" + _join("scripts", _FIRST_SCRIPT))
+
+
+@cache
+def _join(folder: str, first: str) -> bytes:
+    """Join the sources of a folder, `first` first, the others by name."""
+    found = sorted(
+        (files("reports") / "static" / folder).iterdir(), key=lambda one: (one.name != first, one.name)
+    )
+    return b"\n".join(one.read_bytes() for one in found)
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+@cache
+def _bundle_scripts() -> bytes:
+    """Bundle Vega, Vega-Lite and Vega-Embed into one classic script (takes about two seconds)."""
+    bundle: str = vl_convert.javascript_bundle(_SNIPPET)
+    return bundle.encode()

@@ -1,0 +1,173 @@
+// What all pages share: data on demand, the view in the URL, the theme, the drawing of charts.
+// All words and numbers come from the page; without this script nothing but charts and comforts is lost.
+// The other files of this folder are joined behind this one, by name; each registers itself here.
+"use strict";
+
+window.knickpoint = (() => {
+  const root = document.documentElement.dataset.root;
+
+  // --- Data -----------------------------------------------------------------------------------
+  // A page opened from a file cannot fetch, so data are scripts that call `receive` with their name.
+  const data = new Map();
+
+  const entry = (name) => {
+    if (!data.has(name)) {
+      const one = {};
+      one.promise = new Promise((resolve, reject) => Object.assign(one, { resolve, reject }));
+      data.set(name, one);
+    }
+    return data.get(name);
+  };
+
+  const receive = (name, value) => entry(name).resolve(value);
+
+  const load = (name) => {
+    const one = entry(name);
+    if (!one.asked) {
+      one.asked = true;
+      const script = document.createElement("script");
+      script.src = `${root}data/${name}.js`;
+      script.onerror = () => one.reject(new Error(`data/${name}.js is missing`));
+      document.head.append(script);
+    }
+    return one.promise;
+  };
+
+  // --- The view in the URL --------------------------------------------------------------------
+  // In the fragment, since a page opened from a file may change nothing else: #by=night&zoom=10-40.
+  // A fragment without "=" is an anchor, and left alone.
+  const listeners = [];
+
+  const read = () => new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+
+  const state = {
+    get: (key, otherwise = "") => read().get(key) ?? otherwise,
+    // Empty and undefined values are taken out of the URL.
+    set: (changes) => {
+      const now = read();
+      for (const [key, value] of Object.entries(changes)) {
+        if (value === "" || value === undefined || value === null) now.delete(key);
+        else now.set(key, value);
+      }
+      history.replaceState(null, "", `#${now}` === "#" ? location.pathname + location.search : `#${now}`);
+      for (const listener of listeners) listener();
+    },
+    onChange: (listener) => listeners.push(listener),
+  };
+  window.addEventListener("hashchange", () => listeners.forEach((listener) => listener()));
+
+  // --- The theme ------------------------------------------------------------------------------
+  const themed = [];
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const stored = () => {
+    try {
+      return localStorage.getItem("knickpoint-theme") ?? "";
+    } catch {
+      return ""; // storage may be forbidden
+    }
+  };
+  const isDark = () => (document.documentElement.dataset.theme || (dark.matches ? "dark" : "light")) === "dark";
+  const setTheme = (name) => {
+    if (name) document.documentElement.dataset.theme = name;
+    else delete document.documentElement.dataset.theme;
+    try {
+      localStorage.setItem("knickpoint-theme", name);
+    } catch {
+      // Then it holds for this page only.
+    }
+    themed.forEach((listener) => listener());
+  };
+  if (stored()) document.documentElement.dataset.theme = stored();
+  dark.addEventListener("change", () => themed.forEach((listener) => listener()));
+  const theme = { isDark, set: setTheme, onChange: (listener) => themed.push(listener) };
+
+  // --- Charts ---------------------------------------------------------------------------------
+  const probe = document.createElement("i");
+  probe.hidden = true;
+  document.body.append(probe);
+  // A variable may be light-dark(…): only an element that wears it knows the colour.
+  const colour = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
+
+  const config = () => {
+    const styles = {
+      "kp-band": { color: colour("band"), opacity: 1 },
+      "kp-level": { color: colour("quiet"), strokeWidth: 1.5 },
+      "kp-noise": { color: colour("quiet"), opacity: 0.14 },
+      "kp-drift": { color: colour("unsure"), strokeWidth: 2.5 },
+      "kp-spread": { color: colour("mark"), strokeWidth: 1.5, opacity: 0.5 },
+      "kp-point": { color: colour("mark"), opacity: 1, cursor: "pointer" },
+    };
+    for (const kind of ["good", "bad", "calm", "unsure"]) {
+      styles[`kp-change-${kind}`] = { color: colour(kind), strokeWidth: 1.5 };
+      styles[`kp-place-${kind}`] = { color: colour(kind), opacity: 0.16 };
+      styles[`kp-step-${kind}`] = { color: colour(kind), fontSize: 18, fontWeight: 700 };
+      styles[`kp-label-${kind}`] = { color: colour(kind), fontSize: 12, fontWeight: 600 };
+    }
+    return {
+      background: "transparent",
+      font: getComputedStyle(document.body).fontFamily,
+      style: styles,
+      view: { stroke: colour("line") },
+      axis: {
+        domainColor: colour("line"),
+        gridColor: colour("line"),
+        gridOpacity: 0.7,
+        tickColor: colour("line"),
+        labelColor: colour("quiet"),
+        labelFontSize: 12,
+        labelPadding: 6,
+        titleColor: colour("quiet"),
+        titleFontSize: 12,
+        titleFontWeight: 400,
+      },
+    };
+  };
+
+  // Draws a Vega-Lite specification into an element, in place of what was drawn there; gives the
+  // result of Vega-Embed. `renderer` is svg (crisp, readable by assistive technology) or canvas (many marks).
+  const drawn = new WeakMap();
+  const draw = (element, spec, renderer = "svg") => {
+    const before = drawn.get(element) ?? Promise.resolve(null);
+    const now = before
+      .then((result) => {
+        if (result) result.finalize();
+        return window.vegaEmbed(element, spec, {
+          ast: true, // the page's policy forbids compiling expressions
+          actions: false,
+          defaultStyle: false, // no inline style sheets either
+          tooltip: { disableDefaultStyle: true },
+          renderer,
+          config: config(),
+        });
+      })
+      .catch((problem) => {
+        element.textContent = `The chart could not be drawn (${problem.message}). The tables hold the same numbers.`;
+        return null;
+      });
+    drawn.set(element, now);
+    return now;
+  };
+
+  // A chart whose whole specification is data: <div class="chart" data-spec="name of the data">.
+  for (const element of document.querySelectorAll("[data-spec]")) {
+    const show = () => load(element.dataset.spec).then((spec) => draw(element, spec));
+    show();
+    theme.onChange(show);
+  }
+
+  // --- The age of the page --------------------------------------------------------------------
+  const age = document.getElementById("age");
+  if (age) {
+    const seconds = (Date.now() - Date.parse(age.dataset.built)) / 1000;
+    if (seconds > Number(age.dataset.staleAfterS)) {
+      const days = Math.floor(seconds / 86400);
+      age.querySelector("span").textContent = `${days} ${days === 1 ? "day" : "days"}`;
+      age.hidden = false;
+    }
+  }
+
+  return { root, receive, load, state, theme, colour, draw };
+})();
