@@ -10,8 +10,8 @@ from analysis.detection import ChangePoint, Detector, Reading, State, find_chang
 from analysis.discovery import FALSE_SHARE, adjust
 from analysis.series import Series, nights_of
 from analysis.verdict import Outcome, Verdict
-from perf.metrics import METRICS
-from perf.model import Purpose
+from perf.metrics import METRICS, origin
+from perf.model import Purpose, SeriesKey
 from perf.rules import Detection
 
 REPLAYED_NIGHTS = 10
@@ -99,6 +99,14 @@ def may_be_older(series: Series, night: int) -> bool:
     return 0 < len(nights_of(series)) - REPLAYED_NIGHTS >= night
 
 
+def question(key: SeriesKey) -> SeriesKey:
+    """Give the series of measured values that decides one; a derived series moves with its origin.
+
+    So noise can raise no false alarm in it that it does not raise there, and the two are one question.
+    """
+    return replace(key, metric=origin(key.metric))
+
+
 def can_alarm(finding: Finding, tonight: str) -> bool:
     """Tell whether noise can raise a false alarm here tonight: it was measured, not only imported."""
     return finding.refusal is None and any(
@@ -112,13 +120,17 @@ def hold_against_each_other(findings: Sequence[Finding], tonight: str) -> tuple[
 
     Only what became confirmed on this night competes; what was confirmed before stays, and so does what
     was imported, since it is no news. What has to wait competes no more tomorrow: it has had another
-    point to fade by then.
+    point to fade by then. Series that are one question are counted once, with the smallest p-value.
     """
     asked = [one for one in findings if one.refusal is None and nights_of(one.series)[-1] == tonight]
-    adjusted = adjust([_p_value(one) for one in asked])
+    together: dict[SeriesKey, list[Finding]] = {}
+    for one in asked:
+        together.setdefault(question(one.series.key), []).append(one)
+    adjusted = adjust([min(map(_p_value, group)) for group in together.values()])
     weak = {
-        one.series.key: (value, len(asked))
-        for one, value in zip(asked, adjusted, strict=True)
+        one.series.key: (value, len(together))
+        for group, value in zip(together.values(), adjusted, strict=True)
+        for one in group
         if value > FALSE_SHARE and _competing(one)
     }
     return tuple(

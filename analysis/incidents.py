@@ -5,7 +5,8 @@ are taken strongest first; each joins the first incident with all of whose chang
 or begins one. So an incident's first change leads it, and the order of arrival does not matter.
 
 The strongest is, in this order: one that nobody has set aside, a regression, a confirmed one,
-a relevant one, the largest in units of its noise floor.
+a relevant one, one of a measured series rather than of one derived from it, the largest in units of its
+noise floor. What the price did to operations per dollar is of no other cause, and a story of its own.
 
 A regression and the change that undid it are one story: a later change of the same series that brought
 the level back belongs to the incident of the regression, and leads none of its own.
@@ -28,8 +29,10 @@ from analysis.findings import is_imported
 from analysis.noise import Noise
 from analysis.places import Place, meet
 from analysis.remeasurement import ARTIFACT, CONFIG, Question, Reply, ask, say
+from analysis.series import Point
 from analysis.standing import Remark
 from analysis.verdict import Outcome
+from perf.metrics import origin
 from perf.model import SeriesKey, TrialId
 from perf.rules import Detection, TriageEntry, TriageState
 
@@ -48,8 +51,8 @@ class Cause(StrEnum):
     CONFIGURATION = "configuration"
     """The settings under configs/systems/ changed there, and nothing else that is recorded did."""
     TESTBED = "testbed"
-    """What watches the testbed moved, too; or trials in turns rule out what nights confirm; or somebody
-    said so."""
+    """What watches the testbed moved, too; or its price did; or trials in turns rule out what nights
+    confirm; or somebody said so."""
     UNKNOWN = "unknown"
 
 
@@ -91,7 +94,8 @@ class Case:
     """A change with all that is known about it by itself.
 
     `relevant` is the smallest relative change of its metric that matters, `mended_by` the later change
-    of the same series that undid it, `reply` what trials in turns say.
+    of the same series that undid it, `reply` what trials in turns say, `priced` how the price moved, if
+    that explains a change of what is counted per dollar.
     """
 
     place: Place
@@ -101,6 +105,7 @@ class Case:
     mended_by: ChangePoint | None = None
     came_back_after: TriageEntry | None = None
     reply: Reply | None = None
+    priced: str = ""
 
     @property
     def change(self) -> ChangePoint:
@@ -121,6 +126,12 @@ class Case:
     def is_relevant(self) -> bool:
         """Tell whether it is large enough to act on."""
         return abs(self.change.relative_change) >= self.relevant
+
+    @property
+    def is_derived(self) -> bool:
+        """Tell whether its series is a multiple of another one, and so tells the same once more."""
+        metric = self.change.series.key.metric
+        return origin(metric) != metric
 
     @property
     def is_news(self) -> bool:
@@ -163,6 +174,7 @@ class Case:
             self.change.outcome is not Outcome.REGRESSED,
             self.change.state is not State.CONFIRMED,
             not self.is_relevant,
+            self.is_derived,
             -self.size,
             self.change.series.key,
             self.change.index,
@@ -198,6 +210,7 @@ def _incident(joined: Sequence[Case], scene: Scene) -> Incident:
     cause = _cause(lead, evidence, explanations)
     is_news = any(case.is_news for case in joined)
     is_open = lead.change.state is State.PROVISIONAL or cause is Cause.TESTBED
+    is_asked = is_news and is_open and not lead.priced
     mends = {_at(case.mended_by): case.mended_by for case in joined if case.mended_by}
     return Incident(
         name=name_incident(lead.change),
@@ -209,7 +222,7 @@ def _incident(joined: Sequence[Case], scene: Scene) -> Incident:
         explanations=explanations,
         triage=lead.triage,
         is_news=is_news,
-        question=ask(lead.change, lead.reply) if is_news and is_open else None,
+        question=ask(lead.change, lead.reply) if is_asked else None,
         replies=tuple((case.change, case.reply) for case in joined if case.reply),
         came_back_after=lead.came_back_after,
     )
@@ -221,7 +234,7 @@ def _cause(lead: Case, evidence: Sequence[Evidence], explanations: Sequence[Expl
         return Cause.TESTBED
     if lead.is_proven:
         return Cause.DATABASE
-    if is_testbed or lead.is_contradicted:
+    if is_testbed or lead.is_contradicted or lead.priced:
         return Cause.TESTBED
     if explanations:
         is_of_config = all(one.name.startswith(CONFIG) for one in explanations)
@@ -230,9 +243,9 @@ def _cause(lead: Case, evidence: Sequence[Evidence], explanations: Sequence[Expl
 
 
 def is_put_down_to_testbed(case: Case, incident: Incident | None) -> bool:
-    """Tell whether the testbed made a change: its incident says so, or trials in turns do."""
+    """Tell whether the testbed made a change: its incident says so, its price, or trials in turns."""
     is_home = incident is not None and incident.cause is Cause.TESTBED
-    return case.is_contradicted or (is_home and not case.is_proven)
+    return case.is_contradicted or bool(case.priced) or (is_home and not case.is_proven)
 
 
 def remark(case: Case, incident: Incident | None, scene: Scene) -> Remark:
@@ -243,7 +256,7 @@ def remark(case: Case, incident: Incident | None, scene: Scene) -> Remark:
         set_aside = f"{said} (triage entry {case.triage.name})"
     elif is_imported(case.change):
         set_aside = "all that lies after it was imported in bulk, which is no news"
-    told = say(case.reply) if case.reply else ""
+    told = "; ".join(filter(None, (case.priced, say(case.reply) if case.reply else "")))
     is_testbed = is_put_down_to_testbed(case, incident)
     waits = told if case.is_cleared else ""
     if incident is None:
@@ -299,7 +312,8 @@ def group(cases: Iterable[Case]) -> tuple[tuple[Case, ...], ...]:
 
 def _may_join(one: Case, other: Case) -> bool:
     is_other_series = one.change.series.key != other.change.series.key
-    return is_other_series and meet(one.place, other.place)
+    is_alike = bool(one.priced) is bool(other.priced)
+    return is_other_series and is_alike and meet(one.place, other.place)
 
 
 def find_mends(changes: Sequence[ChangePoint], relevant: float) -> Mapping[int, ChangePoint]:
@@ -324,10 +338,13 @@ def find_mends(changes: Sequence[ChangePoint], relevant: float) -> Mapping[int, 
 
 def name_incident(lead: ChangePoint) -> str:
     """Name an incident by the series, the direction and the place of its lead: eight hex digits."""
-    point = lead.first_after
-    is_within = lead.last_before.release == point.release
-    where = (point.release.version, point.trial if is_within else "")
-    told = repr((astuple(lead.series.key), str(lead.outcome), where))
+    return name_place(lead.series.key, lead.outcome, lead.last_before, lead.first_after)
+
+
+def name_place(key: SeriesKey, outcome: Outcome, before: Point, after: Point) -> str:
+    """Name what lies between two neighbouring points of a series: eight hex digits."""
+    where = (after.release.version, after.trial if before.release == after.release else "")
+    told = repr((astuple(key), str(outcome), where))
     return hashlib.sha256(told.encode()).hexdigest()[:8]
 
 

@@ -18,7 +18,14 @@ from analysis.alerts import Alert
 from analysis.detection import ChangePoint, Detector, Drift, SpreadChange
 from analysis.discovery import expected_false_alarms
 from analysis.drift import Watch, describe, is_watch, read_watches
-from analysis.findings import Finding, can_alarm, hold_against_each_other, newest_night, search
+from analysis.findings import (
+    Finding,
+    can_alarm,
+    hold_against_each_other,
+    newest_night,
+    question,
+    search,
+)
 from analysis.incidents import (
     Case,
     Incident,
@@ -30,6 +37,7 @@ from analysis.incidents import (
 )
 from analysis.noise import Noise
 from analysis.places import locate
+from analysis.prices import explain_by_price
 from analysis.remeasurement import Answer, Reply, find_reply, settle
 from analysis.series import Series, build_series, position
 from analysis.standing import Detectable, Remark, add_sensitivity, detectable, stand
@@ -114,7 +122,9 @@ def judge(
     facts = _by_trial(circumstances)
     replies = _find_replies(findings, answers, facts)
     findings = tuple(_settle(one, replies) for one in findings)
-    cases = tuple(case for one in findings for case in _cases(one, settings, triage, day, replies))
+    cases = tuple(
+        case for one in findings for case in _cases(one, settings, triage, day, replies, facts=facts)
+    )
     scene = Scene(watches=watches, circumstances=facts, settings=settings)
     incidents = build_incidents(cases, scene)
     homes = _find_homes(incidents)
@@ -123,7 +133,7 @@ def judge(
         _judge_series(one, unusable.get(one.series.key), settings, remarks[one.series.key])
         for one in findings
     )
-    asked = sum(can_alarm(one, tonight) for one in findings)
+    asked = len({question(one.series.key) for one in findings if can_alarm(one, tonight)})
     expected = expected_false_alarms(asked, settings)
     return Judgement(
         series=judged,
@@ -195,6 +205,8 @@ def _cases(
     triage: Sequence[TriageEntry],
     day: date,
     replies: _Replies,
+    *,
+    facts: Mapping[TrialId, Mapping[str, str]],
 ) -> tuple[Case, ...]:
     """Put together what is known of each change by itself."""
     if not finding.changes:
@@ -204,6 +216,7 @@ def _cases(
     cases = []
     for place in locate(finding.changes):
         entry = match(place.change, triage, day)
+        priced = explain_by_price(place, facts, relevant)
         cases.append(
             Case(
                 place=place,
@@ -211,8 +224,9 @@ def _cases(
                 noise=finding.reading.noise,
                 triage=entry,
                 mended_by=mends.get(place.change.index),
-                came_back_after=None if entry else came_back(place.change, triage),
+                came_back_after=None if entry or priced else came_back(place.change, triage),
                 reply=replies.get((finding.series.key, place.change.index)),
+                priced=priced,
             )
         )
     return tuple(cases)

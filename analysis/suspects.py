@@ -49,7 +49,8 @@ class Suspect:
 def find_suspects(cases: Iterable[tuple[Case, bool]], tonight: str) -> tuple[Suspect, ...]:
     """Give what is news of a night and lies between two releases, the most relevant first.
 
-    With each case comes whether the testbed made it.
+    With each case comes whether the testbed made it. Derived series ask nothing that those from which
+    they are derived do not ask, too; and of the price no trial can tell.
     """
     found = (
         Suspect(
@@ -61,6 +62,7 @@ def find_suspects(cases: Iterable[tuple[Case, bool]], tonight: str) -> tuple[Sus
         )
         for case, is_of_testbed in cases
         if case.is_news
+        and not case.is_derived
         and case.change.last_before.release != case.change.first_after.release
         and any(point.night == tonight for point in case.change.series.points)
     )

@@ -24,6 +24,7 @@ from typing import Any, Literal, TypeAlias
 
 from analysis.detection import ChangePoint
 from analysis.series import Point, Series
+from perf.metrics import origin
 from perf.model import SeriesKey
 from perf.rules import TriageEntry, TriageState, is_like
 
@@ -82,8 +83,15 @@ def sign(change: ChangePoint) -> Sign:
 
 
 def fits(key: SeriesKey, entry: TriageEntry) -> bool:
-    """Tell whether a series is one of those that an entry is about."""
-    return all(is_like(series_value(key, name), getattr(entry, name)) for name in PATTERNS)
+    """Tell whether a series is one of those that an entry is about.
+
+    What is decided about a metric is decided about those derived from it, too.
+    """
+    return all(
+        is_like(series_value(key, name), getattr(entry, name))
+        or (name == "metric" and is_like(origin(key.metric), entry.metric))
+        for name in PATTERNS
+    )
 
 
 def series_value(key: SeriesKey, name: str) -> str:
@@ -276,6 +284,8 @@ def _shared(keys: Sequence[SeriesKey], lead: ChangePoint, place: _Place) -> dict
         values = {series_value(key, name) for key in keys}
         if place.from_release is not None and name in {"system", "line"}:
             values = {series_value(lead.series.key, name)}
+        if name == "metric" and len(values) > 1:  # an entry covers what is derived from its metric
+            values = set(map(origin, values))
         # The empty text of a value of all hosts together is no pattern.
         shared[name] = (values.pop() if len(values) == 1 else "") or "*"
     return shared

@@ -40,6 +40,17 @@ def place_nodes(deployment: Deployment, run_dir: Path) -> tuple[Node, ...]:
     )
 
 
+def price_per_hour_usd(testbed: Testbed, servers: int) -> float | None:
+    """Give what the hosts of so many servers cost in an hour; None where the testbed states no price.
+
+    Hosts of clients are not counted: they are the instrument. In use, the load comes from applications
+    that are there anyway, and a faster generator must not make a database look dearer.
+    """
+    hosts = [host for host in testbed.hosts if host.role == "server"][:servers]
+    prices = [host.price_per_hour_usd for host in hosts if host.price_per_hour_usd is not None]
+    return sum(prices) if prices and len(prices) == len(hosts) else None
+
+
 def place(deployment: Deployment, release: Release, artifact: Artifact, run_dir: Path) -> Cluster:
     """Give the cluster that a trial of this release deploys."""
     return Cluster(

@@ -26,6 +26,8 @@ Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
 # Far above what any client of this program can offer, and low enough that a slip of a few zeros is
 # told before a night instead of by a client out of memory.
 OfferedLoad: TypeAlias = Annotated[float, Gt(0), Le(1_000_000)]
+# The same for a price: no host costs more in an hour.
+Price: TypeAlias = Annotated[float, Gt(0), Le(100_000)]
 InFlight: TypeAlias = Annotated[int, Gt(0), Le(100_000)]
 
 
@@ -56,6 +58,8 @@ class Host:
     work_dir: AbsolutePath = "/var/tmp/knickpoint"  # noqa: S108  a directory of ours on the host
     python: Text = "python3"
     """Command of a Python with Knickpoint's `measure` extra, for load engines on this host."""
+    price_per_hour_usd: Price | None = None
+    """What a server host costs in an hour, all included; of all server hosts or of none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

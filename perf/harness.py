@@ -19,7 +19,7 @@ from perf.hosts.checks import check_hosts
 from perf.hosts.drift import find_drift
 from perf.hosts.facts import read_client_facts, read_facts
 from perf.measurement import Findings, diagnose, judge, measure, summarize_load
-from perf.metrics import CANARY_PHASES
+from perf.metrics import CANARY_PHASES, PRICE_PER_HOUR
 from perf.model import (
     Artifact,
     Fact,
@@ -121,7 +121,7 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
 
 
 def read_environment(cluster: Cluster) -> tuple[Fact, ...]:
-    """Read the facts of every distinct host, and the versions of what offers the load."""
+    """Read the facts of every distinct host, the versions of what offers the load, and the price."""
     clients = placement.client_hosts(cluster.testbed, cluster.topology.clients)
     remotes = {node.remote.name: node.remote for node in cluster.nodes}
     remotes |= {remote.name: remote for _, remote in clients}
@@ -132,7 +132,13 @@ def read_environment(cluster: Cluster) -> tuple[Fact, ...]:
             for host, remote in clients
             for fact in read_client_facts(remote, placement.engine_python(host, remote))
         ),
+        *_state_price(cluster),
     )
+
+
+def _state_price(cluster: Cluster) -> tuple[Fact, ...]:
+    price = placement.price_per_hour_usd(cluster.testbed, cluster.topology.servers)
+    return () if price is None else (Fact(host="", name=PRICE_PER_HOUR, value=f"{price:.10g}"),)
 
 
 def _clean_up(steps: Steps, staged: Path, draft: Draft) -> None:
@@ -171,7 +177,7 @@ def _trial(order: Order, draft: Draft, started_at: datetime) -> Trial:
         environment_before=draft.before,
         environment_after=draft.after,
         samples=(
-            *summarize_load(draft.findings, deployment.workload),
+            *summarize_load(draft.findings, deployment),
             *diagnostics.samples,
             *draft.canaries,
         ),

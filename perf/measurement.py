@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from perf.deployment import price_per_hour_usd
 from perf.design import (
     ClosedLoop,
     Deployment,
@@ -103,14 +104,16 @@ def diagnose(findings: Findings, workload: Workload) -> Diagnostics:
     )
 
 
-def summarize_load(findings: Findings, workload: Workload) -> tuple[Sample, ...]:
+def summarize_load(findings: Findings, deployment: Deployment) -> tuple[Sample, ...]:
     """Give the samples of all measured phases."""
+    workload, servers = deployment.workload, deployment.topology.servers
     return summarize(
         workload,
         plan_stages(workload),
         findings.outcome,
         findings.load_steps,
         findings.answers,
+        price_per_hour_usd=price_per_hour_usd(deployment.testbed, servers),
     )
 
 

@@ -19,6 +19,8 @@ class Metric:
     unit: str
     better: Better
     description: str
+    derived_from: str = ""
+    """The metric of which this one is a multiple, by a factor that is known and not measured."""
 
 
 THROUGHPUT = Metric(
@@ -45,6 +47,13 @@ HIGHEST_LOAD = Metric(
     better=Better.HIGHER,
     description="the highest offered load whose p99 of response time met the objective of a search",
 )
+OPERATIONS_PER_DOLLAR = Metric(
+    name="operations_per_dollar",
+    unit="ops/$",
+    better=Better.HIGHER,
+    description="operations completed at saturation per dollar that the server hosts cost meanwhile",
+    derived_from=THROUGHPUT.name,
+)
 DURATION = Metric(
     name="duration",
     unit="ms",
@@ -65,7 +74,10 @@ COST = Metric(
 )
 METRICS = {
     metric.name: metric
-    for metric in (THROUGHPUT, RESPONSE_TIME, SERVICE_TIME, HIGHEST_LOAD, DURATION, SCORE, COST)
+    for metric in (
+        *(THROUGHPUT, RESPONSE_TIME, SERVICE_TIME, HIGHEST_LOAD, OPERATIONS_PER_DOLLAR),
+        *(DURATION, SCORE, COST),
+    )
 }
 """What a system is judged by. The last three come with imported results only."""
 
@@ -184,6 +196,16 @@ DIAGNOSTICS = {
     )
 }
 """What explains a result or casts doubt on it. Kept as series; no verdict rests on them."""
+
+PRICE_PER_HOUR = "price_per_hour_usd"
+"""The fact that says what the hosts of a trial's servers cost in an hour, in US dollars."""
+
+
+def origin(metric: str) -> str:
+    """Name the metric from which one is derived; itself if it was measured, or is not known."""
+    known = METRICS.get(metric)
+    return known.derived_from if known and known.derived_from else metric
+
 
 CANARY_PHASES = ("canary-before", "canary-after")
 """The phases under which the samples of canaries are kept; their operation is "canary"."""

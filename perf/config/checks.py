@@ -105,6 +105,22 @@ def check_testbed(entry: Entry[Testbed]) -> Iterator[str]:
         if first != index:
             why = f"as in hosts[{first}]; each server needs an address of its own"
             yield say(document, ("hosts", index, "address"), host.address, why)
+    yield from _check_prices(document, hosts)
+
+
+def _check_prices(document: Document, hosts: Sequence[Host]) -> Iterator[str]:
+    """Insist on a price of all server hosts or of none, and on none that nothing would count."""
+    is_priced = any(host.role == "server" and host.price_per_hour_usd is not None for host in hosts)
+    for index, host in enumerate(hosts):
+        key: Steps = ("hosts", index, "price_per_hour_usd")
+        if host.role == "client" and host.price_per_hour_usd is not None:
+            why = "but only hosts of servers are counted in operations per dollar; remove it"
+            yield say(document, key, host.price_per_hour_usd, why)
+        elif host.role == "server" and is_priced and host.price_per_hour_usd is None:
+            yield (
+                f"{document.locate(key)}: {dotted(key)} is missing, and other servers have one; "
+                "add it, or remove those of the others"
+            )
 
 
 def check_workload(entry: Entry[Workload]) -> Iterator[str]:

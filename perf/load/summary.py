@@ -24,6 +24,7 @@ from perf.load.spec import Stage
 from perf.metrics import (
     CLIENT_CPU,
     HIGHEST_LOAD,
+    OPERATIONS_PER_DOLLAR,
     RESPONSE_TIME,
     ROW_THROUGHPUT,
     SEND_LATENESS,
@@ -34,6 +35,7 @@ from perf.metrics import (
 from perf.model import COMPLETED_IN_WINDOW, ROWS, LoadStep, Sample, StepOutcome
 from perf.workloads.sensor import Answer
 
+_HOUR_S = 3600
 _EVERY = ("p50", "p95", "p99", "p99.9", "max", "mean")
 _OF_THE_CLIENT = ("p50", "p99", "max")
 
@@ -44,11 +46,14 @@ def summarize(
     outcome: LoadOutcome,
     steps: Sequence[LoadStep] = (),
     answers: Sequence[tuple[Measurement, Found]] = (),
+    *,
+    price_per_hour_usd: float | None = None,
 ) -> tuple[Sample, ...]:
     """Give the samples of each phase of `stages`, per iteration and over all; then those of searches.
 
     `stages` are those of closed and open loops and of ladders; `steps` and `answers` may hold those of
-    searches too.
+    searches too. With `price_per_hour_usd`, what the hosts of the servers cost in US dollars, there are
+    operations per dollar of each closed loop; in an open one its schedule would decide them.
     """
     untold = {step.phase for step in steps if step.outcome is not StepOutcome.HELD}
     told = [stage for stage in stages if stage.phase not in untold]
@@ -57,7 +62,7 @@ def summarize(
         *(
             sample
             for figures in collect_figures(told, outcome)
-            for sample in _summarize_phase(figures, workload.batch_rows or 1)
+            for sample in _summarize_phase(figures, workload.batch_rows or 1, price_per_hour_usd)
         ),
         *(
             sample
@@ -67,7 +72,9 @@ def summarize(
     )
 
 
-def _summarize_phase(figures: PhaseFigures, batch_rows: int) -> Iterator[Sample]:
+def _summarize_phase(
+    figures: PhaseFigures, batch_rows: int, price_per_hour_usd: float | None
+) -> Iterator[Sample]:
     everything = figures.iterations
     for label, iterations in ((None, everything), *((one, (one,)) for one in everything)):
         sample = partial(
@@ -76,6 +83,9 @@ def _summarize_phase(figures: PhaseFigures, batch_rows: int) -> Iterator[Sample]
         completed = figures.count(COMPLETED_IN_WINDOW, iterations)
         throughput = completed / figures.seconds(iterations)
         yield sample(metric=THROUGHPUT.name, value=throughput)
+        if price_per_hour_usd is not None and not figures.is_open:
+            per_dollar = throughput * _HOUR_S / price_per_hour_usd
+            yield sample(metric=OPERATIONS_PER_DOLLAR.name, value=per_dollar)
         # Rows are counted by when operations were to start, throughput by when they ended: what carries
         # over from one to the other is how many rows an operation has.
         counted = figures.count(Answer.COMPLETED, iterations)

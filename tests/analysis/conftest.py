@@ -36,8 +36,12 @@ SETTINGS = Detection(
     minimum_points=6,
     confirming_points=3,
     false_alarms_per_1000_series_nights=2.0,
-    judged={"throughput": ("mean",), "response_time": ("p99",)},
-    relevant_change={"throughput": 0.05, "response_time": 0.1},
+    judged={
+        "throughput": ("mean",),
+        "operations_per_dollar": ("mean",),
+        "response_time": ("p99",),
+    },
+    relevant_change={"throughput": 0.05, "operations_per_dollar": 0.05, "response_time": 0.1},
 )
 
 

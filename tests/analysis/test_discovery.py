@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -69,6 +70,36 @@ def test_series_that_were_not_measured_tonight_do_not_compete(
         planted(STEP, operation="a"), *before_tonight, detector=jumps(p_value=0.005)
     )
     assert judgement.series[0].verdict.outcome is Outcome.REGRESSED
+
+
+def test_a_derived_series_and_its_origin_are_one_question(
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., Detector]
+) -> None:
+    def priced(changed: int) -> list[tuple[Observation, ...]]:
+        measured = series_of_a_night(planted, changed, 40)
+        return [
+            tuple(
+                replace(
+                    one,
+                    key=replace(one.key, metric="operations_per_dollar"),
+                    value=one.value * 2400,
+                )
+                for one in series
+            )
+            for series in measured
+        ] + measured
+
+    # The same p-values stand or fall with them and without them.
+    weak = judge_planted(*priced(1), detector=jumps(p_value=0.005))
+    states = {one.state for judged in weak.series for one in judged.change_points}
+    assert states == {State.PROVISIONAL}
+    reasons = [one.verdict.reason for one in weak.series if one.change_points]
+    assert len(reasons) == 2
+    assert all("among tonight's 40 series" in reason for reason in reasons)
+    assert weak.expected_false_alarms == pytest.approx(0.08)
+    assert weak.verdict.reason.endswith("; expected false alarms tonight: 0.08 of 40 series")
+    strong = judge_planted(*priced(4), detector=jumps(p_value=0.005))
+    assert sum(one.verdict.outcome is Outcome.REGRESSED for one in strong.series) == 8
 
 
 def test_the_expected_number_of_false_alarms_is_told(

@@ -15,6 +15,7 @@ from perf.config import (
     schema_texts,
     write_schemas,
 )
+from perf.config.identity import canonical
 from perf.design import OpenLoop, Testbed, Workload
 from perf.errors import UsageError
 from perf.load.stages import plan_stages
@@ -184,6 +185,15 @@ def test_absent_optional_fields_are_not_hashed(catalog: Catalog) -> None:
     host = local.hosts[0]
     assert content_hash(host) == content_hash(replace(host, user=None, cores=()))
     assert content_hash(host) != content_hash(replace(host, user="root"))
+
+
+def test_a_price_is_part_of_the_testbed_and_none_leaves_its_hash(catalog: Catalog) -> None:
+    local = catalog.testbeds["local"]
+    assert {host.price_per_hour_usd for host in local.hosts} == {None}
+    assert "price" not in str(canonical(local))
+    first, *others = local.hosts
+    priced = replace(local, hosts=(replace(first, price_per_hour_usd=1.0), *others))
+    assert content_hash(priced) != content_hash(local)
 
 
 def test_named_carries_name_and_hash(catalog: Catalog) -> None:

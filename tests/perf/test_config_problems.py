@@ -17,9 +17,9 @@ from perf.systems.contract import System
 GOLDEN = Path(__file__).parents[1] / "golden" / "config_mistakes.txt"
 DETECTION = """\
 relevant_change: {throughput: 0.05, response_time: 0.1, service_time: 0.1, highest_load: 0.05,
-  duration: 0.05, score: 0.05, cost: 0.05}
+  operations_per_dollar: 0.05, duration: 0.05, score: 0.05, cost: 0.05}
 judged: {throughput: [mean], response_time: [p50, p99], service_time: [p99], highest_load: [estimate],
-  duration: [mean], score: [mean], cost: [mean]}
+  operations_per_dollar: [mean], duration: [mean], score: [mean], cost: [mean]}
 max_p_value: 0.001
 max_rank_p_value: 0.001
 provisional_p_value: 0.001

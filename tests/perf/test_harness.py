@@ -17,11 +17,12 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
 from perf.config import load_catalog
-from perf.design import Deployment
+from perf.design import Deployment, Testbed
 from perf.errors import HostUnfit, StepFailed
 from perf.harness import Order, run_trial
 from perf.history import bundle
-from perf.model import Artifact, Purpose, Source, Trial, TrialId, TrialStatus
+from perf.metrics import PRICE_PER_HOUR
+from perf.model import Artifact, Fact, Purpose, Source, Trial, TrialId, TrialStatus
 from perf.places import Places
 from perf.progress import Progress
 from perf.systems import fake
@@ -40,6 +41,15 @@ def all_ended() -> bool:
     return all(is_free(f"127.0.0.{i}") for i in (1, 2, 3))
 
 
+def price(testbed: Testbed) -> Testbed:
+    """Let each server host cost half a dollar an hour."""
+    hosts = (
+        replace(host, price_per_hour_usd=0.5 if host.role == "server" else None)
+        for host in testbed.hosts
+    )
+    return replace(testbed, hosts=tuple(hosts))
+
+
 def make_order(name: str, settings: Mapping[str, Any]) -> Order:
     catalog = load_catalog(CONFIGS)
     suite, experiment = next(
@@ -50,7 +60,7 @@ def make_order(name: str, settings: Mapping[str, Any]) -> Order:
     )
     deployment: Deployment = catalog.resolve(suite, experiment)
     config = replace(deployment.config, settings={**deployment.config.settings, **settings})
-    deployment = replace(deployment, config=config)
+    deployment = replace(deployment, config=config, testbed=price(deployment.testbed))
     return Order(
         trial=TrialId("n.01.fake.1.0.0"),
         night="n",
@@ -158,6 +168,12 @@ def test_a_completed_trial_is_a_sealed_bundle_with_true_counts(run: Run, places:
     assert logs == [f"node-{i}-server.log" for i in (1, 2, 3)]
     assert {fact.name for fact in trial.environment_before} >= {"kernel", "version:knickpoint"}
     assert trial.environment_after
+    # Three servers at half a dollar an hour; their price is stated once, and is no drift of a host.
+    per_dollar = overall["saturation", "operations_per_dollar", "mean"]
+    assert per_dollar == pytest.approx(overall["saturation", "throughput", "mean"] * 3600 / 1.5)
+    assert ("steady", "operations_per_dollar", "mean") not in overall
+    prices = [fact for fact in trial.environment_before if fact.name == PRICE_PER_HOUR]
+    assert prices == [Fact(host="", name=PRICE_PER_HOUR, value="1.5")]
 
 
 def test_reads_verify_what_they_get(run: Run) -> None:

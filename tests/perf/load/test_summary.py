@@ -112,6 +112,24 @@ def test_a_phase_in_which_nothing_completed_has_a_throughput_and_no_times() -> N
     ]
 
 
+def test_operations_per_dollar_are_those_of_an_hour_at_saturation() -> None:
+    def per_dollar(phase: str, price: float | None) -> dict[int | None, float]:
+        counters = (
+            *tell(1, phase, completed_in_window=100),
+            *tell(2, phase, completed_in_window=140),
+        )
+        outcome = LoadOutcome(counters=counters)
+        made = summarize(WORKLOAD, STAGES, outcome, price_per_hour_usd=price)
+        return {one.iteration: one.value for one in made if one.metric == "operations_per_dollar"}
+
+    # 50 and 70 operations per second, and 1.50 dollars an hour.
+    expected = {None: 144_000.0, 1: 120_000.0, 2: 168_000.0}
+    assert per_dollar("saturation", 1.5) == pytest.approx(expected)
+    # What an open loop completes, its schedule decides.
+    assert per_dollar("steady", 1.5) == {}
+    assert per_dollar("saturation", None) == {}
+
+
 def test_no_load_gives_no_samples() -> None:
     assert summarize(WORKLOAD, STAGES, LoadOutcome()) == ()
 

@@ -1,0 +1,49 @@
+"""Prices: what a change of the price did to what is counted per dollar. Pure.
+
+A series that is derived from another one moves with it; by itself it moves only if the price does, and
+what that makes is no matter of chance and none of the database: it can be said exactly.
+"""
+
+import math
+from collections.abc import Mapping
+
+from analysis import words
+from analysis.incidents import explain
+from analysis.places import Place
+from perf.metrics import PRICE_PER_HOUR, origin
+from perf.model import TrialId
+
+
+def explain_by_price(
+    place: Place, circumstances: Mapping[TrialId, Mapping[str, str]], relevant: float
+) -> str:
+    """Say how the price moved where a derived series did, if that explains the change; else nothing.
+
+    It does unless what is left of the change without it, (1 + Δ) · price after / price before − 1, is
+    still a relevant one in the same direction: then the series from which it is derived has moved, too.
+    """
+    change = place.change
+    metric = change.series.key.metric
+    if origin(metric) == metric:
+        return ""
+    for one in explain(place, circumstances):
+        before, after = _price(one.before), _price(one.after)
+        if one.name != PRICE_PER_HOUR or before is None or after is None:
+            continue
+        left = (1 + change.relative_change) * after / before - 1
+        if math.copysign(1, change.relative_change) * left < relevant:
+            verb, share = "rose" if after > before else "fell", words.signed_percent(before / after - 1)
+            return (
+                f"the price per hour {verb} from ${one.before} to ${one.after}, which makes {share}"
+                " by itself"
+            )
+    return ""
+
+
+def _price(text: str) -> float | None:
+    """Read a price as it was recorded; a fact that another program wrote may be any text."""
+    try:
+        price = float(text)
+    except ValueError:
+        return None
+    return price if math.isfinite(price) and price > 0 else None
