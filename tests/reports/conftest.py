@@ -7,14 +7,16 @@ hostile log, one invalid trial, and one planned trial that never came.
 
 import hashlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+import chromium
 import pytest
 from made_up_comparison import RESULTS
 from made_up_judgement import SETTINGS, PlantedDetector, tell_all
+from playwright.sync_api import Browser
 
 from analysis.judgement import Judgement, judge
 from perf import config
@@ -346,3 +348,17 @@ def demo_site(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
     site = tmp_path_factory.mktemp("demo") / "site"
     write_site(site, [batch_of(*demo.files())])
     return site
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Give the one Chromium of all tests."""
+    with chromium.start() as started:
+        yield started
+
+
+@pytest.fixture(params=["light", "dark"])
+def watched(browser: Browser, request: pytest.FixtureRequest) -> Iterator[chromium.Watched]:
+    """Give a narrow page in each colour scheme."""
+    with chromium.watch(browser, request.param, width=360) as page:
+        yield page

@@ -1,68 +1,13 @@
 """The site in a real browser, opened from a file: charts draw, nothing complains or leaves the disk."""
 
-import os
-import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from chromium import Watched
+from playwright.sync_api import Page
 
-ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 POINTS = 24
+LIGHT_MARK, DARK_MARK = "rgb(11, 87, 164)", "rgb(138, 188, 255)"
 CHART = "series/cassandra-local-three-sensor-write-saturation-write-throughput-mean-*.html"
-
-
-@dataclass
-class Watched:
-    """A page with everything it complained about or asked for from elsewhere."""
-
-    page: Page
-    complaints: list[str] = field(default_factory=list)
-
-    def open(self, path: Path) -> None:
-        self.page.goto(path.as_uri())
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Start Chromium; skip where there is none, unless everything real is required."""
-    found = shutil.which("chromium") or shutil.which("google-chrome")
-    if found is None:
-        reason = "no chromium or google-chrome on PATH: pages were not looked at in a browser"
-        if os.environ.get("KNICKPOINT_REQUIRE_REAL") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=list(ARGUMENTS))
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture(params=["light", "dark"])
-def watched(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Watched]:
-    """Give a narrow page in each colour scheme."""
-    context = browser.new_context(color_scheme=request.param, viewport={"width": 360, "height": 800})
-    watched = Watched(context.new_page())
-
-    def note_request(sent: Request) -> None:
-        if not sent.url.startswith(("file://", "data:")):
-            watched.complaints.append(f"asked for {sent.url}")
-
-    watched.page.on("request", note_request)
-    watched.page.on("console", lambda message: watched.complaints.append(message.text))
-    watched.page.on("pageerror", lambda error: watched.complaints.append(str(error)))
-    yield watched
-    context.close()
 
 
 def colour_of(page: Page, selector: str, name: str) -> str:
@@ -79,7 +24,7 @@ def test_the_chart_draws_each_point_in_the_colours_of_the_scheme(
     points.nth(POINTS - 1).wait_for(timeout=20_000)
     assert points.count() == POINTS
     dark = watched.page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-    assert points.first.get_attribute("fill") == ("#8abcff" if dark else "#0b57a4")
+    assert points.first.get_attribute("fill") == (DARK_MARK if dark else LIGHT_MARK)
     labels = watched.page.locator("#chart svg text").all_text_contents()
     assert {"5.0.1", "5.0.2", "5.0.3"} <= set(labels)
     assert any(label.startswith("✕ −1") for label in labels)
@@ -90,7 +35,7 @@ def test_a_change_of_scheme_redraws_the_chart(watched: Watched, demo_site: Path)
     (path,) = demo_site.glob(CHART)
     watched.open(path)
     watched.page.locator("#chart svg .mark-symbol path").first.wait_for(timeout=20_000)
-    for scheme, colour in (("light", "#0b57a4"), ("dark", "#8abcff"), ("light", "#0b57a4")):
+    for scheme, colour in (("light", LIGHT_MARK), ("dark", DARK_MARK), ("light", LIGHT_MARK)):
         watched.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         drawn = watched.page.locator(f'#chart svg .mark-symbol path[fill="{colour}"]')
         drawn.nth(POINTS - 1).wait_for(timeout=20_000)
