@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from analysis.incidents import Cause, Incident
 from analysis.judgement import Judgement
@@ -46,6 +47,7 @@ from reports.view.wording import (
     sentence,
 )
 
+AnyTrial = TypeVar("AnyTrial", bound=TrialHead)
 _IN_TURNS = (Purpose.CANDIDATE, Purpose.COMPARISON, Purpose.CONFIRMATION, Purpose.BISECTION)
 
 
@@ -158,7 +160,7 @@ def view_index(
     )
 
 
-def find_tonight(heads: Sequence[TrialHead]) -> tuple[TrialHead, ...]:
+def find_tonight(heads: Sequence[AnyTrial]) -> tuple[AnyTrial, ...]:
     """Give the trials of the newest night; `heads` are in the order of time."""
     by_itself = [head for head in heads if not _took_turns(head)]
     night = next((head.night for head in reversed(by_itself) if head.night), "")

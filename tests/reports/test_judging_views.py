@@ -15,7 +15,7 @@ from perf.model import SeriesKey, Trial, TrialId
 from reports.charts import draw_series
 from reports.view.changes import by_change
 from reports.view.incident import IncidentView, list_news, view_incident
-from reports.view.index import IndexView, view_index
+from reports.view.index import IndexView, find_tonight, view_index
 from reports.view.sensitivity import summarize_sensitivity, view_sensitivity
 from reports.view.series import SeriesView, view_series
 from reports.view.testbed import view_testbed
@@ -37,7 +37,15 @@ def judged(demo: Any) -> dict[SeriesKey, JudgedSeries]:
 
 def show(demo: Any, **changed: Any) -> IndexView:
     judgement = replace(demo.judgement, **changed)
-    return view_index(demo.trials, judgement, tonight=find_tonight(demo.trials), nights=(), caveats={}, now=demo.now, triage=())
+    return view_index(
+        demo.trials,
+        judgement,
+        tonight=find_tonight(demo.trials),
+        nights=(),
+        caveats={},
+        now=demo.now,
+        triage=(),
+    )
 
 
 def page(demo: Any, incident: Incident) -> IncidentView:
@@ -52,7 +60,8 @@ def look(judged: JudgedSeries, by_id: dict[TrialId, Trial], demo: Any) -> Series
 
 def write_throughput(demo: Any) -> JudgedSeries:
     key = demo.judgement.incidents[0].lead.series.key
-    return next(one for one in demo.judgement.series if one.series.key == key)
+    found: JudgedSeries = next(one for one in demo.judgement.series if one.series.key == key)
+    return found
 
 
 def test_an_incident_is_one_row_whatever_moved_with_it(demo: Any) -> None:
@@ -112,7 +121,8 @@ def test_an_expired_triage_is_told(demo: Any) -> None:
     expired = replace(TRIAGED, expires=today - timedelta(days=1))
     index = view_index(
         demo.trials,
-        demo.judgement, tonight=find_tonight(demo.trials),
+        demo.judgement,
+        tonight=find_tonight(demo.trials),
         nights=(),
         triage=(TRIAGED, replace(TRIAGED, name="last-day", expires=today), expired),
         caveats={},

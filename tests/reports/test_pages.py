@@ -58,7 +58,7 @@ def check_page(file: SiteFile) -> None:
     checker.feed(text)
     assert not checker.open
     assert checker.tables == checker.captions
-    assert text.startswith('<!doctype html>\n<html lang="en">')
+    assert text.startswith('<!doctype html>\n<html lang="en" ')
     assert text.count("<h1") == 1
 
 

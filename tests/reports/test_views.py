@@ -24,7 +24,7 @@ from perf.model import (
     TrialStatus,
 )
 from reports.view.attention import STALE_AFTER, LeftOut
-from reports.view.index import IndexView, view_index
+from reports.view.index import IndexView, find_tonight, view_index
 from reports.view.links import series_page, trial_page
 from reports.view.series import view_series
 from reports.view.trial import TrialView, view_trial
@@ -37,7 +37,12 @@ NOTHING = Judgement(series=(), verdict=Verdict(outcome=Outcome.UNDECIDED, reason
 def index(demo: Any) -> IndexView:
     """Give the front page of the made-up history."""
     return view_index(
-        demo.trials, demo.judgement, tonight=find_tonight(demo.trials), nights=demo.nights, caveats=demo.caveats, now=demo.now
+        demo.trials,
+        demo.judgement,
+        tonight=find_tonight(demo.trials),
+        nights=demo.nights,
+        caveats=demo.caveats,
+        now=demo.now,
     )
 
 
@@ -100,7 +105,9 @@ def test_troubles_and_caveats_of_the_whole_history_are_listed(index: IndexView, 
 
 def test_an_old_history_is_called_stale(demo: Any) -> None:
     later = demo.now + STALE_AFTER
-    index = view_index(demo.trials, demo.judgement, tonight=find_tonight(demo.trials), nights=(), caveats={}, now=later)
+    index = view_index(
+        demo.trials, demo.judgement, tonight=find_tonight(demo.trials), nights=(), caveats={}, now=later
+    )
     assert index.is_stale
     stale = [item for item in index.attention if item.badge.word == "Stale"]
     assert [item.subject for item in stale] == ["cassandra-sensor-read", "cassandra-sensor-write"]
@@ -112,7 +119,12 @@ def test_a_history_without_a_completed_trial_never_looks_fine(
 ) -> None:
     failed = make_trial(status=TrialStatus.FAILED, reasons=(), samples=())
     index = view_index(
-        [failed], NOTHING, tonight=find_tonight([failed]), nights=(), caveats={}, now=failed.finished_at + timedelta(hours=1)
+        [failed],
+        NOTHING,
+        tonight=find_tonight([failed]),
+        nights=(),
+        caveats={},
+        now=failed.finished_at + timedelta(hours=1),
     )
     assert index.alarm == "No trial has been completed yet: 1 failed."
     assert index.verdict.word == "Undecided"
@@ -127,7 +139,14 @@ def test_trials_that_took_turns_are_told_by_their_comparison_alone(
     turn = make_trial(
         id="cmp-1", night="", purpose=Purpose.COMPARISON, status=TrialStatus.INVALID, samples=()
     )
-    index = view_index([night, turn], NOTHING, tonight=find_tonight([night, turn]), nights=(), caveats={}, now=night.finished_at)
+    index = view_index(
+        [night, turn],
+        NOTHING,
+        tonight=find_tonight([night, turn]),
+        nights=(),
+        caveats={},
+        now=night.finished_at,
+    )
     assert (index.alarm, index.troubles) == ("", ())
     assert index.troubles_in_turns.startswith("1 trial that took turns failed or was invalid as well")
     assert [row.release for row in index.night_rows] == ["cassandra 5.0.4"]
@@ -144,7 +163,8 @@ def test_bundles_outside_of_the_history_come_first(demo: Any) -> None:
     fault = "\n".join(("torn cannot be used:", *missing, "  move torn away"))
     index = view_index(
         demo.trials,
-        demo.judgement, tonight=find_tonight(demo.trials),
+        demo.judgement,
+        tonight=find_tonight(demo.trials),
         nights=demo.nights,
         left_out=(LeftOut(name="torn", fault=fault), LeftOut(name="fresh", fault="")),
         caveats={},
@@ -259,7 +279,7 @@ def test_ladders_and_searches_are_tables_in_the_order_in_which_they_ran(demo: An
         f"2,278{NBSP}ops/s; it lies between 2,181 and 2,378 ops/s."
     )
     assert [row.response_time for row in search.rows] == ["9.90", "–", "27.5", "16.5"]
-    assert view.data.startswith("data/trial-2026-03-08-1-03")
+    assert view.data.startswith("trial-2026-03-08-1-03")
 
 
 @pytest.mark.parametrize(
@@ -355,7 +375,14 @@ def test_attention_names_an_invalid_trial_by_its_first_reason_in_full(
         (reasons * 2, f"{REASONS[kind]} (3 more reasons)"),
     ):
         trial = make_trial(status=TrialStatus.INVALID, reasons=found)
-        view = view_index([trial], NOTHING, tonight=find_tonight([trial]), nights=(), caveats={}, now=trial.finished_at)
+        view = view_index(
+            [trial],
+            NOTHING,
+            tonight=find_tonight([trial]),
+            nights=(),
+            caveats={},
+            now=trial.finished_at,
+        )
         assert view.attention[0].text == said
         assert view.night_rows[0].reason == said
 
@@ -388,12 +415,18 @@ def test_the_answer_of_a_search_is_a_point_with_its_uncertainty(demo: Any) -> No
         for judged in demo.judgement.series
         if judged.series.key.metric == "highest_load" and judged.series.points
     )
+    (point,) = judged.series.points
+    key = judged.series.key
     view = view_series(
-        judged, {trial.id: trial for trial in demo.trials}, settings=SETTINGS, caveats={}
+        judged,
+        {trial.id: trial for trial in demo.trials},
+        settings=SETTINGS,
+        bounds={(point.trial, key.phase, key.operation): (2181.0, 2378.4)},
+        caveats={},
     )
     assert view.spread_title == "Uncertainty"
-    (point,) = view.points
-    assert (point.spread, point.low, point.high) == ("between 2,181 and 2,378", 2181.0, 2378.4)
+    (row,) = view.points
+    assert (row.spread, row.low, row.high) == ("between 2,181 and 2,378", 2181.0, 2378.4)
 
 
 def test_a_series_without_a_point_stands_with_those_of_its_experiment(
