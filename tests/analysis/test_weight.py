@@ -1,0 +1,92 @@
+"""Weight and movers: what stands first on the front page, and what stands there unflagged."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from analysis.comparison import compare_levels
+from analysis.detection import ChangePoint, Reading, Shift, find_changes
+from analysis.movers import find_mover, rank
+from analysis.noise import Noise
+from analysis.series import Series, build_series
+from analysis.standing import Detectable
+from analysis.weight import CONFIDENCE, find_interval, weigh
+from perf.model import Observation
+
+Planted = Callable[..., tuple[Observation, ...]]
+WOBBLE = (0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 0.3, -0.3, 0.8)
+NOISE = Noise(deviation=1.0, persistence=0.0, level=90.0, points=20, all_points=40)
+
+
+def visible(share: float) -> tuple[Detectable, ...]:
+    return (
+        Detectable(nights=1, relative_change=9 * share),
+        Detectable(nights=3, relative_change=share),
+    )
+
+
+def step(planted: Planted) -> tuple[Series, ChangePoint]:
+    values = [100 + w for w in WOBBLE * 2] + [90 + w for w in WOBBLE * 2]
+    (series,) = build_series(planted(values))
+    shift = Shift(index=20, earliest=20, latest=20, p_value=1e-9, is_confirmed=True)
+    (change,) = find_changes(series, Reading(shifts=(shift,)), "planted")
+    return series, change
+
+
+def test_neither_percent_alone_nor_sureness_alone_puts_a_change_first() -> None:
+    noisy = weigh(0.30, visible(0.25))
+    tiny = weigh(-0.003, visible(0.0003))
+    plain = weigh(-0.10, visible(0.02))
+    assert noisy.factor == pytest.approx(1.2)
+    assert tiny.factor == pytest.approx(10)
+    assert plain.weight == pytest.approx(0.5)
+    unknown = weigh(0.9, ())
+    assert (unknown.factor, unknown.visible) == (None, None)
+    order = sorted((unknown, noisy, tiny, plain), key=lambda one: one.rank)
+    assert order == [plain, noisy, tiny, unknown]
+
+
+def test_the_interval_of_a_change_is_that_of_two_levels_of_one_series(planted: Planted) -> None:
+    series, change = step(planted)
+    values = [point.value for point in series.points]
+    noise = replace(NOISE, deviation=10.0)  # above the pooled one, so that both take this
+    interval = find_interval(change, 20, noise)
+    expected = compare_levels(values[:20], values[20:], CONFIDENCE, noise)
+    assert interval is not None
+    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
+    assert find_interval(change, 20, None) is None
+    assert find_interval(replace(change, before=0.0), 20, noise) is None
+
+
+def test_the_furthest_of_a_night_is_told_in_units_of_its_own_noise(planted: Planted) -> None:
+    series, change = step(planted)
+    *points, last = series.points
+    quiet = replace(series, points=(*points, replace(last, value=87.0, night="tonight")))
+    mover = find_mover(quiet, (change,), NOISE, "tonight")
+    assert mover is not None
+    assert mover.level == pytest.approx(90.0, abs=0.3)  # of its own segment, not of the whole series
+    assert mover.deviations == pytest.approx(3.0, abs=0.3)
+    assert mover.relative_change == pytest.approx(-1 / 30, abs=0.004)
+    loud = find_mover(quiet, (change,), replace(NOISE, deviation=5.0), "tonight")
+    assert rank((loud, None, mover), 1) == (mover,)
+
+
+def test_a_night_that_is_alone_behind_a_change_is_held_against_the_level_before(
+    planted: Planted,
+) -> None:
+    series, change = step(planted)
+    points = [*series.points[:20], replace(series.points[20], night="tonight")]
+    mover = find_mover(replace(series, points=tuple(points)), (change,), NOISE, "tonight")
+    assert mover is not None
+    assert mover.level == pytest.approx(100.0, abs=0.3)
+
+
+def test_no_mover_where_nothing_is_known_or_another_series_tells_it(planted: Planted) -> None:
+    series, _ = step(planted)
+    night = series.points[-1].night
+    assert find_mover(series, (), NOISE, night) is not None
+    assert find_mover(series, (), NOISE, "another night") is None
+    assert find_mover(series, (), None, night) is None
+    derived = replace(series, key=replace(series.key, metric="operations_per_dollar"))
+    assert find_mover(derived, (), NOISE, night) is None
