@@ -15,10 +15,12 @@ from perf.config import checks
 from perf.config.checks import Entries, Entry, HasName
 from perf.config.document import Document, read_document
 from perf.config.problems import describe, suggest
+from perf.config.reference_checks import check_references
 from perf.config.suite_checks import check_suite
 from perf.config.triage_checks import check_triage
 from perf.design import Deployment, Experiment, Suite, SystemConfig, Testbed, Topology, Workload
 from perf.errors import ConfigError, UsageError
+from perf.references import Reference, References
 from perf.rules import Detection, Triage, TriageEntry
 from perf.systems import registry
 
@@ -26,6 +28,7 @@ T = TypeVar("T")
 N = TypeVar("N", bound=HasName)
 
 TRIAGE_FILE = "triage.yaml"
+REFERENCES_FILE = "references.yaml"
 
 _TOPOLOGY = TypeAdapter(Topology)
 _TESTBED = TypeAdapter(Testbed)
@@ -34,6 +37,7 @@ _SYSTEM_CONFIG = TypeAdapter(SystemConfig)
 _SUITE = TypeAdapter(Suite)
 _DETECTION = TypeAdapter(Detection)
 _TRIAGE = TypeAdapter(Triage)
+_REFERENCES = TypeAdapter(References)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,7 @@ class Catalog:
     suites: Mapping[str, Suite]
     detection: Detection
     triage: tuple[TriageEntry, ...] = ()
+    references: tuple[Reference, ...] = ()
 
     def suite(self, name: str) -> Suite:
         """Give a suite.
@@ -107,6 +112,8 @@ def load_catalog(root: Path) -> Catalog:
     if detection is not None and detection.value is not None:
         problems += checks.check_detection(detection.document, detection.value)
     triage = read_triage(root / TRIAGE_FILE, problems)
+    rules = detection.value if detection else None
+    references = _read_references(root / REFERENCES_FILE, problems, entries, rules)
     if problems or detection is None or detection.value is None:
         raise ConfigError(problems)
     return Catalog(
@@ -117,6 +124,7 @@ def load_catalog(root: Path) -> Catalog:
         suites=_values(entries.suites),
         detection=detection.value,
         triage=triage,
+        references=references,
     )
 
 
@@ -126,6 +134,17 @@ def read_triage(path: Path, problems: list[str]) -> tuple[TriageEntry, ...]:
     if entry is None or entry.value is None:
         return ()
     problems += check_triage(entry.document, entry.value)
+    return entry.value.entries
+
+
+def _read_references(
+    path: Path, problems: list[str], entries: Entries, detection: Detection | None
+) -> tuple[Reference, ...]:
+    """Read the published figures and add what is wrong with them; no file, no figure."""
+    entry = _read_entry(_REFERENCES, path, problems) if path.exists() else None
+    if entry is None or entry.value is None:
+        return ()
+    problems += check_references(entry.document, entry.value, entries, detection)
     return entry.value.entries
 
 
@@ -154,7 +173,7 @@ def _known_releases() -> dict[str, dict[str, str]]:
 
 def _stray_files(root: Path) -> Iterator[str]:
     """Find YAML files that nothing would ever read; silence would look like acceptance."""
-    read = {root / "detection.yaml", root / TRIAGE_FILE}
+    read = {root / "detection.yaml", root / TRIAGE_FILE, root / REFERENCES_FILE}
     for pattern in ("topologies/*.yaml", "testbeds/*.yaml", "workloads/*.yaml"):
         read.update(root.glob(pattern))
     for pattern in ("systems/*/*.yaml", "suites/*.yaml"):

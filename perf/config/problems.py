@@ -37,10 +37,12 @@ _KINDS = {
     "dataclass_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
-_PATTERNS = {
-    "name": "use lower-case letters, digits and single hyphens, for example local-three",
-    "version": 'write a release such as "5.0.9", in quotes',
-}
+_PATTERNS = (  # (what only this one has in it, our words)
+    ("[0-9A-Za-z]", 'write a release such as "5.0.9", in quotes'),
+    ("^https", "write an address of the web, for example https://example.org/report"),
+    ("^/", "write a whole path, which begins with /"),
+    ("", "use lower-case letters, digits and single hyphens, for example local-three"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +176,8 @@ def _fix(document: Document, item: _Found) -> str:
         allowed = re.findall(r"'([^']*)'", str(item.context["expected"]))
         return f"; {suggest(str(item.value), allowed)}"
     if item.kind == "string_pattern_mismatch":
-        is_version = "[0-9A-Za-z]" in item.context["pattern"]
-        return f"; {_PATTERNS['version' if is_version else 'name']}"
+        pattern = item.context["pattern"]
+        return f"; {next(words for part, words in _PATTERNS if part in pattern)}"
     if item.kind.startswith("date_"):
         return '; write a date, year first and in quotes, for example "2026-12-31"'
     wanted = _KINDS.get(item.kind)

@@ -8,11 +8,13 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from perf.design import Suite, SystemConfig, Testbed, Topology, Workload
+from perf.references import References
 from perf.rules import Detection, Triage
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _TYPES: tuple[tuple[str, type], ...] = (
     ("detection", Detection),
+    ("references", References),
     ("suite", Suite),
     ("system-config", SystemConfig),
     ("testbed", Testbed),

@@ -103,6 +103,21 @@ entries:
     note: Made up.
     expires: "2026-12-31"
 """
+REFERENCES = """\
+entries:
+  - system: fake
+    line: "1.0"
+    version: "1.0.0"
+    workload: read
+    phase: steady
+    operation: read-latest
+    metric: response_time
+    statistic: p99
+    value: 1.5
+    source: Made up.
+    url: https://example.org/report
+    note: Everything differs.
+"""
 FILES = {
     "detection.yaml": DETECTION,
     "topologies/pair.yaml": TOPOLOGY,
@@ -155,7 +170,7 @@ def test_sample_without_edit_is_accepted(root: Path) -> None:
 
 
 W, S, T = "workloads/read.yaml", "suites/tiny.yaml", "topologies/pair.yaml"
-D, C = "detection.yaml", "systems/fake/default.yaml"
+D, C, R = "detection.yaml", "systems/fake/default.yaml", "references.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +195,7 @@ def read_mistakes() -> tuple[Mistake, ...]:
 
 @pytest.mark.parametrize("mistake", read_mistakes(), ids=lambda mistake: mistake.new[:30])
 def test_one_mistake_gives_one_sentence(root: Path, edit: Edit, mistake: Mistake) -> None:
+    (root / R).write_text(REFERENCES if mistake.name == R else "entries: []\n")
     edit(mistake.name, mistake.old, mistake.new)
     assert problems(root) == (f"configs/{mistake.answer}",)
 
@@ -287,6 +303,38 @@ def test_two_entries_about_the_same_changes_are_refused(root: Path) -> None:
     assert problems(root) == (
         'configs/triage.yaml:13: entries[1].name is "slow-read", as in entries[0]; give each its own',
         "configs/triage.yaml:13: entries[1] is about the same changes as entries[0]; keep one of them",
+    )
+
+
+def test_a_figure_of_one_source_is_given_once(root: Path) -> None:
+    again = REFERENCES.removeprefix("entries:\n")
+    other_source = again.replace("Made up", "Made up elsewhere")
+    (root / R).write_text(REFERENCES + other_source + again.replace("1.5", "1.6"))
+    (problem,) = problems(root)
+    assert problem == (
+        "configs/references.yaml:26: entries[2] is the same figure of the same source as entries[0]; "
+        "keep one of them"
+    )
+
+
+def test_figures_are_read_and_none_need_be_there(root: Path) -> None:
+    assert load_catalog(root).references == ()
+    (root / R).write_text(REFERENCES)
+    (one,) = load_catalog(root).references
+    assert (one.system, one.line, one.value) == ("fake", "1.0", 1.5)
+
+
+def test_figures_for_a_ladder_name_one_of_its_steps(root: Path, edit: Edit) -> None:
+    edit(
+        W, "kind: open, offered_load_ops_per_s: 10", "kind: stepped, offered_loads_ops_per_s: [10, 20]"
+    )
+    (root / R).write_text(REFERENCES.replace("phase: steady", "phase: steady-20"))
+    assert [one.phase for one in load_catalog(root).references] == ["steady-20"]
+    (root / R).write_text(REFERENCES)
+    (problem,) = problems(root)
+    assert problem == (
+        'configs/references.yaml:6: entries[0].phase is "steady", but the workload read has no such '
+        "phase; did you mean steady-20? (known: steady-10, steady-20)"
     )
 
 

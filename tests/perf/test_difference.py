@@ -143,6 +143,16 @@ def test_rules_measure_nothing_and_are_told(head: Path, edit: Edit, compare: Com
     assert [note.split()[0] for note in compare().notes] == ["detection.yaml"]
 
 
+def test_published_figures_measure_nothing_and_are_told(head: Path, compare: Compare) -> None:
+    figure = (
+        "{system: fake, workload: blink, phase: saturation, operation: write, metric: throughput,"
+        " statistic: mean, value: 1, source: Made up., url: https://example.org, note: None.}"
+    )
+    (head / "references.yaml").write_text(f"entries: [{figure}]\n")
+    assert compare().touched == ()
+    assert [note.split()[0] for note in compare().notes] == ["references.yaml"]
+
+
 @pytest.mark.parametrize(
     ("path", "old", "new", "reason"),
     [
