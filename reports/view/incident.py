@@ -170,9 +170,16 @@ def view_incident(
         timeline=_tell_story(incident, own),
         triage=sentence(triage_words(incident.triage)) if incident.triage else "",
         sure=view_making_sure(incident, own, experiment, suites.get(experiment, ""), bisections),
-        command=f"knickpoint triage add {shlex.quote(incident.name)} --state acknowledged "
-        '--owner OWNER --note "WHY" --expires YYYY-MM-DD',
+        command=triage_command(incident.name),
         caveat=join_caveats({trials[trial].testbed.name for trial in ends}, caveats),
+    )
+
+
+def triage_command(name: str, state: str = "acknowledged") -> str:
+    """Give the command that writes down what was decided about an incident, to be filled in."""
+    return (
+        f"knickpoint triage add {shlex.quote(name)} --state {state} "
+        '--owner OWNER --note "WHY" --expires YYYY-MM-DD'
     )
 
 
