@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from reports.site import SiteFile
 from reports.view.links import data_path
+from reports.view.navigation import NAVIGATION
 
 # The bundle's other names (vega, vegaLite) are not needed by static/scripts.
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
@@ -22,7 +23,8 @@ _FIRST_SCRIPT, _FIRST_STYLE = "core.js", "base.css"
 def render(template: str, path: str, **values: object) -> SiteFile:
     """Render a template as the page at `path`; `root` leads from there to the root of the site."""
     root = "../" * path.count("/")
-    return SiteFile(path, _environment().get_template(template).render(root=root, **values).encode())
+    shared = {"root": root, "path": path, "navigation": NAVIGATION}
+    return SiteFile(path, _environment().get_template(template).render(**shared, **values).encode())
 
 
 def to_script(name: str, value: object, *, of: str = "") -> SiteFile:

@@ -7,6 +7,7 @@ from reports.pages import (
     comparisons,
     front,
     incidents,
+    search,
     series,
     testbed,
     trials,
@@ -22,6 +23,7 @@ _KINDS = (
     testbed.batches,
     series.batches,
     trials.batches,
+    search.batches,
     front.batches,
 )
 

@@ -3,10 +3,15 @@
 import dataclasses
 import hashlib
 import re
+from collections.abc import Sequence
 
 from perf.model import SeriesKey, TrialId
 
 TESTBED_PAGE = "testbed.html"
+SERIES_PAGE = "series.html"
+NIGHTS_PAGE = "nights.html"
+RELEASES_PAGE = "releases.html"
+COMPARE_PAGE = "compare.html"
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,199}")
 _LONGEST_SLUG = 90
 _HASH_DIGITS = 8
@@ -25,9 +30,32 @@ def series_page(key: SeriesKey) -> str:
     return f"series/{series_stem(key)}.html"
 
 
+def track_stem(parts: Sequence[str]) -> str:
+    """Give the name of the data that series of one experiment on one release line share."""
+    system, line, topology, _, _, workload, _ = parts
+    readable = ("track", system, line, topology, workload.partition("@")[0])
+    return _stem(" ".join(readable), "\0".join(parts))
+
+
 def incident_page(name: str) -> str:
     """Give the path of an incident page: its name, or a slug with a hash if that is no file name."""
     return f"incidents/{name if _SAFE_ID.fullmatch(name) else _stem(name, name)}.html"
+
+
+def release_page(system: str, version: str) -> str:
+    """Give the path of the page of a release."""
+    identity = f"{system}\0{version}"
+    return f"releases/{_stem(f'{system} {version}', identity)}.html"
+
+
+def times_data(trial: TrialId) -> str:
+    """Give the name of the data with a trial's response times and diagnostics."""
+    return _stem(f"times {trial}", trial)
+
+
+def variant_data(variant: str) -> str:
+    """Give the name of the data of a variant, by its id."""
+    return f"variant-{variant}"
 
 
 def comparison_page(name: str) -> str:

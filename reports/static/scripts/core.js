@@ -1,4 +1,4 @@
-// What all pages share: data on demand, the view in the URL, the theme, the drawing of charts.
+// What all pages share: data on demand, the view in the URL, what the reader chose, the drawing of charts.
 // All words and numbers come from the page; without this script nothing but charts and comforts is lost.
 // The other files of this folder are joined behind this one, by name; each registers itself here.
 "use strict";
@@ -56,33 +56,53 @@ window.knickpoint = (() => {
   };
   window.addEventListener("hashchange", () => listeners.forEach((listener) => listener()));
 
+  // --- What the reader chose ------------------------------------------------------------------
+  // Kept for all pages; storage may be forbidden, then a choice holds for this page only.
+  const memory = {
+    get: (name) => {
+      try {
+        return localStorage.getItem(`knickpoint-${name}`) ?? "";
+      } catch {
+        return "";
+      }
+    },
+    set: (name, value) => {
+      try {
+        localStorage.setItem(`knickpoint-${name}`, value);
+      } catch {
+        // Nothing to be done, and nothing lost.
+      }
+    },
+  };
+
   // --- The theme ------------------------------------------------------------------------------
   const themed = [];
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const stored = () => {
-    try {
-      return localStorage.getItem("knickpoint-theme") ?? "";
-    } catch {
-      return ""; // storage may be forbidden
-    }
-  };
   const isDark = () => (document.documentElement.dataset.theme || (dark.matches ? "dark" : "light")) === "dark";
-  const setTheme = (name) => {
+  const wear = (name) => {
     if (name) document.documentElement.dataset.theme = name;
     else delete document.documentElement.dataset.theme;
-    try {
-      localStorage.setItem("knickpoint-theme", name);
-    } catch {
-      // Then it holds for this page only.
-    }
+  };
+  const setTheme = (name) => {
+    wear(name);
+    memory.set("theme", name);
     themed.forEach((listener) => listener());
   };
-  if (stored()) document.documentElement.dataset.theme = stored();
+  wear(memory.get("theme"));
   dark.addEventListener("change", () => themed.forEach((listener) => listener()));
   const theme = { isDark, set: setTheme, onChange: (listener) => themed.push(listener) };
 
+  const chooser = document.getElementById("theme");
+  if (chooser) {
+    chooser.value = memory.get("theme");
+    chooser.addEventListener("change", () => setTheme(chooser.value));
+  }
+  // What stands in the head of a page for this script to use.
+  for (const element of document.querySelectorAll(".tools")) element.hidden = false;
+
   // --- Charts ---------------------------------------------------------------------------------
   const probe = document.createElement("i");
+  probe.className = "probe";
   probe.hidden = true;
   document.body.append(probe);
   // A variable may be light-dark(…): only an element that wears it knows the colour.
@@ -92,6 +112,8 @@ window.knickpoint = (() => {
   };
 
   const config = () => {
+    // A wall screen has a larger root size; the text of a chart grows with it.
+    const large = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
     const styles = {
       "kp-band": { color: colour("band"), opacity: 1 },
       "kp-level": { color: colour("quiet"), strokeWidth: 1.5 },
@@ -103,8 +125,8 @@ window.knickpoint = (() => {
     for (const kind of ["good", "bad", "calm", "unsure"]) {
       styles[`kp-change-${kind}`] = { color: colour(kind), strokeWidth: 1.5 };
       styles[`kp-place-${kind}`] = { color: colour(kind), opacity: 0.16 };
-      styles[`kp-step-${kind}`] = { color: colour(kind), fontSize: 18, fontWeight: 700 };
-      styles[`kp-label-${kind}`] = { color: colour(kind), fontSize: 12, fontWeight: 600 };
+      styles[`kp-step-${kind}`] = { color: colour(kind), fontSize: 18 * large, fontWeight: 700 };
+      styles[`kp-label-${kind}`] = { color: colour(kind), fontSize: 12 * large, fontWeight: 600 };
     }
     return {
       background: "transparent",
@@ -117,10 +139,10 @@ window.knickpoint = (() => {
         gridOpacity: 0.7,
         tickColor: colour("line"),
         labelColor: colour("quiet"),
-        labelFontSize: 12,
+        labelFontSize: 12 * large,
         labelPadding: 6,
         titleColor: colour("quiet"),
-        titleFontSize: 12,
+        titleFontSize: 12 * large,
         titleFontWeight: 400,
       },
     };
@@ -134,6 +156,7 @@ window.knickpoint = (() => {
     const now = before
       .then((result) => {
         if (result) result.finalize();
+        element.dataset.drawn = isDark() ? "dark" : "light"; // for the print style
         return window.vegaEmbed(element, spec, {
           ast: true, // the page's policy forbids compiling expressions
           actions: false,
@@ -169,5 +192,5 @@ window.knickpoint = (() => {
     }
   }
 
-  return { root, receive, load, state, theme, colour, draw };
+  return { root, receive, load, state, memory, theme, colour, draw };
 })();

@@ -1,0 +1,41 @@
+// Every time is written in UTC; this says beside it how long ago that was, and keeps saying it right.
+"use strict";
+
+(() => {
+  const UNITS = [
+    ["year", 365.25 * 86400],
+    ["month", 30.44 * 86400],
+    ["day", 86400],
+    ["hour", 3600],
+    ["minute", 60],
+  ];
+  const words = new Intl.RelativeTimeFormat("en");
+  const tell = (from, now) => {
+    const seconds = (from - now) / 1000;
+    const [unit, length] = UNITS.find(([, one]) => Math.abs(seconds) >= one) ?? ["", 0];
+    return unit ? words.format(Math.trunc(seconds / length), unit) : "just now";
+  };
+
+  const told = [];
+  for (const time of document.querySelectorAll("time[datetime]")) {
+    const at = Date.parse(time.dateTime);
+    if (Number.isNaN(at)) continue;
+    // A table has no room beside it.
+    const beside = time.closest("table, li, nav") ? null : document.createElement("span");
+    if (beside) {
+      beside.className = "ago";
+      time.after(beside);
+    }
+    told.push({ at, time, beside });
+  }
+  const refresh = () => {
+    const now = Date.now();
+    for (const { at, time, beside } of told) {
+      const text = tell(at, now);
+      time.title = text;
+      if (beside) beside.textContent = ` (${text})`;
+    }
+  };
+  refresh();
+  if (told.length) setInterval(refresh, 60_000);
+})();
