@@ -95,10 +95,11 @@ def _name(series: Series, index: int) -> str:
 
 def _describe_incident(incident: Incident) -> Iterator[str]:
     lead = incident.lead
+    of_series = len({change.series.key for change in incident.changes})
     news = "news" if incident.is_news else "known"
     yield (
         f"incident    {incident.name}  {news}: {words.movement(lead)} {words.place(lead)}, in"
-        f" {words.counted(len(incident.changes), 'series', 'series')}; cause: {incident.cause}"
+        f" {words.counted(of_series, 'series', 'series')}; cause: {incident.cause}"
     )
     for change in incident.changes:
         moved = words.signed_percent(change.relative_change)

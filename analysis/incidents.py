@@ -6,7 +6,8 @@ or begins one. So an incident's first change leads it, and the order of arrival 
 
 The strongest is, in this order: one that nobody has set aside, a regression, a confirmed one,
 a relevant one, one of a measured series rather than of one derived from it, the largest in units of its
-noise floor. What the price did to operations per dollar is of no other cause, and a story of its own.
+noise floor. What a new price did to operations per dollar is of no other cause: it is one story for all
+series of the testbed, wherever it shows in them.
 
 A regression and the change that undid it are one story: a later change of the same series that brought
 the level back belongs to the incident of the regression, and leads none of its own.
@@ -17,7 +18,6 @@ recorded of the nights.
 
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from enum import StrEnum
@@ -25,10 +25,12 @@ from enum import StrEnum
 from analysis.comparison import relative_change
 from analysis.detection import ChangePoint, State
 from analysis.drift import Evidence, Watch, environment_evidence, is_of_testbed
+from analysis.explanations import Explanation, explain
 from analysis.findings import is_imported
 from analysis.noise import Noise
 from analysis.places import Place, meet
-from analysis.remeasurement import ARTIFACT, CONFIG, Question, Reply, ask, say
+from analysis.prices import PriceMove
+from analysis.remeasurement import CONFIG, Question, Reply, ask, say
 from analysis.series import Point
 from analysis.standing import Remark
 from analysis.verdict import Outcome
@@ -36,8 +38,6 @@ from perf.metrics import origin
 from perf.model import SeriesKey, TrialId
 from perf.rules import Detection, TriageEntry, TriageState
 
-_STEADY_SHARE = 0.9
-"""A fact that holds in fewer of the trials on one side flickers, and so explains no lasting change."""
 _MOST_LISTED = 3
 """Of explanations and pieces of evidence in a sentence; the incident holds them all."""
 
@@ -54,15 +54,6 @@ class Cause(StrEnum):
     """What watches the testbed moved, too; or its price did; or trials in turns rule out what nights
     confirm; or somebody said so."""
     UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """A circumstance of the trials that changed where the series did, and may explain it as well."""
-
-    name: str
-    before: str
-    after: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +96,7 @@ class Case:
     mended_by: ChangePoint | None = None
     came_back_after: TriageEntry | None = None
     reply: Reply | None = None
-    priced: str = ""
+    priced: PriceMove | None = None
 
     @property
     def change(self) -> ChangePoint:
@@ -134,6 +125,11 @@ class Case:
         return origin(metric) != metric
 
     @property
+    def is_reordering(self) -> bool:
+        """Tell whether it is only that releases follow each other that were measured at two prices."""
+        return self.priced is not None and not self.priced.is_event
+
+    @property
     def is_news(self) -> bool:
         """Tell whether somebody should look at it."""
         is_mended = self.mended_by is not None and self.mended_by.state is State.CONFIRMED
@@ -160,8 +156,8 @@ class Case:
 
     @property
     def size(self) -> float:
-        """Give its size in noise floors; 0 where the noise is not known."""
-        if self.noise is None or math.isinf(self.noise.floor):
+        """Give its size in noise floors; 0 where the noise is not known, or the price says it all."""
+        if self.priced or self.noise is None or math.isinf(self.noise.floor):
             return 0.0
         size = abs(self.change.relative_change)
         return size / self.noise.floor if self.noise.floor else math.inf
@@ -193,7 +189,7 @@ class Scene:
 def build_incidents(cases: Sequence[Case], scene: Scene) -> tuple[Incident, ...]:
     """Join all changes to incidents, each with its cause; news first, then the largest."""
     mending = {_at(case.mended_by) for case in cases if case.mended_by}
-    groups = group(case for case in cases if case.at not in mending)
+    groups = group(case for case in cases if case.at not in mending and not case.is_reordering)
     incidents = [(_incident(joined, scene), joined[0].size) for joined in groups]
     incidents.sort(key=lambda one: (not one[0].is_news, -one[1], one[0].name))
     return tuple(incident for incident, _ in incidents)
@@ -256,7 +252,8 @@ def remark(case: Case, incident: Incident | None, scene: Scene) -> Remark:
         set_aside = f"{said} (triage entry {case.triage.name})"
     elif is_imported(case.change):
         set_aside = "all that lies after it was imported in bulk, which is no news"
-    told = "; ".join(filter(None, (case.priced, say(case.reply) if case.reply else "")))
+    priced = case.priced.text if case.priced else ""
+    told = "; ".join(filter(None, (priced, say(case.reply) if case.reply else "")))
     is_testbed = is_put_down_to_testbed(case, incident)
     waits = told if case.is_cleared else ""
     if incident is None:
@@ -311,9 +308,11 @@ def group(cases: Iterable[Case]) -> tuple[tuple[Case, ...], ...]:
 
 
 def _may_join(one: Case, other: Case) -> bool:
+    if one.priced and other.priced:
+        is_one_testbed = one.place.testbed == other.place.testbed
+        return is_one_testbed and one.priced.prices == other.priced.prices
     is_other_series = one.change.series.key != other.change.series.key
-    is_alike = bool(one.priced) is bool(other.priced)
-    return is_other_series and is_alike and meet(one.place, other.place)
+    return is_other_series and not (one.priced or other.priced) and meet(one.place, other.place)
 
 
 def find_mends(changes: Sequence[ChangePoint], relevant: float) -> Mapping[int, ChangePoint]:
@@ -346,33 +345,3 @@ def name_place(key: SeriesKey, outcome: Outcome, before: Point, after: Point) ->
     where = (after.release.version, after.trial if before.release == after.release else "")
     told = repr((astuple(key), str(outcome), where))
     return hashlib.sha256(told.encode()).hexdigest()[:8]
-
-
-def explain(
-    place: Place, circumstances: Mapping[TrialId, Mapping[str, str]]
-) -> tuple[Explanation, ...]:
-    """Give the circumstances that held on one side of a change only, ascending by name.
-
-    A value explains something if nine in ten of the trials on its side have it and none on the other.
-    """
-    sides = [
-        [circumstances[point.trial] for point in side if point.trial in circumstances]
-        for side in (place.before, place.after)
-    ]
-    names = sorted({name for side in sides for facts in side for name in facts})
-    found = []
-    for name in names:
-        if name == ARTIFACT and not place.is_within:  # that is what is being measured
-            continue
-        before, after = ([facts[name] for facts in side if name in facts] for side in sides)
-        old, new = _steady_value(before), _steady_value(after)
-        if old is not None and new is not None and old not in after and new not in before:
-            found.append(Explanation(name=name, before=old, after=new))
-    return tuple(found)
-
-
-def _steady_value(values: Sequence[str]) -> str | None:
-    """Give the value that holds nearly always, if there is one."""
-    for most, count in Counter(values).most_common(1):
-        return most if count >= _STEADY_SHARE * len(values) else None
-    return None

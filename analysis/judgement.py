@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import chain
 from typing import TypeAlias
 
 from analysis import words
@@ -112,7 +113,8 @@ def judge(
     it, by the day of the newest trial.
     """
     observations = tuple(observations)
-    watches = read_watches(dict.fromkeys((*observations, *watched)), settings, detector)
+    watching = dict.fromkeys(one for one in chain(observations, watched) if is_watch(one))
+    watches = read_watches(watching, settings, detector)
     observations = tuple(one for one in observations if _is_judged(one, settings))
     unusable = _newest_unusable(observations)
     series = build_series(observations)
@@ -212,11 +214,12 @@ def _cases(
     if not finding.changes:
         return ()
     relevant = settings.relevant_change[finding.series.key.metric]
-    mends = find_mends(finding.changes, relevant)
+    places = [(place, explain_by_price(place, facts, relevant)) for place in locate(finding.changes)]
+    events = [place.change for place, priced in places if priced is None or priced.is_event]
+    mends = find_mends(events, relevant)
     cases = []
-    for place in locate(finding.changes):
+    for place, priced in places:
         entry = match(place.change, triage, day)
-        priced = explain_by_price(place, facts, relevant)
         cases.append(
             Case(
                 place=place,

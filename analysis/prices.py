@@ -6,18 +6,31 @@ what that makes is no matter of chance and none of the database: it can be said 
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from analysis import words
-from analysis.incidents import explain
+from analysis.explanations import explain
 from analysis.places import Place
 from perf.metrics import PRICE_PER_HOUR, origin
 from perf.model import TrialId
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceMove:
+    """A change of the price that explains one of what is counted per dollar, in words.
+
+    `is_event` is false where the prices only alternate, as releases do that were measured at both.
+    """
+
+    prices: frozenset[str]
+    is_event: bool
+    text: str
+
+
 def explain_by_price(
     place: Place, circumstances: Mapping[TrialId, Mapping[str, str]], relevant: float
-) -> str:
-    """Say how the price moved where a derived series did, if that explains the change; else nothing.
+) -> PriceMove | None:
+    """Say how the price moved where a derived series did, if that explains the change.
 
     It does unless what is left of the change without it, (1 + Δ) · price after / price before − 1, is
     still a relevant one in the same direction: then the series from which it is derived has moved, too.
@@ -25,19 +38,28 @@ def explain_by_price(
     change = place.change
     metric = change.series.key.metric
     if origin(metric) == metric:
-        return ""
+        return None
     for one in explain(place, circumstances):
         before, after = _price(one.before), _price(one.after)
         if one.name != PRICE_PER_HOUR or before is None or after is None:
             continue
         left = (1 + change.relative_change) * after / before - 1
         if math.copysign(1, change.relative_change) * left < relevant:
-            verb, share = "rose" if after > before else "fell", words.signed_percent(before / after - 1)
-            return (
-                f"the price per hour {verb} from ${one.before} to ${one.after}, which makes {share}"
-                " by itself"
+            is_event = place.time is not None
+            verb = "rose" if after > before else "fell"
+            how = (
+                f"the price per hour {verb} from ${one.before} to ${one.after}"
+                if is_event
+                else f"an hour cost ${one.before} before it and ${one.after} after it, in the order of"
+                " releases, not of time"
             )
-    return ""
+            share = words.signed_percent(before / after - 1)
+            return PriceMove(
+                prices=frozenset((one.before, one.after)),
+                is_event=is_event,
+                text=f"{how}, which makes {share} by itself",
+            )
+    return None
 
 
 def _price(text: str) -> float | None:

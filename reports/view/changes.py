@@ -7,8 +7,9 @@ from analysis import words
 from analysis.comparison import relative_change
 from analysis.detection import ChangePoint, State
 from analysis.drift import Evidence, is_canary
+from analysis.explanations import Explanation
 from analysis.findings import may_be_older
-from analysis.incidents import Explanation, Incident
+from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
 from analysis.series import Point, nights_of
 from perf.model import SeriesKey

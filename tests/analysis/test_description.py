@@ -9,7 +9,8 @@ from analysis.comparison import Effect
 from analysis.description import describe
 from analysis.detection import Drift, Reading, Shift, SpreadChange, State, find_changes
 from analysis.drift import Evidence
-from analysis.incidents import Cause, Explanation, Incident
+from analysis.explanations import Explanation
+from analysis.incidents import Cause, Incident
 from analysis.judgement import Detectable, JudgedSeries, Judgement
 from analysis.noise import Noise
 from analysis.remeasurement import Answer, Question, Reply

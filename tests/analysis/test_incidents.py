@@ -10,7 +10,8 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from analysis.detection import ChangePoint, Detector, State
-from analysis.incidents import Cause, Explanation, Incident
+from analysis.explanations import Explanation
+from analysis.incidents import Cause, Incident
 from analysis.judgement import Judgement
 from analysis.places import locate, meet
 from analysis.verdict import Outcome

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
+from analysis.description import describe
 from analysis.detection import ChangePoint
 from analysis.incidents import Cause
 from analysis.judgement import Judgement
@@ -87,6 +88,34 @@ def test_a_price_that_rose_is_told_as_the_testbeds_with_both_prices(
     )
 
 
+def test_a_price_that_rose_is_one_story_over_releases_and_workloads(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    # Every night measures three releases, so in the order of releases the price goes up and down again.
+    observations: list[Observation] = []
+    circumstances: list[Circumstance] = []
+    for minute, operation in ((0, "write"), (30, "read")):
+        for ordinal in (1, 2, 3):
+            of_release = planted(
+                per_dollar([100.0] * 12, [4.5] * 6 + [6.0] * 6),
+                [ordinal] * 12,
+                minute=minute + ordinal,
+                operation=operation,
+                **PER_DOLLAR,
+            )
+            observations += of_release
+            circumstances += tell(of_release, PRICE_PER_HOUR, ["4.5"] * 6 + ["6"] * 6)
+    judgement = judge_planted(observations, circumstances=circumstances)
+    assert [len(judged.change_points) for judged in judgement.series] == [5, 5]
+    (incident,) = judgement.incidents
+    assert (incident.cause, incident.mended_by, len(incident.changes)) == (Cause.TESTBED, (), 6)
+    assert {round(one.relative_change, 2) for one in incident.changes} == {-0.25}
+    assert incident.lead.index == 6
+    assert [judged.verdict.outcome for judged in judgement.series] == [Outcome.UNDECIDED] * 2
+    told = " ".join(describe(judgement))
+    assert "in 2 series; cause: testbed" in told
+
+
 def test_a_price_that_moved_at_a_new_release_asks_for_no_trials(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
@@ -111,7 +140,7 @@ def test_a_dearer_host_that_is_faster_is_two_stories(
 ) -> None:
     rise = [100.0] * 6 + [106.0] * 6
     judgement = judge_priced(planted, judge_planted, rise, [4.0] * 6 + [6.0] * 6)
-    of_price, of_throughput = judgement.incidents
+    of_throughput, of_price = judgement.incidents
     assert metrics(of_price.changes) == ["operations_per_dollar"]
     assert metrics(of_throughput.changes) == ["throughput"]
     assert [one.verdict.outcome for one in judgement.series] == [Outcome.UNDECIDED, Outcome.IMPROVED]

@@ -8,7 +8,8 @@ from statistics import fmean
 from analysis.alerts import Alert
 from analysis.detection import ChangePoint, Drift, Reading, Shift, SpreadChange, State
 from analysis.drift import Evidence
-from analysis.incidents import Cause, Explanation, Incident
+from analysis.explanations import Explanation
+from analysis.incidents import Cause, Incident
 from analysis.judgement import Detectable, JudgedSeries, Judgement
 from analysis.noise import Noise
 from analysis.remeasurement import Question
