@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -15,54 +16,79 @@ from reports.site import Batch, SiteFile
 from reports.step_chart import draw_steps
 from reports.suites import reproduce_command
 from reports.view.links import series_page, trial_page
+from reports.view.previous import find_previous
+from reports.view.reproducing import Contents, list_changed, read_contents
 from reports.view.trial import BundleFile, SeriesLink, view_trial
 from reports.view.wording import series_words
 
 _AT_ONCE = 200
 """Trials that are read together: many against the cost of a query, few against memory."""
+_NONE = TrialId("")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Surroundings:
+    """What all trial pages share: series, the trials before, the contents of the configuration."""
+
+    links: Mapping[TrialId, Sequence[SeriesLink]]
+    previous: Mapping[TrialId, TrialId]
+    contents: Contents
 
 
 def batches(scene: Scene) -> Iterator[Batch]:
     """Give the pages of all trials."""
-    links = _find_series(scene)
+    around = _Surroundings(
+        links=_find_series(scene),
+        previous=find_previous(scene.heads.values()),
+        contents=read_contents(scene.catalog),
+    )
     heads = iter(scene.heads.values())
     while some := tuple(islice(heads, _AT_ONCE)):
         by_page = {trial_page(head.id): head for head in some}
         yield Batch(
-            {page: _digest(scene, head, links.get(head.id, ())) for page, head in by_page.items()},
-            partial(_make, scene, by_page, links),
+            {page: _digest(scene, head, around) for page, head in by_page.items()},
+            partial(_make, scene, by_page, around),
         )
 
 
 def _make(
-    scene: Scene,
-    by_page: Mapping[str, TrialHead],
-    links: Mapping[TrialId, Sequence[SeriesLink]],
-    paths: Collection[str],
+    scene: Scene, by_page: Mapping[str, TrialHead], around: _Surroundings, paths: Collection[str]
 ) -> Iterator[SiteFile]:
-    for trial in scene.archive.trials([by_page[path].id for path in paths]):
+    wanted = {by_page[path].id for path in paths}
+    before = {around.previous[one] for one in wanted if one in around.previous}
+    known = {trial.id: trial for trial in scene.archive.trials(sorted(wanted | before))}
+    for trial in known.values():
+        if trial.id not in wanted:
+            continue
         view = view_trial(
             trial,
-            series=links.get(trial.id, ()),
+            series=around.links.get(trial.id, ()),
             files=list_bundle(scene.bundles, trial.id, scene.target) if scene.bundles else (),
             reproduce=reproduce_command(trial, scene.catalog, scene.nights),
             caveats=scene.caveats,
+            contents=around.contents,
+            previous=known.get(around.previous.get(trial.id, _NONE)),
+            bundle_sha256=scene.digests.get(trial.id, ""),
         )
         yield render("trial.html", view.page, page=view)
         if view.data:
             yield to_script(view.data, draw_steps(view.steps), of=view.page)
 
 
-def _digest(scene: Scene, head: TrialHead, links: Sequence[SeriesLink]) -> str:
+def _digest(scene: Scene, head: TrialHead, around: _Surroundings) -> str:
     """Digest all that the page of a trial is made of, without reading the trial."""
+    own = scene.digests.get(head.id, "")
     parts = (
-        scene.digests.get(head.id, ""),
+        own,
+        scene.digests.get(around.previous.get(head.id, _NONE), ""),
         scene.caveats.get(head.testbed.name, "unknown"),
         reproduce_command(head, scene.catalog, scene.nights),
         str(scene.bundles is not None and (scene.bundles / head.id).is_dir()),
-        *(link.page for link in links),
+        # Equal names and contents are equal files, so what has changed since says it all.
+        *list_changed(head, around.contents),
+        *(link.page for link in around.links.get(head.id, ())),
     )
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest() if parts[0] else ""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest() if own else ""
 
 
 def _find_series(scene: Scene) -> Mapping[TrialId, Sequence[SeriesLink]]:
@@ -78,13 +104,13 @@ def _find_series(scene: Scene) -> Mapping[TrialId, Sequence[SeriesLink]]:
 def list_bundle(bundles: Path, trial: TrialId, site: Path) -> tuple[BundleFile, ...]:
     """Give the files of a trial's bundle, with links from the trial pages of `site`; none if gone."""
     place = bundles / trial
-    page = (site / trial_page(trial)).parent.resolve()
+    page = (site / trial_page(trial)).parent
+    way = Path(os.path.relpath(os.path.realpath(place), os.path.realpath(page)))
+    found = []
+    for folder, _, names in os.walk(place):
+        inner = Path(folder).relative_to(place)
+        found += [(inner / name, Path(folder, name).stat().st_size) for name in names]
     return tuple(
-        BundleFile(
-            name=path.relative_to(place).as_posix(),
-            href=quote(Path(os.path.relpath(path.resolve(), page)).as_posix()),
-            length=path.stat().st_size,
-        )
-        for path in sorted(place.rglob("*"))
-        if path.is_file()
+        BundleFile(name=path.as_posix(), href=quote((way / path).as_posix()), length=length)
+        for path, length in sorted(found)
     )

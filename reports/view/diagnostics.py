@@ -9,7 +9,6 @@ from reports.view.wording import (
     NOTHING,
     STATISTICS,
     Field,
-    definition_words,
     direction_words,
     heading,
     interval,
@@ -20,7 +19,6 @@ from reports.view.wording import (
     phase_words,
     quantity,
     rank,
-    sentence,
     spread,
     unit_words,
 )
@@ -31,13 +29,14 @@ _MEDIAN = "p50"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnosticRow:
-    """One diagnostic: over the whole phase, of each host, and its range over the iterations."""
+    """One diagnostic; `cells` are over the whole phase, of each host, its range over iterations.
+
+    The last is there only if the table has it; `note` is the unit.
+    """
 
     name: str
-    unit: str
-    overall: str
-    by_host: tuple[str, ...]
-    iterations: str
+    note: str
+    cells: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +63,10 @@ class CanaryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnosticsView:
-    """What hosts and clients did; `definitions` explain the quantities that are shown."""
+    """What hosts and clients did, phase by phase, and what the canaries took."""
 
     tables: tuple[DiagnosticTable, ...]
     canaries: tuple[CanaryRow, ...]
-    definitions: tuple[Field, ...]
 
 
 def is_diagnostic(sample: Sample) -> bool:
@@ -85,7 +83,6 @@ def view_diagnostics(samples: Iterable[Sample]) -> DiagnosticsView:
     canaries = [sample for sample in found if sample.phase in CANARY_PHASES]
     others = [sample for sample in found if sample.phase not in CANARY_PHASES]
     places = dict.fromkeys((sample.phase, sample.operation) for sample in others)
-    names = {sample.metric for sample in found}
     return DiagnosticsView(
         tables=tuple(
             _tabulate(phase, operation, [s for s in others if (s.phase, s.operation) == place])
@@ -93,14 +90,6 @@ def view_diagnostics(samples: Iterable[Sample]) -> DiagnosticsView:
             for phase, operation in [place]
         ),
         canaries=_view_canaries(canaries),
-        definitions=tuple(
-            Field(
-                name=f"{heading(metric_name(name))} ({unit_words(name)})",
-                value=sentence(definition_words(name)),
-            )
-            for name in _ORDER
-            if name in names
-        ),
     )
 
 
@@ -116,17 +105,20 @@ def _tabulate(phase: str, operation: str, samples: Sequence[Sample]) -> Diagnost
         ]
         for at in wanted
     }
+    has_iterations = any(repeated.values())
     return DiagnosticTable(
         title=f"{operation} {phase_words(phase)}".strip(),
         hosts=hosts,
-        has_iterations=any(repeated.values()),
+        has_iterations=has_iterations,
         rows=tuple(
             DiagnosticRow(
                 name=metric_words(metric, statistic),
-                unit=unit_words(metric),
-                overall=whole.get((metric, statistic, ""), NOTHING),
-                by_host=tuple(whole.get((metric, statistic, host), NOTHING) for host in hosts),
-                iterations=spread(repeated[metric, statistic]),
+                note=unit_words(metric),
+                cells=(
+                    whole.get((metric, statistic, ""), NOTHING),
+                    *(whole.get((metric, statistic, host), NOTHING) for host in hosts),
+                    *((spread(repeated[metric, statistic]),) if has_iterations else ()),
+                ),
             )
             for metric, statistic in wanted
         ),

@@ -4,28 +4,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perf.hosts.drift import MAY_MOVE
-from perf.metrics import HIGHEST_LOAD, METRICS, ROW_THROUGHPUT, THROUGHPUT
-from perf.model import (
-    ATTEMPTED,
-    CLAMPED,
-    COMPLETED_IN_WINDOW,
-    HELD,
-    ROWS,
-    SENT_IN_WINDOW,
-    TIMEOUTS,
-    Counter,
-    Fact,
-    Sample,
-    Trial,
-    TrialStatus,
-)
-from perf.workloads.sensor import Answer
+from perf.model import Fact, Trial, TrialStatus
 from reports.view import links
-from reports.view.diagnostics import DiagnosticsView, is_diagnostic, view_diagnostics
+from reports.view.diagnostics import DiagnosticsView, view_diagnostics
+from reports.view.phases import PhasesView, view_phases
+from reports.view.previous import PreviousView, view_previous
+from reports.view.reproducing import (
+    NOTHING_KNOWN,
+    Contents,
+    Reproduction,
+    list_changed,
+    view_reproduction,
+)
 from reports.view.steps import StepTable, view_steps
+from reports.view.validity import ValidityView, view_validity
+from reports.view.values import PhaseTable, view_counters, view_samples
 from reports.view.wording import (
     NOTHING,
-    STATISTICS,
     STATUS_BADGES,
     VOID_BADGE,
     Badge,
@@ -33,34 +28,14 @@ from reports.view.wording import (
     Moment,
     caveat_words,
     count,
-    direction_words,
     duration,
-    metric_words,
     moment,
     named,
-    number,
-    phase_words,
-    rank,
     size,
-    unit_words,
 )
 
-_METRICS = (THROUGHPUT.name, ROW_THROUGHPUT.name, *METRICS)
-_COUNTERS = {
-    ATTEMPTED: "",
-    Answer.COMPLETED: "",
-    Answer.NOT_FOUND: "the answer lacked a row",
-    Answer.WRONG_DATA: "the answer held a wrong row",
-    TIMEOUTS: "",
-    COMPLETED_IN_WINDOW: "ended in the measured time, whenever they were to start",
-    SENT_IN_WINDOW: "sent in the measured time",
-    HELD: (
-        "waited for one of the client's slots: the server was slower than the load, or in_flight is "
-        "too small"
-    ),
-    ROWS: "in completed operations",
-    CLAMPED: "times outside of a histogram's range",
-}
+_LOGS = "logs/"
+_SAME = "the same"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,33 +65,19 @@ class SeriesLink:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValueRow:
-    """One metric and statistic, or one counter: over all iterations, then in each."""
-
-    name: str
-    note: str
-    overall: str
-    iterations: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseTable:
-    """The values of one operation in one phase."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[ValueRow, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FactRow:
-    """A fact of a host before and after the trial."""
+    """A fact of a host before and after the trial; `cells` are those of its row, its name first."""
 
     host: str
     name: str
     before: str
     after: str
     differs: bool
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Give the texts of its row."""
+        return self.name, self.host, self.before, _SAME if self.before == self.after else self.after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,14 +101,18 @@ class TrialView:
     fields: tuple[Field, ...]
     data: str
     steps: tuple[StepTable, ...]
+    phases: PhasesView
+    validity: ValidityView
     samples: tuple[PhaseTable, ...]
     diagnostics: DiagnosticsView
     counters: tuple[PhaseTable, ...]
     facts: tuple[FactRow, ...]
     facts_summary: str
+    previous: PreviousView
+    logs: tuple[FileRow, ...]
     files: tuple[FileRow, ...]
     series: tuple[SeriesLink, ...]
-    reproduce: str
+    reproduction: Reproduction
     caveat: str
 
 
@@ -165,8 +130,16 @@ def view_trial(
     files: Sequence[BundleFile],
     reproduce: str,
     caveats: Mapping[str, str],
+    contents: Contents = NOTHING_KNOWN,
+    previous: Trial | None = None,
+    bundle_sha256: str = "",
 ) -> TrialView:
-    """Put a trial into words. `reproduce` is the command line that measures the same again."""
+    """Put a trial into words.
+
+    `reproduce` is the command line that measures the same again, `contents` those of the configuration
+    that stands beside the history, `previous` the trial that is compared with, if there is one.
+    """
+    rows = [FileRow(name=file.name, href=file.href, size=size(file.length)) for file in files]
     facts = _compare_facts(trial.environment_before, trial.environment_after)
     steps = view_steps(trial.steps, trial.samples)
     return TrialView(
@@ -180,24 +153,28 @@ def view_trial(
         void=None if trial.status is TrialStatus.COMPLETED else VOID_BADGE,
         log_tail=trial.log_tail.rstrip(),
         started=moment(trial.started_at),
-        fields=_view_fields(trial),
+        fields=_view_fields(trial, bundle_sha256),
         data=links.trial_data(trial.id)
         if any(row.response_time_p99_ms is not None for table in steps for row in table.rows)
         else "",
         steps=steps,
-        samples=_view_samples(trial.samples),
+        phases=view_phases(trial, contents.workloads),
+        validity=view_validity(trial, contents.testbeds),
+        samples=view_samples(trial.samples),
         diagnostics=view_diagnostics(trial.samples),
-        counters=_view_counters(trial.counters),
+        counters=view_counters(trial.counters),
         facts=facts,
         facts_summary=_summarize_facts(facts),
-        files=tuple(FileRow(name=file.name, href=file.href, size=size(file.length)) for file in files),
+        previous=view_previous(trial, previous),
+        logs=tuple(row for row in rows if row.name.startswith(_LOGS)),
+        files=tuple(row for row in rows if not row.name.startswith(_LOGS)),
         series=tuple(series),
-        reproduce=reproduce,
+        reproduction=view_reproduction(list_changed(trial, contents), reproduce),
         caveat=caveat_words(trial.testbed.name, caveats),
     )
 
 
-def _view_fields(trial: Trial) -> tuple[Field, ...]:
+def _view_fields(trial: Trial, bundle_sha256: str) -> tuple[Field, ...]:
     release, artifact = trial.release, trial.artifact
     released = f", released {release.released_at}" if release.released_at else ""
     return (
@@ -223,77 +200,14 @@ def _view_fields(trial: Trial) -> tuple[Field, ...]:
             note=f"after {duration(trial.finished_at - trial.started_at)}",
         ),
         Field(name="Harness", value=trial.harness_version or NOTHING),
-    )
-
-
-def _view_samples(samples: Sequence[Sample]) -> tuple[PhaseTable, ...]:
-    # The answer of a search stands with its steps, what explains results among the diagnostics.
-    shown = [s for s in samples if s.metric != HIGHEST_LOAD.name and not is_diagnostic(s)]
-    return tuple(
-        _tabulate_samples(phase, operation, [s for s in shown if _at(s) == (phase, operation)])
-        for phase, operation in dict.fromkeys(_at(sample) for sample in shown)
-    )
-
-
-def _at(value: Sample | Counter) -> tuple[str, str]:
-    return value.phase, value.operation
-
-
-def _tabulate_samples(phase: str, operation: str, samples: Sequence[Sample]) -> PhaseTable:
-    iterations = tuple(sorted({s.iteration for s in samples if s.iteration is not None}))
-    cells = {(s.metric, s.statistic, s.host, s.iteration): number(s.value) for s in samples}
-    ordered = sorted(
-        {(s.metric, s.statistic, s.host) for s in samples},
-        key=lambda name: (rank(name[0], _METRICS), name[0], rank(name[1], STATISTICS), *name[1:]),
-    )
-    return PhaseTable(
-        title=f"{operation} {phase_words(phase)}",
-        columns=_name_columns(iterations),
-        rows=tuple(
-            ValueRow(
-                name=metric_words(metric, statistic) + (f", {host}" if host else ""),
-                note=f"{unit_words(metric)}, {direction_words(metric)}",
-                overall=cells.get((metric, statistic, host, None), NOTHING),
-                iterations=tuple(cells.get((metric, statistic, host, i), NOTHING) for i in iterations),
-            )
-            for metric, statistic, host in ordered
+        Field(
+            name="Bundle",
+            value=bundle_sha256 or NOTHING,
+            note="SHA-256 of its list of files, each with its own"
+            if bundle_sha256
+            else "not known here",
         ),
     )
-
-
-def _view_counters(counters: Sequence[Counter]) -> tuple[PhaseTable, ...]:
-    return tuple(
-        _tabulate_counters(phase, operation, [c for c in counters if _at(c) == (phase, operation)])
-        for phase, operation in dict.fromkeys(_at(counter) for counter in counters)
-    )
-
-
-def _tabulate_counters(phase: str, operation: str, counters: Sequence[Counter]) -> PhaseTable:
-    found = sorted({c.iteration for c in counters})
-    # Iteration 0 is a warm-up, or all of a phase without iterations: never part of a measured sum.
-    measured = [i for i in found if i > 0]
-    iterations = tuple(found) if measured else ()
-    names = sorted({c.name for c in counters}, key=lambda name: (rank(name, tuple(_COUNTERS)), name))
-    values = {(c.name, c.iteration): c.value for c in counters}
-    return PhaseTable(
-        title=f"{operation} {phase_words(phase)}",
-        columns=_name_columns(iterations),
-        rows=tuple(
-            ValueRow(
-                name=name.replace("_", " "),
-                note=_COUNTERS.get(name, ""),
-                overall=f"{sum(values.get((name, i), 0) for i in measured or found):,}",
-                iterations=tuple(
-                    f"{values[name, i]:,}" if (name, i) in values else NOTHING for i in iterations
-                ),
-            )
-            for name in names
-        ),
-    )
-
-
-def _name_columns(iterations: Iterable[int]) -> tuple[str, ...]:
-    return tuple(f"Iteration {i}" if i else "Warm-up" for i in iterations)
 
 
 def _compare_facts(before: Iterable[Fact], after: Iterable[Fact]) -> tuple[FactRow, ...]:

@@ -1,0 +1,78 @@
+"""How to measure the same again: whether the configuration still has the contents, and the commands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from perf.config import Catalog
+from perf.config.identity import named
+from perf.design import Testbed, Workload
+from perf.model import Named, TrialHead
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What the files of a configuration hold, by name and content; `systems` with the system's name."""
+
+    testbeds: Mapping[Named, Testbed] = field(default_factory=dict)
+    workloads: Mapping[Named, Workload] = field(default_factory=dict)
+    topologies: frozenset[Named] = frozenset()
+    systems: frozenset[tuple[str, Named]] = frozenset()
+
+
+NOTHING_KNOWN = Contents()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduction:
+    """Commands to copy, and what must hold for them to measure the same."""
+
+    text: str
+    commands: str
+
+
+def read_contents(catalog: Catalog) -> Contents:
+    """Hash all files of a configuration."""
+    return Contents(
+        testbeds={named(one): one for one in catalog.testbeds.values()},
+        workloads={named(one): one for one in catalog.workloads.values()},
+        topologies=frozenset(named(one) for one in catalog.topologies.values()),
+        systems=frozenset(
+            (system, named(one)) for system, own in catalog.systems.items() for one in own.values()
+        ),
+    )
+
+
+def list_changed(head: TrialHead, contents: Contents) -> tuple[str, ...]:
+    """Give the paths of the files that do not have the content any more with which a trial was made."""
+    system = head.release.system
+    standing = (
+        (f"configs/topologies/{head.topology.name}.yaml", head.topology in contents.topologies),
+        (f"configs/testbeds/{head.testbed.name}.yaml", head.testbed in contents.testbeds),
+        (f"configs/workloads/{head.workload.name}.yaml", head.workload in contents.workloads),
+        (
+            f"configs/systems/{system}/{head.config.name}.yaml",
+            (system, head.config) in contents.systems,
+        ),
+    )
+    return tuple(path for path, is_same in standing if not is_same)
+
+
+def view_reproduction(changed: tuple[str, ...], *commands: str) -> Reproduction:
+    """Give the commands that measure the same again; `changed` are files with another content now.
+
+    A content hash is of the meaning of a file, so that no command finds its revision: what the
+    history of the file is has to be looked through.
+    """
+    if not changed:
+        return Reproduction(
+            text="The configuration that these pages were made with still has the very contents that"
+            " were measured, so this measures the same.",
+            commands="\n".join(commands),
+        )
+    look = f"git log --oneline -- {' '.join(changed)}"
+    return Reproduction(
+        text="Some files of the configuration have another content now. Check out a revision in which"
+        " they have the hashes of this page first; the page of the new trial tells whether they do."
+        " Without that, something else is measured.",
+        commands="\n".join((look, "git checkout REVISION -- configs", *commands)),
+    )
