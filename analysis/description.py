@@ -107,6 +107,8 @@ def _describe_incident(incident: Incident) -> Iterator[str]:
     for change in incident.mended_by:
         moved = words.signed_percent(change.relative_change)
         yield f"{_INDENT}mended {words.place(change)}: {moved}"
+    if incident.price_move is not None:
+        yield f"{_INDENT}{incident.price_move.text}"
     for evidence in incident.evidence:
         yield f"{_INDENT}{evidence.text}"
     for other in incident.explanations:

@@ -63,7 +63,8 @@ class Incident:
     `mended_by` are the later changes that undid them. `is_news` is false where nobody has to look: each
     of its changes is triaged, imported in bulk, too small to matter, mended, or a suspicion that trials
     in turns have ruled out. `replies` are what these say of its changes, `question` what they could
-    still be asked about the lead. `came_back_after` is the triage entry whose fix the lead undoes.
+    still be asked about the lead. `came_back_after` is the triage entry whose fix the lead undoes,
+    `price_move` the new price that made it.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Incident:
     question: Question | None
     replies: tuple[tuple[ChangePoint, Reply], ...] = ()
     came_back_after: TriageEntry | None = None
+    price_move: PriceMove | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,6 +223,7 @@ def _incident(joined: Sequence[Case], scene: Scene) -> Incident:
         question=ask(lead.change, lead.reply) if is_asked else None,
         replies=tuple((case.change, case.reply) for case in joined if case.reply),
         came_back_after=lead.came_back_after,
+        price_move=lead.priced,
     )
 
 

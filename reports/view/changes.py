@@ -164,6 +164,7 @@ def _explain(incident: Incident) -> tuple[str, ...]:
     telling = [one for one in incident.evidence if one.follows or not is_canary(one.key)]
     silent = [one for one in incident.evidence if one not in telling]
     return (
+        *((sentence(incident.price_move.text),) if incident.price_move else ()),
         *(f"May explain it too: {explanation_words(one)}." for one in incident.explanations),
         *(sentence(f"{name_watch(one.key)}: {evidence_words(one)}") for one in telling),
         *((f"Canaries: {count_silent(silent)}.",) if silent else ()),

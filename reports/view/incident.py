@@ -152,7 +152,7 @@ def view_incident(
         name=incident.name,
         title=name_incident(incident),
         experiment=experiment,
-        summary=sentence(f"{view_change_briefly(lead)}; {_count_further(incident)}"),
+        summary=" ".join(map(sentence, (_tell_movement(incident), *_tell_price(incident)))),
         sensitivity=view_sensitivity(own).text,
         badges=view_badges(incident),
         outcome=OUTCOME_BADGES[lead.outcome],
@@ -215,7 +215,8 @@ def tell_briefly(incident: Incident) -> str:
     doubt = f"{OUTCOME_BADGES[lead.outcome].word}? " if lead.state is State.PROVISIONAL else ""
     mended = f"mended {name_gap(incident.mended_by[0])}" if incident.mended_by else ""
     parts = (
-        f"{doubt}{view_change_briefly(lead)}; {_count_further(incident)}",
+        f"{doubt}{_tell_movement(incident)}",
+        *_tell_price(incident),
         mended,
         *(f"{name_watch(one.key)}: {evidence_words(one)}" for one in incident.evidence if one.follows),
         *(f"may explain it too: {explanation_words(one)}" for one in incident.explanations[:1]),
@@ -233,6 +234,14 @@ def list_news(incidents: Iterable[Incident]) -> Iterator[str]:
             told = ", ".join(badge.word.lower() for badge in view_badges(incident))
             name = f"{incident.name} ({told}): {name_incident(incident)}"
             yield f"Incident {name}. {tell_briefly(incident)}"
+
+
+def _tell_movement(incident: Incident) -> str:
+    return f"{view_change_briefly(incident.lead)}; {_count_further(incident)}"
+
+
+def _tell_price(incident: Incident) -> tuple[str, ...]:
+    return (incident.price_move.text,) if incident.price_move else ()
 
 
 def _count_further(incident: Incident) -> str:

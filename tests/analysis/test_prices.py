@@ -114,6 +114,7 @@ def test_a_price_that_rose_is_one_story_over_releases_and_workloads(
     assert [judged.verdict.outcome for judged in judgement.series] == [Outcome.UNDECIDED] * 2
     told = " ".join(describe(judgement))
     assert "in 2 series; cause: testbed" in told
+    assert "the price per hour rose from $4.5 to $6, which makes −25.0 % by itself" in told
 
 
 def test_a_price_that_moved_at_a_new_release_asks_for_no_trials(
