@@ -9,6 +9,7 @@ KnickpointError                      a sentence for a person: what, where, what 
 ├── ReleaseError                     a release could not be found, fetched or verified
 ├── SiteError                        the site could not be made: no rights, no room, no such place
 ├── GitHubError                      GitHub refuses, or cannot be reached
+├── WebhookError                     a chat channel does not take a message, or cannot be reached
 └── MeasureError                     a trial, or the whole night, cannot be measured
     ├── HostUnfit                    this host lacks memory, disk, a free port or a program
     └── StepFailed                   a step of a trial failed on a node; carries node, step, log tail
@@ -82,6 +83,10 @@ class SiteError(KnickpointError):
 
 class GitHubError(KnickpointError):
     """GitHub refuses, or cannot be reached; its text says which permission or name to check."""
+
+
+class WebhookError(KnickpointError):
+    """A webhook does not take a message; its text never holds the address, which is a secret."""
 
 
 class MeasureError(KnickpointError):

@@ -44,6 +44,11 @@ class Places:
         return self.data / "site"
 
     @property
+    def told(self) -> Path:
+        """What a chat channel was told of each incident, so that nothing is told twice."""
+        return self.data / "told.json"
+
+    @property
     def run(self) -> Path:
         """Working directories of nodes and engines while a trial runs."""
         return self.data / "run"

@@ -1,6 +1,5 @@
 """The command that tells GitHub: a comment on a pull request, and a check run on its head."""
 
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,13 +13,20 @@ from analysis.comparing.results import MOST_BYTES, SCHEMA_VERSION, ComparisonFil
 from perf.errors import GitHubError, InputError, UsageError
 from reports.comment import headline, render_comment
 from reports.github import GitHubPullRequest
-from reports.github_connection import find_api_url
+from reports.github_options import (
+    REPOSITORY,
+    TOKENS,
+    api_url_option,
+    author_option,
+    find_token,
+    matching,
+    site_url_option,
+)
 from reports.markdown import clean
 from reports.posting import NAME, Check, Create, Edit, Message, Minimise, Post, Update, find_findings
 from reports.posting import conclude_check as conclude
 from reports.posting import start_check as start
 
-_TOKENS = ("KNICKPOINT_GITHUB_TOKEN", "GITHUB_TOKEN")
 _MOST_REASON = 300
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
@@ -35,24 +41,6 @@ class Telling:
     always: bool
     dry_run: bool
     has_check: bool
-
-
-def _matching(pattern: re.Pattern[str], wanted: str) -> Callable[..., str]:
-    def check(_context: click.Context, _option: click.Parameter, value: str) -> str:
-        if value and not pattern.fullmatch(value):
-            raise click.BadParameter(f"{value!r} is not {wanted}")
-        return value
-
-    return check
-
-
-def _check_api_url(_context: click.Context, _option: click.Parameter, value: str) -> str:
-    try:
-        return find_api_url(value)
-    except ValueError as error:
-        raise click.BadParameter(
-            f"{value!r} is not https://HOST/PATH; over plain http only this machine is asked"
-        ) from error
 
 
 @click.command()
@@ -71,47 +59,30 @@ def _check_api_url(_context: click.Context, _option: click.Parameter, value: str
     "--repo",
     required=True,
     metavar="OWNER/NAME",
-    callback=_matching(re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+"), "OWNER/NAME"),
+    callback=matching(REPOSITORY, "OWNER/NAME"),
 )
 @click.option("--pr", required=True, type=click.IntRange(min=1), help="Number of the pull request.")
 @click.option(
     "--sha",
     default="",
-    callback=_matching(_SHA, "a full commit hash"),
+    callback=matching(_SHA, "a full commit hash"),
     help="The commit that was to be measured, from the event. A result about another one is refused.",
 )
 @click.option(
     "--name",
     default="candidate",
     show_default=True,
-    callback=_matching(NAME, "letters, digits, dots, dashes, at most 50"),
+    callback=matching(NAME, "letters, digits, dots, dashes, at most 50"),
     help="One comment and one check run are kept for each name: name the suite.",
 )
-@click.option(
-    "--site-url",
-    default="",
-    metavar="URL",
-    callback=_matching(re.compile(r"https?://[!-~]{1,1000}"), "an address"),
-    help="Where the site is: the comment links the page of each comparison, the check run the site.",
+@site_url_option(
+    "Where the site is: the comment links the page of each comparison, the check run the site."
 )
 @click.option("--always", is_flag=True, help="Comment even if nothing changed.")
 @click.option("--no-check", "has_check", flag_value=False, default=True, help="No check run.")
 @click.option("--dry-run", is_flag=True, help="Print the comment and what would be done; do nothing.")
-@click.option(
-    "--author",
-    default="",
-    metavar="LOGIN",
-    help="Login under which the token writes.  [default: GitHub is asked]",
-)
-@click.option(
-    "--api-url",
-    envvar="GITHUB_API_URL",
-    default="https://api.github.com",
-    show_default=True,
-    callback=_check_api_url,
-    help="GitHub's REST interface; of a GitHub Enterprise Server: https://HOST/api/v3.  "
-    "[env: GITHUB_API_URL]",
-)
+@author_option
+@api_url_option
 def comment(
     *,
     comparison: Path | None,
@@ -151,9 +122,9 @@ def comment(
     telling = Telling(**options)  # type: ignore[arg-type]  # click checked each of them
     if starts and not telling.has_check:
         raise UsageError("--start begins a check run, --no-check wants none; leave one of them out")
-    token = _find_token()
+    token = find_token()
     if not token and not telling.dry_run:
-        raise UsageError(f"no token: set {' or '.join(_TOKENS)}; --dry-run prints without one")
+        raise UsageError(f"no token: set {' or '.join(TOKENS)}; --dry-run prints without one")
     pull = (
         GitHubPullRequest(repo=repo, number=pr, token=token, api_url=api_url, author=author)
         if token
@@ -168,16 +139,6 @@ def comment(
         _tell(pull, content, telling)
     else:
         _tell(pull, None if starts else _fail(failed or ""), telling, is_last_resort=not starts)
-
-
-def _find_token() -> str:
-    """Give the token without the line end that a file of secrets leaves; nothing if there is none."""
-    name, token = next(
-        ((one, found) for one in _TOKENS if (found := os.environ.get(one, "").strip())), ("", "")
-    )
-    if token and not re.fullmatch(r"[!-~]+", token):
-        raise UsageError(f"{name} is no token: it holds blanks or signs that none has; copy it again")
-    return token
 
 
 def _accept(path: Path, sha: str) -> ComparisonFile:

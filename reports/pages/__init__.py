@@ -5,8 +5,12 @@ from collections.abc import Iterator
 from reports.pages import (
     bisections,
     comparisons,
+    elsewhere,
     front,
     incidents,
+    nights,
+    method,
+    releases,
     search,
     series,
     testbed,
@@ -18,12 +22,16 @@ from reports.site import Batch, batch_of
 
 _KINDS = (
     incidents.batches,
+    releases.batches,
     bisections.batches,
     comparisons.batches,
     testbed.batches,
+    method.batches,
     series.batches,
     trials.batches,
     search.batches,
+    elsewhere.batches,
+    nights.batches,
     front.batches,
 )
 

@@ -1,9 +1,9 @@
 """Handles: what tells that an incident is one that was told before, though its name moved. Pure.
 
-An incident is named by its lead and its place. Both may move from night to night: another series tells
-most, or the place is found one night further. A handle is one place where one of its changes may be, as
-ten hex digits of series, direction and trial. Two incidents with a handle in common are the same one, as
-an alert is the same while it moves within its location interval.
+An incident is named by its lead and its place. Both may move from night to night: another series
+tells most, or the place is found one night further. A handle is one place where one of its changes may
+be, as ten hex digits of series, direction and trial. Two incidents with a handle in common are the same
+one, as an alert is the same while it moves within its location interval.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ _DIGITS = 10
 
 
 def find_handles(incident: Incident) -> tuple[str, ...]:
-    """Give the handles of an incident, those of its lead first, and the likeliest place of each first."""
+    """Give the handles of an incident: those of its lead first, of each the likeliest place first."""
     lead, *others = incident.changes
     found = [*_of_change(lead, _MOST)]
     for change in others:
