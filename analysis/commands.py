@@ -1,6 +1,8 @@
 """The command that judges: read the history, judge it, say what was found."""
 
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 
 import click
@@ -8,16 +10,20 @@ import click
 from analysis.comparing.run import read_results
 from analysis.description import describe
 from analysis.file_commands import INPUT_FORMAT, input_path, judge_file
+from analysis.findings import Finding
 from analysis.judgement import Judgement, judge
 from analysis.remeasurement import PURPOSES, read_answers
+from analysis.series import Series
 from analysis.step_detector import StepDetector
 from analysis.verdict import Outcome
+from analysis.workers import SMALL, Course, work_forked
 from perf import config
 from perf.errors import HistoryError, UsageError
 from perf.history.store import open_history
 from perf.model import Purpose
 from perf.options import configs_option, data_option
 from perf.places import Places
+from perf.progress import Progress
 
 _REGRESSION_FOUND = 1
 
@@ -87,7 +93,9 @@ def detect(data: Path, configs: Path | None, series_file: Path | None, output: P
         click.get_current_context().exit(_REGRESSION_FOUND)
 
 
-def judge_history(places: Places, configs_root: Path, today: date) -> Judgement:
+def judge_history(
+    places: Places, configs_root: Path, today: date, progress: Progress | None = None
+) -> Judgement:
     """Judge the history of a data directory by the rules of a configuration directory.
 
     `today` decides which triage entries have expired. Canaries and sentinels watch the testbed. What
@@ -115,9 +123,20 @@ def judge_history(places: Places, configs_root: Path, today: date) -> Judgement:
             answers=read_answers(read_results(places), in_turns),
             triage=catalog.triage,
             today=today,
+            spread=partial(_search_all, progress or Progress()),
         )
     except ValueError as error:
         raise HistoryError(
             f"{places.history}: {error}; mend or remove the bundle of this trial in {places.trials},"
             " then run: knickpoint history rebuild"
         ) from error
+
+
+def _search_all(
+    progress: Progress, search: Callable[[Series], Finding], series: Sequence[Series]
+) -> Iterable[Finding]:
+    """Search all series: many on all cores, few in this process, since forking takes time, too."""
+    if sum(len(one.points) for one in series) <= SMALL:
+        return map(search, series)
+    course = Course(progress, [len(one.points) for one in series], "series judged")
+    return work_forked(search, series, course.tell, lambda one: (one, one.key, *one.points))

@@ -8,9 +8,10 @@ changes of one cause become incidents (`incidents`); each series gets its verdic
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from itertools import chain
 from typing import TypeAlias
 
@@ -90,6 +91,8 @@ class Judgement:
     suspects: tuple[Suspect, ...] = ()
 
 
+Spread: TypeAlias = Callable[[Callable[[Series], Finding], Sequence[Series]], Iterable[Finding]]
+"""Does the work on each series and gives the findings in their order, like `map`."""
 _Replies: TypeAlias = Mapping[tuple[SeriesKey, int], Reply]
 
 
@@ -103,6 +106,7 @@ def judge(
     answers: Iterable[Answer] = (),
     triage: Sequence[TriageEntry] = (),
     today: date | None = None,
+    spread: Spread = map,
 ) -> Judgement:
     """Judge the series that `settings.judged` names. Raises ValueError as `build_series` does.
 
@@ -110,7 +114,8 @@ def judge(
     name is not left out in silence: its series are judged invalid. Canaries and sentinels are found
     among `observations` and `watched` alike. `answers` of trials in turns count beside them: they
     confirm a change, rule it out or leave it as it was. Entries of `triage` expire by `today`; without
-    it, by the day of the newest trial.
+    it, by the day of the newest trial. `spread` does the searching of all series, which takes longest:
+    on many cores, if it likes.
     """
     observations = tuple(observations)
     watching = dict.fromkeys(one for one in chain(observations, watched) if is_watch(one))
@@ -119,7 +124,8 @@ def judge(
     unusable = _newest_unusable(observations)
     series = build_series(observations)
     tonight = newest_night(series)
-    findings = hold_against_each_other([search(one, settings, detector) for one in series], tonight)
+    found = tuple(spread(partial(search, settings=settings, detector=detector), series))
+    findings = hold_against_each_other(found, tonight)
     day = today or max((one.started_at.date() for one in observations), default=date.min)
     facts = _by_trial(circumstances)
     replies = _find_replies(findings, answers, facts)
@@ -312,9 +318,8 @@ def _overall(
     merged = merge(counts)
     said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in WORST_FIRST if counts[outcome])
     reason = f"{_HEADLINES[merged]}: of {words.counted(len(judged), 'series', 'series')}, {said}"
-    short = [one.series for one in judged if 0 < len(one.series.points) < settings.minimum_points]
-    if short:
-        reason += f"; {_shortage(short, settings.minimum_points)}"
+    if shortage := tell_shortage(judged, settings.minimum_points):
+        reason += f"; {shortage}"
     if asked:
         reason += f"; expected false alarms tonight: {expected:.1g} of {asked} series"
     return Verdict(outcome=merged, reason=reason)
@@ -329,12 +334,15 @@ _HEADLINES = {
 }
 
 
-def _shortage(short: Sequence[Series], minimum: int) -> str:
-    """Say how many series have too few points, and about how many nights cure it.
+def tell_shortage(judged: Iterable[JudgedSeries], minimum: int) -> str:
+    """Say how many series have too few points, and about how many nights cure it; empty if none has.
 
     A night measures each release of a suite once, so a series has been measured on about as many
     nights as its most-measured release has points, and gains a point per release each night.
     """
+    short = [one.series for one in judged if 0 < len(one.series.points) < minimum]
+    if not short:
+        return ""
     nights, missing = 0, 0
     for series in short:
         of_release = Counter(point.release for point in series.points)

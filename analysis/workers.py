@@ -1,16 +1,26 @@
-"""Work spread over all cores: answers in order, progress told, soon ended by an interruption."""
+"""Work spread over all cores: answers in order, progress told, soon ended by an interruption.
+
+In two ways: `work_through` hands items to processes that know nothing, `work_forked` to ones that
+inherit all there is, so that neither work nor items are copied.
+"""
 
 import contextlib
+import gc
+import io
 import multiprocessing
 import os
+import pickle
 import signal
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ProcessPoolExecutor
 from functools import partial
-from multiprocessing.synchronize import Event
-from typing import TypeVar
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkProcess
+from multiprocessing.synchronize import Event, Lock
+from typing import Any, TypeVar
 
-from perf.progress import Progress
+from perf.progress import QUIET_S, Progress
 
 _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM)
 _stop: Event | None = None
@@ -45,19 +55,19 @@ def work_through(
     stop = multiprocessing.Event()
     with ProcessPoolExecutor(cores, initializer=_begin, initargs=(stop,)) as pool:
         try:
-            with _undisturbed():
+            with undisturbed():
                 chunk = min(per_chunk, fair_share)
                 answers = pool.map(partial(_unless_stopped, work), items, chunksize=chunk)
             return tuple(_told(answers, costs, progress))
         except BaseException:  # an interruption too: nobody waits for answers that nobody wants
-            with _undisturbed():
+            with undisturbed():
                 stop.set()
                 pool.shutdown(cancel_futures=True)
             raise
 
 
 @contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """Put interruptions off: amid the start or the end of processes, one leaves them waiting forever.
 
     By handlers, not by a signal mask: a mask holds for one thread, and another is interrupted then.
@@ -97,3 +107,179 @@ def _told(answers: Iterable[Answer], costs: Sequence[int], progress: Progress) -
             progress.expect((progress.clock() - started_s) * (total - done) / done)
         progress.tell_sometimes(f"{number:,} of {len(costs):,} series")
         yield answer
+
+
+class Course:
+    """Tells how far work is, by what each item costs, once it has taken a while."""
+
+    def __init__(self, progress: Progress, costs: Sequence[int], what: str) -> None:
+        """Begin now; `what` says what the items are, and what becomes of them."""
+        self._progress, self._costs, self._what = progress, costs, what
+        self._started_s, self._total = progress.clock(), sum(costs)
+        self._items = self._cost = 0
+
+    def tell(self, place: int) -> None:
+        """Say that the item at this place is done."""
+        self._items += 1
+        self._cost += self._costs[place]
+        passed_s = self._progress.clock() - self._started_s
+        if passed_s >= QUIET_S and self._cost:
+            self._progress.expect(passed_s * (self._total - self._cost) / self._cost)
+            self._progress.tell_sometimes(f"{self._items:,} of {len(self._costs):,} {self._what}")
+
+
+def nothing(_: object) -> Sequence[object]:
+    """Say that items and answers have nothing in common."""
+    return ()
+
+
+def work_forked(
+    work: Callable[[Item], Answer],
+    items: Sequence[Item],
+    told: Callable[[int], None],
+    shares: Callable[[Item], Sequence[object]] = nothing,
+) -> tuple[Answer, ...]:
+    """Do the work on all items in forked processes; give the answers in the order of the items.
+
+    The processes inherit work and items; answers are pickled. `shares` gives the parts of an item that
+    its answer refers to: the answer will refer to the very same objects, they are not copied. `told`
+    is called with the place of each item that is done. With one core all is done in this process.
+
+    Raises:
+        ChildProcessError: a process was killed, say for want of memory.
+
+    What the work raises is raised here, and ends all; so does an interruption.
+
+    """
+    cores = min(len(os.sched_getaffinity(0)), len(items))
+    if cores < 2:  # noqa: PLR2004  there is nothing to share
+        return tuple(_each(work, items, told))
+    context = multiprocessing.get_context("fork")
+    turn = context.RawValue("L", 0)
+    lock = context.Lock()
+    answers: dict[int, Answer] = {}
+    running: dict[Connection, ForkProcess] = {}
+    # What is there already is garbage of nobody: marking it would copy every page of it.
+    gc.collect()
+    gc.freeze()
+    try:
+        with undisturbed():
+            for _ in range(cores):
+                receiver, sender = context.Pipe(duplex=False)
+                process = context.Process(target=_serve, args=(work, items, shares, turn, lock, sender))
+                process.start()
+                sender.close()
+                running[receiver] = process
+        while running:
+            ready = wait(tuple(running))
+            for receiver in [one for one in running if one in ready]:
+                place, answer = _receive(receiver, items, shares, running)
+                if place is not None:
+                    answers[place] = answer
+                    told(place)
+    finally:
+        with undisturbed():
+            for receiver, process in running.items():
+                process.kill()
+                process.join()
+                receiver.close()
+        gc.unfreeze()
+    return tuple(answers[place] for place in range(len(items)))
+
+
+def _each(
+    work: Callable[[Item], Answer], items: Sequence[Item], told: Callable[[int], None]
+) -> Iterator[Answer]:
+    for place, item in enumerate(items):
+        yield work(item)
+        told(place)
+
+
+def _receive(
+    receiver: Connection,
+    items: Sequence[Item],
+    shares: Callable[[Item], Sequence[object]],
+    running: dict[Connection, ForkProcess],
+) -> tuple[int | None, Any]:
+    """Take an answer and the place of its item; None once the process has ended, as it should."""
+    try:
+        place, pickled = receiver.recv()
+    except EOFError:
+        process = running.pop(receiver)
+        process.join()
+        receiver.close()
+        if process.exitcode:
+            raise ChildProcessError(
+                f"a process that did a part of the work was ended (exit code {process.exitcode}), "
+                "perhaps for want of memory"
+            ) from None
+        return None, None
+    if place is None:
+        raise pickle.loads(pickled)  # noqa: S301  our own process wrote it
+    return place, _Reader(pickled, shares(items[place])).load()
+
+
+def _serve(  # noqa: PLR0917  a process gets all that it needs when it starts
+    work: Callable[[Item], Answer],
+    items: Sequence[Item],
+    shares: Callable[[Item], Sequence[object]],
+    turn: Any,  # noqa: ANN401  ctypes has no name for its numbers
+    lock: Lock,
+    answers: Connection,
+) -> None:
+    """Do the work on one item after the other, whichever is next, until there is none."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # If the parent is gone nobody wants the answers, and nobody would read an error either.
+    with contextlib.suppress(BrokenPipeError):
+        while True:
+            with lock:
+                place = turn.value
+                turn.value += 1
+            if place >= len(items):
+                return
+            try:
+                answer = _Writer.write(work(items[place]), shares(items[place]))
+            except Exception as error:  # noqa: BLE001  the parent raises it
+                answers.send((None, _pickle_error(error)))
+                return
+            answers.send((place, answer))
+
+
+def _pickle_error(error: Exception) -> bytes:
+    """Pickle an error; one that does not come back as it was becomes its own text."""
+    try:
+        pickled = pickle.dumps(error)
+        if str(pickle.loads(pickled)) == str(error):  # noqa: S301  written in the line before
+            return pickled
+    except Exception:  # noqa: BLE001, S110  errors may refuse in any way
+        pass
+    return pickle.dumps(RuntimeError("".join(traceback.format_exception(error))))
+
+
+class _Writer(pickle.Pickler):
+    """Pickles an answer; of what is shared it writes the places only."""
+
+    def __init__(self, stream: io.BytesIO, shared: Sequence[object]) -> None:
+        super().__init__(stream, pickle.HIGHEST_PROTOCOL)
+        self._places = {id(one): place for place, one in enumerate(shared)}
+
+    def persistent_id(self, one: object) -> int | None:
+        return self._places.get(id(one))
+
+    @staticmethod
+    def write(answer: object, shared: Sequence[object]) -> bytes:
+        stream = io.BytesIO()
+        _Writer(stream, shared).dump(answer)
+        return stream.getvalue()
+
+
+class _Reader(pickle.Unpickler):
+    """Reads what `_Writer` wrote, with the very objects that are shared."""
+
+    def __init__(self, pickled: bytes, shared: Sequence[object]) -> None:
+        super().__init__(io.BytesIO(pickled))
+        self._shared = shared
+
+    def persistent_load(self, place: int) -> object:
+        return self._shared[place]

@@ -297,3 +297,13 @@ class Circumstance:
     trial: TrialId
     name: str
     value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A circumstance that differs from the trial before it; `place` is that in a list of trials."""
+
+    place: int
+    name: str
+    before: str
+    after: str

@@ -5,12 +5,9 @@ each query alike. What concerns the file as a file (create, lock, check, replace
 """
 
 import hashlib
-import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,8 +19,9 @@ from perf.errors import BundleError, HistoryError, UsageError
 from perf.history import bundle, distributions, file, observed
 from perf.history.percentiles import percentile_us
 from perf.history.rows import PARTS, Row, head_of_row, rows_of_trial, trial_of_rows
+from perf.history.tables import Tables
 from perf.metrics import HIGHEST_LOAD
-from perf.model import Circumstance, Observation, Purpose, Trial, TrialHead, TrialId
+from perf.model import Circumstance, Move, Observation, Purpose, Trial, TrialHead, TrialId
 from perf.places import Places
 
 _COMPARABLE = (
@@ -57,6 +55,7 @@ class History:
         """Take over a connection to a checked history file."""
         self._connection = connection
         self._path = path
+        self._tables = Tables(connection, path)
 
     def __enter__(self) -> Self:
         """Give the history itself."""
@@ -80,7 +79,7 @@ class History:
 
         """
         sha256 = bundle.digest(place)
-        known = self._rows("SELECT bundle_sha256 FROM trials WHERE trial_id = ?", [place.name])
+        known = self._tables.rows("SELECT bundle_sha256 FROM trials WHERE trial_id = ?", [place.name])
         if known:
             stored = known[0]["bundle_sha256"]
             if stored == sha256:
@@ -93,9 +92,9 @@ class History:
         trial, intervals = bundle.read(place)
         with file.explained(self._path):
             try:
-                with self._transaction():
+                with self._tables.transaction():
                     for table, rows in rows_of_trial(trial, intervals, sha256):
-                        self._insert(table, rows)
+                        self._tables.insert(table, rows)
             except (duckdb.InvalidInputException, duckdb.DataError) as error:
                 raise BundleError(
                     f"{place} has a value that the history cannot hold: {error}"
@@ -110,12 +109,32 @@ class History:
         request is no point on a release line.
         """
         chosen = [purpose.value for purpose in purposes or _OF_A_LINE]
-        return tuple(map(observed.observation, self._rows(observed.OBSERVATIONS, [chosen])))
+        trials, names = (
+            self._tables.rows(observed.OBSERVED, [chosen]),
+            self._tables.rows(observed.NAMES),
+        )
+        return observed.observations(trials, names, self._tables.stream(observed.VALUES, [chosen]))
 
     def circumstances(self) -> tuple[Circumstance, ...]:
         """Give what was true of each trial beside its release, by trial and name; all purposes."""
-        rows = self._rows(observed.CIRCUMSTANCES, [list(observed.ALWAYS_NEW)])
-        return tuple(map(observed.circumstance, rows))
+        return observed.circumstances(
+            self._tables.stream(observed.CIRCUMSTANCES, [list(observed.ALWAYS_NEW)])
+        )
+
+    def moves(self, lists: Sequence[Sequence[TrialId]]) -> tuple[tuple[Move, ...], ...]:
+        """Give for each list of trials what differs from one to the next, by place and name."""
+        asked = [
+            (number, place, trial)
+            for number, trials in enumerate(lists)
+            for place, trial in enumerate(trials)
+        ]
+        found: tuple[list[Move], ...] = tuple([] for _ in lists)
+        columns = [list(column) for column in zip(*asked, strict=True)]
+        for row in (
+            self._tables.rows(observed.MOVES, [*columns, [*observed.ALWAYS_NEW]]) if asked else ()
+        ):
+            found[row["list"]].append(observed.move(row))
+        return tuple(map(tuple, found))
 
     def trials(self, only: Sequence[TrialId] | None = None) -> tuple[Trial, ...]:
         """Give all trials, or only these, with all that belongs to them, by start and id.
@@ -130,11 +149,11 @@ class History:
         for part in PARTS:
             where = " AND ".join(f"{column} = '{value}'" for column, value in part.fixed) or "true"
             sql = f"SELECT * FROM {part.table} WHERE {where} {chosen} ORDER BY trial_id, position"  # noqa: S608  our own names
-            for row in self._rows(sql, values):
+            for row in self._tables.rows(sql, values):
                 fields = {column: row[column] for column in part.columns}
                 parts[row["trial_id"]][part.attribute].append(fields)
         sql = f"SELECT * FROM trials WHERE true {chosen} ORDER BY started_at, trial_id"  # noqa: S608  our own names
-        rows = self._rows(sql, values)
+        rows = self._tables.rows(sql, values)
         try:
             return tuple(trial_of_rows(row, parts[row["trial_id"]]) for row in rows)
         except ValidationError as error:
@@ -148,9 +167,11 @@ class History:
 
         """
         reasons: dict[str, list[Row]] = defaultdict(list)
-        for row in self._rows("SELECT * FROM reasons ORDER BY trial_id, position"):
+        for row in self._tables.rows("SELECT * FROM reasons ORDER BY trial_id, position"):
             reasons[row["trial_id"]].append({"kind": row["kind"], "text": row["text"]})
-        rows = self._rows("SELECT * EXCLUDE (log_tail) FROM trials ORDER BY started_at, trial_id")
+        rows = self._tables.rows(
+            "SELECT * EXCLUDE (log_tail) FROM trials ORDER BY started_at, trial_id"
+        )
         try:
             return tuple(head_of_row(row, reasons[row["trial_id"]]) for row in rows)
         except ValidationError as error:
@@ -158,12 +179,12 @@ class History:
 
     def bundle_digests(self) -> dict[TrialId, str]:
         """Give the SHA-256 of each trial's bundle: equal digest, equal trial."""
-        rows = self._rows("SELECT trial_id, bundle_sha256 FROM trials")
+        rows = self._tables.rows("SELECT trial_id, bundle_sha256 FROM trials")
         return {TrialId(row["trial_id"]): row["bundle_sha256"] for row in rows}
 
     def search_bounds(self) -> dict[tuple[TrialId, str, str], tuple[float, float]]:
         """Give the ends between which each answer of a search lies, by trial, phase and operation."""
-        rows = self._rows(
+        rows = self._tables.rows(
             "SELECT trial_id, phase, operation, min(value) AS low, max(value) AS high FROM samples "
             "WHERE metric = ? AND iteration IS NULL AND statistic IN ('lower', 'upper') "
             "GROUP BY ALL HAVING count(DISTINCT statistic) = 2",
@@ -178,7 +199,7 @@ class History:
         self, *, version: str | None = None, experiment: str | None = None
     ) -> tuple[TrialId, ...]:
         """Give the completed trials of a release or an experiment or both, by start and id."""
-        rows = self._rows(
+        rows = self._tables.rows(
             "SELECT trial_id FROM trials WHERE status = 'completed' AND version = coalesce(?, version) "
             "AND experiment = coalesce(?, experiment) ORDER BY started_at, trial_id",
             [version, experiment],
@@ -193,7 +214,7 @@ class History:
 
         """
         self._refuse_mixture(trials)
-        rows = self._rows(
+        rows = self._tables.rows(
             "SELECT DISTINCT phase, operation FROM histograms WHERE trial_id IN "
             "(SELECT unnest(?::VARCHAR[])) AND kind = ? AND iteration > 0 ORDER BY ALL",
             [list(trials), kind],
@@ -221,7 +242,7 @@ class History:
 
         """
         self._refuse_mixture(trials)
-        rows = self._rows(
+        rows = self._tables.rows(
             "SELECT encoded FROM histograms WHERE trial_id IN (SELECT unnest(?::VARCHAR[])) "
             "AND phase = ? AND operation = ? AND kind = ? AND iteration > 0 "
             "AND iteration = coalesce(?::INTEGER, iteration) ORDER BY trial_id, position",
@@ -238,12 +259,12 @@ class History:
         except ValueError as error:
             raise file.damage(self._path, error) from error
 
-    def recordings(self, trials: Sequence[TrialId], kind: str) -> tuple[distributions.Recording, ...]:
-        """Give what these trials measured of one kind, without warm-ups, by trial, phase and operation.
+    def recordings(self, trials: Sequence[TrialId], *kinds: str) -> tuple[distributions.Recording, ...]:
+        """Give what these trials measured of these kinds, without warm-ups, by trial, phase and operation.
 
-        A trial that is unknown, or measured none of that kind, has none.
+        A trial that is unknown, or measured none of these kinds, has none.
         """
-        rows = self._rows(distributions.RECORDED, [list(trials), kind])
+        rows = self._tables.rows(distributions.RECORDED, [list(trials), list(kinds)])
         return tuple(distributions.gather(rows))
 
     def tables_digest(self) -> str:
@@ -279,43 +300,9 @@ class History:
         except duckdb.Error as error:
             raise UsageError(f"the query failed: {error}") from error
 
-    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
-        with file.explained(self._path):
-            result = self._connection.execute(sql, list(values))
-            columns = [column[0] for column in result.description or ()]
-            return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
-
-    def _insert(self, table: str, rows: Sequence[Row]) -> None:
-        """Insert all rows of a table at once, as JSON: the fastest way in without further packages."""
-        if rows:
-            self._connection.execute(
-                f"INSERT INTO {table} BY NAME SELECT unnest(from_json_strict(?, ?), max_depth := 2)",
-                [json.dumps(rows, default=str), self._structures[table]],
-            )
-
-    @cached_property
-    def _structures(self) -> dict[str, str]:
-        """Give the form of each table's rows as DuckDB's JSON reader wants it."""
-        rows = self._rows("SELECT table_name, column_name, data_type FROM duckdb_columns()")
-        tables: dict[str, dict[str, str]] = defaultdict(dict)
-        for row in rows:
-            tables[row["table_name"]][row["column_name"]] = row["data_type"]
-        return {table: json.dumps([columns]) for table, columns in tables.items()}
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN")
-        try:
-            yield
-        except BaseException:
-            with suppress(duckdb.Error):  # what went wrong first is what must be told
-                self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
-
     def _refuse_mixture(self, trials: Sequence[TrialId]) -> None:
         """Refuse to merge the histograms of trials that are unknown or measured different things."""
-        rows = self._rows(
+        rows = self._tables.rows(
             "SELECT * FROM trials WHERE trial_id IN (SELECT unnest(?::VARCHAR[]))", [list(trials)]
         )
         if unknown := sorted(set(trials) - {row["trial_id"] for row in rows}):

@@ -1,11 +1,15 @@
 import io
 import math
 import multiprocessing
+import os
+import signal
 import time
+from datetime import UTC, datetime
 
 import pytest
 
-from analysis.workers import SMALL, work_through
+from analysis.workers import SMALL, work_forked, work_through
+from perf.errors import ConfigError, UsageError
 from perf.progress import Progress
 
 
@@ -41,3 +45,64 @@ def test_progress_says_how_far_it_is_and_how_long_it_may_take() -> None:
     work_through(math.sqrt, [1.0] * 10, lambda _: 1, progress)
     assert "1 of 10 series" in stream.getvalue()
     assert "left]" in stream.getvalue()
+
+
+@pytest.fixture
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have two cores, on whatever machine."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+
+
+def ignore(_: int) -> None:
+    """Be told, and do nothing."""
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_forked_work_needs_no_pickling_and_answers_in_order() -> None:
+    places: list[int] = []
+    answers = work_forked(lambda item: (item, os.getpid()), list("abcdef"), places.append)
+    assert [item for item, _ in answers] == list("abcdef")
+    assert os.getpid() not in {process for _, process in answers}
+    assert sorted(places) == list(range(6))
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_what_an_answer_shares_with_its_item_stays_the_very_same() -> None:
+    items = [[datetime(2026, 3, day, tzinfo=UTC), "other"] for day in range(1, 4)]
+    answers = work_forked(lambda item: {"first": item[0], "new": [1]}, items, ignore, lambda item: item)
+    assert all(answer["first"] is item[0] for answer, item in zip(answers, items, strict=True))
+    assert answers[0]["new"] == [1]
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_what_forked_work_raises_is_raised_and_ends_all() -> None:
+    def fail(item: int) -> None:
+        if item == 1:
+            raise UsageError("item 1 does not exist")
+
+    with pytest.raises(UsageError, match="item 1 does not exist"):
+        work_forked(fail, range(4), ignore)
+
+    def fail_oddly(_: int) -> None:
+        raise ConfigError(["a problem that does not survive pickling"])
+
+    with pytest.raises(RuntimeError, match="a problem that does not survive pickling"):
+        work_forked(fail_oddly, range(4), ignore)
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_a_forked_process_that_is_killed_is_told() -> None:
+    with pytest.raises(ChildProcessError, match="exit code -9"):
+        work_forked(lambda _: os.kill(os.getpid(), signal.SIGKILL), range(4), ignore)
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.usefixtures("two_cores")
+def test_an_interruption_ends_forked_work_at_once() -> None:
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work_forked(lambda item: time.sleep(item and 600), [0, 1], interrupt)
+    assert not multiprocessing.active_children()

@@ -1,0 +1,68 @@
+"""The tables of an open history as plain rows: read at once or one after the other, and added to."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from perf.history import file
+from perf.history.rows import Row
+
+_AT_ONCE = 10_000
+
+
+class Tables:
+    """All tables behind a connection; `path` is the file, for what is said of its troubles."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+        """Take over a connection to a checked history file."""
+        self._connection = connection
+        self._path = path
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
+        """Give all rows of the answer to a query."""
+        with file.explained(self._path):
+            result = self._connection.execute(sql, list(values))
+            columns = [column[0] for column in result.description or ()]
+            return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
+
+    def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
+        """Give one row after the other: as dictionaries, millions would not fit into memory."""
+        with file.explained(self._path):
+            result = self._connection.execute(sql, list(values))
+            while some := result.fetchmany(_AT_ONCE):
+                yield from some
+
+    def insert(self, table: str, rows: Sequence[Row]) -> None:
+        """Insert all rows of a table at once, as JSON: the fastest way in without further packages."""
+        if rows:
+            self._connection.execute(
+                f"INSERT INTO {table} BY NAME SELECT unnest(from_json_strict(?, ?), max_depth := 2)",
+                [json.dumps(rows, default=str), self._structures[table]],
+            )
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Keep all that is inserted meanwhile, or nothing of it after an exception."""
+        self._connection.execute("BEGIN")
+        try:
+            yield
+        except BaseException:
+            with suppress(duckdb.Error):  # what went wrong first is what must be told
+                self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    @cached_property
+    def _structures(self) -> dict[str, str]:
+        """Give the form of each table's rows as DuckDB's JSON reader wants it."""
+        rows = self.rows("SELECT table_name, column_name, data_type FROM duckdb_columns()")
+        tables: dict[str, dict[str, str]] = defaultdict(dict)
+        for row in rows:
+            tables[row["table_name"]][row["column_name"]] = row["data_type"]
+        return {table: json.dumps([columns]) for table, columns in tables.items()}
