@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date
 
 from analysis.detection import State
 from analysis.incidents import Cause, Incident
@@ -20,22 +20,21 @@ from reports.view.wording import (
     LEFT_OUT_BADGE,
     MISSING_BADGE,
     OUTCOME_BADGES,
-    STALE_BADGE,
     STATUS_BADGES,
     WITHDRAWN_BADGE,
     Badge,
     count,
-    duration,
     first_sentence,
-    moment,
     night_words,
     one_sentence,
     sentence,
     series_words,
 )
 
-STALE_AFTER = timedelta(hours=36)
-"""Older than this, at least one night has been missed."""
+_TODO = {
+    TrialStatus.FAILED: "Open the trial: its log says where it stopped.",
+    TrialStatus.INVALID: "Open the trial: it says which limit was passed, and by how much.",
+}
 _WITHDRAWN_FOR_NIGHTS = 7
 """Whoever was told of a change hears that it is gone, also after a week away."""
 
@@ -52,7 +51,7 @@ class LeftOut:
 class Attention:
     """One thing that somebody should look at; `page` is empty where no page says more.
 
-    It is faded where nobody has to do anything (any more).
+    `todo` says what to do next. It is faded where nobody has to do anything (any more).
     """
 
     badge: Badge
@@ -60,6 +59,7 @@ class Attention:
     page: str
     text: str
     more: tuple[Badge, ...] = ()
+    todo: str = ""
     is_faded: bool = False
 
 
@@ -98,6 +98,7 @@ def view_troubles(recent: Iterable[TrialHead]) -> tuple[Attention, ...]:
             subject=f"{trial.experiment} at {trial.release.version}",
             page=links.trial_page(trial.id),
             text=first_reason(trial),
+            todo=_TODO[trial.status],
         )
         for trial in sorted(troubled, key=lambda trial: trial.status is not TrialStatus.FAILED)
     )
@@ -111,6 +112,7 @@ def view_missing(plan: Night | None, by_id: Mapping[TrialId, TrialHead]) -> tupl
             subject=f"{planned.experiment} at {planned.version}",
             page="",
             text=f"Planned for {night_words(plan.id)}, but no trial has come of it so far.",
+            todo="See where the night stopped; started again within 20 hours, it goes on from there.",
         )
         for planned in (plan.trials if plan else ())
         if plan and planned.id not in by_id
@@ -168,28 +170,9 @@ def view_expired(triage: Iterable[TriageEntry], today: date) -> tuple[Attention,
             badge=EXPIRED_BADGE,
             subject=entry.name,
             page="",
-            text=f"{sentence(triage_words(entry))} Renew it or take it out of triage.yaml.",
+            text=f"{sentence(triage_words(entry))}",
+            todo="Renew it or take it out of triage.yaml.",
         )
         for entry in triage
         if entry.expires is not None and entry.expires < today
-    )
-
-
-def view_stale(by_time: Iterable[TrialHead], now: datetime) -> tuple[Attention, ...]:
-    """Tell of each experiment without a fresh result."""
-    last: dict[str, datetime | None] = {}
-    for trial in by_time:
-        good = None if is_trouble(trial) else trial.finished_at
-        last[trial.experiment] = good or last.get(trial.experiment)
-    return tuple(
-        Attention(
-            badge=STALE_BADGE,
-            subject=experiment,
-            page="",
-            text=f"The newest completed trial is {duration(now - when)} old ({moment(when).text})."
-            if when
-            else "No trial has ever been completed.",
-        )
-        for experiment, when in sorted(last.items())
-        if when is None or now - when > STALE_AFTER
     )

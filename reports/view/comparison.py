@@ -35,7 +35,6 @@ _PURPOSES = {
     Purpose.CONFIRMATION: "to make sure of a change that a night suspected",
     Purpose.BISECTION: "in search of the release that brought a change",
 }
-_MOST_RECENT = 20
 _SIDE_WORDS: Mapping[SideName, str] = {"baseline": "Baseline", "candidate": "Candidate"}
 
 
@@ -144,10 +143,10 @@ def view_comparison(result: ComparisonResult, known: Collection[str]) -> Compari
     )
 
 
-def view_recent(results: Iterable[ComparisonResult]) -> tuple[Attention, ...]:
-    """List the newest comparisons for the front page, newest first; a bisection tells of its own."""
+def view_list(results: Iterable[ComparisonResult]) -> tuple[Attention, ...]:
+    """List comparisons, newest first; a bisection tells of its own."""
     told = (one for one in results if one.purpose is not Purpose.BISECTION)
-    newest = sorted(told, key=lambda one: one.finished_at, reverse=True)[:_MOST_RECENT]
+    newest = sorted(told, key=lambda one: one.finished_at, reverse=True)
     return tuple(
         Attention(
             badge=summarize_result(one).badge,

@@ -1,69 +1,113 @@
-"""What the front page shows: the verdict, what needs attention, the newest night, all series."""
+"""What the front page shows, in the order in which somebody reads it in the morning.
 
-from collections import Counter
+The verdict; what could not be measured; what needs attention; what got better; what moved without being
+a change; how fresh everything is. All lists are short and lead to the page that has them whole, so that
+the page stays small however long the history is.
+"""
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import TypeVar
+from datetime import timedelta
 
 from analysis.incidents import Cause, Incident
-from analysis.judgement import Judgement
-from perf.model import Purpose, Sample, Trial, TrialHead, TrialId, TrialStatus
-from perf.night import Night
-from perf.rules import TriageEntry
+from analysis.judgement import tell_shortage
+from analysis.verdict import Outcome
+from perf.model import TrialHead
+from reports.scene import Scene
+from reports.suites import find_suite
 from reports.view import links
 from reports.view.attention import (
-    STALE_AFTER,
     Attention,
     LeftOut,
-    first_reason,
     is_trouble,
     view_expired,
     view_incidents,
     view_left_out,
     view_missing,
-    view_stale,
     view_troubles,
     view_withdrawals,
 )
-from reports.view.bisection import BisectionView
-from reports.view.sensitivity import summarize_sensitivity
-from reports.view.series_list import ExperimentGroup, group_series
-from reports.view.testbed import summarize_testbed
-from reports.view.wording import (
-    EMPTY_BADGE,
-    NOTHING,
-    OUTCOME_BADGES,
-    STATUS_BADGES,
-    Badge,
-    Moment,
-    caveat_words,
-    count,
-    duration,
-    heading,
-    moment,
-    night_words,
-    quantity,
-    sentence,
+from reports.view.bisection import BisectionView, view_bisection
+from reports.view.comparison import view_list
+from reports.view.freshness import Freshness, find_longest_pause, start_nights, view_freshness
+from reports.view.movers import MoverRow, view_movers
+from reports.view.nights import (
+    Measured,
+    NightRow,
+    TrialRow,
+    find_tonight,
+    group_nights,
+    list_by_itself,
+    view_trial_row,
 )
+from reports.view.nights import view_rows as view_night_rows
+from reports.view.sensitivity import summarize_sensitivity
+from reports.view.series_list import ExperimentGroup, experiment_of
+from reports.view.testbed import summarize_testbed
+from reports.view.tonight import choose_badge, tell_false_alarms, tell_verdict
+from reports.view.tonight_experiments import ExperimentLine, view_experiments
+from reports.view.tonight_rows import IncidentRow, Surroundings, order_by_weight, view_rows
+from reports.view.wording import Badge, Moment, caveat_words, count, duration, moment, sentence
 
-AnyTrial = TypeVar("AnyTrial", bound=TrialHead)
-_IN_TURNS = (Purpose.CANDIDATE, Purpose.COMPARISON, Purpose.CONFIRMATION, Purpose.BISECTION)
+MOST_ROWS = 25
+"""Incidents, troubles or decisions in one list of the front page."""
+_MOMENT = timedelta(minutes=2)
+MOST_RECENT = 5
+"""Comparisons, bisections, troubles and nights on the front page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrialRow:
-    """One trial with its headline figures, or with the reason why it has none."""
+class Listed:
+    """The first of many things: `rest` says how many more there are, `page` has them all."""
 
-    experiment: str
-    release: str
-    night: str
-    status: Badge
-    throughput: str
-    response_time: str
-    finished: Moment
-    reason: str
-    page: str
+    rows: tuple[Attention, ...]
+    rest: str = ""
+    page: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedIncidents:
+    """The first of many incidents: `rest` says how many more there are."""
+
+    rows: tuple[IncidentRow, ...]
+    rest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """What the judgement of tonight says, and what people have to do with it.
+
+    `attention` are incidents that are news and got worse, `improvements` those that got better, both
+    the heaviest first; `reminders` are decisions that no longer hold, `decided` changes that are still
+    there and that somebody has decided about, or that the testbed made.
+    """
+
+    shortage: str
+    sensitivity: str
+    false_alarms: str
+    attention: ListedIncidents
+    reminders: Listed
+    improvements: ListedIncidents
+    decided: Listed
+    withdrawn: Listed
+    movers: tuple[MoverRow, ...]
+    experiments: tuple[ExperimentLine, ...]
+    unfresh: str
+    testbed: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lists:
+    """The newest of each kind; the counts are of all."""
+
+    nights: tuple[NightRow, ...]
+    nights_count: int
+    troubles: tuple[TrialRow, ...]
+    troubles_count: int
+    comparisons: tuple[Attention, ...]
+    comparisons_count: int
+    bisections: tuple[BisectionView, ...]
+    bisections_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,161 +117,181 @@ class IndexView:
     built: Moment
     is_empty: bool
     verdict: Badge
-    reason: str
-    sensitivity: str
-    alarm: str
+    sentence: str
     newest: Moment | None
     freshness: str
     is_stale: bool
     stale_after_s: int
+    rhythm: str
     left_out: str
-    attention: tuple[Attention, ...]
-    night_title: str
-    night_summary: str
-    night_rows: tuple[TrialRow, ...]
-    incidents: tuple[Attention, ...]
-    testbed: str
-    groups: tuple[ExperimentGroup, ...]
-    troubles: tuple[TrialRow, ...]
-    troubles_in_turns: str
+    unmeasured: Listed
     caveats: tuple[str, ...]
-    bisections: tuple[BisectionView, ...] = ()
-    comparisons: tuple[Attention, ...] = ()
+    news: News
+    lists: Lists
 
 
-def view_index(
-    heads: Sequence[TrialHead],
-    judgement: Judgement,
-    *,
-    tonight: Sequence[Trial],
-    nights: Sequence[Night],
-    left_out: Sequence[LeftOut] = (),
-    triage: Sequence[TriageEntry] = (),
-    caveats: Mapping[str, str],
-    now: datetime,
-    bisections: Sequence[BisectionView] = (),
-    comparisons: Sequence[Attention] = (),
-) -> IndexView:
-    """Put a whole history into words.
-
-    `now` is when the page is built, `tonight` are the trials of `find_tonight`, whole, `nights` the
-    plans known, `left_out` what the history lacks, `triage` what was decided about changes,
-    `bisections` all that were begun, oldest first, `comparisons` those that are listed.
-    """
-    by_time = sorted(heads, key=lambda head: (head.started_at, head.id))
-    by_id = {trial.id: trial for trial in by_time}
-    newest = by_time[-1] if by_time else None
-    # Trials that took turns are told by their comparison, also where they came to nothing.
-    by_itself = [trial for trial in by_time if not _took_turns(trial)]
-    night, recent = _find_recent(by_itself)
-    plan = next((plan for plan in nights if plan.id == night), None)
-    missing = view_missing(plan, by_id)
-    age = now - newest.finished_at if newest else timedelta(0)
+def view_index(scene: Scene, groups: Sequence[ExperimentGroup]) -> IndexView:
+    """Put a whole history into words, as of when the page is built; `groups` are of all series."""
+    heads = _by_time(scene)
+    by_itself, tonight = list_by_itself(heads), find_tonight(heads)
+    recent = [one for one in by_itself if tonight and one.started_at >= tonight[0].started_at]
+    nights = group_nights(heads, scene.nights)
+    missing = view_missing(nights[-1].plan, scene.heads) if nights else ()
+    limit = find_longest_pause(start_nights(by_itself).values())
+    newest = max((head.finished_at for head in heads), default=None)
+    age = scene.now - newest if newest else timedelta(0)
     return IndexView(
-        built=moment(now),
-        is_empty=not by_time,
-        verdict=_overall_badge(judgement, by_time),
-        reason=sentence(judgement.verdict.reason) if by_time else "",
-        sensitivity=summarize_sensitivity(judgement.series) if judgement.series else "",
-        alarm=_alarm(by_itself, recent, missing),
-        newest=moment(newest.finished_at) if newest else None,
-        freshness=f"{duration(age)} before this page was built" if newest else "",
-        is_stale=age > STALE_AFTER,
-        stale_after_s=int(STALE_AFTER.total_seconds()),
-        left_out=_count_left_out(left_out),
-        attention=(
-            *view_left_out(left_out),
-            *view_troubles(recent),
-            *missing,
-            *view_incidents(filter(_is_open, judgement.incidents), by_id),
-            *view_expired(triage, now.date()),
-            *view_withdrawals(judgement, by_id),
-            *view_stale(by_itself, now),
+        built=moment(scene.now),
+        is_empty=not heads,
+        verdict=choose_badge(scene.judgement, is_empty=not heads),
+        sentence=tell_verdict(scene.judgement, by_itself, recent, len(missing)) if heads else "",
+        newest=moment(newest) if newest else None,
+        freshness=_tell_age(age) if newest else "",
+        is_stale=age > limit,
+        stale_after_s=int(limit.total_seconds()),
+        rhythm=f"By the rhythm of the nights so far, the next one is late after {duration(limit)}.",
+        left_out=_count_left_out(scene.left_out),
+        unmeasured=_list(
+            (*view_left_out(scene.left_out), *view_troubles(recent), *missing),
+            links.night_page(nights[-1].name) if nights else "",
         ),
-        night_title=heading(night_words(night)),
-        night_summary=_summarize_night(tonight, plan, by_id),
-        night_rows=tuple(_view_trial_row(trial, trial.samples) for trial in tonight),
-        incidents=view_incidents(judgement.incidents, by_id),
-        testbed=summarize_testbed(judgement),
-        groups=group_series(judgement.series, by_id),
-        troubles=tuple(
-            _view_trial_row(trial, ()) for trial in reversed(by_itself) if is_trouble(trial)
-        ),
-        troubles_in_turns=_count_troubles(trial for trial in by_time if _took_turns(trial)),
-        caveats=_tell_caveats(by_time, caveats),
-        bisections=tuple(reversed(bisections)),
-        comparisons=tuple(comparisons),
+        caveats=_tell_caveats(heads, scene.caveats),
+        news=_view_news(scene, by_itself, groups, tonight[0].night if tonight else ""),
+        lists=_view_lists(scene, by_itself, nights),
     )
 
 
-def find_tonight(heads: Sequence[AnyTrial]) -> tuple[AnyTrial, ...]:
-    """Give the trials of the newest night; `heads` are in the order of time."""
-    by_itself = [head for head in heads if not _took_turns(head)]
-    night = next((head.night for head in reversed(by_itself) if head.night), "")
-    return tuple(head for head in by_itself if head.night == night)
+def list_troubles(scene: Scene) -> tuple[TrialRow, ...]:
+    """Put all trials that gave no result into lines, the newest first, except those in turns."""
+    troubles = (trial for trial in reversed(list_by_itself(_by_time(scene))) if is_trouble(trial))
+    return tuple(map(view_trial_row, troubles))
 
 
-def _find_recent(trials: Sequence[TrialHead]) -> tuple[str, list[TrialHead]]:
-    """Give the newest night by name, and all trials since it began."""
-    tonight = find_tonight(trials)
-    recent = [trial for trial in trials if tonight and trial.started_at >= tonight[0].started_at]
-    return tonight[0].night if tonight else "", recent
-
-
-def _count_troubles(trials: Iterable[TrialHead]) -> str:
-    troubled = [trial for trial in trials if is_trouble(trial)]
+def count_troubles_in_turns(scene: Scene) -> str:
+    """Say how many trials that took turns gave no result; empty where none did."""
+    heads = _by_time(scene)
+    troubled = sum(map(is_trouble, heads)) - sum(map(is_trouble, list_by_itself(heads)))
     if not troubled:
         return ""
-    be = "was" if len(troubled) == 1 else "were"
-    counted = count(len(troubled), "trial")
+    be = "was" if troubled == 1 else "were"
+    counted = count(troubled, "trial")
     return f"{counted} that took turns failed or {be} invalid as well; their comparison tells of them."
 
 
-def _took_turns(trial: TrialHead) -> bool:
-    return trial.purpose in _IN_TURNS and not trial.night
+def _by_time(scene: Scene) -> tuple[TrialHead, ...]:
+    return tuple(sorted(scene.heads.values(), key=lambda head: (head.started_at, head.id)))
 
 
-def _tell_caveats(trials: Sequence[TrialHead], caveats: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(
-        f"{name}: {caveat}"
-        for name in sorted({trial.testbed.name for trial in trials})
-        if (caveat := caveat_words(name, caveats))
+def _view_news(
+    scene: Scene, trials: Sequence[TrialHead], groups: Sequence[ExperimentGroup], night: str
+) -> News:
+    judgement, incidents = scene.judgement, scene.judgement.incidents
+    news = [incident for incident in incidents if incident.is_news]
+    worse = [one for one in news if one.lead.outcome is Outcome.REGRESSED]
+    better = [one for one in news if one.lead.outcome is not Outcome.REGRESSED]
+    around = _surround(news, scene)
+    shortage = tell_shortage(judgement.series, scene.catalog.detection.minimum_points)
+    freshness = view_freshness(
+        trials, _list_planned(scene), scene.now, every_nights=_list_sentinels(scene)
+    )
+    watching = {experiment_of(judged, scene.heads) for judged in judgement.watched}
+    return News(
+        shortage=sentence(shortage) if shortage else "",
+        sensitivity=summarize_sensitivity(judgement.series) if judgement.series else "",
+        false_alarms=tell_false_alarms(judgement.expected_false_alarms),
+        attention=_list_incidents(worse, around),
+        reminders=_list(view_expired(scene.catalog.triage, scene.now.date()), ""),
+        improvements=_list_incidents(better, around),
+        decided=_list(
+            view_incidents(filter(_is_decided, incidents), scene.heads), links.INCIDENTS_PAGE
+        ),
+        withdrawn=_list(view_withdrawals(judgement, scene.heads), ""),
+        movers=view_movers(judgement, night),
+        experiments=view_experiments(groups, freshness, watching),
+        unfresh=_count_unfresh(freshness.values()),
+        testbed=summarize_testbed(judgement),
     )
 
 
-def _is_open(incident: Incident) -> bool:
-    """Tell whether an incident stands in front: it is news, was decided about, or is the testbed's."""
+def _view_lists(
+    scene: Scene, trials: Sequence[TrialHead], nights: Sequence[Measured[TrialHead]]
+) -> Lists:
+    rows = view_night_rows(nights, scene.judgement.series, scene.heads)
+    troubled = [trial for trial in trials if is_trouble(trial)]
+    comparisons = view_list(scene.comparisons)
+    newest = scene.bisections[-MOST_RECENT:]
+    return Lists(
+        nights=tuple(reversed(rows[-MOST_RECENT:])),
+        nights_count=len(rows),
+        troubles=tuple(view_trial_row(trial) for trial in reversed(troubled[-MOST_RECENT:])),
+        troubles_count=len(troubled),
+        comparisons=comparisons[:MOST_RECENT],
+        comparisons_count=len(comparisons),
+        bisections=tuple(view_bisection(record) for record in reversed(newest)),
+        bisections_count=len(scene.bisections),
+    )
+
+
+def _surround(incidents: Iterable[Incident], scene: Scene) -> Surroundings:
+    first = {incident.lead.first_after.trial for incident in incidents}
+    heads = [scene.heads[trial] for trial in first]
+    return Surroundings(
+        judged={one.series.key: one for one in scene.judgement.series},
+        heads=scene.heads,
+        suites={head.experiment: find_suite(head, scene.catalog, scene.nights) for head in heads},
+        bisections=scene.bisections,
+    )
+
+
+def _list(rows: Sequence[Attention], page: str) -> Listed:
+    rest = len(rows) - MOST_ROWS
+    return Listed(rows=tuple(rows[:MOST_ROWS]), rest=f"{rest:,} more" if rest > 0 else "", page=page)
+
+
+def _list_incidents(incidents: Sequence[Incident], around: Surroundings) -> ListedIncidents:
+    ordered = order_by_weight(incidents, around.judged)
+    rest = len(ordered) - MOST_ROWS
+    return ListedIncidents(
+        rows=view_rows(ordered[:MOST_ROWS], around),
+        rest=f"{count(rest, 'lighter one')} more" if rest > 0 else "",
+    )
+
+
+def _is_decided(incident: Incident) -> bool:
+    """Tell whether a change is still there, but was decided about or is the testbed's."""
     is_explained = incident.triage is not None or incident.cause is Cause.TESTBED
-    return incident.is_news or (is_explained and not incident.mended_by)
+    return not incident.is_news and is_explained and not incident.mended_by
 
 
-def _overall_badge(judgement: Judgement, trials: Sequence[TrialHead]) -> Badge:
-    return OUTCOME_BADGES[judgement.verdict.outcome] if trials else EMPTY_BADGE
+def _list_planned(scene: Scene) -> frozenset[str]:
+    """Give the experiments of the newest night's plan."""
+    newest = scene.nights[-1:]
+    return frozenset(planned.experiment for plan in newest for planned in plan.trials)
 
 
-def _count_statuses(trials: Iterable[TrialHead]) -> str:
-    counts = Counter(trial.status for trial in trials)
-    order = (TrialStatus.FAILED, TrialStatus.INVALID, TrialStatus.COMPLETED)
-    parts = (f"{counts[status]:,} {status.value}" for status in order if counts[status])
-    return ", ".join(parts)
+def _list_sentinels(scene: Scene) -> Mapping[str, int]:
+    """Give, by experiment, on which night of how many it is measured, where that is not every one."""
+    return {
+        experiment.name: experiment.sentinel_every_nights
+        for suite in scene.catalog.suites.values()
+        for experiment in suite.experiments
+        if experiment.sentinel_every_nights
+    }
 
 
-def _alarm(
-    trials: Sequence[TrialHead], recent: Sequence[TrialHead], missing: Sequence[Attention]
-) -> str:
-    if not trials:
+def _count_unfresh(freshness: Iterable[Freshness]) -> str:
+    unfresh = sum(not one.is_fresh for one in freshness)
+    if not unfresh:
         return ""
-    if all(is_trouble(trial) for trial in trials):
-        return f"No trial has been completed yet: {_count_statuses(trials)}."
-    troubled = [trial for trial in recent if is_trouble(trial)]
-    parts = (
-        f"{len(troubled):,} of the {count(len(recent), 'newest trial')} gave no result "
-        f"({_count_statuses(troubled)})"
-        if troubled
-        else "",
-        f"{count(len(missing), 'planned trial')} did not take place" if missing else "",
+    have = "has" if unfresh == 1 else "have"
+    return (
+        f"{count(unfresh, 'experiment')} {have} no fresh result: see that a suite still names "
+        f"{'it' if unfresh == 1 else 'them'}, and that the nightly job still runs."
     )
-    return sentence("; ".join(part for part in parts if part)) if any(parts) else ""
+
+
+def _tell_age(age: timedelta) -> str:
+    return f"{duration(age)} before this page was built" if age >= _MOMENT else "as this page was built"
 
 
 def _count_left_out(left_out: Sequence[LeftOut]) -> str:
@@ -237,37 +301,9 @@ def _count_left_out(left_out: Sequence[LeftOut]) -> str:
     return f"{count(len(left_out), 'bundle')} on disk {be} not in the history, so not judged either."
 
 
-def _summarize_night(
-    tonight: Sequence[TrialHead], plan: Night | None, by_id: Mapping[TrialId, TrialHead]
-) -> str:
-    if not plan:
-        return f"{count(len(tonight), 'trial')}: {_count_statuses(tonight)}." if tonight else ""
-    ended = sum(planned.id in by_id for planned in plan.trials)
-    return (
-        f"{ended:,} of {count(len(plan.trials), 'planned trial')} of suite {plan.suite} ended: "
-        f"{_count_statuses(tonight)}."
+def _tell_caveats(trials: Sequence[TrialHead], caveats: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(
+        f"{name}: {caveat}"
+        for name in sorted({trial.testbed.name for trial in trials})
+        if (caveat := caveat_words(name, caveats))
     )
-
-
-def _view_trial_row(trial: TrialHead, samples: Sequence[Sample]) -> TrialRow:
-    return TrialRow(
-        experiment=trial.experiment,
-        release=f"{trial.release.system} {trial.release.version}",
-        night=trial.night or NOTHING,
-        status=STATUS_BADGES[trial.status],
-        throughput=_headline(samples, "saturation", "throughput", "mean"),
-        response_time=_headline(samples, "steady", "response_time", "p99"),
-        finished=moment(trial.finished_at),
-        reason=first_reason(trial) if is_trouble(trial) else "",
-        page=links.trial_page(trial.id),
-    )
-
-
-def _headline(samples: Sequence[Sample], phase: str, metric: str, statistic: str) -> str:
-    wanted = (phase, metric, statistic, None)
-    found = (
-        quantity(s.value, s.metric)
-        for s in samples
-        if (s.phase, s.metric, s.statistic, s.iteration) == wanted
-    )
-    return next(found, NOTHING)

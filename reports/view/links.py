@@ -8,6 +8,13 @@ from collections.abc import Sequence
 from perf.model import SeriesKey, TrialId
 
 TESTBED_PAGE = "testbed.html"
+METHOD_PAGE = "method.html"
+NIGHTS_PAGE = "nights.html"
+SERIES_PAGE = "series.html"
+INCIDENTS_PAGE = "incidents.html"
+TROUBLES_PAGE = "troubles.html"
+COMPARISONS_PAGE = "comparisons.html"
+BISECTIONS_PAGE = "bisections.html"
 SERIES_PAGE = "series.html"
 NIGHTS_PAGE = "nights.html"
 RELEASES_PAGE = "releases.html"
@@ -56,6 +63,16 @@ def times_data(trial: TrialId) -> str:
 def variant_data(variant: str) -> str:
     """Give the name of the data of a variant, by its id."""
     return f"variant-{variant}"
+
+
+def experiment_anchor(name: str, shape: str) -> str:
+    """Give the anchor of the series of an experiment that have `shape` in common."""
+    return f"experiment-{_stem(name, name + shape)}"
+
+
+def night_page(name: str) -> str:
+    """Give the path of the page of a night."""
+    return f"night/{name if _SAFE_ID.fullmatch(name) else _stem(name, name)}.html"
 
 
 def comparison_page(name: str) -> str:

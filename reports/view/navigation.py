@@ -21,7 +21,7 @@ class Entry:
 
 NAVIGATION = (
     Entry("index.html", "Tonight", "t"),
-    Entry(NIGHTS_PAGE, "Nights", "n", ("nights", "trials")),
+    Entry(NIGHTS_PAGE, "Nights", "n", ("night", "trials")),
     Entry(SERIES_PAGE, "Series", "s", ("series", "experiments")),
     Entry("releases.html", "Releases", "r", ("releases",)),
     Entry("compare.html", "Compare", "c", ("comparison",)),

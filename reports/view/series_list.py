@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.judgement import JudgedSeries
+from analysis.series import Series
 from perf.metrics import METRICS
 from perf.model import SeriesKey, TrialHead, TrialId
 from reports.sparklines import Sparkline, draw_sparkline
@@ -50,6 +51,26 @@ class ExperimentGroup:
     rows: tuple[SeriesRow, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllSeriesView:
+    """All that the page of all series shows."""
+
+    summary: str
+    groups: tuple[ExperimentGroup, ...]
+    caveats: tuple[str, ...]
+
+
+def view_all(groups: Sequence[ExperimentGroup], caveats: Sequence[str]) -> AllSeriesView:
+    """Put the page of all series into words."""
+    series = sum(len(group.rows) for group in groups)
+    names = {group.name for group in groups}
+    return AllSeriesView(
+        summary=f"{count(series, 'series', 'series')} of {count(len(names), 'experiment')}.",
+        groups=tuple(groups),
+        caveats=tuple(caveats),
+    )
+
+
 def group_series(
     series: Sequence[JudgedSeries],
     by_id: Mapping[TrialId, TrialHead],
@@ -71,11 +92,11 @@ def group_series(
     return tuple(
         ExperimentGroup(
             name=name,
-            anchor=f"experiment-{place}",
+            anchor=links.experiment_anchor(name, shape),
             description=shape,
             rows=tuple(show(judged) for judged in sorted(members, key=_reading_order)),
         )
-        for place, ((name, shape), members) in enumerate(sorted(groups.items()), start=1)
+        for (name, shape), members in sorted(groups.items())
     )
 
 
@@ -103,18 +124,11 @@ def experiment_of(judged: JudgedSeries, by_id: Mapping[TrialId, TrialHead]) -> s
 def view_series_row(judged: JudgedSeries) -> SeriesRow:
     """Put a series into a line."""
     key, points = judged.series.key, judged.series.points
-    is_by_night = len({point.release.version for point in points}) == 1
     return SeriesRow(
         title=series_words(key),
         page=links.series_page(key),
         direction=direction_words(key.metric),
-        spark=draw_sparkline(
-            [point.value for point in points[-_SPARK_POINTS:]],
-            f"the newest {count(min(len(points), _SPARK_POINTS), 'point')} in order of "
-            f"{'nights' if is_by_night else 'releases'}",
-        )
-        if points
-        else None,
+        spark=draw_trend(judged.series) if points else None,
         value=quantity(points[-1].value, key.metric) if points else NOTHING,
         release=points[-1].release.version if points else NOTHING,
         verdict=OUTCOME_BADGES[judged.verdict.outcome],
@@ -123,4 +137,15 @@ def view_series_row(judged: JudgedSeries) -> SeriesRow:
         else NOTHING,
         detectable=view_sensitivity(judged).brief,
         reason=sentence(judged.verdict.reason),
+    )
+
+
+def draw_trend(series: Series) -> Sparkline:
+    """Draw the newest points of a series, of which there is at least one."""
+    points = series.points
+    is_by_night = len({point.release.version for point in points}) == 1
+    return draw_sparkline(
+        [point.value for point in points[-_SPARK_POINTS:]],
+        f"the newest {count(min(len(points), _SPARK_POINTS), 'point')} in order of "
+        f"{'nights' if is_by_night else 'releases'}",
     )

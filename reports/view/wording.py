@@ -102,6 +102,7 @@ _PHASES = {
     CANARY_PHASES[1]: "after the trial",
 }
 _DIRECTIONS = {Better.HIGHER: "higher is better", Better.LOWER: "lower is better"}
+_ARROWS = {Better.HIGHER: "↑", Better.LOWER: "↓"}
 _KNOWN_METRICS = {**METRICS, **DIAGNOSTICS}
 _METRIC_WORDS = {
     "canary_cpu": "CPU canary",
@@ -283,6 +284,12 @@ def direction_words(metric: str) -> str:
     """Say which direction of a metric is good news."""
     known = _KNOWN_METRICS.get(metric)
     return _DIRECTIONS[known.better] if known else "which direction is better is not known"
+
+
+def direction_arrow(metric: str) -> str:
+    """Give an arrow in the direction of good news; its text is `direction_words`."""
+    known = _KNOWN_METRICS.get(metric)
+    return _ARROWS[known.better] if known else ""
 
 
 def definition_words(metric: str) -> str:

@@ -25,7 +25,7 @@ from reports.commands import report
 from reports.pages.comparisons import render_comparison
 from reports.site import SiteFile
 from reports.turn_chart import Turn, draw_turns
-from reports.view.comparison import view_comparison, view_recent
+from reports.view.comparison import view_comparison, view_list
 from reports.view.wording import moment
 
 NBSP = "\N{NO-BREAK SPACE}"
@@ -162,7 +162,7 @@ def test_hostile_text_stays_text() -> None:
 
 def test_the_front_page_lists_the_newest_first_without_the_probes_of_bisections() -> None:
     probe = replace(UNCHANGED_RESULT, id="probe", purpose=Purpose.BISECTION)
-    recent = view_recent((*RESULTS, probe))
+    recent = view_list((*RESULTS, probe))
     assert [one.page for one in recent] == [
         f"comparison/cmp-2026-03-0{day}-1.html" for day in (4, 3, 2, 1)
     ]

@@ -3,7 +3,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,169 +14,22 @@ from perf.model import (
     Counter,
     Fact,
     Named,
-    Purpose,
-    Reason,
     Sample,
     SeriesKey,
     Trial,
     TrialId,
     TrialStatus,
 )
-from reports.view.attention import STALE_AFTER, LeftOut
-from reports.view.index import IndexView, find_tonight, view_index
 from reports.view.links import series_page, trial_page
-from reports.view.series import view_series
+from reports.view.series import view_newest, view_series
 from reports.view.trial import TrialView, view_trial
 
 NBSP = "\N{NO-BREAK SPACE}"
 NOTHING = Judgement(series=(), verdict=Verdict(outcome=Outcome.UNDECIDED, reason="nothing to judge"))
 
 
-@pytest.fixture(scope="module")
-def index(demo: Any) -> IndexView:
-    """Give the front page of the made-up history."""
-    return view_index(
-        demo.trials,
-        demo.judgement,
-        tonight=find_tonight(demo.trials),
-        nights=demo.nights,
-        caveats=demo.caveats,
-        now=demo.now,
-    )
-
-
 def view_plainly(trial: Trial) -> TrialView:
     return view_trial(trial, series=(), files=(), reproduce="knickpoint measure", caveats={})
-
-
-def test_the_verdict_stands_in_words_beside_what_is_missing(index: IndexView) -> None:
-    assert index.verdict.word == "Regressed"
-    assert index.alarm == (
-        "2 of the 5 newest trials gave no result (1 failed, 1 invalid); "
-        "1 planned trial did not take place."
-    )
-    assert index.left_out == ""
-    assert index.freshness == "4 hours before this page was built"
-    assert not index.is_stale
-
-
-def test_attention_begins_with_what_could_not_be_measured(index: IndexView) -> None:
-    words = [item.badge.word for item in index.attention]
-    assert words[:4] == ["Failed", "Invalid", "Missing", "Regressed"]
-    assert words[3:] == ["Regressed", "Withdrawn"]
-    failed, invalid, missing = index.attention[:3]
-    assert failed.subject == "cassandra-sensor-read at 5.0.1"
-    assert failed.page == "trials/2026-03-08-1.04.cassandra-sensor-read.5.0.1.html"
-    assert invalid.text == "client fell behind: 3.1 % started late."
-    assert missing.page == ""
-    assert "Planned for night 2026-03-08-1" in missing.text
-
-
-def test_the_newest_night_is_a_table_of_headline_figures(index: IndexView) -> None:
-    assert index.night_title == "Night 2026-03-08-1"
-    assert index.night_summary == (
-        "5 of 6 planned trials of suite quickstart ended: 1 failed, 1 invalid, 3 completed."
-    )
-    first, *_, failed, invalid = index.night_rows
-    assert first.release == "cassandra 5.0.1"
-    assert first.throughput.endswith(f"{NBSP}ops/s")
-    assert first.response_time.endswith(f"{NBSP}ms")
-    assert (failed.throughput, invalid.reason != "") == ("–", True)
-
-
-def test_series_are_grouped_by_experiment(index: IndexView, demo: Any) -> None:
-    assert [group.name for group in index.groups] == [
-        "cassandra-sensor-read",
-        "cassandra-sensor-write",
-    ]
-    assert sum(len(group.rows) for group in index.groups) == len(demo.judgement.series)
-    throughput = index.groups[1].rows[0]
-    assert throughput.title == "throughput of write at saturation"
-    assert throughput.direction == "higher is better"
-    assert throughput.verdict.word == "Regressed"
-    assert throughput.change.startswith("−1")
-
-
-def test_troubles_and_caveats_of_the_whole_history_are_listed(index: IndexView, demo: Any) -> None:
-    assert [row.status.word for row in index.troubles] == ["Invalid", "Failed"]
-    assert index.caveats == (f"local: {demo.caveats['local']}",)
-
-
-def test_an_old_history_is_called_stale(demo: Any) -> None:
-    later = demo.now + STALE_AFTER
-    index = view_index(
-        demo.trials, demo.judgement, tonight=find_tonight(demo.trials), nights=(), caveats={}, now=later
-    )
-    assert index.is_stale
-    stale = [item for item in index.attention if item.badge.word == "Stale"]
-    assert [item.subject for item in stale] == ["cassandra-sensor-read", "cassandra-sensor-write"]
-    assert stale[1].text == ("The newest completed trial is 40 hours old (2026-03-08 02:15 UTC).")
-
-
-def test_a_history_without_a_completed_trial_never_looks_fine(
-    make_trial: Callable[..., Trial],
-) -> None:
-    failed = make_trial(status=TrialStatus.FAILED, reasons=(), samples=())
-    index = view_index(
-        [failed],
-        NOTHING,
-        tonight=find_tonight([failed]),
-        nights=(),
-        caveats={},
-        now=failed.finished_at + timedelta(hours=1),
-    )
-    assert index.alarm == "No trial has been completed yet: 1 failed."
-    assert index.verdict.word == "Undecided"
-    assert [item.badge.word for item in index.attention] == ["Failed", "Stale"]
-    assert index.attention[0].text == "no reason was recorded"
-
-
-def test_trials_that_took_turns_are_told_by_their_comparison_alone(
-    make_trial: Callable[..., Trial],
-) -> None:
-    night = make_trial()
-    turn = make_trial(
-        id="cmp-1", night="", purpose=Purpose.COMPARISON, status=TrialStatus.INVALID, samples=()
-    )
-    index = view_index(
-        [night, turn],
-        NOTHING,
-        tonight=find_tonight([night, turn]),
-        nights=(),
-        caveats={},
-        now=night.finished_at,
-    )
-    assert (index.alarm, index.troubles) == ("", ())
-    assert index.troubles_in_turns.startswith("1 trial that took turns failed or was invalid as well")
-    assert [row.release for row in index.night_rows] == ["cassandra 5.0.4"]
-
-
-def test_an_empty_history_has_no_verdict(demo: Any) -> None:
-    index = view_index((), NOTHING, tonight=find_tonight(()), nights=(), caveats={}, now=demo.now)
-    assert index.is_empty
-    assert index.verdict.word == "Nothing measured yet"
-
-
-def test_bundles_outside_of_the_history_come_first(demo: Any) -> None:
-    missing = [f"  {name} is missing" for name in ("trial.json", "a", "b", "c")]
-    fault = "\n".join(("torn cannot be used:", *missing, "  move torn away"))
-    index = view_index(
-        demo.trials,
-        demo.judgement,
-        tonight=find_tonight(demo.trials),
-        nights=demo.nights,
-        left_out=(LeftOut(name="torn", fault=fault), LeftOut(name="fresh", fault="")),
-        caveats={},
-        now=demo.now,
-    )
-    assert index.left_out == "2 bundles on disk are not in the history, so not judged either."
-    torn, fresh = index.attention[:2]
-    assert (torn.badge.word, torn.subject, torn.page) == ("Left out", "torn", "")
-    assert torn.text == ("torn cannot be used: trial.json is missing; 3 more problems; move torn away.")
-    assert (fresh.subject, fresh.text) == (
-        "fresh",
-        "Sound, but not appended yet: run `knickpoint append`, then `knickpoint report`.",
-    )
 
 
 def test_a_series_page_shows_the_change_with_its_evidence(demo: Any) -> None:
@@ -191,11 +43,6 @@ def test_a_series_page_shows_the_change_with_its_evidence(demo: Any) -> None:
     )
     assert view.title == "Throughput of write at saturation"
     assert view.summary == "24 points over 3 releases"
-    assert [(band.name, band.first, band.last) for band in view.bands] == [
-        ("5.0.1", 1, 8),
-        ("5.0.2", 9, 16),
-        ("5.0.3", 17, 24),
-    ]
     (change,) = view.changes
     assert change.index == 17
     assert change.between == "5.0.2 → 5.0.3"
@@ -349,42 +196,6 @@ def test_the_numbers_of_an_invalid_trial_stay_and_are_marked(demo: Any) -> None:
     assert page.count("In no series") == 4  # load steps, samples, counters, hosts and clients
 
 
-REASONS = {
-    "load-not-offered": "steady, write: 560 of 600 operations were sent in time (93.3%)",
-    "client-late": "steady, write: the client sent late by 12.31 ms at p99, which is 0.62 of the p99",
-    "client-busy": "saturation, write: engine 0 used 0.95 s of CPU per second over 18.0 s",
-    "client-starved": "saturation, write: threads of engine 0 waited 1.72 s for a core per second",
-    "host-busy": "server-1: others used 0.61 of 2 cores while steady was measured (iteration 1, 6.0 s)",
-    "clock-stepped": "server-1: the wall clock moved by 120.3 ms against the time since boot",
-    "not-steady": "saturation, write: throughput of the iterations is 300, 290, 120 ops/s",
-    "host-drifted": "server-1: kernel was 6.1.0 before the trial and 6.2.0 after it",
-    "not-loaded": "1999 of 2000 rows and 999500 of 1000000 bytes were stored after the load phase",
-}
-
-
-@pytest.mark.parametrize("kind", REASONS)
-def test_attention_names_an_invalid_trial_by_its_first_reason_in_full(
-    make_trial: Callable[..., Trial], kind: str
-) -> None:
-    reasons = (Reason(kind=kind, text=REASONS[kind]), Reason(kind="other", text="one more"))
-    for found, said in (
-        (reasons[:1], REASONS[kind]),
-        (reasons, f"{REASONS[kind]} (1 more reason)"),
-        (reasons * 2, f"{REASONS[kind]} (3 more reasons)"),
-    ):
-        trial = make_trial(status=TrialStatus.INVALID, reasons=found)
-        view = view_index(
-            [trial],
-            NOTHING,
-            tonight=find_tonight([trial]),
-            nights=(),
-            caveats={},
-            now=trial.finished_at,
-        )
-        assert view.attention[0].text == said
-        assert view.night_rows[0].reason == said
-
-
 def test_a_series_of_several_testbeds_shows_the_caveat_of_each(demo: Any) -> None:
     judged = next(judged for judged in demo.judgement.series if judged.series.points)
     trials = {trial.id: trial for trial in demo.trials}
@@ -419,21 +230,11 @@ def test_the_answer_of_a_search_is_a_point_with_its_uncertainty(demo: Any) -> No
         judged,
         {trial.id: trial for trial in demo.trials},
         settings=SETTINGS,
-        bounds={(point.trial, key.phase, key.operation): (2181.0, 2378.4)},
         caveats={},
     )
     assert view.spread_title == "Uncertainty"
-    (row,) = view.points
-    assert (row.spread, row.low, row.high) == ("between 2,181 and 2,378", 2181.0, 2378.4)
-
-
-def test_a_series_without_a_point_stands_with_those_of_its_experiment(
-    index: IndexView, demo: Any
-) -> None:
-    pointless = [one.series.key.metric for one in demo.judgement.series if not one.series.points]
-    assert pointless == ["highest_load"]
-    (row,) = [row for row in index.groups[0].rows if row.value == "–"]
-    assert row.title == "highest load of read-latest in phase search"
+    (row,) = view_newest(judged, {(point.trial, key.phase, key.operation): (2181.0, 2378.4)})
+    assert row.spread == "between 2,181 and 2,378"
 
 
 def test_page_names_are_safe_and_distinct(demo: Any) -> None:

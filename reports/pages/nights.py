@@ -1,0 +1,43 @@
+"""The list of nights, and a page for each: that of an old night stays as it was made."""
+
+import hashlib
+from collections.abc import Collection, Iterator
+from functools import partial
+
+from perf.model import TrialHead
+from reports.rendering import render
+from reports.scene import Scene
+from reports.site import Batch, SiteFile, batch_of
+from reports.view.links import NIGHTS_PAGE
+from reports.view.nights import Measured, Neighbours, group_nights, view_night, view_nights
+
+
+def batches(scene: Scene) -> Iterator[Batch]:
+    """Give the list of all nights, then their pages."""
+    heads = sorted(scene.heads.values(), key=lambda head: (head.started_at, head.id))
+    nights = group_nights(heads, scene.nights)
+    page = view_nights(nights, scene.judgement.series, scene.heads)
+    yield batch_of(render("nights.html", NIGHTS_PAGE, page=page))
+    rows = page.rows[::-1]
+    for night, before, own, after in zip(nights, (None, *rows), rows, (*rows[1:], None), strict=False):
+        around = Neighbours(before, own, after)
+        yield Batch(
+            {around.own.page: _digest(scene, night, around)}, partial(_make, scene, night, around)
+        )
+
+
+def _make(
+    scene: Scene, night: Measured[TrialHead], around: Neighbours, _: Collection[str]
+) -> Iterator[SiteFile]:
+    trials = scene.archive.trials([head.id for head in night.trials])
+    page = view_night(night, trials, around, scene.heads, scene.caveats)
+    yield render("night.html", page.page, page=page)
+
+
+def _digest(scene: Scene, night: Measured[TrialHead], around: Neighbours) -> str:
+    """Digest all that the page of a night is made of, without reading its trials."""
+    bundles = [scene.digests.get(head.id, "") for head in night.trials]
+    if not all(bundles):
+        return ""
+    outline = view_night(night, night.trials, around, scene.heads, scene.caveats)
+    return hashlib.sha256("\0".join((repr(outline), *bundles)).encode()).hexdigest()

@@ -1,0 +1,107 @@
+"""Tonight in sentences: the verdict, what gave no result, the false alarms to expect."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from analysis.incidents import Incident
+from analysis.judgement import JudgedSeries, Judgement
+from analysis.verdict import WORST_FIRST, Outcome
+from perf.model import TrialHead, TrialStatus
+from reports.view.attention import is_trouble
+from reports.view.tonight_experiments import OUTCOME_WORDS
+from reports.view.wording import (
+    EMPTY_BADGE,
+    OUTCOME_BADGES,
+    Badge,
+    count,
+    number,
+    sentence,
+)
+
+_WORDS = {Outcome.UNDECIDED: "Cannot tell yet", Outcome.INVALID: "Cannot tell"}
+
+
+def choose_badge(judgement: Judgement, *, is_empty: bool) -> Badge:
+    """Give the verdict over all in a word; what nobody can tell is said as that."""
+    if is_empty:
+        return EMPTY_BADGE
+    outcome = judgement.verdict.outcome
+    badge = OUTCOME_BADGES[outcome]
+    return Badge(kind=badge.kind, symbol=badge.symbol, word=_WORDS.get(outcome, badge.word))
+
+
+def tell_verdict(
+    judgement: Judgement, trials: Sequence[TrialHead], recent: Sequence[TrialHead], missing: int
+) -> str:
+    """Say in one sentence how things stand: what gave no result, what is news, what is known of all.
+
+    Of all `trials`, `recent` are those since the newest night began; `missing` counts the planned ones
+    of that night that never came.
+    """
+    is_fruitless = all(map(is_trouble, trials))
+    parts = (
+        "no trial has been completed yet" if is_fruitless else "",
+        _tell_troubles(trials if is_fruitless else recent, missing),
+        _tell_news(judgement.incidents),
+        _tell_series(judgement.series),
+    )
+    return sentence("; ".join(part for part in parts if part))
+
+
+def _tell_troubles(trials: Iterable[TrialHead], missing: int) -> str:
+    counts = Counter(trial.status for trial in trials)
+    failed, invalid = counts[TrialStatus.FAILED], counts[TrialStatus.INVALID]
+    parts = [
+        f"{count(failed, 'trial')} failed" if failed else "",
+        f"{count(invalid, 'trial')} {'is' if invalid == 1 else 'are'} invalid" if invalid else "",
+        f"{count(missing, 'trial')} {'is' if missing == 1 else 'are'} missing" if missing else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _tell_news(incidents: Iterable[Incident]) -> str:
+    news = [incident for incident in incidents if incident.is_news]
+    worse = sum(incident.lead.outcome is Outcome.REGRESSED for incident in news)
+    better = len(news) - worse
+    if not news:
+        return "no change is news"
+    parts = [
+        f"{count(worse, 'regression')} {'needs' if worse == 1 else 'need'} attention" if worse else "",
+        f"{count(better, 'improvement')} {'is' if better == 1 else 'are'} news" if better else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _tell_series(series: Sequence[JudgedSeries]) -> str:
+    """Say how many series came to what; of those that nobody can tell, that."""
+    if not series:
+        return "no series has been measured yet"
+    counts = Counter(judged.verdict.outcome for judged in series)
+    known = [
+        f"{counts[outcome]:,} {OUTCOME_WORDS[outcome]}"
+        for outcome in WORST_FIRST
+        if counts[outcome] and outcome is not Outcome.UNDECIDED
+    ]
+    unknown = counts[Outcome.UNDECIDED]
+    of_all = f"of {count(len(series), 'series', 'series')}"
+    if not known:
+        return f"{of_all} none can be told yet"
+    told = f"{of_all}, {', '.join(known)}"
+    return f"{told}, and of {unknown:,} nobody can tell yet" if unknown else told
+
+
+def tell_false_alarms(expected: float) -> str:
+    """Say how often noise alone raises an alarm on a night like this, for somebody new to it."""
+    if not expected:
+        return (
+            "False alarms: none is to be expected, since no series that was measured tonight has "
+            "points enough to raise one."
+        )
+    if expected < 1:
+        often = f"once in {count(round(1 / expected), 'night')} like this one"
+    else:
+        often = f"{number(expected)} times on each night like this one"
+    return (
+        "False alarms: where nothing changed, chance alone confirms a change "
+        f"about {often} ({expected:.1g} to be expected tonight)."
+    )
