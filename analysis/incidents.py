@@ -61,10 +61,10 @@ class Incident:
     """Changes of one cause. `changes` begin with the lead, the one that tells most.
 
     `mended_by` are the later changes that undid them. `is_news` is false where nobody has to look: each
-    of its changes is triaged, imported in bulk, too small to matter, mended, or a suspicion that trials
-    in turns have ruled out. `replies` are what these say of its changes, `question` what they could
-    still be asked about the lead. `came_back_after` is the triage entry whose fix the lead undoes,
-    `price_move` the new price that made it.
+    of its changes is triaged, imported in bulk, too small to matter, mended, made by a new price, or a
+    suspicion that trials in turns have ruled out. `replies` are what these say of its changes,
+    `question` what they could still be asked about the lead. `came_back_after` is the triage entry
+    whose fix the lead undoes, `price_move` the new price that made it.
     """
 
     name: str
@@ -135,7 +135,8 @@ class Case:
     def is_news(self) -> bool:
         """Tell whether somebody should look at it."""
         is_mended = self.mended_by is not None and self.mended_by.state is State.CONFIRMED
-        return self.is_relevant and not self.is_set_aside and not is_mended and not self.is_cleared
+        is_open = not (self.is_set_aside or is_mended or self.is_cleared or self.priced)
+        return self.is_relevant and is_open
 
     @property
     def _is_refuted(self) -> bool:
@@ -208,7 +209,6 @@ def _incident(joined: Sequence[Case], scene: Scene) -> Incident:
     cause = _cause(lead, evidence, explanations)
     is_news = any(case.is_news for case in joined)
     is_open = lead.change.state is State.PROVISIONAL or cause is Cause.TESTBED
-    is_asked = is_news and is_open and not lead.priced
     mends = {_at(case.mended_by): case.mended_by for case in joined if case.mended_by}
     return Incident(
         name=name_incident(lead.change),
@@ -220,7 +220,7 @@ def _incident(joined: Sequence[Case], scene: Scene) -> Incident:
         explanations=explanations,
         triage=lead.triage,
         is_news=is_news,
-        question=ask(lead.change, lead.reply) if is_asked else None,
+        question=ask(lead.change, lead.reply) if is_news and is_open else None,
         replies=tuple((case.change, case.reply) for case in joined if case.reply),
         came_back_after=lead.came_back_after,
         price_move=lead.priced,

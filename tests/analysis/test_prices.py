@@ -74,7 +74,7 @@ def test_a_price_that_rose_is_told_as_the_testbeds_with_both_prices(
     judgement = judge_priced(planted, judge_planted, STILL, [4.5] * 6 + [6.0] * 6)
     (incident,) = judgement.incidents
     assert metrics(incident.changes) == ["operations_per_dollar"]
-    assert (incident.cause, incident.question) == (Cause.TESTBED, None)
+    assert (incident.cause, incident.is_news, incident.question) == (Cause.TESTBED, False, None)
     assert [(one.name, one.before, one.after) for one in incident.explanations] == [
         ("price_per_hour_usd", "4.5", "6.0"),
         ("testbed rack", "hash-4.5", "hash-6.0"),
@@ -132,7 +132,7 @@ def test_a_price_cannot_hide_what_the_database_did(
     judgement = judge_priced(planted, judge_planted, DROP, [4.5] * 6 + [6.0] * 6)
     (incident,) = judgement.incidents
     assert metrics(incident.changes) == ["throughput", "operations_per_dollar"]
-    assert incident.cause is Cause.UNKNOWN
+    assert (incident.cause, incident.is_news) == (Cause.UNKNOWN, True)
     assert [one.verdict.outcome for one in judgement.series] == [Outcome.REGRESSED] * 2
 
 
