@@ -18,6 +18,7 @@ from perf import config
 from perf.config import Catalog
 from perf.errors import BundleError
 from perf.history import bundle
+from perf.history.distributions import Recording
 from perf.history.store import open_history
 from perf.model import Trial, TrialHead, TrialId
 from perf.night import Night, read_nights
@@ -37,6 +38,10 @@ class Archive(Protocol):
         """Give these trials whole, by start and id."""
         ...
 
+    def recordings(self, ids: Sequence[TrialId], *kinds: str) -> tuple[Recording, ...]:
+        """Give what these trials measured of these kinds of histogram."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class StoredArchive:
@@ -50,6 +55,13 @@ class StoredArchive:
             return ()
         with open_history(self.path, read_only=True) as history:
             return history.trials(ids)
+
+    def recordings(self, ids: Sequence[TrialId], *kinds: str) -> tuple[Recording, ...]:
+        """Give what these trials measured of these kinds of histogram."""
+        if not ids:
+            return ()
+        with open_history(self.path, read_only=True) as history:
+            return history.recordings(ids, *kinds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,10 +16,12 @@ import chromium
 import pytest
 from made_up_comparison import RESULTS
 from made_up_judgement import SETTINGS, PlantedDetector, tell_all
+from made_up_times import record
 from playwright.sync_api import Browser
 
 from analysis.judgement import Judgement, judge
 from perf import config
+from perf.history.distributions import Recording
 from perf.model import (
     Counter,
     Fact,
@@ -105,6 +107,10 @@ class MadeUpArchive:
     def trials(self, ids: Sequence[TrialId]) -> tuple[Trial, ...]:
         """Give these trials whole, by start and id."""
         return tuple(trial for trial in self.all if trial.id in ids)
+
+    def recordings(self, ids: Sequence[TrialId], *kinds: str) -> tuple[Recording, ...]:
+        """Give the histograms that are made up for any trial."""
+        return tuple(map(record, ids))
 
 
 @pytest.fixture(scope="session")

@@ -45,7 +45,7 @@ class _Checker(HTMLParser):
             self.open.append(tag)
         self.tables += tag == "table"
         self.captions += tag == "caption"
-        assert tag != "th" or dict(attrs).get("scope") in {"row", "col"}
+        assert tag != "th" or dict(attrs).get("scope") in {"row", "col", "rowgroup"}
 
     def handle_endtag(self, tag: str) -> None:
         if tag not in self.VOID:

@@ -120,6 +120,8 @@ window.knickpoint = (() => {
       "kp-noise": { color: colour("quiet"), opacity: 0.14 },
       "kp-drift": { color: colour("unsure"), strokeWidth: 2.5 },
       "kp-spread": { color: colour("mark"), strokeWidth: 1.5, opacity: 0.5 },
+      "kp-baseline": { color: colour("calm"), opacity: 1 },
+      "kp-candidate": { color: colour("mark"), opacity: 1 },
       "kp-point": { color: colour("mark"), opacity: 1, cursor: "pointer" },
     };
     for (const kind of ["good", "bad", "calm", "unsure"]) {

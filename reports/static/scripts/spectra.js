@@ -1,0 +1,232 @@
+// Response times of two trials over each other: <div class="spectra" data-a="…" data-b="…">, where a and b
+// are variants. Draws the newest trial of each; the lists and tables come from their data.
+"use strict";
+
+(() => {
+  const kp = window.knickpoint;
+  const { make, number, percent } = kp.heatmap;
+  const NAMED = [50, 90, 95, 99, 99.9, 99.99, 100];
+
+  // --- Rows of the charts ----------------------------------------------------------------------
+  const spectrumRows = (side, name, one) =>
+    one.levels.map(([percentile, ms]) => ({
+      side,
+      name,
+      percentile,
+      ms: Math.max(ms, 0.001), // a logarithmic axis has no place for zero, the histograms no finer value
+      beyond: percentile < 100 ? 100 / (100 - percentile) : Math.max(one.count, 2),
+    }));
+
+  // Iterations are laid behind each other; those of both sides begin at the same place.
+  const courseRows = (sides) => {
+    const lengths = new Map();
+    for (const { one } of sides) {
+      for (const [iteration, at] of one.course) {
+        lengths.set(iteration, Math.max(lengths.get(iteration) ?? 0, at + 1));
+      }
+    }
+    const begins = new Map();
+    let begin = 0;
+    for (const iteration of [...lengths.keys()].sort((x, y) => x - y)) {
+      begins.set(iteration, begin);
+      begin += lengths.get(iteration) + 1;
+    }
+    return sides.flatMap(({ side, name, one }) =>
+      one.course.map(([iteration, at, rate, p50, p99, max]) => ({
+        side,
+        name,
+        iteration,
+        at: begins.get(iteration) + at,
+        rate,
+        p50: Math.max(p50, 0.001),
+        p99: Math.max(p99, 0.001),
+        max,
+      })),
+    );
+  };
+
+  // --- Tables ----------------------------------------------------------------------------------
+  const makeTable = (caption, columns, rows) => {
+    const table = make(
+      "table",
+      {},
+      make("caption", { textContent: caption }),
+      make("thead", {}, make("tr", {}, ...columns.map((text) => make("th", { scope: "col", textContent: text, className: /^[AB]$|^Diff/u.test(text) ? "num" : "" })))),
+      make("tbody", {}, ...rows.map(([first, ...others]) =>
+        make(
+          "tr",
+          {},
+          make("th", { scope: "row", textContent: first }),
+          ...others.map((text) => make("td", { textContent: text, className: /^[+−±]?\d/u.test(text) ? "num" : "" })),
+        ),
+      )),
+    );
+    const scroll = make("div", { className: "scroll", tabIndex: 0 }, table);
+    scroll.setAttribute("role", "region");
+    scroll.setAttribute("aria-label", caption);
+    const tools = make("div", { className: "table-tools" }, kp.tables.copyButtons(() => kp.tables.read(table), caption));
+    return make("div", {}, tools, scroll);
+  };
+
+  const levelRows = (a, b, words) => {
+    const at = (one) => new Map(one.levels);
+    const [before, after] = [at(a), at(b)];
+    return NAMED.filter((percentile) => before.has(percentile) && after.has(percentile)).map((percentile) => {
+      const [x, y] = [before.get(percentile), after.get(percentile)];
+      const title = percentile === 100 ? words.slowest : `p${percentile}`;
+      return [title, number(x), number(y), x ? percent(y / x - 1, words) : "–"];
+    });
+  };
+
+  // Rows of both sides by all but their last column, which is the value.
+  const pair = (a, b) => {
+    const rows = new Map();
+    [a, b].forEach((side, place) => {
+      for (const row of side) {
+        const identity = JSON.stringify(row.slice(0, -1));
+        if (!rows.has(identity)) rows.set(identity, ["–", "–"]);
+        rows.get(identity)[place] = row[row.length - 1];
+      }
+    });
+    return [...rows].map(([identity, values]) => [...JSON.parse(identity), ...values]);
+  };
+
+  // --- One section -----------------------------------------------------------------------------
+  // Trials are put beside each other by experiment; of two systems, by their workload and its content.
+  const match = (a, b) =>
+    b.trials
+      .map((after) => {
+        const before =
+          a.trials.find((one) => one.experiment === after.experiment) ??
+          a.trials.find((one) => one.workload === after.workload);
+        return { before, after };
+      })
+      .filter(({ before }) => before);
+
+  const fill = (select, texts, chosen) => {
+    select.replaceChildren(...texts.map((text) => make("option", { value: text, textContent: text })));
+    select.value = texts.includes(chosen) ? chosen : texts[0] ?? "";
+    select.disabled = texts.length < 2;
+  };
+
+  const find = (element) => ({
+    what: element.querySelector("[data-what]"),
+    operation: element.querySelector("[data-operation]"),
+    told: element.querySelector("[data-told]"),
+    shown: element.querySelector("[data-shown]"),
+    chart: (name) => element.querySelector(`[data-chart="${name}"]`),
+    table: (name) => element.querySelector(`[data-table="${name}"]`),
+  });
+
+  const say = (parts, text) => {
+    parts.told.textContent = text;
+    parts.shown.hidden = true;
+  };
+
+  const drawAll = (parts, index, names, a, b) => {
+    const sides = [
+      { side: "A", name: names[0], one: a },
+      { side: "B", name: names[1], one: b },
+    ];
+    const rows = {
+      spectrum: sides.flatMap(({ side, name, one }) => spectrumRows(side, name, one)),
+      p99: courseRows(sides),
+    };
+    rows.rate = rows.p99;
+    for (const [name, spec] of Object.entries(index.charts)) {
+      const filled = structuredClone(spec);
+      filled.data.values = rows[name];
+      kp.draw(parts.chart(name), filled);
+    }
+  };
+
+  const showTrials = (element, parts, index, { before, after }, [a, b]) => {
+    const { words } = index;
+    const titles = b.times.map((one) => one.title).filter((title) => a.times.some((one) => one.title === title));
+    fill(parts.operation, titles, parts.operation.value || kp.state.get("operation"));
+    const chosen = parts.operation.value;
+    const [x, y] = [a, b].map((one) => one.times.find((time) => time.title === chosen));
+    const names = [before, after].map((trial) => `${trial.experiment}, ${trial.finished}`);
+    element.querySelectorAll("[data-trial]").forEach((link, place) => {
+      const trial = [before, after][place];
+      link.replaceChildren(make("a", { href: kp.root + trial.page, textContent: trial.id }), ` (${trial.finished})`);
+    });
+    parts.table("diagnostics").replaceChildren(
+      makeTable(
+        words.diagnostics,
+        words.diagnosticColumns,
+        pair(a.diagnostics, b.diagnostics).filter(([phase]) => !titles.includes(phase) || phase === chosen),
+      ),
+    );
+    const facts = pair(a.facts, b.facts).filter(([, , one, other]) => one !== other);
+    parts.table("facts").replaceChildren(
+      facts.length
+        ? makeTable(words.facts, words.factColumns, facts.map(([host, name, ...values]) => [name, host, ...values]))
+        : make("p", { textContent: words.noFacts }),
+    );
+    parts.shown.hidden = false;
+    const problem = x?.problem || y?.problem;
+    parts.told.textContent = !x || !y ? words.noTimes : problem;
+    parts.shown.querySelector("[data-charts]").hidden = Boolean(!x || !y || problem);
+    if (!x || !y || problem) return;
+    parts.table("levels").replaceChildren(
+      makeTable(words.levels, words.levelColumns, [
+        [words.operations, x.count.toLocaleString("en-US"), y.count.toLocaleString("en-US"), ""],
+        ...levelRows(x, y, words),
+      ]),
+    );
+    drawAll(parts, index, names, x, y);
+  };
+
+  // Shows two variants in an element; the newest call wins.
+  const latest = new WeakMap();
+  const show = async (element, index, a, b) => {
+    const parts = find(element);
+    const token = {};
+    latest.set(element, token);
+    const isStale = () => latest.get(element) !== token;
+    try {
+      const variants = await Promise.all([a, b].map((id) => kp.load(`variant-${id}`)));
+      if (isStale()) return;
+      const pairs = match(...variants);
+      fill(parts.what, pairs.map(({ after }) => after.experiment), parts.what.value || kp.state.get("experiment"));
+      const refresh = async () => {
+        const chosen = pairs.find(({ after }) => after.experiment === parts.what.value);
+        if (!chosen) return say(parts, index.words.noTrials);
+        if (!chosen.before.data || !chosen.after.data) return say(parts, index.words.tooOld);
+        const trials = await Promise.all([chosen.before, chosen.after].map((one) => kp.load(one.data)));
+        if (isStale() || chosen.after.experiment !== parts.what.value) return undefined;
+        return showTrials(element, parts, index, chosen, trials);
+      };
+      parts.what.onchange = () => {
+        if ("state" in element.dataset) kp.state.set({ experiment: parts.what.value });
+        refresh();
+      };
+      parts.operation.onchange = () => {
+        if ("state" in element.dataset) kp.state.set({ operation: parts.operation.value });
+        refresh();
+      };
+      element.refresh = refresh;
+      await refresh();
+    } catch (problem) {
+      say(parts, problem.message);
+    }
+  };
+
+  kp.spectra = { show };
+
+  // On the page of a release both sides are known; what is far down is loaded when it comes near.
+  const fixed = [...document.querySelectorAll(".spectra[data-a][data-b]")];
+  if (fixed.length) {
+    const observer = new IntersectionObserver((entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting) continue;
+        observer.unobserve(target);
+        target.hidden = false;
+        kp.load("compare").then((index) => show(target, index, target.dataset.a, target.dataset.b));
+      }
+    }, { rootMargin: "400px" });
+    fixed.forEach((element) => observer.observe(element));
+  }
+  kp.theme.onChange(() => document.querySelectorAll(".spectra").forEach((one) => one.refresh?.()));
+})();
