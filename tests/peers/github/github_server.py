@@ -1,4 +1,4 @@
-"""A GitHub with one pull request, in memory: comments, check runs, and the GraphQL that minimises.
+"""A GitHub with one pull request, in memory: comments, check runs, issues, GraphQL that minimises.
 
 It keeps state, pages, refuses and breaks on demand, and records what it was asked. Where `examples` are
 given (GitHub's own, from its description), each answer is one of them with our state laid over it, so
@@ -51,6 +51,7 @@ class GitHub:
     comments: dict[int, JSON] = field(default_factory=dict)
     minimised: set[str] = field(default_factory=set)
     runs: dict[int, JSON] = field(default_factory=dict)
+    issues: dict[int, JSON] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     graphql: list[str] = field(default_factory=list)
@@ -69,6 +70,33 @@ class GitHub:
             "user": {**self.examples.get("comment", {}).get("user", {}), "login": login},
         }
         self.comments[number] = made
+        return made
+
+    def report(self, title: str, body: str, login: str = BOT, *, is_pull: bool = False) -> JSON:
+        """Let somebody open an issue, or a pull request, which is listed among them."""
+        number = len(self.issues) + 1
+        shape = {
+            key: one for key, one in self.examples.get("issue", {}).items() if key != "pull_request"
+        }
+        url = f"{self.url}/repos/example/configs/issues/{number}"
+        made = {
+            **shape,
+            "id": next(self.ids),
+            "number": number,
+            "url": url,
+            "html_url": f"https://github.com/example/configs/issues/{number}",
+            "title": title,
+            "body": body,
+            "state": "open",
+            "state_reason": None,
+            "user": {**shape.get("user", {}), "login": login},
+            **(
+                {"pull_request": {"url": url, "html_url": url, "diff_url": url, "patch_url": url}}
+                if is_pull
+                else {}
+            ),
+        }
+        self.issues[number] = made
         return made
 
     @property
@@ -91,6 +119,9 @@ class GitHub:
             ("GET", r"/repos/example/configs/commits/(\w+)/check-runs", self._list_runs),
             ("POST", r"/repos/example/configs/check-runs", self._create_run),
             ("PATCH", r"/repos/example/configs/check-runs/(\d+)", self._edit_run),
+            ("GET", r"/repos/example/configs/issues", self._list_issues),
+            ("POST", r"/repos/example/configs/issues", self._open_issue),
+            ("PATCH", r"/repos/example/configs/issues/(\d+)", self._edit_issue),
             ("POST", r"/graphql", self._graphql),
         ):
             if known == method and (found := re.fullmatch(pattern, path)):
@@ -149,6 +180,19 @@ class GitHub:
         output = {**self.examples.get("check", {}).get("output", {}), **sent["output"]}
         run.update({**sent, "output": output})
         return run
+
+    def _list_issues(self, query: dict[str, list[str]], _sent: object) -> list[JSON]:
+        wanted = query.get("state", ["open"])[0]
+        found = [one for one in self.issues.values() if wanted in {"all", one["state"]}]
+        is_ascending = query.get("direction", ["desc"])[0] == "asc"
+        return page(sorted(found, key=lambda one: one["number"] * (1 if is_ascending else -1)), query)
+
+    def _open_issue(self, _query: object, sent: JSON) -> JSON:
+        return self.report(sent["title"], sent["body"], self.login)
+
+    def _edit_issue(self, number: str, _query: object, sent: JSON) -> JSON:
+        self.issues[int(number)].update(sent)
+        return self.issues[int(number)]
 
     def _graphql(self, _query: object, sent: JSON) -> JSON:
         self.graphql.append(sent["query"])

@@ -1,9 +1,10 @@
 """A made-up history night by night: what throughput drops on one night and comes back on another."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 
 from made_up_judgement import SETTINGS
 
@@ -70,8 +71,9 @@ class Nights:
         return view_notices(self.judgement, self.heads)
 
 
+@cache
 def judge_nights(
-    count: int, courses: Sequence[Course] = (Course(),), triage: Sequence[TriageEntry] = ()
+    count: int, courses: tuple[Course, ...] = (Course(),), triage: tuple[TriageEntry, ...] = ()
 ) -> Nights:
     """Judge the first `count` nights of these courses."""
     observations = []
@@ -137,11 +139,3 @@ def hostile_course() -> Course:
         topology=10_000 * "x",
     )
     return Course(key=key, experiment=HOSTILE)
-
-
-def each_night(
-    first: int, last: int, judge_one: Callable[[int], Nights] = judge_nights
-) -> Iterator[Nights]:
-    """Give the judgement after each night from `first` to `last`."""
-    for night in range(first, last + 1):
-        yield judge_one(night)

@@ -57,7 +57,7 @@ def check(content: bytes) -> ET.Element:
 
 
 def test_each_outcome_has_its_form_and_what_cannot_be_told_never_passes() -> None:
-    courses = [Course(key=replace(KEY, operation=f"op-{one}"), at=10**6) for one in Outcome]
+    courses = tuple(Course(key=replace(KEY, operation=f"op-{one}"), at=10**6) for one in Outcome)
     nights = judge_nights(12, courses)
     series = tuple(
         replace(one, verdict=Verdict(outcome=outcome, reason=f"because of <{outcome}>"))
@@ -118,6 +118,6 @@ def test_hostile_names_are_names_that_xml_can_hold() -> None:
 
 
 def test_series_of_one_name_are_told_apart() -> None:
-    courses = [Course(key=replace(KEY, workload=f"sensor-write@{one}")) for one in ("aa", "bb")]
+    courses = tuple(Course(key=replace(KEY, workload=f"sensor-write@{one}")) for one in ("aa", "bb"))
     nights = judge_nights(12, courses)
     assert len(list(check(render_junit(nights.judgement, nights.heads)).iter("testcase"))) == 2
