@@ -7,14 +7,15 @@ from reports.scene import Scene
 from reports.site import Batch, batch_of
 from reports.suites import find_suite
 from reports.view.incident import view_incident
+from reports.view.reproducing import read_contents
 
 
 def batches(scene: Scene) -> Iterator[Batch]:
     """Give the pages of all incidents."""
     judged = {one.series.key: one for one in (*scene.judgement.series, *scene.judgement.watched)}
-    suites = {
-        head.experiment: find_suite(head, scene.catalog, scene.nights) for head in scene.heads.values()
-    }
+    latest = {head.experiment: head for head in scene.heads.values()}
+    suites = {name: find_suite(head, scene.catalog, scene.nights) for name, head in latest.items()}
+    contents = read_contents(scene.catalog)
     for incident in scene.judgement.incidents:
         page = view_incident(
             incident,
@@ -23,5 +24,6 @@ def batches(scene: Scene) -> Iterator[Batch]:
             scene.caveats,
             suites=suites,
             bisections=scene.bisections,
+            contents=contents,
         )
         yield batch_of(render("incident.html", page.page, page=page))

@@ -1,14 +1,50 @@
-"""The page of the testbed."""
+"""The page of the testbed, or of each of several with one that lists them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+from perf.model import TrialHead, TrialId, TrialStatus
 from reports.rendering import render
 from reports.scene import Scene
-from reports.site import Batch, batch_of
-from reports.view.testbed import view_testbed
+from reports.site import Batch, SiteFile, batch_of
+from reports.view.testbed import Hosts, TestbedView, list_testbeds, view_testbed
 
 
 def batches(scene: Scene) -> Iterator[Batch]:
-    """Give the page of the testbed."""
-    page = view_testbed(scene.judgement, scene.heads, scene.catalog.detection, scene.caveats)
-    yield batch_of(render("testbed.html", page.page, page=page))
+    """Give the page of the testbed; of several, one for each and one that lists them."""
+    by_testbed: dict[str, dict[TrialId, TrialHead]] = {}
+    for head in scene.heads.values():
+        by_testbed.setdefault(head.testbed.name, {})[head.id] = head
+    if len(by_testbed) < 2:  # noqa: PLR2004  one needs no list
+        yield batch_of(_render(_view(scene, scene.heads)))
+        return
+    views = [_view(scene, heads, name) for name, heads in sorted(by_testbed.items())]
+    rows = list_testbeds(views, scene.heads.values())
+    whole = view_testbed(scene.judgement, scene.heads, scene.catalog.detection, scene.caveats)
+    yield batch_of(_render(replace(whole, testbeds=rows)), *map(_render, views))
+
+
+def _render(page: TestbedView) -> SiteFile:
+    return render("testbed.html", page.page, page=page)
+
+
+def _view(scene: Scene, heads: Mapping[TrialId, TrialHead], name: str = "") -> TestbedView:
+    return view_testbed(
+        scene.judgement,
+        heads,
+        scene.catalog.detection,
+        scene.caveats,
+        name=name,
+        hosts=_read_hosts(scene, heads),
+    )
+
+
+def _read_hosts(scene: Scene, heads: Mapping[TrialId, TrialHead]) -> Hosts:
+    """Read the hosts as the newest trial saw them that did not fail, and what changed before it."""
+    order = tuple(heads)
+    ended = [head.id for head in heads.values() if head.status is not TrialStatus.FAILED]
+    if not ended:
+        return Hosts()
+    (newest,) = scene.archive.trials(ended[-1:])
+    (moves,) = scene.archive.moves([order])
+    return Hosts(newest=newest, moves=tuple(moves), order=order)

@@ -4,16 +4,15 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.alerts import may_be
 from analysis.bisecting.record import BisectionRecord
 from analysis.detection import ChangePoint, State
 from analysis.drift import Evidence, is_canary
-from analysis.findings import may_be_older
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
-from analysis.remeasurement import say
-from analysis.series import nights_of
+from analysis.remeasurement import Question, compare_command, say
+from analysis.suspects import traces
 from perf.model import SeriesKey, TrialHead, TrialId
+from reports.change_chart import ChangeChart, draw_change
 from reports.view import links
 from reports.view.changes import (
     TYPICAL,
@@ -27,7 +26,17 @@ from reports.view.changes import (
     triage_words,
     view_change_briefly,
 )
+from reports.view.culprit import CulpritView, view_culprit
+from reports.view.explaining import ExplanationRow, explain_otherwise
+from reports.view.reproducing import (
+    NOTHING_KNOWN,
+    Contents,
+    Reproduction,
+    list_changed,
+    view_reproduction,
+)
 from reports.view.sensitivity import view_sensitivity
+from reports.view.story import Event, tell_story
 from reports.view.turns import MakingSure, tell_missing, view_making_sure
 from reports.view.wording import (
     CAUSE_BADGES,
@@ -38,9 +47,9 @@ from reports.view.wording import (
     STATE_BADGES,
     Badge,
     count,
+    direction_words,
+    heading,
     join_caveats,
-    moment,
-    night_words,
     percent,
     probability,
     quantity,
@@ -78,24 +87,6 @@ class EvidenceRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExplanationRow:
-    """A circumstance that changed at the same place."""
-
-    name: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """One step of an incident's story; `page` is empty where no page says more."""
-
-    when: str
-    what: str
-    page: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class IncidentView:
     """All that is told of an incident."""
 
@@ -118,6 +109,12 @@ class IncidentView:
     timeline: tuple[Event, ...]
     triage: str
     sure: MakingSure
+    chart: ChangeChart | None
+    chart_text: str
+    chart_page: str
+    edges: tuple[str, str]
+    culprit: CulpritView
+    reproduction: Reproduction
     command: str
     caveat: str
 
@@ -136,17 +133,26 @@ def view_incident(
     *,
     suites: Mapping[str, str] = _NO_SUITES,
     bisections: Sequence[BisectionRecord] = (),
+    contents: Contents = NOTHING_KNOWN,
 ) -> IncidentView:
     """Put an incident into words.
 
-    `judged` holds all series, `trials` all trials, `suites` one suite for each experiment, and
-    `bisections` all that were begun.
+    `judged` holds all series, `trials` all trials, `suites` one suite for each experiment,
+    `bisections` all that were begun, and `contents` what the configuration holds now.
     """
     lead = incident.lead
     ends = (lead.last_before.trial, lead.first_after.trial)
     own = judged[lead.series.key]
     experiment = trials[lead.first_after.trial].experiment
+    suite, metric = suites.get(experiment, ""), lead.series.key.metric
     others = [one for one in incident.evidence if not _tells_most(one)]
+    asked = Question(changes=incident.changes)
+    origins = [one for one in bisections if traces(one, asked, experiment)]
+    texts = [
+        f"{point.release.version}, {name_night(point)}: {quantity(point.value, metric)}"
+        for point in lead.series.points
+    ]
+    chart = draw_change(lead, own.change_points, texts)
     return IncidentView(
         page=links.incident_page(incident.name),
         name=incident.name,
@@ -163,16 +169,47 @@ def view_incident(
         evidence=tuple(_view_evidence(one) for one in incident.evidence if _tells_most(one)),
         others=tuple(_view_evidence(one) for one in others),
         others_title=f"Other statistics of the canaries: {count_silent(others)}",
-        explanations=tuple(
-            ExplanationRow(name=one.name, before=one.before or NOTHING, after=one.after or NOTHING)
-            for one in incident.explanations
-        ),
-        timeline=_tell_story(incident, own),
+        explanations=explain_otherwise(incident, experiment),
+        timeline=tell_story(incident, own, origins),
         triage=sentence(triage_words(incident.triage)) if incident.triage else "",
-        sure=view_making_sure(incident, own, experiment, suites.get(experiment, ""), bisections),
+        sure=view_making_sure(incident, own, experiment, suite),
+        chart=chart,
+        chart_text=_tell_chart(lead, chart) if chart else "",
+        chart_page=links.series_page(lead.series.key),
+        edges=(quantity(chart.top, metric), quantity(chart.bottom, metric)) if chart else ("", ""),
+        culprit=view_culprit(incident, origins),
+        reproduction=view_reproduction(
+            list_changed(trials[lead.first_after.trial], contents),
+            *_list_commands(incident, suite, experiment),
+        ),
         command=triage_command(incident.name),
         caveat=join_caveats({trials[trial].testbed.name for trial in ends}, caveats),
     )
+
+
+def _tell_chart(lead: ChangePoint, chart: ChangeChart) -> str:
+    """Say in words what the chart shows."""
+    key = lead.series.key
+    shown = count(chart.last - chart.first + 1, "point")
+    whole = len(lead.series.points)
+    of_all = f"{shown} of {whole:,}" if chart.last - chart.first + 1 < whole else shown
+    return (
+        f"{heading(series_words(key))}, {direction_words(key.metric)}: {of_all}; "
+        f"{view_change_briefly(lead)}"
+    )
+
+
+def _list_commands(incident: Incident, suite: str, experiment: str) -> Iterator[str]:
+    """Give the commands that show a change once more: each end, both in turns, the release."""
+    lead = incident.lead
+    old, new = lead.last_before.release, lead.first_after.release
+    of_suite = ("--suite", suite) if suite else ()
+    for release in dict.fromkeys((old.version, new.version)):
+        ends = ("--experiment", experiment, "--release", release)
+        yield shlex.join(("knickpoint", "measure", *of_suite, *ends))
+    if old != new:
+        yield compare_command(Question(changes=(lead,)), suite, experiment)
+        yield shlex.join(("knickpoint", "bisect", "--change", incident.name))
 
 
 def triage_command(name: str, state: str = "acknowledged") -> str:
@@ -269,55 +306,3 @@ def _view_members(
         )
         for change in changes
     )
-
-
-def _tell_story(incident: Incident, lead: JudgedSeries) -> tuple[Event, ...]:
-    """Tell an incident from the last point without it to its mending."""
-    change = incident.lead
-    return (
-        Event(
-            when=name_night(change.last_before),
-            what=f"Last point without it, {change.last_before.release.version}",
-            page=links.trial_page(change.last_before.trial),
-        ),
-        Event(
-            when=name_night(change.first_after),
-            what=f"First point with it, {change.first_after.release.version}",
-            page=links.trial_page(change.first_after.trial),
-        ),
-        *_tell_alert(incident, lead),
-        *(
-            Event(
-                when=moment(reply.answer.finished_at).text,
-                what=sentence(say(reply)),
-                page=links.comparison_page(reply.answer.comparison),
-            )
-            for told, reply in incident.replies
-            if told == change
-        ),
-        *(
-            Event(
-                when=name_night(one.first_after),
-                what=f"{OUTCOME_BADGES[one.outcome].word} {percent(one.relative_change)}: "
-                f"{series_words(one.series.key)}, {one.first_after.release.version}",
-                page=links.trial_page(one.first_after.trial),
-            )
-            for one in incident.mended_by
-        ),
-    )
-
-
-def _tell_alert(incident: Incident, lead: JudgedSeries) -> Iterator[Event]:
-    """Tell on which nights the change of the lead was seen, as far back as the nights were replayed."""
-    change, nights = incident.lead, nights_of(lead.series)
-    at = {"earliest": change.earliest, "latest": change.latest}
-    rises = change.after > change.before
-    alert = next((one for one in lead.alerts if may_be(one, rises=rises, **at)), None)
-    if alert is None:
-        return
-    for night, told in (
-        (alert.provisional_at, "Told as provisional"),
-        (alert.confirmed_at, "Told as confirmed"),
-    ):
-        if night is not None and not may_be_older(lead.series, night):
-            yield Event(when=night_words(nights[night]), what=told)

@@ -85,6 +85,11 @@ def bisection_page(name: str) -> str:
     return f"bisection/{name if _SAFE_ID.fullmatch(name) else _stem(name, name)}.html"
 
 
+def testbed_page(name: str) -> str:
+    """Give the path of the page of a testbed; without a name, of the one that tells of all."""
+    return f"testbed-{_stem(name, name)}.html" if name else TESTBED_PAGE
+
+
 def trial_page(trial: TrialId) -> str:
     """Give the path of a trial page: its id, or a slug with a hash if the id is no file name."""
     return f"trials/{trial if _SAFE_ID.fullmatch(trial) else _stem(trial, trial)}.html"

@@ -1,17 +1,12 @@
-"""What is told of an incident beside its nights: trials in turns, and which release brought it."""
+"""What is told of an incident beside its nights: what trials in turns say."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from analysis.bisecting.bisection import Culprit
-from analysis.bisecting.description import answer
-from analysis.bisecting.record import BisectionRecord
 from analysis.detection import ChangePoint, State
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
-from analysis.remeasurement import Question, Reply, compare_command
+from analysis.remeasurement import Reply, compare_command
 from analysis.series import nights_of
-from analysis.suspects import traces
 from reports.view import links
 from reports.view.wording import (
     NOTHING,
@@ -30,9 +25,6 @@ _MEANINGS = {
     False: Badge(kind="good", symbol="=", word="Rules it out"),
     None: Badge(kind="unsure", symbol="?", word="Cannot tell"),
 }
-_FOUND = Badge(kind="calm", symbol="◎", word="Found")
-_NOT_FOUND = Badge(kind="unsure", symbol="?", word="Not found")
-_UNDER_WAY = Badge(kind="unsure", symbol="…", word="Not finished")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,16 +41,6 @@ class TurnsRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OriginRow:
-    """What a bisection found, in a sentence; `page` is its own."""
-
-    name: str
-    state: Badge
-    text: str
-    page: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MakingSure:
     """The evidence about an incident: from its nights, and side by side.
 
@@ -70,7 +52,6 @@ class MakingSure:
     turns: tuple[TurnsRow, ...]
     missing: str
     command: str
-    origins: tuple[OriginRow, ...]
 
 
 def view_making_sure(
@@ -78,20 +59,17 @@ def view_making_sure(
     own: JudgedSeries,
     experiment: str,
     suite: str,
-    bisections: Iterable[BisectionRecord],
 ) -> MakingSure:
     """Put both kinds of evidence into words.
 
     `own` is the lead's series, `suite` one that has the experiment, empty if there is none.
     """
     question = incident.question
-    asked = Question(changes=incident.changes)
     return MakingSure(
         nights=_tell_nights(incident.lead, own),
         turns=tuple(_view_reply(change, reply) for change, reply in incident.replies),
         missing=tell_missing(incident),
         command=compare_command(question, suite, experiment) if question else "",
-        origins=tuple(_view_origin(one) for one in bisections if traces(one, asked, experiment)),
     )
 
 
@@ -127,14 +105,3 @@ def tell_missing(incident: Incident) -> str:
     if incident.is_news and is_within and lead.state is State.PROVISIONAL:
         return "There are no two releases to compare here: only more nights can tell."
     return ""
-
-
-def _view_origin(record: BisectionRecord) -> OriginRow:
-    found = record.found
-    state = _UNDER_WAY if found is None else _FOUND if isinstance(found, Culprit) else _NOT_FOUND
-    return OriginRow(
-        name=f"{record.good.version} → {record.bad.version}",
-        state=state,
-        text=sentence(answer(record)),
-        page=links.bisection_page(record.id),
-    )

@@ -66,7 +66,7 @@ def test_what_was_not_measured_in_turns_is_said_with_the_command(demo: Any, inci
     assert view.sure.nights.endswith(
         "(p = 1e-09) from 16 points before and 8 points after, the newest of night 2026-03-08-1."
     )
-    assert (view.sure.turns, view.sure.origins) == ((), ())
+    assert (view.sure.turns, view.culprit.origins) == ((), ())
     assert "would settle it" in view.sure.missing
     assert view.sure.command == (
         f"knickpoint compare --suite quickstart --experiment {EXPERIMENT} --baseline 5.0.2"
@@ -142,9 +142,9 @@ def test_the_page_shows_the_culprit_and_both_kinds_of_evidence(demo: Any, incide
     record = culprit(incident)
     told = replace(incident, replies=((incident.lead, reply(incident, agrees=None)),))
     view = page(demo, told, record, replace(record, id="other", experiment="another"))
-    (origin,) = view.sure.origins
+    (origin,) = view.culprit.origins
     assert (origin.state.word, origin.page) == ("Found", "bisection/bis-2026-03-08-1.html")
-    begun = page(demo, told, replace(record, found=None)).sure.origins[0]
+    begun = page(demo, told, replace(record, found=None)).culprit.origins[0]
     assert begun.state.word == "Not finished"
     assert (
         begun.text

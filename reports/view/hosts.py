@@ -1,0 +1,65 @@
+"""What is known of the hosts of a testbed: each fact of the newest trial, and since when it is so."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from perf.hosts.drift import MAY_MOVE
+from perf.hosts.facts import BOOT_ID, THERMAL_THROTTLE_COUNT
+from perf.model import Move, Trial, TrialHead, TrialId
+from reports.view import links
+from reports.view.wording import NOTHING, count, moment
+
+_ALWAYS_NEW = (*MAY_MOVE, THERMAL_THROTTLE_COUNT, BOOT_ID)
+_EVER = "in every trial that recorded it"
+_UNKNOWN = "not known"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFact:
+    """A fact of a host; `before` is what it was, `page` the first trial with it, if they are known."""
+
+    host: str
+    name: str
+    value: str
+    since: str
+    before: str
+    page: str
+    changes: str
+
+
+def view_hosts(
+    newest: Trial | None,
+    moves: Iterable[Move],
+    order: Sequence[TrialId],
+    heads: Mapping[TrialId, TrialHead],
+) -> tuple[HostFact, ...]:
+    """Give the facts of the newest trial, those that changed last first.
+
+    `moves` are what changed from one trial to the next, by place in `order`, the trials of the testbed
+    by start. What differs in each trial by its nature is left out.
+    """
+    if newest is None:
+        return ()
+    by_name: dict[str, list[Move]] = {}
+    for one in sorted(moves, key=lambda move: move.place):
+        by_name.setdefault(one.name, []).append(one)
+    found = []
+    for fact in newest.environment_before:
+        if fact.name in _ALWAYS_NEW:
+            continue
+        own = by_name.get(f"{fact.name} of {fact.host}" if fact.host else fact.name, [])
+        move = own[-1] if own else None
+        # Another trial may have read it since, as another system's: then this is not its last change.
+        is_told = move is None or move.after == fact.value
+        head = heads[order[move.place]] if move and is_told else None
+        row = HostFact(
+            host=fact.host,
+            name=fact.name.removeprefix("version:"),
+            value=fact.value,
+            since=moment(head.started_at).text if head else _EVER if is_told else _UNKNOWN,
+            before=move.before if move and is_told else "",
+            page=links.trial_page(head.id) if head else "",
+            changes=count(len(own), "change") if own else NOTHING,
+        )
+        found.append((-move.place if move else 1, row))
+    return tuple(row for _, row in sorted(found, key=lambda item: item[0]))

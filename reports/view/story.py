@@ -1,0 +1,118 @@
+"""The story of an incident: when it was told, by whom it was decided about, what came of it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from analysis.alerts import Alert, may_be
+from analysis.bisecting.description import answer
+from analysis.bisecting.record import BisectionRecord
+from analysis.findings import may_be_older
+from analysis.incidents import Incident
+from analysis.judgement import JudgedSeries
+from analysis.remeasurement import say
+from analysis.series import nights_of
+from reports.view import links
+from reports.view.changes import name_night, triage_words
+from reports.view.wording import (
+    OUTCOME_BADGES,
+    moment,
+    night_words,
+    percent,
+    sentence,
+    series_words,
+)
+
+_NO_DATE = "date not recorded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One step of an incident's story; `page` is empty where no page says more."""
+
+    when: str
+    what: str
+    page: str = ""
+
+
+def tell_story(
+    incident: Incident, lead: JudgedSeries, bisections: Iterable[BisectionRecord]
+) -> tuple[Event, ...]:
+    """Tell an incident from the last point without it to its mending.
+
+    `lead` is the series of its lead, `bisections` those that looked for its origin.
+    """
+    change = incident.lead
+    return (
+        Event(
+            when=name_night(change.last_before),
+            what=f"Last point without it, {change.last_before.release.version}",
+            page=links.trial_page(change.last_before.trial),
+        ),
+        Event(
+            when=name_night(change.first_after),
+            what=f"First point with it, {change.first_after.release.version}",
+            page=links.trial_page(change.first_after.trial),
+        ),
+        *_tell_alerts(incident, lead),
+        *_tell_triage(incident),
+        *(
+            Event(
+                when=moment(reply.answer.finished_at).text,
+                what=sentence(say(reply)),
+                page=links.comparison_page(reply.answer.comparison),
+            )
+            for told, reply in incident.replies
+            if told == change
+        ),
+        *(
+            Event(
+                when=moment(one.started_at).text,
+                what=f"Bisection begun. {sentence(answer(one))}",
+                page=links.bisection_page(one.id),
+            )
+            for one in bisections
+        ),
+        *(
+            Event(
+                when=name_night(one.first_after),
+                what=f"{OUTCOME_BADGES[one.outcome].word} {percent(one.relative_change)}: "
+                f"{series_words(one.series.key)}, {one.first_after.release.version}",
+                page=links.trial_page(one.first_after.trial),
+            )
+            for one in incident.mended_by
+        ),
+    )
+
+
+def _tell_triage(incident: Incident) -> Iterator[Event]:
+    """Tell what somebody decided; an entry says by whom and until when, but not when it was made."""
+    back = incident.came_back_after
+    if back is not None:
+        yield Event(
+            when=_NO_DATE,
+            what=f"Once fixed in {back.fixed_in} ({back.name}, {back.owner}); it came back",
+        )
+    if incident.triage is not None:
+        yield Event(when=_NO_DATE, what=f"Triaged: {triage_words(incident.triage)}")
+
+
+def _tell_alerts(incident: Incident, lead: JudgedSeries) -> Iterator[Event]:
+    """Tell on which nights the change of the lead was seen, as far back as the nights were replayed."""
+    change = incident.lead
+    at = {"earliest": change.earliest, "latest": change.latest}
+    rises = change.after > change.before
+    found = [one for one in lead.alerts if may_be(one, rises=rises, **at)]
+    nights = nights_of(lead.series)
+    told = sorted(event for alert in found for event in _list_nights(alert, lead))
+    yield from (Event(when=night_words(nights[night]), what=what) for night, what in told)
+
+
+def _list_nights(alert: Alert, lead: JudgedSeries) -> Iterator[tuple[int, str]]:
+    for night, what in (
+        (alert.provisional_at, "Told as provisional"),
+        (alert.confirmed_at, "Told as confirmed"),
+    ):
+        if night is not None and not may_be_older(lead.series, night):
+            yield night, what
+    if alert.withdrawn_at is not None:
+        yield alert.withdrawn_at, "Withdrawn: later points did not bear it out"
