@@ -20,7 +20,7 @@ from perf.errors import BundleError
 from perf.history import bundle
 from perf.history.distributions import Recording
 from perf.history.store import open_history
-from perf.model import Trial, TrialHead, TrialId
+from perf.model import Move, Trial, TrialHead, TrialId
 from perf.night import Night, read_nights
 from perf.places import Places
 from reports.view.attention import LeftOut
@@ -36,6 +36,10 @@ class Archive(Protocol):
 
     def trials(self, ids: Sequence[TrialId]) -> tuple[Trial, ...]:
         """Give these trials whole, by start and id."""
+        ...
+
+    def moves(self, lists: Sequence[Sequence[TrialId]]) -> Sequence[Sequence[Move]]:
+        """Give for each list of trials what was different from one to the next beside the release."""
         ...
 
     def recordings(self, ids: Sequence[TrialId], *kinds: str) -> tuple[Recording, ...]:
@@ -55,6 +59,13 @@ class StoredArchive:
             return ()
         with open_history(self.path, read_only=True) as history:
             return history.trials(ids)
+
+    def moves(self, lists: Sequence[Sequence[TrialId]]) -> Sequence[Sequence[Move]]:
+        """Give for each list of trials what was different from one to the next beside the release."""
+        if not lists:
+            return ()
+        with open_history(self.path, read_only=True) as history:
+            return history.moves(lists)
 
     def recordings(self, ids: Sequence[TrialId], *kinds: str) -> tuple[Recording, ...]:
         """Give what these trials measured of these kinds of histogram."""

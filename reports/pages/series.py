@@ -1,47 +1,134 @@
-"""A page for each series, with the data of its chart."""
+"""A page for each series, with its data; the trials that series share are data of their own."""
 
-from collections.abc import Collection, Iterator, Mapping
+import hashlib
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
-from perf.model import SeriesKey
-from reports.charts import draw_series
+from perf.model import SeriesKey, TrialId
 from reports.rendering import render, to_script
 from reports.scene import Scene
 from reports.site import Batch, SiteFile
 from reports.view.changes import by_change
 from reports.view.links import data_path, series_page, series_stem
-from reports.view.series import WATCHES, view_series
+from reports.view.series import WATCHES, SeriesView, view_newest, view_series
+from reports.view.series_data import series_data
+from reports.view.track import Track, TrackKey, find_tracks, track_data, track_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What the pages of all series are made with."""
+
+    scene: Scene
+    incidents: Mapping[tuple[SeriesKey, int], Incident]
+    tracks: Mapping[TrackKey, Track]
+    places: Mapping[TrackKey, Mapping[TrialId, int]]
+    versions: Mapping[TrackKey, str]
+    lines: Mapping[SeriesKey, Sequence[SeriesKey]]
 
 
 def batches(scene: Scene) -> Iterator[Batch]:
     """Give the pages of all series: the judged ones, then those that watch the testbed."""
-    incidents = by_change(scene.judgement.incidents)
-    for all_of_them, watches in ((scene.judgement.series, ""), (scene.judgement.watched, WATCHES)):
+    judged, watched = scene.judgement.series, scene.judgement.watched
+    tracks = find_tracks((*judged, *watched), scene.heads, scene.nights)
+    shared = _Shared(
+        scene=scene,
+        incidents=by_change(scene.judgement.incidents),
+        tracks=tracks,
+        places={
+            key: {slot.trial: place for place, slot in enumerate(track.slots)}
+            for key, track in tracks.items()
+        },
+        versions={key: _digest_of_track(scene, track) for key, track in tracks.items()},
+        lines=_find_lines(judged),
+    )
+    yield _batch_of_tracks(shared)
+    for all_of_them, watches in ((judged, ""), (watched, WATCHES)):
         for one in all_of_them:
-            key = one.series.key
-            yield Batch(
-                {series_page(key): "", data_path(series_stem(key)): ""},
-                partial(_make, scene, one, incidents, watches),
-            )
+            yield _batch_of_one(shared, one, watches)
 
 
-def _make(
-    scene: Scene,
-    judged: JudgedSeries,
-    incidents: Mapping[tuple[SeriesKey, int], Incident],
-    watches: str,
-    _: Collection[str],
-) -> Iterator[SiteFile]:
+def _find_lines(judged: Sequence[JudgedSeries]) -> Mapping[SeriesKey, Sequence[SeriesKey]]:
+    """Give by key, its line left out, the series of all lines."""
+    found: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)
+    for one in judged:
+        found[replace(one.series.key, line="")].append(one.series.key)
+    return found
+
+
+def _batch_of_tracks(shared: _Shared) -> Batch:
+    by_path = {data_path(track.stem): track for track in shared.tracks.values()}
+
+    def make(paths: Collection[str]) -> Iterator[SiteFile]:
+        wanted = [by_path[path] for path in paths]
+        orders = [order for track in wanted for order in (track.slots, track.in_time)]
+        moves = shared.scene.archive.moves([[slot.trial for slot in order] for order in orders])
+        for number, track in enumerate(wanted):
+            of_track = track_data(track, moves[2 * number], moves[2 * number + 1])
+            yield to_script(track.stem, of_track)
+
+    return Batch({path: shared.versions[track.key] for path, track in by_path.items()}, make)
+
+
+def _digest_of_track(scene: Scene, track: Track) -> str:
+    parts = [f"{slot.trial} {scene.digests.get(slot.trial, slot.why)}" for slot in track.slots]
+    return _digest((*parts, *map(series_stem, track.series)))
+
+
+def _batch_of_one(shared: _Shared, judged: JudgedSeries, watches: str) -> Batch:
+    scene, key = shared.scene, judged.series.key
     view = view_series(
         judged,
         scene.heads,
         settings=scene.catalog.detection,
-        incidents=incidents,
-        bounds=scene.bounds,
+        incidents=shared.incidents,
         caveats=scene.caveats,
         watches=watches,
+        references=scene.catalog.references,
     )
-    yield render("series.html", view.page, page=view)
-    yield to_script(view.data, draw_series(view, "../"))
+    version = _digest_of_series(shared, judged, view)
+    return Batch(
+        {series_page(key): version, data_path(series_stem(key)): version},
+        partial(_make, shared, judged, view),
+    )
+
+
+def _digest_of_series(shared: _Shared, judged: JudgedSeries, view: SeriesView) -> str:
+    """Digest all that a page and its data are made of; where a trial has no digest, none is sure."""
+    digests, points = shared.scene.digests, judged.series.points
+    of_points = [digests.get(point.trial, "") for point in points]
+    if not all(of_points):
+        return ""
+    of_track = shared.versions[track_of(judged.series.key)]
+    return _digest((repr(view), repr(_lines_of(shared, judged)), of_track, *of_points))
+
+
+def _digest(parts: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _lines_of(shared: _Shared, judged: JudgedSeries) -> Sequence[SeriesKey]:
+    key = judged.series.key
+    return [one for one in shared.lines.get(replace(key, line=""), ()) if one.line != key.line]
+
+
+def _make(
+    shared: _Shared, judged: JudgedSeries, view: SeriesView, _: Collection[str]
+) -> Iterator[SiteFile]:
+    bounds, key = shared.scene.bounds, track_of(judged.series.key)
+    yield render("series.html", view.page, page=view, newest=view_newest(judged, bounds))
+    yield to_script(
+        view.data,
+        series_data(
+            judged,
+            view,
+            shared.tracks[key],
+            shared.places[key],
+            bounds=bounds,
+            lines=_lines_of(shared, judged),
+        ),
+    )

@@ -8,9 +8,12 @@ from typing import TypeAlias
 
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
+from analysis.series import Point
+from analysis.standing import find_told
 from analysis.verdict import Outcome
 from perf.metrics import HIGHEST_LOAD
 from perf.model import Purpose, SeriesKey, TrialHead, TrialId
+from perf.references import Reference, references_for
 from perf.rules import Detection
 from reports.view import links
 from reports.view.changes import (
@@ -39,6 +42,7 @@ from reports.view.wording import (
     join_caveats,
     metric_words,
     moment,
+    night_words,
     phase_words,
     quantity,
     sentence,
@@ -56,9 +60,13 @@ Bounds: TypeAlias = Mapping[tuple[TrialId, str, str], tuple[float, float]]
 NO_BOUNDS: Bounds = {}
 
 
+NEWEST_ROWS = 100
+"""Points that a page lists by itself; the others are in its data, and listed when asked for."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointRow:
-    """One point: text for the table and tooltips, plain numbers for the chart."""
+    """One point as text; `index` is its number in the series, from 1."""
 
     index: int
     release: str
@@ -68,10 +76,7 @@ class PointRow:
     spread: str
     trial: str
     page: str
-    value: float
-    low: float
-    high: float
-    origin: str
+    is_imported: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,20 +95,24 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Band:
-    """Neighbouring points of one release or one night; `first` and `last` are point numbers."""
+class ReferenceRow:
+    """A figure that others have published: no measurement here, so it is never part of a verdict."""
 
-    name: str
-    first: int
-    last: int
+    value: float
+    text: str
+    about: str
+    source: str
+    url: str
+    note: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesView:
-    """All that the page of one series shows.
+    """All that the page of one series shows beside its single points.
 
     `is_by_night` where all points are of one release, so that only nights tell them apart; `is_watch`
-    where they are a canary's or a sentinel's.
+    where they are a canary's or a sentinel's. `in_words` says what the chart shows. `visible_share` is
+    the smallest relative change that the fewest confirming nights would show, None if not known.
     """
 
     page: str
@@ -117,18 +126,20 @@ class SeriesView:
     verdict: Badge
     reason: str
     fields: tuple[Field, ...]
-    points: tuple[PointRow, ...]
+    points: int
     sensitivity: Sensitivity
     changes: tuple[ChangeRow, ...]
     slopes: tuple[Slope, ...]
     scatter: tuple[ScatterRow, ...]
     withdrawn: tuple[WithdrawnRow, ...]
     segments: tuple[Segment, ...]
-    bands: tuple[Band, ...]
+    references: tuple[ReferenceRow, ...]
+    visible_share: float | None
     is_by_night: bool
     has_imported: bool
     is_watch: bool
     summary: str
+    in_words: str
     spread_title: str
     caveat: str
 
@@ -139,21 +150,21 @@ def view_series(
     *,
     settings: Detection,
     incidents: Mapping[tuple[SeriesKey, int], Incident] | None = None,
-    bounds: Bounds = NO_BOUNDS,
     caveats: Mapping[str, str],
     watches: str = "",
+    references: Sequence[Reference] = (),
 ) -> SeriesView:
     """Put a judged series into words.
 
-    `bounds` are the ends between which the answers of searches lie, by trial, phase and operation.
     `caveats` maps testbed name to the sentence shown with it, `watches` says what the series is for if
-    it is a canary's or a sentinel's.
+    it is a canary's or a sentinel's, `references` are all published figures.
     """
     key, points = judged.series.key, judged.series.points
-    rows = _view_points(judged, trials, bounds)
     latest = trials[points[-1].trial] if points else None
-    is_by_night = len({row.release for row in rows}) == 1
-    bands = _find_bands(rows, is_by_night=is_by_night)
+    is_by_night = len({point.release.version for point in points}) == 1
+    summary = _summarize(points, is_by_night=is_by_night)
+    changes = view_changes(judged, incidents or {}, settings)
+    told = find_told(judged.detectable)
     return SeriesView(
         page=links.series_page(key),
         data=links.series_stem(key),
@@ -166,53 +177,95 @@ def view_series(
         verdict=WATCH_BADGE if watches else OUTCOME_BADGES[judged.verdict.outcome],
         reason=watches or sentence(judged.verdict.reason),
         fields=_view_key(key),
-        points=rows,
+        points=len(points),
         sensitivity=view_sensitivity(judged),
-        changes=view_changes(judged, incidents or {}, settings),
+        changes=changes,
         slopes=view_slopes(judged),
         scatter=view_scatter(judged),
         withdrawn=view_withdrawn(judged),
-        segments=_find_segments(judged),
-        bands=bands,
+        segments=(segments := _find_segments(judged)),
+        references=_view_references(key, references),
+        visible_share=told.relative_change if told else None,
         is_by_night=is_by_night,
-        has_imported=any(row.origin == "imported" for row in rows),
+        has_imported=any(point.purpose is Purpose.IMPORTED for point in points),
         is_watch=bool(watches),
-        summary=_summarize(rows, bands, is_by_night=is_by_night),
+        summary=summary,
+        in_words=_say_chart(judged, summary, segments, changes),
         spread_title="Uncertainty" if key.metric == HIGHEST_LOAD.name else "Iterations",
         caveat=join_caveats({trials[point.trial].testbed.name for point in points}, caveats),
     )
 
 
-def _summarize(rows: Sequence[PointRow], bands: Sequence[Band], *, is_by_night: bool) -> str:
-    points = count(len(rows), "point")
+def _summarize(points: Sequence[Point], *, is_by_night: bool) -> str:
+    many = count(len(points), "point")
     if is_by_night:
-        return f"{points} of {rows[0].release} over {count(len(bands), 'night')}"
-    return f"{points} over {count(len(bands), 'release')}"
+        nights = {point.night or moment(point.started_at).day for point in points}
+        return f"{many} of {points[0].release.version} over {count(len(nights), 'night')}"
+    return f"{many} over {count(len({point.release.version for point in points}), 'release')}"
 
 
-def _view_points(
-    judged: JudgedSeries, trials: Mapping[TrialId, TrialHead], bounds: Bounds
+def _say_chart(
+    judged: JudgedSeries, summary: str, segments: Sequence[Segment], changes: Sequence[ChangeRow]
+) -> str:
+    """Say what the chart shows: how much there is, its level, its changes and the newest value."""
+    points, metric = judged.series.points, judged.series.key.metric
+    if not points:
+        return "No points."
+    newest, value = points[-1], quantity(points[-1].value, metric)
+    level = segments[-1].text if segments and segments[-1].last == len(points) else ""
+    told = "; ".join(f"{one.outcome.word.lower()} {one.change}, {one.between}" for one in changes)
+    return " ".join(
+        (
+            f"{summary}.",
+            f"The newest level is {level}." if level else "No level is claimed.",
+            f"{heading(count(len(changes), 'change point'))}: {told}." if told else "No change points.",
+            f"Newest value: {value}, {newest.release.version}, {night_words(newest.night)}.",
+        )
+    )
+
+
+def view_newest(
+    judged: JudgedSeries, bounds: Bounds = NO_BOUNDS, *, rows: int = NEWEST_ROWS
 ) -> tuple[PointRow, ...]:
-    key = judged.series.key
-    metric = key.metric
-    of_search = bounds if metric == HIGHEST_LOAD.name else NO_BOUNDS
+    """Put the newest points of a series into words, the newest first.
+
+    `bounds` are the ends between which the answers of searches lie, by trial, phase and operation.
+    """
+    key, points = judged.series.key, judged.series.points
+    first = max(0, len(points) - rows)
     return tuple(
         PointRow(
             index=index,
             release=point.release.version,
-            night=trials[point.trial].night,
+            night=point.night,
             started=moment(point.started_at),
-            text=quantity(point.value, metric),
+            text=quantity(point.value, key.metric),
             spread=f"between {interval(*ends)}" if ends else spread(point.iterations),
             trial=point.trial,
             page=links.trial_page(point.trial),
-            value=point.value,
-            low=min(ends or point.iterations, default=point.value),
-            high=max(ends or point.iterations, default=point.value),
-            origin="imported" if point.purpose is Purpose.IMPORTED else "measured",
+            is_imported=point.purpose is Purpose.IMPORTED,
         )
-        for index, point in enumerate(judged.series.points, start=1)
-        for ends in [of_search.get((point.trial, key.phase, key.operation))]
+        for index, point in reversed(list(enumerate(points[first:], start=first + 1)))
+        for ends in [find_ends(key, point.trial, bounds)]
+    )
+
+
+def find_ends(key: SeriesKey, trial: TrialId, bounds: Bounds) -> tuple[float, float] | None:
+    """Give the ends between which a search's answer lies; None for what no search answered."""
+    return bounds.get((trial, key.phase, key.operation)) if key.metric == HIGHEST_LOAD.name else None
+
+
+def _view_references(key: SeriesKey, references: Sequence[Reference]) -> tuple[ReferenceRow, ...]:
+    return tuple(
+        ReferenceRow(
+            value=one.value,
+            text=quantity(one.value, key.metric),
+            about=" ".join(filter(None, (one.system, one.version or one.line))),
+            source=one.source,
+            url=one.url,
+            note=one.note,
+        )
+        for one in references_for(key, references)
     )
 
 
@@ -257,14 +310,3 @@ def _find_segments(judged: JudgedSeries) -> tuple[Segment, ...]:
         )
         for first, last, mean in means
     )
-
-
-def _find_bands(rows: Sequence[PointRow], *, is_by_night: bool) -> tuple[Band, ...]:
-    bands: list[Band] = []
-    for row in rows:
-        name = (row.night or row.started.day) if is_by_night else row.release
-        first = row.index
-        if bands and bands[-1].name == name:
-            first = bands.pop().first
-        bands.append(Band(name=name, first=first, last=row.index))
-    return tuple(bands)

@@ -26,6 +26,7 @@ from perf.model import (
     Counter,
     Fact,
     LoadStep,
+    Move,
     Named,
     Observation,
     Reason,
@@ -111,6 +112,11 @@ class MadeUpArchive:
     def recordings(self, ids: Sequence[TrialId], *kinds: str) -> tuple[Recording, ...]:
         """Give the histograms that are made up for any trial."""
         return tuple(map(record, ids))
+
+    def moves(self, lists: Sequence[Sequence[TrialId]]) -> Sequence[Sequence[Move]]:
+        """Say that the kernel was another one from the third trial of each list on."""
+        kernel = Move(place=2, name="kernel of <node-1>", before="6.1.0", after="6.1.1")
+        return [(kernel,) if len(trials) > 2 else () for trials in lists]
 
 
 @pytest.fixture(scope="session")

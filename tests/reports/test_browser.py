@@ -5,81 +5,12 @@ from pathlib import Path
 from chromium import Watched
 from playwright.sync_api import Page
 
-POINTS = 24
-LIGHT_MARK, DARK_MARK = "rgb(11, 87, 164)", "rgb(138, 188, 255)"
 CHART = "series/cassandra-local-three-sensor-write-saturation-write-throughput-mean-*.html"
 
 
 def colour_of(page: Page, selector: str, name: str) -> str:
     read = "([s, n]) => getComputedStyle(document.querySelector(s))[n]"
     return str(page.evaluate(read, [selector, name]))
-
-
-def test_the_chart_draws_each_point_in_the_colours_of_the_scheme(
-    watched: Watched, demo_site: Path
-) -> None:
-    (path,) = demo_site.glob(CHART)
-    watched.open(path)
-    points = watched.page.locator("#chart svg .mark-symbol path")
-    points.nth(POINTS - 1).wait_for(timeout=20_000)
-    assert points.count() == POINTS
-    dark = watched.page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-    assert points.first.get_attribute("fill") == (DARK_MARK if dark else LIGHT_MARK)
-    labels = watched.page.locator("#chart svg text").all_text_contents()
-    assert {"5.0.1", "5.0.2", "5.0.3"} <= set(labels)
-    assert any(label.startswith("✕ −1") for label in labels)
-    assert watched.complaints == []
-
-
-def test_a_change_of_scheme_redraws_the_chart(watched: Watched, demo_site: Path) -> None:
-    (path,) = demo_site.glob(CHART)
-    watched.open(path)
-    watched.page.locator("#chart svg .mark-symbol path").first.wait_for(timeout=20_000)
-    for scheme, colour in (("light", LIGHT_MARK), ("dark", DARK_MARK), ("light", LIGHT_MARK)):
-        watched.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        drawn = watched.page.locator(f'#chart svg .mark-symbol path[fill="{colour}"]')
-        drawn.nth(POINTS - 1).wait_for(timeout=20_000)
-        assert watched.page.locator("#chart svg.marks").count() == 1
-    assert watched.complaints == []
-
-
-def test_a_click_on_a_point_opens_its_trial(watched: Watched, demo_site: Path) -> None:
-    (path,) = demo_site.glob(CHART)
-    watched.open(path)
-    point = watched.page.locator("#chart svg .mark-symbol path").nth(2)
-    point.wait_for(timeout=20_000)
-    point.hover()
-    watched.page.locator("#vg-tooltip-element.visible", has_text="2026-03-03-1").wait_for()
-    point.click()
-    watched.page.wait_for_url("**/trials/2026-03-03-1.01.cassandra-sensor-write.5.0.1.html")
-    assert watched.complaints == []
-
-
-def test_ctrl_and_wheel_zoom_but_a_plain_wheel_scrolls_the_page(
-    watched: Watched, demo_site: Path
-) -> None:
-    (path,) = demo_site.glob(CHART)
-    watched.open(path)
-    page = watched.page
-    points = page.locator("#chart svg .mark-symbol path")
-    points.nth(POINTS - 1).wait_for(timeout=20_000)
-    before = points.first.get_attribute("transform")
-    page.locator("#chart").hover()
-    scrolled = page.evaluate("scrollY")
-    page.keyboard.down("Control")
-    page.mouse.wheel(0, -200)
-    page.keyboard.up("Control")
-    page.wait_for_function(
-        "t => document.querySelector('#chart svg .mark-symbol path').getAttribute('transform') !== t",
-        arg=before,
-        timeout=10_000,
-    )
-    assert page.evaluate("scrollY") == scrolled
-    zoomed = points.first.get_attribute("transform")
-    page.mouse.wheel(0, 200)
-    page.wait_for_function("before => scrollY > before", arg=scrolled, timeout=10_000)
-    assert points.first.get_attribute("transform") == zoomed
-    assert watched.complaints == []
 
 
 def test_no_page_scrolls_sideways_or_complains(watched: Watched, demo_site: Path) -> None:
