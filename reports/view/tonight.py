@@ -50,13 +50,14 @@ def tell_verdict(
 
 def _tell_troubles(trials: Iterable[TrialHead], missing: int) -> str:
     counts = Counter(trial.status for trial in trials)
-    failed, invalid = counts[TrialStatus.FAILED], counts[TrialStatus.INVALID]
-    parts = [
-        f"{count(failed, 'trial')} failed" if failed else "",
-        f"{count(invalid, 'trial')} {'is' if invalid == 1 else 'are'} invalid" if invalid else "",
-        f"{count(missing, 'trial')} {'is' if missing == 1 else 'are'} missing" if missing else "",
-    ]
-    return ", ".join(part for part in parts if part)
+    told = (
+        (counts[TrialStatus.FAILED], "failed"),
+        (counts[TrialStatus.INVALID], "invalid"),
+        (missing, "missing"),
+    )
+    parts = [f"{many:,} {word}" for many, word in told if many]
+    total = sum(many for many, _ in told)
+    return f"{count(total, 'trial')} gave no result ({', '.join(parts)})" if parts else ""
 
 
 def _tell_news(incidents: Iterable[Incident]) -> str:
@@ -87,7 +88,7 @@ def _tell_series(series: Sequence[JudgedSeries]) -> str:
     if not known:
         return f"{of_all} none can be told yet"
     told = f"{of_all}, {', '.join(known)}"
-    return f"{told}, and of {unknown:,} nobody can tell yet" if unknown else told
+    return f"{told}, and {unknown:,} cannot be told yet" if unknown else told
 
 
 def tell_false_alarms(expected: float) -> str:

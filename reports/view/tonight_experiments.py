@@ -12,7 +12,7 @@ from reports.view.wording import NOTHING, OUTCOME_BADGES, WATCH_BADGE, Badge
 
 OUTCOME_WORDS = {
     Outcome.REGRESSED: "regressed",
-    Outcome.INVALID: "without a valid point",
+    Outcome.INVALID: "could not be judged",
     Outcome.UNDECIDED: "cannot tell",
     Outcome.IMPROVED: "improved",
     Outcome.UNCHANGED: "unchanged",

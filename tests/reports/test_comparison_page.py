@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,6 @@ from reports.pages.comparisons import render_comparison
 from reports.site import SiteFile
 from reports.turn_chart import Turn, draw_turns
 from reports.view.comparison import view_comparison, view_list
-from reports.view.wording import moment
 
 NBSP = "\N{NO-BREAK SPACE}"
 
