@@ -4,6 +4,7 @@ Everything is escaped, and a name that a template misspells is an error.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
@@ -17,6 +18,10 @@ from reports.view.navigation import NAVIGATION
 
 # The bundle's other names (vega, vegaLite) are not needed by static/scripts.
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
+# Controls, which HTML forbids; overrides and isolates of the writing direction; halves of pairs.
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 _FIRST_SCRIPT, _FIRST_STYLE = "core.js", "base.css"
 
 
@@ -24,7 +29,8 @@ def render(template: str, path: str, **values: object) -> SiteFile:
     """Render a template as the page at `path`; `root` leads from there to the root of the site."""
     root = "../" * path.count("/")
     shared = {"root": root, "path": path, "navigation": NAVIGATION}
-    return SiteFile(path, _environment().get_template(template).render(**shared, **values).encode())
+    text = _environment().get_template(template).render(**shared, **values)
+    return SiteFile(path, _mark_unprintable(text).encode())
 
 
 def to_script(name: str, value: object, *, of: str = "") -> SiteFile:
@@ -33,9 +39,16 @@ def to_script(name: str, value: object, *, of: str = "") -> SiteFile:
     `name` is what pages load it by: `knickpoint.load(name)`; `of` is the page that it comes and goes
     with, if its batch does not name it. Floats that are not finite are refused.
     """
-    content = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    content = _mark_unprintable(
+        json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    )
     text = f"knickpoint.receive({json.dumps(name)},{content});\n"
     return SiteFile(data_path(name), text.encode(), of)
+
+
+def _mark_unprintable(text: str) -> str:
+    """Show a sign in place of each character that no page may hold, or that turns the text about it."""
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def static_files() -> Iterator[SiteFile]:

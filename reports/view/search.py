@@ -40,7 +40,7 @@ def index_all(
         ("Comparison", _comparisons(comparisons)),
         ("Bisection", _bisections(bisections)),
         ("Series", _series(judgement.series, heads)),
-        ("Canary or sentinel", _series(judgement.watched, heads)),
+        ("Testbed", _series(judgement.watched, heads)),
     )
     return tuple((kind, tuple(entries)) for kind, entries in kinds)
 

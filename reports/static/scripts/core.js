@@ -134,6 +134,8 @@ window.knickpoint = (() => {
       background: "transparent",
       font: getComputedStyle(document.body).fontFamily,
       style: styles,
+      // To a screen reader a chart is one picture with a description; its table holds the numbers.
+      mark: { aria: false },
       view: { stroke: colour("line") },
       axis: {
         domainColor: colour("line"),

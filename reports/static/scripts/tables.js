@@ -197,5 +197,5 @@
     if (bar.childNodes.length) container.before(bar);
   }
 
-  kp.tables = { read, toCsv, toJson, toMarkdown, copyButtons };
+  kp.tables = { put, read, toCsv, toJson, toMarkdown, copyButtons };
 })();

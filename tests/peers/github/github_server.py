@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from threading import Thread
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 JSON = dict[str, Any]
 HEAD = "b7e2d1c0f9a83746556473829100aabbccddeeff"
@@ -79,12 +79,13 @@ class GitHub:
             key: one for key, one in self.examples.get("issue", {}).items() if key != "pull_request"
         }
         url = f"{self.url}/repos/example/configs/issues/{number}"
+        kind = "pull" if is_pull else "issues"
         made = {
             **shape,
             "id": next(self.ids),
             "number": number,
             "url": url,
-            "html_url": f"https://github.com/example/configs/issues/{number}",
+            "html_url": f"https://github.com/example/configs/{kind}/{number}",
             "title": title,
             "body": body,
             "state": "open",
@@ -270,7 +271,8 @@ class Handler(BaseHTTPRequestHandler):
         size, number = int(query.get("per_page", ["30"])[0]), int(query.get("page", ["1"])[0])
         if not isinstance(answer, list) or len(answer) < size:
             return {}
-        url = f"{self.server.state.url}{path}?per_page={size}&page={number + 1}"
+        asked = urlencode({**query, "per_page": [size], "page": [number + 1]}, doseq=True)
+        url = f"{self.server.state.url}{path}?{asked}"
         return {"Link": f'<{url}>; rel="next"'}
 
     def _send(

@@ -1,0 +1,10 @@
+"""Which pages of a site are looked at where all would take too long: one of each kind."""
+
+from pathlib import Path
+
+
+def one_of_each(site: Path) -> list[Path]:
+    """Give the pages at the root of a site, and of each folder the page with the most in it."""
+    folders = sorted({page.parent for page in site.glob("*/*.html")})
+    largest = [max(place.glob("*.html"), key=lambda page: page.stat().st_size) for place in folders]
+    return [*sorted(site.glob("*.html")), *largest]
