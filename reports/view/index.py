@@ -50,7 +50,10 @@ from reports.view.tonight_rows import IncidentRow, Surroundings, order_by_weight
 from reports.view.wording import Badge, Moment, caveat_words, count, duration, moment, sentence
 
 MOST_ROWS = 25
-"""Incidents, troubles or decisions in one list of the front page."""
+"""Troubles or decisions in one list of the front page."""
+MOST_INCIDENTS = 15
+"""That need attention; half as many that got better."""
+MOST_EXPERIMENTS = 100
 _MOMENT = timedelta(minutes=2)
 MOST_RECENT = 5
 """Comparisons, bisections, troubles and nights on the front page."""
@@ -92,6 +95,7 @@ class News:
     withdrawn: Listed
     movers: tuple[MoverRow, ...]
     experiments: tuple[ExperimentLine, ...]
+    experiments_count: int
     unfresh: str
     testbed: str
 
@@ -195,19 +199,21 @@ def _view_news(
         trials, _list_planned(scene), scene.now, every_nights=_list_sentinels(scene)
     )
     watching = {experiment_of(judged, scene.heads) for judged in judgement.watched}
+    experiments = view_experiments(groups, freshness, watching)
     return News(
         shortage=sentence(shortage) if shortage else "",
         sensitivity=summarize_sensitivity(judgement.series) if judgement.series else "",
         false_alarms=tell_false_alarms(judgement.expected_false_alarms),
-        attention=_list_incidents(worse, around),
+        attention=_list_incidents(worse, around, MOST_INCIDENTS),
         reminders=_list(view_expired(scene.catalog.triage, scene.now.date()), ""),
-        improvements=_list_incidents(better, around),
+        improvements=_list_incidents(better, around, MOST_INCIDENTS // 2),
         decided=_list(
             view_incidents(filter(_is_decided, incidents), scene.heads), links.INCIDENTS_PAGE
         ),
         withdrawn=_list(view_withdrawals(judgement, scene.heads), ""),
         movers=view_movers(judgement, night),
-        experiments=view_experiments(groups, freshness, watching),
+        experiments=experiments[:MOST_EXPERIMENTS],
+        experiments_count=len(experiments),
         unfresh=_count_unfresh(freshness.values()),
         testbed=summarize_testbed(judgement),
     )
@@ -248,11 +254,11 @@ def _list(rows: Sequence[Attention], page: str) -> Listed:
     return Listed(rows=tuple(rows[:MOST_ROWS]), rest=f"{rest:,} more" if rest > 0 else "", page=page)
 
 
-def _list_incidents(incidents: Sequence[Incident], around: Surroundings) -> ListedIncidents:
+def _list_incidents(incidents: Sequence[Incident], around: Surroundings, most: int) -> ListedIncidents:
     ordered = order_by_weight(incidents, around.judged)
-    rest = len(ordered) - MOST_ROWS
+    rest = len(ordered) - most
     return ListedIncidents(
-        rows=view_rows(ordered[:MOST_ROWS], around),
+        rows=view_rows(ordered[:most], around),
         rest=f"{count(rest, 'lighter one')} more" if rest > 0 else "",
     )
 

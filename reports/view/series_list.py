@@ -1,7 +1,8 @@
 """Lists of series, by experiment: each in a line, with its verdict and how small a change it shows."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from analysis.judgement import JudgedSeries
 from analysis.series import Series
@@ -61,12 +62,17 @@ class AllSeriesView:
 
 
 def view_all(groups: Sequence[ExperimentGroup], caveats: Sequence[str]) -> AllSeriesView:
-    """Put the page of all series into words."""
+    """Put the page of all series into words.
+
+    What series of an experiment have in common is said where it tells two groups of one name apart.
+    """
     series = sum(len(group.rows) for group in groups)
-    names = {group.name for group in groups}
+    names = Counter(group.name for group in groups)
     return AllSeriesView(
         summary=f"{count(series, 'series', 'series')} of {count(len(names), 'experiment')}.",
-        groups=tuple(groups),
+        groups=tuple(
+            group if names[group.name] > 1 else replace(group, description="") for group in groups
+        ),
         caveats=tuple(caveats),
     )
 

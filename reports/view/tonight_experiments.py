@@ -37,7 +37,7 @@ def view_experiments(
     freshness: Mapping[str, Freshness],
     watching: Collection[str],
 ) -> tuple[ExperimentLine, ...]:
-    """Put all experiments into lines, the worst first, then by name.
+    """Put all experiments into lines: those without a fresh result, then the worst first, then by name.
 
     `groups` are those of the page of all series, `watching` the experiments that watch the testbed and
     so are not judged. One without any series stands here for its freshness.
@@ -61,7 +61,11 @@ def view_experiments(
         for name in sorted(counts.keys() | freshness.keys())
     ]
     order = (*(OUTCOME_BADGES[outcome] for outcome in WORST_FIRST), _NO_SERIES, WATCH_BADGE)
-    return tuple(sorted(lines, key=lambda line: order.index(line.verdict)))
+    return tuple(sorted(lines, key=lambda line: (_is_fresh(line), order.index(line.verdict))))
+
+
+def _is_fresh(line: ExperimentLine) -> bool:
+    return line.freshness is None or line.freshness.is_fresh
 
 
 def _find_worst(counts: Mapping[Badge, int]) -> Badge:

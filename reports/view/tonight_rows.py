@@ -34,7 +34,7 @@ from reports.view.wording import (
     times,
 )
 
-_MOST_OTHERS = 12
+_MOST_OTHERS = 6
 """Further series of an incident on the front page; its own page has them all."""
 NOBODY = "nobody yet"
 

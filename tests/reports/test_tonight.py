@@ -18,7 +18,13 @@ from reports.rendering import render
 from reports.scene import Scene
 from reports.view.attention import LeftOut
 from reports.view.freshness import find_longest_pause, view_freshness
-from reports.view.index import MOST_ROWS, IndexView, count_troubles_in_turns, list_troubles, view_index
+from reports.view.index import (
+    MOST_INCIDENTS,
+    IndexView,
+    count_troubles_in_turns,
+    list_troubles,
+    view_index,
+)
 from reports.view.series_list import group_series
 from reports.view.tonight import tell_false_alarms
 
@@ -147,9 +153,9 @@ def test_the_heaviest_comes_first_and_the_rest_is_counted(scene: Scene) -> None:
     judgement = replace(scene.judgement, series=series, incidents=few)
     rows = show(scene, judgement=judgement).news.attention.rows
     assert [row.name for row in rows] == ["sure", "noisy", "small"]
-    many = tuple(at(keys[1], -0.1, f"n{number:02d}") for number in range(MOST_ROWS + 7))
+    many = tuple(at(keys[1], -0.1, f"n{number:02d}") for number in range(MOST_INCIDENTS + 7))
     page = show(scene, judgement=replace(judgement, incidents=many))
-    assert len(page.news.attention.rows) == MOST_ROWS
+    assert len(page.news.attention.rows) == MOST_INCIDENTS
     assert page.news.attention.rest == "7 lighter ones more"
     html = render("index.html", "index.html", page=page).content.decode()
     assert '<a href="incidents.html">7 lighter ones more' in html
