@@ -102,7 +102,7 @@ def _nights(heads: Iterable[TrialHead]) -> Iterator[Entry]:
             found.setdefault(head.night, []).append(head)
     for night, trials in sorted(found.items(), reverse=True):
         detail = f"{moment(trials[0].started_at).day}, {count(len(trials), 'trial')}"
-        yield _entry(night_words(night), detail, _listed(links.NIGHTS_PAGE, night))
+        yield _entry(night_words(night), detail, links.night_page(night))
 
 
 def _comparisons(results: Iterable[ComparisonResult]) -> Iterator[Entry]:

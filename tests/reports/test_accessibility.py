@@ -14,7 +14,7 @@ STYLES = Path(__file__).parents[2] / "reports/static/styles"
 VARIABLE = re.compile(r"--([a-z0-9-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);")
 SURFACES = ("paper", "wash", "band")
 TEXTS = ("ink", "quiet", "link", "good", "bad", "unsure", "calm")
-GRAPHICS = ("edge", "mark")
+GRAPHICS = ("edge", "mark", "line-1", "line-2", "line-3", "line-4")
 ORNAMENTS = ("line",)
 """Borders of what is told apart without them."""
 MOST_LENGTH = 20_000

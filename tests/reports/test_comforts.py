@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from chromium import Watched, watch
-from page_kinds import one_of_each
+from page_kinds import inner_links, one_of_each
 from playwright.sync_api import Browser, Page, expect
 
 ENTRIES = ["Tonight", "Nights", "Series", "Releases", "Compare", "Incidents", "Testbed", "Method"]
@@ -47,15 +47,11 @@ def test_every_link_of_every_kind_of_page_leads_to_a_page(front: Page, demo_site
     broken = []
     for path in one_of_each(demo_site):
         front.goto(path.as_uri())
-        targets = front.evaluate(
-            "[...document.querySelectorAll('a[href]')].map(one => [one.pathname, one.hash])"
-        )
-        for target, anchor in targets:
-            page = Path(target)
-            if not page.is_file():
-                broken.append(f"{path.name}: {page.name} is no page")
-            elif anchor and "=" not in anchor and f'id="{anchor[1:]}"' not in page.read_text():
-                broken.append(f"{path.name}: {page.name} has no {anchor}")
+        for target, anchor in inner_links(front):
+            if not target.is_file():
+                broken.append(f"{path.name}: {target.name} is no page")
+            elif anchor and "=" not in anchor and f'id="{anchor}"' not in target.read_text():
+                broken.append(f"{path.name}: {target.name} has no {anchor}")
     assert sorted(set(broken)) == []
 
 

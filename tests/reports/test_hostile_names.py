@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from chromium import Watched, watch
 from page_checkers import find_faults
-from page_kinds import one_of_each
+from page_kinds import inner_links, one_of_each
 from playwright.sync_api import Browser
 
 from reports.pages import all_batches
@@ -90,10 +90,8 @@ def test_every_kind_of_page_fits_and_leads_on(narrow: Watched, site: Path, demo_
         wide = narrow.page.evaluate("document.documentElement.scrollWidth")
         if wide > 360:
             found.append(f"{path.parent.name}/{path.name[:60]} is {wide} px wide")
-        links = narrow.page.evaluate(
-            "[...document.querySelectorAll('a[href]')].map(one => one.pathname)"
-        )
-        found += [f"{path.name[:60]} → {link[-60:]}" for link in set(links) if not Path(link).is_file()]
+        targets = {target for target, _ in inner_links(narrow.page)}
+        found += [f"{path.name} → {target.name}" for target in targets if not target.is_file()]
     assert found == []
     assert narrow.complaints == []
 

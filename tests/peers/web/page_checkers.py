@@ -17,6 +17,8 @@ from perf.java import find_java
 HERE = Path(__file__).parent
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 JAVAS = (21, 17, 11)
+UNKNOWN = ("“vector-effect”",)
+"""Properties that its style checker does not know: this one is of SVG 2."""
 
 
 @cache
@@ -69,5 +71,5 @@ def find_faults(files: list[Path]) -> list[str]:
     return [
         f"{Path(one['url']).name}:{one.get('lastLine')}: {one['message']} {one.get('extract', '')!r}"
         for one in json.loads(done.stdout)["messages"]
-        if one["type"] == "error"
+        if one["type"] == "error" and not any(name in one["message"] for name in UNKNOWN)
     ]
