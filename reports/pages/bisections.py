@@ -1,8 +1,11 @@
 """A page for each bisection."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from analysis.bisecting.record import BisectionRecord
+from analysis.incidents import Incident
+from analysis.remeasurement import Question
+from analysis.suspects import traces
 from reports.rendering import render
 from reports.scene import Scene
 from reports.site import Batch, SiteFile, batch_of
@@ -11,10 +14,17 @@ from reports.view.bisection import view_bisection
 
 def batches(scene: Scene) -> Iterator[Batch]:
     """Give the pages of all bisections."""
-    yield batch_of(*map(render_bisection, scene.bisections))
+    for record in scene.bisections:
+        asked = [one for one in scene.judgement.incidents if _is_about(record, one, scene)]
+        yield batch_of(render_bisection(record, asked))
 
 
-def render_bisection(record: BisectionRecord) -> SiteFile:
-    """Give the page of a bisection."""
-    page = view_bisection(record)
+def render_bisection(record: BisectionRecord, incidents: Iterable[Incident] = ()) -> SiteFile:
+    """Give the page of a bisection; `incidents` are those whose origin it looked for."""
+    page = view_bisection(record, incidents)
     return render("bisection.html", page.page, page=page)
+
+
+def _is_about(record: BisectionRecord, incident: Incident, scene: Scene) -> bool:
+    experiment = scene.heads[incident.lead.first_after.trial].experiment
+    return traces(record, Question(changes=incident.changes), experiment)

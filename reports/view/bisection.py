@@ -1,5 +1,6 @@
 """What a bisection page shows: the answer, each probe and what it taught, probabilities, the cost."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from analysis import words
@@ -16,7 +17,10 @@ from analysis.bisecting.description import (
 from analysis.bisecting.probing import Standing
 from analysis.bisecting.record import BisectionRecord, ProbeRecord
 from analysis.bisecting.words import say_chance
+from analysis.incidents import Incident
+from reports.probe_chart import ProbeChart, draw_probes
 from reports.view import links
+from reports.view.changes import name_incident
 from reports.view.wording import (
     NOTHING,
     Badge,
@@ -91,12 +95,19 @@ class BisectionView:
     rest: str
     cost: str
     command: str
+    chart: ProbeChart | None
+    edges: tuple[str, str]
+    chart_text: str
+    incidents: tuple[tuple[str, str], ...]
     bar_px: int = _BAR_PX
 
 
-def view_bisection(record: BisectionRecord) -> BisectionView:
-    """Put a bisection into words; its trials are on the pages of its comparisons."""
-    rest = rest_of(record)
+def view_bisection(record: BisectionRecord, incidents: Iterable[Incident] = ()) -> BisectionView:
+    """Put a bisection into words; its trials are on the pages of its comparisons.
+
+    `incidents` are those whose origin it looked for.
+    """
+    rest, chart = rest_of(record), _draw(record)
     span = f"{record.good.version} to {record.bad.version}"
     return BisectionView(
         page=links.bisection_page(record.id),
@@ -123,6 +134,40 @@ def view_bisection(record: BisectionRecord) -> BisectionView:
         rest=say_chance(rest) if rest is not None else "",
         cost=sentence(cost(record)),
         command=record.command,
+        chart=chart,
+        edges=(percent(chart.top), percent(chart.bottom)) if chart else ("", ""),
+        chart_text=_tell_chart(record) if chart else "",
+        incidents=tuple((links.incident_page(one.name), name_incident(one)) for one in incidents),
+    )
+
+
+def _draw(record: BisectionRecord) -> ProbeChart | None:
+    """Draw all releases of the range, and of those that were probed by how much they differ."""
+    releases = dict.fromkeys(one.version for one in (record.good, *record.releases, record.bad))
+    return draw_probes(
+        tuple(releases),
+        [
+            (
+                probe.probed.release.version,
+                effect.relative_change,
+                effect.low,
+                effect.high,
+                (
+                    f"{probe.probed.release.version}: {percent(effect.relative_change)}, "
+                    f"{percent(effect.low)} to {percent(effect.high)}"
+                ),
+            )
+            for probe in record.probes
+            if (effect := probe.probed.effect) is not None
+        ],
+    )
+
+
+def _tell_chart(record: BisectionRecord) -> str:
+    what = f"{words.measure(record.measure)}, {direction_words(record.measure.metric)}"
+    return (
+        f"Change from {record.good.version} to each probed release, with its interval: {what}. The"
+        " table below holds the same numbers"
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from analysis.detection import State
 from analysis.drift import Evidence
 from analysis.explanations import Explanation
-from analysis.incidents import Incident
+from analysis.incidents import Cause, Incident
 from analysis.remeasurement import ARTIFACT, CONFIG
 from perf.metrics import PRICE_PER_HOUR
 from reports.view.changes import name_watch
@@ -17,7 +17,10 @@ _OUT = Badge(kind="calm", symbol="=", word="Ruled out")
 _OPEN = Badge(kind="unsure", symbol="?", word="Not ruled out")
 _LIKELY = Badge(kind="unsure", symbol="≠", word="Speaks for it")
 _UNLIKELY = Badge(kind="calm", symbol="●", word="Unlikely")
+_PUT_DOWN = Badge(kind="calm", symbol="◈", word="Put down to it")
 _VERSION = "version:"
+_BEFORE = "-before"
+"""Of the name under which old settings are put beside the new ones."""
 _SAME_FILE = "Check out the old file under configs/, {again}, and look whether the old level is back."
 _WAYS = {
     "testbed ": _SAME_FILE,
@@ -66,14 +69,19 @@ def _is_proven(incident: Incident) -> bool:
 def _view_recorded(
     one: Explanation, incident: Incident, experiment: str, *, is_proven: bool
 ) -> ExplanationRow:
+    standing, text = _OPEN, "It changed between the last trial without the change and the first with "
+    "it."
+    if is_proven:
+        standing, text = _OUT, "Both releases took turns under the same of it, and differ all the same."
+    elif incident.cause is Cause.CONFIGURATION:
+        standing = _PUT_DOWN
+        text = f"{text} No release lies between, and nothing else that is recorded changed."
     return ExplanationRow(
         name=name_explanation(one.name),
         before=one.before or NOTHING,
         after=one.after or NOTHING,
-        standing=_OUT if is_proven else _OPEN,
-        text="Both releases took turns under the same of it, and differ all the same."
-        if is_proven
-        else "It changed between the last trial without the change and the first with it.",
+        standing=standing,
+        text=text,
         how="" if is_proven else _how(one, incident, experiment),
     )
 
@@ -97,11 +105,30 @@ def _how(one: Explanation, incident: Incident, experiment: str) -> str:
 
 def _how_of_config(one: Explanation, incident: Incident, experiment: str) -> str:
     system, name = incident.lead.series.key.system, one.name.removeprefix(CONFIG)
-    release = incident.lead.first_after.release.version
-    sides = f"--baseline {release}/{name}-before --candidate {release}/{name}"
     return (
-        f"Put the old settings beside the new ones as configs/systems/{system}/{name}-before.yaml, and"
-        f" let both take turns: knickpoint compare --experiment {shlex.quote(experiment)} {sides}"
+        f"Put the old settings beside the new ones as configs/systems/{system}/{name}{_BEFORE}.yaml, "
+        "and"
+        f" let both take turns: {_turns_of_configs(incident, experiment, name)}"
+    )
+
+
+def _turns_of_configs(incident: Incident, experiment: str, name: str, suite: str = "") -> str:
+    release = incident.lead.first_after.release.version
+    return shlex.join(
+        (
+            *("knickpoint", "compare", *(("--suite", suite) if suite else ())),
+            *("--experiment", experiment),
+            *("--baseline", f"{release}/{name}{_BEFORE}", "--candidate", f"{release}/{name}"),
+        )
+    )
+
+
+def compare_configs(incident: Incident, experiment: str, suite: str) -> tuple[str, ...]:
+    """Give the commands that let old and new settings take turns, where settings changed."""
+    return tuple(
+        _turns_of_configs(incident, experiment, one.name.removeprefix(CONFIG), suite)
+        for one in incident.explanations
+        if one.name.startswith(CONFIG)
     )
 
 

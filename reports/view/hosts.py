@@ -61,5 +61,5 @@ def view_hosts(
             page=links.trial_page(head.id) if head else "",
             changes=count(len(own), "change") if own else NOTHING,
         )
-        found.append((-move.place if move else 1, row))
+        found.append((-move.place if move and is_told else 1, row))
     return tuple(row for _, row in sorted(found, key=lambda item: item[0]))

@@ -27,7 +27,7 @@ from reports.view.changes import (
     view_change_briefly,
 )
 from reports.view.culprit import CulpritView, view_culprit
-from reports.view.explaining import ExplanationRow, explain_otherwise
+from reports.view.explaining import ExplanationRow, compare_configs, explain_otherwise
 from reports.view.reproducing import (
     NOTHING_KNOWN,
     Contents,
@@ -210,6 +210,7 @@ def _list_commands(incident: Incident, suite: str, experiment: str) -> Iterator[
     if old != new:
         yield compare_command(Question(changes=(lead,)), suite, experiment)
         yield shlex.join(("knickpoint", "bisect", "--change", incident.name))
+    yield from compare_configs(incident, experiment, suite)
 
 
 def triage_command(name: str, state: str = "acknowledged") -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from perf.metrics import HIGHEST_LOAD, METRICS, ROW_THROUGHPUT, THROUGHPUT
 from perf.model import (
@@ -46,6 +47,9 @@ _COUNTERS = {
 }
 
 
+_Measured = TypeVar("_Measured", Sample, Counter)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueRow:
     """One metric and statistic, or one counter; `cells` are over all iterations, then in each."""
@@ -68,14 +72,15 @@ def view_samples(samples: Sequence[Sample]) -> tuple[PhaseTable, ...]:
     """Put the samples that are results into tables, by phase and operation."""
     # The answer of a search stands with its steps, what explains results among the diagnostics.
     shown = [s for s in samples if s.metric != HIGHEST_LOAD.name and not is_diagnostic(s)]
-    return tuple(
-        _tabulate_samples(phase, operation, [s for s in shown if _at(s) == (phase, operation)])
-        for phase, operation in dict.fromkeys(_at(sample) for sample in shown)
-    )
+    return tuple(_tabulate_samples(*at, found) for at, found in _by_place(shown).items())
 
 
-def _at(value: Sample | Counter) -> tuple[str, str]:
-    return value.phase, value.operation
+def _by_place(values: Iterable[_Measured]) -> dict[tuple[str, str], list[_Measured]]:
+    """Gather what was measured by phase and operation, in the order of their first values."""
+    found: dict[tuple[str, str], list[_Measured]] = {}
+    for value in values:
+        found.setdefault((value.phase, value.operation), []).append(value)
+    return found
 
 
 def _tabulate_samples(phase: str, operation: str, samples: Sequence[Sample]) -> PhaseTable:
@@ -103,10 +108,7 @@ def _tabulate_samples(phase: str, operation: str, samples: Sequence[Sample]) -> 
 
 def view_counters(counters: Sequence[Counter]) -> tuple[PhaseTable, ...]:
     """Put the counters into tables, by phase and operation."""
-    return tuple(
-        _tabulate_counters(phase, operation, [c for c in counters if _at(c) == (phase, operation)])
-        for phase, operation in dict.fromkeys(_at(counter) for counter in counters)
-    )
+    return tuple(_tabulate_counters(*at, found) for at, found in _by_place(counters).items())
 
 
 def _tabulate_counters(phase: str, operation: str, counters: Sequence[Counter]) -> PhaseTable:

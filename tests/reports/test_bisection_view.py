@@ -9,6 +9,7 @@ from analysis.bisecting.bisection import Culprit
 from analysis.bisecting.description import describe_bisection
 from analysis.bisecting.record import BisectionRecord
 from reports.pages.bisections import render_bisection
+from reports.probe_chart import draw_probes
 from reports.view.bisection import view_bisection
 from reports.view.links import bisection_page, comparison_page
 from reports.view.wording import Moment
@@ -54,8 +55,29 @@ def test_bars_are_as_long_as_the_chance_and_need_neither_script_nor_style() -> N
     assert widths["2.0.1"] == (0, "below 1 %")
     html = page(RECORD)
     assert '<rect width="88" height="14"/>' in html
-    assert "<script" not in html
+    assert html.count("<script") == 1  # that of every page
     assert "style=" not in html
+
+
+def test_the_chart_has_all_releases_and_a_stake_for_each_that_was_probed() -> None:
+    view = view_bisection(RECORD)
+    assert view.chart is not None
+    assert [name for _, name in view.chart.names] == [f"2.0.{ordinal}" for ordinal in range(8)]
+    told = [stake.text.partition(":")[0] for stake in view.chart.stakes]
+    assert told == ["2.0.7", "2.0.3", "2.0.5"]  # 2.0.4 could not be measured
+    bad, good, _ = view.chart.stakes
+    assert good.y < view.chart.height / 2 < bad.y  # 20 % less lies below no change
+    assert abs(good.y - view.chart.zero) < abs(bad.y - view.chart.zero)
+    assert view_bisection(UNFINISHED).chart is not None
+    assert view_bisection(replace(RECORD, probes=())).chart is None
+
+
+def test_a_probe_whose_interval_has_no_end_is_drawn_to_the_edge() -> None:
+    chart = draw_probes(("1.0", "x" * 999), [("x" * 999, 0.1, float("-inf"), float("inf"), "told")])
+    assert chart is not None
+    assert (chart.top, chart.bottom) == (10.0, -10.0)
+    assert chart.stakes[0].high < chart.stakes[0].y < chart.stakes[0].low
+    assert len(chart.names[1][1]) < 20
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from analysis.bisecting.bisection import Culprit, Step
 from analysis.bisecting.record import BisectionRecord
@@ -15,8 +14,8 @@ from analysis.detection import State
 from analysis.incidents import Incident
 from analysis.remeasurement import Answer, Reply, measure_of
 from perf.model import Purpose, Release
+from reports.rendering import render as render_page
 from reports.view.incident import IncidentView, list_news, view_incident
-from reports.view.wording import moment
 
 NBSP = "\u00a0"
 NOW = datetime(2026, 3, 8, 4, 12, tzinfo=UTC)
@@ -56,8 +55,7 @@ def reply(incident: Incident, *, agrees: bool | None) -> Reply:
 
 
 def render(view: IncidentView) -> str:
-    pages = Environment(loader=PackageLoader("reports"), autoescape=True, undefined=StrictUndefined)
-    return pages.get_template("incident.html").render(page=view, root="../", built=moment(NOW))
+    return render_page("incident.html", view.page, page=view).content.decode()
 
 
 def test_what_was_not_measured_in_turns_is_said_with_the_command(demo: Any, incident: Incident) -> None:
