@@ -9,6 +9,7 @@ from functools import partial
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
 from perf.model import SeriesKey, TrialId
+from reports.point_rows import rows_of_points
 from reports.rendering import render, to_script
 from reports.scene import Scene
 from reports.site import Batch, SiteFile
@@ -120,7 +121,9 @@ def _make(
     shared: _Shared, judged: JudgedSeries, view: SeriesView, _: Collection[str]
 ) -> Iterator[SiteFile]:
     bounds, key = shared.scene.bounds, track_of(judged.series.key)
-    yield render("series.html", view.page, page=view, newest=view_newest(judged, bounds))
+    newest = view_newest(judged, bounds)
+    rows = rows_of_points(newest)
+    yield render("series.html", view.page, page=view, rows=rows, listed=len(newest))
     yield to_script(
         view.data,
         series_data(

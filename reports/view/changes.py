@@ -296,6 +296,8 @@ def view_withdrawn(
 
     With `newest_nights` only those that were withdrawn in so many of the newest nights.
     """
+    if not judged.alerts:  # then nothing has to be counted
+        return ()
     points, nights = judged.series.points, nights_of(judged.series)
     since = 0 if newest_nights is None else len(nights) - newest_nights
     gone = [

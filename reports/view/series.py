@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean
 from typing import TypeAlias
@@ -238,7 +239,7 @@ def view_newest(
             index=index,
             release=point.release.version,
             night=point.night,
-            started=moment(point.started_at),
+            started=_moment(point.started_at),
             text=quantity(point.value, key.metric),
             spread=f"between {interval(*ends)}" if ends else spread(point.iterations),
             trial=point.trial,
@@ -248,6 +249,10 @@ def view_newest(
         for index, point in reversed(list(enumerate(points[first:], start=first + 1)))
         for ends in [find_ends(key, point.trial, bounds)]
     )
+
+
+_moment = lru_cache(20_000)(moment)
+"""The series of an experiment share their trials."""
 
 
 def find_ends(key: SeriesKey, trial: TrialId, bounds: Bounds) -> tuple[float, float] | None:
@@ -294,7 +299,7 @@ def _find_segments(judged: JudgedSeries) -> tuple[Segment, ...]:
         return ()
     edges = (0, *(change.index for change in judged.change_points), len(points))
     means = (
-        (first, last, fmean(point.value for point in points[first:last]))
+        (first, last, fmean([point.value for point in points[first:last]]))
         for first, last in pairwise(edges)
         if not any(drift.first < last and first <= drift.last for drift in judged.drifts)
     )

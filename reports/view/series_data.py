@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from analysis.judgement import JudgedSeries
-from perf.metrics import DIAGNOSTICS, METRICS
+from perf.metrics import DIAGNOSTICS, HIGHEST_LOAD, METRICS
 from perf.model import SeriesKey, TrialId
 from reports.view import links
 from reports.view.series import Bounds, SeriesView, find_ends
@@ -38,7 +38,8 @@ def series_data(
     """
     key, points = judged.series.key, judged.series.points
     better = (METRICS | DIAGNOSTICS).get(key.metric)
-    ends = [find_ends(key, point.trial, bounds) for point in points]
+    is_searched = key.metric == HIGHEST_LOAD.name
+    ends = [find_ends(key, point.trial, bounds) for point in points] if is_searched else []
     noise = judged.noise
     return {
         "track": track.stem,
@@ -57,7 +58,7 @@ def series_data(
         "value": [point.value for point in points],
         "counts": [len(point.iterations) for point in points],
         "iterations": _round(list(chain.from_iterable(point.iterations for point in points))),
-        "ends": ends if any(ends) else [],
+        "ends": ends,
         "segments": [asdict(segment) for segment in view.segments],
         "noise": noise.deviation if noise else 0,
         "floor": view.sensitivity.floor,

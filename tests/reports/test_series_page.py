@@ -184,9 +184,6 @@ def test_hostile_names_stay_data(scene: Scene) -> None:
     ]
     by_path = {file.path: file for file in made}
     assert data_of(by_path, track.stem)["releases"][0].startswith('"]; alert(1); </script>')
-    page = by_path[series_page(KEY)].content
-    assert b"alert(1); &lt;/script&gt;" in page
-    assert b"alert(1); </script>" not in page
 
 
 def test_slots_are_ordered_by_release_and_then_by_time(scene: Scene) -> None:

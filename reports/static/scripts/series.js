@@ -8,15 +8,19 @@
   if (!figure) return;
 
   const MOST_LINES = 5; // as many as there are colours and symbols
-  const HEIGHT = 340;
+  const SYMBOLS = "●■▲✚▼";
   const TRACK_HEIGHT = 200;
   const SMALL_HEIGHT = 130;
   const by = (id) => document.getElementById(id);
+  // A wall screen has room.
+  const height = () => Math.round(Math.min(520, Math.max(340, 0.38 * window.innerHeight)));
   const element = (name, properties = {}, ...children) => {
     const made = Object.assign(document.createElement(name), properties);
     made.append(...children);
     return made;
   };
+
+  const symbolOf = (at) => element("span", { className: `symbol line-${at}`, ariaHidden: "true" }, SYMBOLS[at]);
 
   const start = async () => {
     const model = kp.series;
@@ -33,6 +37,7 @@
         const isShown = one.series && now.by === "release" && !now.hidden.has(one.line);
         if (!isShown) {
           one.plot?.remove();
+          one.name?.remove();
           one.plot = null;
           continue;
         }
@@ -40,7 +45,8 @@
           const box = element("div", { className: "plot track", tabIndex: 0 });
           box.setAttribute("role", "group");
           box.setAttribute("aria-label", `Line ${one.line}: ${one.series.inWords}`);
-          by("tracks").append(box);
+          one.name = element("p", { className: "note line-name" }, symbolOf(one.at), ` Line ${one.line}`);
+          by("tracks").append(one.name, box);
           one.plot = model.addPlot(box);
         }
         const whole = { ...now, zoom: "" };
@@ -55,7 +61,7 @@
       // Beside each other, the lines are drawn by one scale; on one calendar they share the chart.
       const inTracks = now.by === "release";
       const spans = inTracks ? all.slice(1).map((one) => model.build([one], { ...now, zoom: "" }, { height: TRACK_HEIGHT }).span) : [];
-      const built = model.build(inTracks ? [own] : all, now, { height: HEIGHT, span: spans.flat().length ? spans.flat() : null });
+      const built = model.build(inTracks ? [own] : all, now, { height: height(), span: spans.flat().length ? spans.flat() : null });
       writeControls(own, now, lines);
       by("chart-note").textContent = noteOf(own, now, built, lines.length > 0);
       const drawn = main.show(own, now, built);
@@ -102,8 +108,7 @@
         else hidden.add(one.line);
         kp.state.set({ hide: [...hidden].join(",") });
       });
-      const symbol = element("span", { className: `symbol line-${one.at}`, ariaHidden: "true" }, "●■▲✚▼"[one.at]);
-      by("lines").append(element("label", {}, box, " ", symbol, ` ${one.line}`));
+      by("lines").append(element("label", {}, box, " ", symbolOf(one.at), ` ${one.line}`));
     }
     by("lines").hidden = !lines.length;
     const order = () => track.orders[view().by];
@@ -192,6 +197,7 @@
       const view = { ...model.readView(one.series), ...now, by: one.series.isWatch ? "night" : now.by };
       await one.plot.show(one.series, view, model.build([one.series], view, { height: SMALL_HEIGHT, isSmall: true }), true);
       one.box.setAttribute("aria-label", `${one.series.title}: ${one.series.inWords}`);
+      one.note.textContent = [one.series.unit, one.series.direction].filter(Boolean).join(", ");
     };
     const all = rest.map(([title, stem]) => {
       const box = element("div", { className: "plot small" });
@@ -199,8 +205,9 @@
       box.setAttribute("aria-label", title);
       const link = element("a", { href: `${kp.root}series/${encodeURIComponent(stem)}.html` }, title);
       link.addEventListener("click", () => (link.hash = location.hash));
-      by("measures").append(element("div", { className: "measure" }, element("h3", {}, link), box));
-      return { stem, box, isNear: false };
+      const note = element("span", { className: "note" });
+      by("measures").append(element("div", { className: "measure" }, element("h3", {}, link, " ", note), box));
+      return { stem, box, note, isNear: false };
     });
     section.hidden = !all.length;
     const watcher = new IntersectionObserver(

@@ -249,7 +249,7 @@
     const references = isSmall ? [] : referencesOf(own, view, seen);
     const span = references.reduce(([low, high], one) => [Math.min(low, one.at), Math.max(high, one.at)], seen);
     const labels = isSmall ? 0 : Math.min(LABEL_LINES, gaps.length);
-    const limits = yDomain(span, view, height, 10 + LABEL_LINE * labels, isSmall ? 8 : 8 + (bottom.unusable.length ? 16 : 0) + (bottom.moves.length ? 16 : 0));
+    const limits = yDomain(span, view, height, 10 + LABEL_LINE * (labels + (references.length ? 1 : 0)), isSmall ? 8 : 8 + (bottom.unusable.length ? 16 : 0) + (bottom.moves.length ? 16 : 0));
     const axis = xAxis(own, view, domain, isSmall);
     const x = (field) => ({ field, ...axis });
     const yShared = {
