@@ -102,48 +102,8 @@ def _quantities() -> tuple[Section, ...]:
             ),
             terms=_define(METRICS.values()),
         ),
-        Section(
-            id="response-time",
-            title="Response time against service time",
-            text=(
-                (
-                    "In an open loop operations start on a schedule, as users do. Response time counts "
-                    "from "
-                    "that intended start, so it includes all waiting; service time counts from when "
-                    "the "
-                    "operation was really sent. When a server stalls, service time shows one slow "
-                    "operation, and response time all those that had to wait behind it."
-                ),
-                (
-                    "In a closed loop there is no schedule: the next operation starts when one has "
-                    "ended, "
-                    "and both are the same. There, response time does not show how long users would "
-                    "wait."
-                ),
-            ),
-        ),
-        Section(
-            id="statistics",
-            title="Statistics",
-            terms=(
-                Term(name="mean", text="The sum of all values by their number."),
-                Term(
-                    name="p50, p95, p99, p99.9",
-                    text="Percentiles: 99 of 100 operations took at most p99. They come from merged "
-                    "histograms, never from averaged percentiles; a histogram keeps a time to three "
-                    "digits. A high one rests on few operations: a p99.9 of 10,000 on ten.",
-                ),
-                Term(
-                    name="max",
-                    text="The slowest operation: one event, so that no series is made of it.",
-                ),
-                Term(
-                    name="estimate, lower, upper",
-                    text="The answer of a search for the highest load, and the ends between which it "
-                    "lies.",
-                ),
-            ),
-        ),
+        _times(),
+        _statistics(),
         Section(
             id="diagnostics",
             title="Diagnostics: what explains a result",
@@ -154,6 +114,53 @@ def _quantities() -> tuple[Section, ...]:
             id="canaries",
             title="Canaries: what watches the hosts",
             terms=_define(_CANARIES),
+        ),
+    )
+
+
+def _times() -> Section:
+    return Section(
+        id="response-time",
+        title="Response time against service time",
+        text=(
+            (
+                "In an open loop operations start on a schedule, as users do. Response time counts "
+                "from "
+                "that intended start, so it includes all waiting; service time counts from when "
+                "the "
+                "operation was really sent. When a server stalls, service time shows one slow "
+                "operation, and response time all those that had to wait behind it."
+            ),
+            (
+                "In a closed loop there is no schedule: the next operation starts when one has "
+                "ended, "
+                "and both are the same. There, response time does not show how long users would "
+                "wait."
+            ),
+        ),
+    )
+
+
+def _statistics() -> Section:
+    return Section(
+        id="statistics",
+        title="Statistics",
+        terms=(
+            Term(name="mean", text="The sum of all values by their number."),
+            Term(
+                name="p50, p95, p99, p99.9",
+                text="Percentiles: 99 of 100 operations took at most p99. They come from merged "
+                "histograms, never from averaged percentiles; a histogram keeps a time to three "
+                "digits. A high one rests on few operations: a p99.9 of 10,000 on ten.",
+            ),
+            Term(
+                name="max",
+                text="The slowest operation: one event, so that no series is made of it.",
+            ),
+            Term(
+                name="estimate, lower, upper",
+                text="The answer of a search for the highest load, and the ends between which it lies.",
+            ),
         ),
     )
 
@@ -182,30 +189,7 @@ def _measuring(catalog: Catalog) -> tuple[Section, ...]:
                 ),
             ),
         ),
-        Section(
-            id="steady",
-            title="Warm-up, until the load is steady",
-            text=(
-                (
-                    "Each iteration has a warm-up that is thrown away. It ends once two adjacent "
-                    "windows "
-                    "of "
-                    "it are alike in throughput and mean service time, and at the latest at its cap, "
-                    "which "
-                    "the trial's page then says. How long a window is and how much alike belongs to "
-                    "the "
-                    "testbed:"
-                ),
-            ),
-            terms=tuple(
-                Term(
-                    name=testbed.name,
-                    text=f"windows of {testbed.steadiness.window_s} s, alike within "
-                    f"{testbed.steadiness.tolerance * 100:g} %.",
-                )
-                for testbed in catalog.testbeds.values()
-            ),
-        ),
+        _steady(catalog),
         Section(
             id="series",
             title="What makes a series",
@@ -231,22 +215,53 @@ def _measuring(catalog: Catalog) -> tuple[Section, ...]:
                 ),
             ),
         ),
-        Section(
-            id="loads",
-            title="Ladders and searches",
-            text=(
-                (
-                    "A ladder offers one load after the other. A search halves the range until it "
-                    "knows "
-                    "the "
-                    "highest load whose p99 of response time met its objective. Each offered load is a "
-                    "step:"
-                ),
+        _loads(),
+    )
+
+
+def _steady(catalog: Catalog) -> Section:
+    return Section(
+        id="steady",
+        title="Warm-up, until the load is steady",
+        text=(
+            (
+                "Each iteration has a warm-up that is thrown away. It ends once two adjacent "
+                "windows "
+                "of "
+                "it are alike in throughput and mean service time, and at the latest at its cap, "
+                "which "
+                "the trial's page then says. How long a window is and how much alike belongs to "
+                "the "
+                "testbed:"
             ),
-            terms=tuple(
-                Term(id=f"step-{outcome.value}", badge=STEP_BADGES[outcome], text=text)
-                for outcome, text in _STEPS.items()
+        ),
+        terms=tuple(
+            Term(
+                name=testbed.name,
+                text=f"windows of {testbed.steadiness.window_s} s, alike within "
+                f"{testbed.steadiness.tolerance * 100:g} %.",
+            )
+            for testbed in catalog.testbeds.values()
+        ),
+    )
+
+
+def _loads() -> Section:
+    return Section(
+        id="loads",
+        title="Ladders and searches",
+        text=(
+            (
+                "A ladder offers one load after the other. A search halves the range until it "
+                "knows "
+                "the "
+                "highest load whose p99 of response time met its objective. Each offered load is a "
+                "step:"
             ),
+        ),
+        terms=tuple(
+            Term(id=f"step-{outcome.value}", badge=STEP_BADGES[outcome], text=text)
+            for outcome, text in _STEPS.items()
         ),
     )
 
