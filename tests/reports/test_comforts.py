@@ -209,6 +209,28 @@ def test_times_say_how_long_ago_they_were_and_stay_in_utc(front: Page) -> None:
     expect(ago).to_have_text("(1 day ago)")
 
 
+def test_the_front_page_notices_its_own_age(browser: Browser, demo_site: Path) -> None:
+    with watch(browser, width=360) as watched:
+        watched.page.clock.set_fixed_time("2026-03-08T07:00:00Z")
+        watched.open(demo_site / "index.html")
+        age = watched.page.locator("#age")
+        assert age.is_hidden()
+        watched.page.clock.set_fixed_time("2026-03-18T07:00:00Z")
+        watched.page.reload()
+        assert age.is_visible()
+        assert "10 days old" in age.inner_text()
+        assert watched.complaints == []
+
+
+def test_the_headers_of_a_table_stay_low(browser: Browser, demo_site: Path) -> None:
+    with watch(browser, width=360) as watched:
+        watched.open(demo_site / "series.html")
+        heights = watched.page.evaluate(
+            "[...document.querySelectorAll('thead tr')].map(row => row.clientHeight)"
+        )
+    assert 0 < max(heights) < 120  # three lines and a note
+
+
 def test_without_script_nothing_is_promised_that_needs_it(browser: Browser, demo_site: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
