@@ -10,8 +10,10 @@ from perf import config
 from perf.options import configs_option, data_option
 from perf.places import Places
 from reports.pages import all_batches
+from reports.pages.elsewhere import list_attention
 from reports.scene import read_scene
 from reports.site import check_target, explained, write_site
+from reports.telling.step_summary import append_step_summary
 
 
 @click.command()
@@ -28,13 +30,14 @@ def report(data: Path, configs: Path | None, output: Path | None) -> None:
 
     The front page says the verdict in words and what needs attention first; each series has a page
     with a chart, each trial a page with all that is known about it. The site needs no server and no
-    network: open index.html in a browser.
+    network: open index.html in a browser. Beside the pages lie an Atom feed, badges, a JUnit report and
+    an export as JSON and Parquet. Where $GITHUB_STEP_SUMMARY is set, the job gets its summary.
 
     Exit code 0 even if a series regressed: this command tells, `knickpoint detect` decides.
     """
     root = configs or config.default_root()
     places = Places(data)
-    index = write_report(places, root, datetime.now(UTC), output=output)
+    index = write_report(places, root, datetime.now(UTC), output=output, summarizes=True)
     if not places.history.exists():
         click.echo(f"There is no history at {places.history}; the site says how to begin.", err=True)
     click.echo(index)
@@ -48,16 +51,17 @@ def write_report(
     output: Path | None = None,
     judgement: Judgement | None = None,
     links_bundles: bool = True,
+    summarizes: bool = False,
 ) -> Path:
     """Write the site of a data directory, built at `now`; return the path of its front page.
 
     What is known as `judgement` is not judged again. Trial pages link to the files of their bundles,
-    unless the bundles will not stay where they are.
+    unless the bundles will not stay where they are. A job on GitHub Actions gets its summary, if asked.
 
     Raises:
         ConfigError: the configuration is wrong.
         HistoryError: the history cannot be read.
-        SiteError: the operating system refuses to read or write what the site needs.
+        SiteError: the operating system refuses to read or write what the site needs, or the summary.
         UsageError: `output` holds something that is not a site.
 
     """
@@ -67,4 +71,7 @@ def write_report(
         scene = read_scene(
             places, configs_root, now, target, judgement=judgement, links_bundles=links_bundles
         )
-        return write_site(target, all_batches(scene))
+        index = write_site(target, all_batches(scene))
+    if summarizes:
+        append_step_summary(scene.judgement, list_attention(scene))
+    return index

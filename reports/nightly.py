@@ -75,7 +75,7 @@ def nightly(suite_name: str, data: Path, configs: Path | None) -> None:
     traced = bisect(judgement.suspects, tonight)
     if session.suite.bisect is not None:
         judgement = _keep_and_judge(places, root, progress, bad)
-    index = write_report(places, root, datetime.now(UTC), judgement=judgement)
+    index = write_report(places, root, datetime.now(UTC), judgement=judgement, summarizes=True)
     _tell(trials, judgement, again, traced)
     click.echo(f"Site:    {index}")
     for problem in bad:

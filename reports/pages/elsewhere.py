@@ -20,7 +20,14 @@ from reports.telling.export import (
 )
 from reports.telling.parquet import open_writer, parquet_path
 from reports.telling.tables import TABLES
-from reports.view.attention import Attention, view_missing, view_troubles
+from reports.view.attention import (
+    Attention,
+    view_expired,
+    view_incidents,
+    view_left_out,
+    view_missing,
+    view_troubles,
+)
 from reports.view.links import series_stem
 from reports.view.nights import find_tonight
 from reports.view.notice import view_notices
@@ -47,6 +54,17 @@ def list_troubles(scene: Scene) -> tuple[Attention, ...]:
     night = tonight[0].night if tonight else ""
     plan = next((one for one in scene.nights if one.id == night), None)
     return (*view_troubles(tonight), *view_missing(plan, scene.heads))
+
+
+def list_attention(scene: Scene) -> tuple[Attention, ...]:
+    """Tell of what somebody should look at: what could not be measured, incidents, the rest."""
+    news = (one for one in scene.judgement.incidents if one.is_news)
+    return (
+        *view_left_out(scene.left_out),
+        *list_troubles(scene),
+        *view_incidents(news, scene.heads),
+        *view_expired(scene.catalog.triage, scene.now.date()),
+    )
 
 
 def _batch_of_tables(scene: Scene) -> Batch:

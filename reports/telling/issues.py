@@ -106,7 +106,7 @@ class GitHubIssues:
         self._issues = {
             one.number: one
             for one in self._repo.get_issues(state="all", sort="created", direction="asc")
-            if one.pull_request is None  # GitHub lists pull requests among the issues
+            if not _is_pull_request(one)
         }
         existing = [
             ExistingIssue(
@@ -142,6 +142,15 @@ class GitHubIssues:
 def describe_change(step: Change) -> str:
     """Say in a word what becomes of an issue."""
     return {None: "rewrote", True: "reopened", False: "closed"}[step.is_open]
+
+
+def _is_pull_request(issue: Issue) -> bool:
+    """Tell whether it is a pull request, which GitHub lists among the issues.
+
+    By its address, which is in the listing: the field that says so is missing for an issue, and to ask
+    for it would be a request for each.
+    """
+    return "/pull/" in issue.html_url
 
 
 def _find_login(issue: Issue) -> str:

@@ -7,10 +7,13 @@ import pytest
 import requests
 from github_contract import find_faults, install, prism, read_examples
 from github_server import HEAD, TOKEN, GitHub, serve
+from made_up_nights import Course, judge_nights
 
 from analysis.verdict import Outcome
 from reports.github import GitHubPullRequest
 from reports.posting import Check, Message, start_check
+from reports.telling.handles import find_all_handles
+from reports.telling.issues import GitHubIssues
 
 pytestmark = pytest.mark.long  # Prism starts twice; it is installed where it is not in the cache yet
 TRUSTED = {"Authorization": f"token {TOKEN}"}
@@ -68,6 +71,25 @@ def test_all_that_the_client_asks_is_as_github_describes_it(
     assert find_faults(place, ["query { viewer { nothing_of_this_name } }"]) != []
 
 
+def test_issues_are_kept_as_github_describes_them(hub: GitHub) -> None:
+    for number in range(101):  # a second page
+        hub.report("another", "text", "alice", is_pull=number % 2 == 0)
+    issues = GitHubIssues(repo="example/configs", token=TOKEN, api_url=hub.url)
+    said: list[str] = []
+    for nights in (17, 17, 19, 29, 29, 20):
+        told = judge_nights(nights, (Course(at=16, back=22),))
+        known = find_all_handles(one.series for one in told.judgement.series)
+        issues.tell(told.notices, lambda known=known: known, said.append, scope="nightly")
+    assert [one.split()[0] for one in said] == ["opened", "rewrote", "closed", "reopened"]
+    assert hub.issues[102]["state_reason"] == "reopened"
+    url = f"{hub.url}/repos/example/configs/issues"
+    for answer in (
+        requests.patch(f"{url}/102", json={"state": "finished"}, headers=TRUSTED, timeout=10),
+        requests.post(url, json={"body": "no title"}, headers=TRUSTED, timeout=10),
+    ):
+        assert answer.status_code == 422
+
+
 def test_prism_refuses_what_github_would(hub: GitHub) -> None:
     runs = f"{hub.url}/repos/example/configs/check-runs"
     before = dict(hub.runs)
@@ -88,3 +110,7 @@ def test_the_client_understands_the_answers_that_github_describes(
         pull.tell(message(Outcome.REGRESSED), said.append)
         assert [one.split()[0] for one in said] == ["posted"]
         assert pull.check(start_check("candidate", HEAD)).startswith("created")
+        issues = GitHubIssues(repo="octocat/Hello-World", token=TOKEN, api_url=url, author="octocat")
+        told = judge_nights(17)
+        issues.tell(told.notices, frozenset, said.append, scope="nightly")
+        assert said[-1].startswith("opened ")

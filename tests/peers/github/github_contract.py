@@ -30,6 +30,8 @@ USED = {
     "/repos/{owner}/{repo}/issues": {"get", "post"},
     "/repos/{owner}/{repo}/issues/{issue_number}": {"patch"},
 }
+ISSUES = "/repos/{owner}/{repo}/issues"
+SENT_OF_ISSUE = {"title", "body", "state", "state_reason"}
 EXAMPLES = {
     "pull": "pull-request",
     "comment": "issue-comment",
@@ -110,10 +112,14 @@ def cut(whole: JSON) -> JSON:
             waiting.extend(value for key, value in node.items() if key != "$ref")
     kept["#/components/examples/pull-request"]["value"]["requested_teams"] = []  # breaks its own schema
     for operation in (one for path in paths.values() for one in path.values()):
+        if body := operation.get("requestBody"):
+            body["required"] = True  # we always send one
         for response in operation["responses"].values():
             response.pop("headers", None)  # the example of a next page leads nowhere
             if content := response.get("content"):
                 content[OLD_TYPE] = content["application/json"]
+    narrow(paths[ISSUES]["post"])
+    narrow(paths[f"{ISSUES}/{{issue_number}}"]["patch"])
     components: JSON = {}
     for reference, value in kept.items():
         _, kind, name = reference.removeprefix("#/").split("/")
@@ -123,6 +129,19 @@ def cut(whole: JSON) -> JSON:
         "paths": {**paths, "/graphql": GRAPHQL},
         "components": components,
     }
+
+
+def narrow(operation: JSON) -> None:
+    """Keep of an issue's body what we send, and take nothing else.
+
+    Beside some of its other fields Prism looks at none of them, without a word.
+    """
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    kept = {key: one for key, one in schema["properties"].items() if key in SENT_OF_ISSUE}
+    kept["title"] = {"type": "string"}
+    kept.get("state_reason", {}).pop("nullable", None)
+    kept["body"].pop("nullable", None)
+    schema |= {"properties": kept, "additionalProperties": False}
 
 
 def read_examples(place: Path) -> dict[str, JSON]:
