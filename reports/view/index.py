@@ -49,8 +49,8 @@ from reports.view.tonight_experiments import ExperimentLine, view_experiments
 from reports.view.tonight_rows import IncidentRow, Surroundings, order_by_weight, view_rows
 from reports.view.wording import Badge, Moment, caveat_words, count, duration, moment, sentence
 
-MOST_ROWS = 25
-"""Troubles or decisions in one list of the front page."""
+MOST_ROWS = 8
+"""Troubles or decisions in one list of the front page: what comes behind them must be seen, too."""
 MOST_INCIDENTS = 15
 """That need attention; half as many that got better."""
 MOST_EXPERIMENTS = 100
@@ -158,6 +158,7 @@ def view_index(scene: Scene, groups: Sequence[ExperimentGroup]) -> IndexView:
         unmeasured=_list(
             (*view_left_out(scene.left_out), *view_troubles(recent), *missing),
             links.night_page(nights[-1].name) if nights else "",
+            ", on the page of the night",
         ),
         caveats=_tell_caveats(heads, scene.caveats),
         news=_view_news(scene, by_itself, groups, tonight[0].night if tonight else ""),
@@ -201,16 +202,16 @@ def _view_news(
     watching = {experiment_of(judged, scene.heads) for judged in judgement.watched}
     experiments = view_experiments(groups, freshness, watching)
     return News(
-        shortage=sentence(shortage) if shortage else "",
+        shortage=sentence(f"of these, {shortage}") if shortage else "",
         sensitivity=summarize_sensitivity(judgement.series) if judgement.series else "",
         false_alarms=tell_false_alarms(judgement.expected_false_alarms),
         attention=_list_incidents(worse, around, MOST_INCIDENTS),
-        reminders=_list(view_expired(scene.catalog.triage, scene.now.date()), ""),
+        reminders=_list(view_expired(scene.catalog.triage, scene.now.date())),
         improvements=_list_incidents(better, around, MOST_INCIDENTS // 2),
         decided=_list(
             view_incidents(filter(_is_decided, incidents), scene.heads), links.INCIDENTS_PAGE
         ),
-        withdrawn=_list(view_withdrawals(judgement, scene.heads), ""),
+        withdrawn=_list(view_withdrawals(judgement, scene.heads)),
         movers=view_movers(judgement, night),
         experiments=experiments[:MOST_EXPERIMENTS],
         experiments_count=len(experiments),
@@ -249,9 +250,11 @@ def _surround(incidents: Iterable[Incident], scene: Scene) -> Surroundings:
     )
 
 
-def _list(rows: Sequence[Attention], page: str) -> Listed:
+def _list(rows: Sequence[Attention], page: str = "", where: str = "") -> Listed:
     rest = len(rows) - MOST_ROWS
-    return Listed(rows=tuple(rows[:MOST_ROWS]), rest=f"{rest:,} more" if rest > 0 else "", page=page)
+    return Listed(
+        rows=tuple(rows[:MOST_ROWS]), rest=f"{rest:,} more{where}" if rest > 0 else "", page=page
+    )
 
 
 def _list_incidents(incidents: Sequence[Incident], around: Surroundings, most: int) -> ListedIncidents:
