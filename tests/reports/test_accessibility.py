@@ -23,7 +23,7 @@ MOST_LENGTH = 20_000
 def settle(watched: Watched) -> None:
     """Wait until the charts of a page are drawn, or nothing will come any more."""
     watched.page.wait_for_function(
-        "() => [...document.querySelectorAll('[data-spec]')].every("
+        "() => [...document.querySelectorAll('[data-spec], .plot > .chart')].every("
         "one => !one.checkVisibility() || one.querySelector('svg, canvas') || one.textContent.trim())",
         timeout=MOST_LENGTH,
     )

@@ -152,3 +152,21 @@ def test_headers_sort_by_value_and_say_how(page: Page) -> None:
     page.get_by_role("columnheader", name="Name").get_by_role("button").click()
     assert header.get_attribute("aria-sort") is None
     assert names() == ["alpha", "beta", "gamma"]
+
+
+def test_quantities_sort_by_number_versions_by_part_and_nothing_comes_last(page: Page) -> None:
+    def sort(*texts: str) -> list[str]:
+        page.evaluate(
+            """texts => {
+              const cells = document.querySelectorAll('tbody tr > :nth-child(2)');
+              cells.forEach((cell, at) => { delete cell.dataset.value; cell.textContent = texts[at]; });
+            }""",
+            list(texts),
+        )
+        button = page.get_by_role("columnheader", name="Value").get_by_role("button")
+        button.click()
+        return page.locator("tbody tr > :nth-child(2)").all_inner_texts()
+
+    assert sort("1,200 ops/s", "18.3 ops/s", "–") == ["18.3 ops/s", "1,200 ops/s", "–"]
+    assert sort("–", "≥ 4.1 %", "−12 %") == ["≥ 4.1 %", "−12 %", "–"]  # the other way round
+    assert sort("5.0.10", "5.0.9", "4.1.11") == ["4.1.11", "5.0.9", "5.0.10"]

@@ -148,15 +148,20 @@
 
   // --- Sorting --------------------------------------------------------------------------------
   const words = new Intl.Collator("en", { numeric: true });
+  // "≥ 1,234.5 ms" is a number with a unit; "5.0.3" and "2026-03-01" are texts with numbers in them.
+  const QUANTITY = /^[≥≤±<>]?\s*([+−-]?[\d,]*\.?\d+)(?:\s*(%)|\s+(\D.*))?$/u;
   const keyOf = (row, column) => {
     const cell = cellsOf(row)[column];
-    return cell ? valueOf(cell) : "";
+    const value = cell ? valueOf(cell) : "";
+    if (typeof value === "number") return { value, unit: "" };
+    if (value === "" || value === "–") return null;
+    const [, digits, percent, unit] = QUANTITY.exec(value) ?? [];
+    if (!digits) return { text: value };
+    return { value: Number(digits.replaceAll(",", "").replace("−", "-")), unit: percent ?? unit ?? "" };
   };
   const compare = (a, b) => {
-    if (typeof a === "number" && typeof b === "number") return a - b;
-    // What has no value comes last.
-    if ((a === "") !== (b === "")) return a === "" ? 1 : -1;
-    return words.compare(String(a), String(b));
+    if (a.text !== undefined || b.text !== undefined) return words.compare(a.text ?? "", b.text ?? "");
+    return words.compare(a.unit, b.unit) || a.value - b.value;
   };
   const addSorting = (table) => {
     const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
@@ -166,9 +171,10 @@
       head.setAttribute("aria-sort", isUp ? "ascending" : "descending");
       for (const body of table.tBodies) {
         const keyed = [...body.rows].map((row) => ({ row, key: keyOf(row, column) }));
+        // What has no value comes last, whichever way.
         keyed.sort((a, b) => {
-          const isVoid = a.key === "" || b.key === "";
-          return compare(a.key, b.key) * (isUp || isVoid ? 1 : -1);
+          if (!a.key || !b.key) return Number(!a.key) - Number(!b.key);
+          return compare(a.key, b.key) * (isUp ? 1 : -1);
         });
         body.append(...keyed.map(({ row }) => row));
       }
@@ -177,7 +183,10 @@
     for (const head of heads) {
       const place = column;
       column += head.colSpan;
-      if (!head.textContent.trim() || head.colSpan > 1) continue;
+      const isText = [...table.tBodies].some((body) =>
+        [...body.rows].some((row) => cellsOf(row)[place]?.textContent.trim()),
+      );
+      if (!head.textContent.trim() || head.colSpan > 1 || !isText) continue;
       const button = element("button", { type: "button", className: "sort" });
       button.append(...head.childNodes);
       head.append(button);
