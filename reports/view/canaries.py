@@ -6,7 +6,7 @@ trials of a testbed, while each series holds those of one experiment.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from statistics import median
 
 from analysis.drift import is_canary
@@ -20,7 +20,6 @@ from reports.view.wording import (
     direction_words,
     heading,
     metric_name,
-    moment,
     percent,
     quantity,
     rank,
@@ -81,8 +80,10 @@ def _view_chart(
 
 def _say_ends(first: datetime, last: datetime) -> tuple[str, str]:
     """Write both ends of a time: their days, or their minutes on one day."""
-    one, other = moment(first), moment(last)
-    return (one.text, other.text) if one.day == other.day else (one.day, other.day)
+    one, other = first.astimezone(UTC), last.astimezone(UTC)
+    if one.date() == other.date():
+        return f"{one:%Y-%m-%d %H:%M}", f"{other:%H:%M} UTC"
+    return f"{one:%Y-%m-%d}", f"{other:%Y-%m-%d}"
 
 
 def _say_level(line: list[tuple[datetime, float]], metric: str) -> str:

@@ -82,13 +82,11 @@ def view_diagnostics(samples: Iterable[Sample]) -> DiagnosticsView:
     found = [sample for sample in samples if is_diagnostic(sample)]
     canaries = [sample for sample in found if sample.phase in CANARY_PHASES]
     others = [sample for sample in found if sample.phase not in CANARY_PHASES]
-    places = dict.fromkeys((sample.phase, sample.operation) for sample in others)
+    by_place: dict[tuple[str, str], list[Sample]] = {}
+    for sample in others:
+        by_place.setdefault((sample.phase, sample.operation), []).append(sample)
     return DiagnosticsView(
-        tables=tuple(
-            _tabulate(phase, operation, [s for s in others if (s.phase, s.operation) == place])
-            for place in places
-            for phase, operation in [place]
-        ),
+        tables=tuple(_tabulate(*place, own) for place, own in by_place.items()),
         canaries=_view_canaries(canaries),
     )
 
@@ -97,14 +95,10 @@ def _tabulate(phase: str, operation: str, samples: Sequence[Sample]) -> Diagnost
     hosts = tuple(sorted({s.host for s in samples if s.host}))
     whole = {(s.metric, s.statistic, s.host): number(s.value) for s in samples if s.iteration is None}
     wanted = sorted({(s.metric, s.statistic) for s in samples}, key=_reading_order)
-    repeated = {
-        at: [
-            s.value
-            for s in samples
-            if (s.metric, s.statistic) == at and s.iteration is not None and not s.host
-        ]
-        for at in wanted
-    }
+    repeated: dict[tuple[str, str], list[float]] = {at: [] for at in wanted}
+    for one in samples:
+        if one.iteration is not None and not one.host:
+            repeated[one.metric, one.statistic].append(one.value)
     has_iterations = any(repeated.values())
     return DiagnosticTable(
         title=f"{operation} {phase_words(phase)}".strip(),

@@ -26,13 +26,14 @@ from reports.view.wording import (
     MOVED_BADGE,
     NOTHING,
     SHORT_BADGE,
-    STATE_BADGES,
     STILL_BADGE,
     Badge,
     count,
     join_caveats,
     moment,
+    number,
     percent,
+    quantity,
     sentence,
 )
 
@@ -174,9 +175,10 @@ def _list_movements(watched: Iterable[JudgedSeries]) -> Iterator[MovementRow]:
             yield MovementRow(
                 name=name,
                 page=page,
-                badge=STATE_BADGES[change.state],
+                badge=MOVED_BADGE,
                 between=name_gap(change),
-                text=f"a step, {sentence(view_change_briefly(change))}",
+                text=f"{percent(change.relative_change)}, {change.state.value}: "
+                f"{number(change.before)} → {quantity(change.after, key.metric)}",
             )
         for slope in view_slopes(one):
             yield MovementRow(
@@ -184,7 +186,7 @@ def _list_movements(watched: Iterable[JudgedSeries]) -> Iterator[MovementRow]:
                 page=page,
                 badge=slope.badge,
                 between=slope.between,
-                text=f"{slope.change}: {sentence(slope.text)}",
+                text=f"{slope.change}: {slope.text}",
             )
         for spread in view_scatter(one):
             yield MovementRow(
@@ -192,7 +194,7 @@ def _list_movements(watched: Iterable[JudgedSeries]) -> Iterator[MovementRow]:
                 page=page,
                 badge=spread.badge,
                 between=spread.between,
-                text=f"{spread.label}: {sentence(spread.text)}",
+                text=f"{spread.label}: {spread.text}",
             )
 
 
