@@ -4,6 +4,7 @@ Each fixture gives a function. `make_trial(status=TrialStatus.FAILED)` is a whol
 in one field; annotate them as `Callable[..., Trial]` and so on. All are pure and seeded.
 """
 
+import os
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -32,6 +33,8 @@ from perf.model import (
     TrialStatus,
 )
 
+# Where tests run as a job of GitHub Actions, its summary is not theirs to write.
+os.environ.pop("GITHUB_STEP_SUMMARY", None)
 # The same examples in every run: a failure is of the change, never of the day.
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")

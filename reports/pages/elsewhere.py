@@ -108,10 +108,9 @@ def _digest(scene: Scene, judged: Sequence[JudgedSeries]) -> str:
     """Digest the points of some series; where a trial has no digest, nothing is sure."""
     content = hashlib.sha256()
     for one in judged:
-        content.update(f"{series_stem(one.series.key)}\n".encode())
-        for point in one.series.points:
-            digest = scene.digests.get(point.trial, "")
-            if not digest:
-                return ""
-            content.update(f"{point.trial} {digest}\n".encode())
+        # The digest of a bundle covers the name of its trial.
+        digests = [scene.digests.get(point.trial, "") for point in one.series.points]
+        if "" in digests:
+            return ""
+        content.update("\n".join((series_stem(one.series.key), *digests, "")).encode())
     return content.hexdigest()

@@ -1,6 +1,6 @@
 """What is told of an incident elsewhere than on the site: a notice, in words and with its times."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -243,11 +243,3 @@ def _view_withdrawn(judged: JudgedSeries, alert: Alert, by_id: Mapping[TrialId, 
 def _outcome_of(key: SeriesKey, *, rises: bool) -> Outcome:
     better = (METRICS | DIAGNOSTICS)[key.metric].better
     return tell_outcome(better, 0.0, 1.0 if rises else -1.0)
-
-
-def count_standings(notices: Iterable[Notice]) -> Mapping[Standing, int]:
-    """Count notices by how they stand."""
-    counts = dict.fromkeys(Standing, 0)
-    for notice in notices:
-        counts[notice.standing] += 1
-    return counts

@@ -20,7 +20,7 @@ from perf.history import bundle
 from perf.history.store import append_all
 from perf.model import Sample, Trial, TrialId
 from perf.places import Places
-from reports.telling import notify_command
+from reports.telling import ledger, notify_command
 from reports.telling.notify_command import notify
 from reports.telling.webhook import VARIABLE, Patience, Webhook
 
@@ -101,9 +101,9 @@ def test_the_channel_is_told_once(data: Path, channel: Channel) -> None:
     assert again.exit_code == 0
     assert "the channel knows all already" in again.stdout
     assert len(channel.heard) == 1
-    ledger = json.loads((data / "told.json").read_text())
-    assert ledger["format"] == 1
-    assert [one["standing"] for one in ledger["incidents"].values()] == ["confirmed"]
+    kept = json.loads((data / "told.json").read_text())
+    assert kept["format"] == 1
+    assert [one["standing"] for one in kept["incidents"].values()] == ["confirmed"]
     assert not list(data.glob("*.new"))
 
 
@@ -175,6 +175,38 @@ def test_a_broken_ledger_tells_nobody_and_says_what_to_do(
     result = run(data, "--webhook")
     assert isinstance(result.exception, InputError)
     assert "nothing was told" in str(result.exception)
+    assert channel.heard == []
+
+
+def test_a_death_between_a_message_and_the_ledger_repeats_that_message_and_no_other(
+    data: Path, channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    news = _READ(Places(data), CONFIGS, "")
+    (notice,) = news.notices
+    three = [replace(notice, name=f"{one:08x}", handles=(f"{one:010x}",)) for one in range(3)]
+    told = replace(news, notices=tuple(three))
+    monkeypatch.setattr(notify_command, "_read_news", lambda *_: told)
+    write = ledger.write_durably
+
+    def die_at_the_second(path: Path, content: bytes) -> None:
+        if len(channel.heard) == 2:
+            raise KeyboardInterrupt
+        write(path, content)
+
+    monkeypatch.setattr(ledger, "write_durably", die_at_the_second)
+    assert run(data, "--webhook").exit_code != 0
+    monkeypatch.setattr(ledger, "write_durably", write)
+    assert run(data, "--webhook").exit_code == 0
+    assert len(channel.heard) == 4  # one of three twice
+    assert run(data, "--webhook").exit_code == 0
+    assert len(channel.heard) == 4
+
+
+def test_two_at_once_do_not_both_tell(data: Path, channel: Channel) -> None:
+    with ledger.open_ledger(data / "told.json"):
+        result = run(data, "--webhook")
+    assert isinstance(result.exception, UsageError)
+    assert "another process is telling" in str(result.exception)
     assert channel.heard == []
 
 
