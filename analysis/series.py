@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
 from perf.model import Observation, Purpose, Release, SeriesKey, TrialId, TrialStatus
 
@@ -89,6 +90,7 @@ def nights_of(series: Series) -> tuple[str, ...]:
     return tuple(sorted(nights, key=lambda night: _by_numbers(night, "-")))
 
 
+@cache
 def _by_numbers(text: str, separator: str) -> tuple[tuple[int, str], ...]:
     """Order text by its numbers, so that 10.0 follows 9.1; parts that are words come first."""
     return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in text.split(separator))

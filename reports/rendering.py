@@ -7,12 +7,14 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
 
 import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from reports.site import SiteFile
+from reports.site import Batch, SiteFile
+from reports.tables import rows_of_numbers, rows_of_text
 from reports.view.links import data_path
 from reports.view.navigation import NAVIGATION
 
@@ -51,8 +53,16 @@ def _mark_unprintable(text: str) -> str:
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def static_batch() -> Batch:
+    """Give the script, the style sheet and the icon of a site, which change with the code alone."""
+    paths = ("static/icon.svg", "static/style.css", "static/knickpoint.js")
+    return Batch(
+        dict.fromkeys(paths, f"vl-convert {version('vl-convert-python')}"), lambda _: static_files()
+    )
+
+
 def static_files() -> Iterator[SiteFile]:
-    """Give the one script and the one style sheet of a site, and its icon."""
+    """Give the files of `static_batch`."""
     place = files("reports") / "static"
     yield SiteFile("static/icon.svg", (place / "icon.svg").read_bytes())
     yield SiteFile("static/style.css", _join("styles", _FIRST_STYLE))
@@ -70,7 +80,7 @@ def _join(folder: str, first: str) -> bytes:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("reports"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -78,6 +88,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters |= {"rows_of_numbers": rows_of_numbers, "rows_of_text": rows_of_text}
+    return environment
 
 
 @cache

@@ -11,18 +11,22 @@ import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from analysis.workers import work_forked
 from perf.errors import SiteError, UsageError
+from perf.progress import Progress
 
 FRONT = "index.html"
 _MARKER = ".knickpoint-site"
 _ASIDE = ".new-site-"
+_SMALL = 200
+"""Up to so many files are made in this process: starting others would take as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class Known:
 
     version: str
     sha256: str
+    length: int
     of: str = ""
 
 
@@ -64,11 +69,11 @@ def batch_of(*ready: SiteFile) -> Batch:
     return Batch({file.path: "" for file in ready}, lambda _: ready)
 
 
-def write_site(target: Path, batches: Iterable[Batch]) -> Path:
+def write_site(target: Path, batches: Iterable[Batch], progress: Progress | None = None) -> Path:
     """Bring the site at `target` up to date; return the path of its front page.
 
     Equal batches give an equal directory, byte for byte, whatever was there. A file of no batch is
-    removed. If making anything fails, the old site stays as it was.
+    removed. If making anything fails, the old site stays as it was. Many files are made on all cores.
 
     Raises:
         SiteError: the operating system refuses.
@@ -82,7 +87,7 @@ def write_site(target: Path, batches: Iterable[Batch]) -> Path:
         known = _read_known(target)
         aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=target.parent))
         try:
-            kept = _make(batches, aside, known)
+            kept = _make(batches, aside, known, progress or Progress())
             _put_in_place(aside, target, kept)
         finally:
             shutil.rmtree(aside)
@@ -140,26 +145,60 @@ def _walk(place: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
 
 
 def _read_known(target: Path) -> dict[str, Known]:
-    """Give what the site remembers of the files that it still has; nothing if in doubt."""
+    """Give what the site remembers of the files that it still has as they were; nothing if in doubt."""
     try:
         content = json.loads((target / _MARKER).read_text())
+        written_ns = (target / _MARKER).stat().st_mtime_ns
         is_same = content["code"] == digest_of_code()
         known = {path: Known(*values) for path, values in content["files"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
+    there = {
+        path
+        for path, found in _walk_files(target, "")
+        if (one := known.get(path)) and _is_as_written(one, found.stat(), written_ns)
+    }
+    incomplete = {one.of for path, one in known.items() if path not in there}
     return {
-        path: one if is_same else replace(one, version="")
+        path: one if is_same and path not in incomplete else replace(one, version="")
         for path, one in known.items()
-        if (target / path).is_file()
+        if path in there
     }
 
 
-def _make(batches: Iterable[Batch], aside: Path, known: Mapping[str, Known]) -> dict[str, Known]:
+def _walk_files(place: Path | os.DirEntry[str], path: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Give all files below a directory, with their paths from there; no links."""
+    with os.scandir(place) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk_files(entry, f"{path}{entry.name}/")
+            elif entry.is_file(follow_symlinks=False):
+                yield f"{path}{entry.name}", entry
+
+
+def _is_as_written(known: Known, found: os.stat_result, written_ns: int) -> bool:
+    """Tell whether nobody has changed a file since: the marker is the last that a build writes."""
+    return found.st_size == known.length and found.st_mtime_ns <= written_ns
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is to be made of one batch."""
+
+    batch: Batch
+    wanted: Collection[str]
+
+
+def _make(
+    batches: Iterable[Batch], aside: Path, known: Mapping[str, Known], progress: Progress
+) -> dict[str, Known]:
     """Make aside what is not in place; give what is to be remembered of each file of the new site."""
     kept: dict[str, Known] = {}
     going_with: dict[str, dict[str, Known]] = defaultdict(dict)
     for path, one in known.items():
-        going_with[one.of][path] = one
+        if one.of:
+            going_with[one.of][path] = one
+    todo = []
     for batch in batches:
         wanted = {
             path
@@ -167,35 +206,66 @@ def _make(batches: Iterable[Batch], aside: Path, known: Mapping[str, Known]) -> 
             if not (version and path in known and known[path].version == version)
         }
         for path in batch.versions.keys() - wanted:
-            kept |= {path: known[path], **going_with[path]}
-        for file in batch.make(wanted) if wanted else ():
-            sha256 = hashlib.sha256(file.content).hexdigest()
-            kept[file.path] = Known(batch.versions.get(file.path, ""), sha256, file.of)
-            if file.path in known and known[file.path].sha256 == sha256:
-                continue
-            place = aside / file.path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(file.content)
+            kept[path] = known[path]
+            kept |= going_with[path]
+        if wanted:
+            todo.append(_Work(batch, wanted))
+    sizes = [len(work.wanted) for work in todo]
+    done = 0
+
+    def tell(place: int) -> None:
+        nonlocal done
+        done += sizes[place]
+        progress.tell_sometimes(f"site: {done:,} of {sum(sizes):,} pages and their data made")
+
+    make = partial(_make_batch, aside=aside, known=known)
+    made = work_forked(make, todo, tell) if sum(sizes) > _SMALL else map(make, todo)
+    for some in made:
+        kept |= some
     return kept
 
 
+def _make_batch(work: _Work, aside: Path, known: Mapping[str, Known]) -> dict[str, Known]:
+    """Make what is wanted of a batch and keep aside what differs from what is in place."""
+    made = {}
+    for file in work.batch.make(work.wanted):
+        sha256 = hashlib.sha256(file.content).hexdigest()
+        version = work.batch.versions.get(file.path, "")
+        made[file.path] = Known(version, sha256, len(file.content), file.of)
+        if file.path in known and known[file.path].sha256 == sha256:
+            continue
+        place = aside / file.path
+        try:
+            place.write_bytes(file.content)
+        except FileNotFoundError:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(file.content)
+    return made
+
+
 def _put_in_place(aside: Path, target: Path, kept: Mapping[str, Known]) -> None:
-    """Move what was made into the site, the front page last, and remove what is no part of it."""
+    """Move what was made into the site, the front page last, and remove what is no part of it.
+
+    So whoever reads meanwhile finds what the front page leads to, before and after.
+    """
     target.mkdir(exist_ok=True)
     # From here on the place is a site of ours, and what was known of it does not hold.
     _write_marker(target, {})
-    made = [path.relative_to(aside) for path in sorted(aside.rglob("*")) if path.is_file()]
-    for path in sorted(made, key=lambda path: path.as_posix() == FRONT):
+    folders = {target}
+    for path, file in sorted(_walk_files(aside, ""), key=lambda one: one[0] == FRONT):
         place = target / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        (aside / path).replace(place)
-    for path in sorted(target.rglob("*"), reverse=True):
-        name = path.relative_to(target).as_posix()
-        if path.is_dir() and not path.is_symlink():
-            if not any(path.iterdir()):
-                path.rmdir()
-        elif name not in kept and name != _MARKER:
-            path.unlink()
+        if place.parent not in folders:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            folders.add(place.parent)
+        os.replace(file.path, place)  # noqa: PTH105  a path of its own for each of many files takes time
+    for root, _, names in os.walk(target, topdown=False):
+        inside = root[len(f"{target}") + 1 :]
+        for name in names:
+            path = f"{inside}/{name}" if inside else name
+            if path not in kept and path != _MARKER:
+                Path(root, name).unlink()
+        with suppress(OSError):  # it is not empty
+            Path(root).rmdir()
     _write_marker(target, kept)
 
 

@@ -73,8 +73,8 @@ CIRCUMSTANCES = f"{_CIRCUMSTANCES} ORDER BY ALL"
 """Takes a list of facts to leave out. The workload's hash names the series: there it never differs."""
 MOVES = f"""
     WITH asked AS (
-        SELECT unnest(?::INTEGER[]) AS list, unnest(?::INTEGER[]) AS place,
-               unnest(?::VARCHAR[]) AS trial_id
+        SELECT unnest(?::JSON::INTEGER[]) AS list, unnest(?::JSON::INTEGER[]) AS place,
+               unnest(?::JSON::VARCHAR[]) AS trial_id
     ),
     known AS ({_CIRCUMSTANCES}),
     told AS (
@@ -84,7 +84,10 @@ MOVES = f"""
     )
     SELECT list, place, name, before, value FROM told WHERE before <> value ORDER BY ALL
 """  # noqa: S608  our own names
-"""Takes lists, places and trials, and facts to leave out. A fact that is not known moves nothing."""
+"""Takes lists, places and trials (each as JSON), and facts to leave out.
+
+A fact that is not known moves nothing.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,17 @@ from reports.pages import (
     elsewhere,
     front,
     incidents,
-    nights,
     method,
+    nights,
     releases,
     search,
     series,
     testbed,
     trials,
 )
-from reports.rendering import static_files
+from reports.rendering import static_batch
 from reports.scene import Scene
-from reports.site import Batch, batch_of
+from reports.site import Batch
 
 _KINDS = (
     incidents.batches,
@@ -38,6 +38,6 @@ _KINDS = (
 
 def all_batches(scene: Scene) -> Iterator[Batch]:
     """Give all files of a site."""
-    yield batch_of(*static_files())
+    yield static_batch()
     for batches in _KINDS:
         yield from batches(scene)

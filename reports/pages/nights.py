@@ -1,8 +1,9 @@
 """The list of nights, and a page for each: that of an old night stays as it was made."""
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
+from itertools import islice
 
 from perf.model import TrialHead
 from reports.rendering import render
@@ -10,6 +11,9 @@ from reports.scene import Scene
 from reports.site import Batch, SiteFile, batch_of
 from reports.view.links import NIGHTS_PAGE
 from reports.view.nights import Measured, Neighbours, group_nights, view_night, view_nights
+
+_AT_ONCE = 20
+"""Nights whose trials are read together: many against the cost of a query, few against memory."""
 
 
 def batches(scene: Scene) -> Iterator[Batch]:
@@ -19,19 +23,29 @@ def batches(scene: Scene) -> Iterator[Batch]:
     page = view_nights(nights, scene.judgement.series, scene.heads)
     yield batch_of(render("nights.html", NIGHTS_PAGE, page=page))
     rows = page.rows[::-1]
-    for night, before, own, after in zip(nights, (None, *rows), rows, (*rows[1:], None), strict=False):
-        around = Neighbours(before, own, after)
+    all_of_them = iter(zip(nights, (None, *rows), rows, (*rows[1:], None), strict=False))
+    while some := tuple(islice(all_of_them, _AT_ONCE)):
+        by_page = {
+            own.page: (night, Neighbours(before, own, after)) for night, before, own, after in some
+        }
         yield Batch(
-            {around.own.page: _digest(scene, night, around)}, partial(_make, scene, night, around)
+            {page: _digest(scene, *one) for page, one in by_page.items()},
+            partial(_make, scene, by_page),
         )
 
 
 def _make(
-    scene: Scene, night: Measured[TrialHead], around: Neighbours, _: Collection[str]
+    scene: Scene,
+    by_page: Mapping[str, tuple[Measured[TrialHead], Neighbours]],
+    paths: Collection[str],
 ) -> Iterator[SiteFile]:
-    trials = scene.archive.trials([head.id for head in night.trials])
-    page = view_night(night, trials, around, scene.heads, scene.caveats)
-    yield render("night.html", page.page, page=page)
+    wanted = [by_page[path] for path in sorted(paths)]
+    ids = [head.id for night, _ in wanted for head in night.trials]
+    known = {trial.id: trial for trial in scene.archive.trials(ids)}
+    for night, around in wanted:
+        trials = [known[head.id] for head in night.trials]
+        page = view_night(night, trials, around, scene.heads, scene.caveats)
+        yield render("night.html", page.page, page=page)
 
 
 def _digest(scene: Scene, night: Measured[TrialHead], around: Neighbours) -> str:
