@@ -59,17 +59,15 @@ def _say_question(incident: Incident) -> tuple[str, bool]:
         return (
             (
                 f"No release brought it: it began within {new.version}, between two measurements of "
-                "the "
-                "same"
-                " release. Look at what else changed there."
+                "the same release. Look at what else changed there."
             ),
             False,
         )
     if incident.cause is Cause.TESTBED:
         return (
             (
-                f"It lies between {old.version} and {new.version}, but is put down to the testbed, so"
-                " that no release is accused."
+                f"It lies between {old.version} and {new.version}, but is put down to the testbed, "
+                "so that no release is accused."
             ),
             False,
         )
@@ -78,8 +76,7 @@ def _say_question(incident: Incident) -> tuple[str, bool]:
         return (
             (
                 f"{new.version} is the first release with it, and {old.version}, the release before, "
-                "does"
-                " not have it: no other release lies between."
+                "does not have it: no other release lies between."
             ),
             False,
         )
@@ -87,16 +84,15 @@ def _say_question(incident: Incident) -> tuple[str, bool]:
         return (
             (
                 f"{new.version} is the first release with it as far as can be told, but the place is "
-                "not"
-                " certain: the chart shades where else it may lie."
+                "not certain: the chart shades where else it may lie."
             ),
             True,
         )
     return (
         (
             f"In question are the releases after {old.version}, up to and including {new.version}: "
-            "those"
-            " between were not measured, or not well enough. This finds the one that brought it:"
+            "those between were not measured, or not well enough. This finds the one that brought "
+            "it:"
         ),
         True,
     )

@@ -107,8 +107,7 @@ def _how_of_config(one: Explanation, incident: Incident, experiment: str) -> str
     system, name = incident.lead.series.key.system, one.name.removeprefix(CONFIG)
     return (
         f"Put the old settings beside the new ones as configs/systems/{system}/{name}{_BEFORE}.yaml, "
-        "and"
-        f" let both take turns: {_turns_of_configs(incident, experiment, name)}"
+        f"and let both take turns: {_turns_of_configs(incident, experiment, name)}"
     )
 
 
@@ -163,8 +162,8 @@ def _say_silence(evidence: Sequence[Evidence]) -> str:
         len(evidence), "series of canaries and sentinels", "series of canaries and sentinels"
     )
     return (
-        f"Of {watched}, {still:,} did not move and the rest cannot tell yet. A canary that stood still"
-        " does not show that the hosts did."
+        f"Of {watched}, {still:,} did not move and the rest cannot tell yet. A canary that stood "
+        "still does not show that the hosts did."
     )
 
 
@@ -172,8 +171,8 @@ def _tell_apart(incident: Incident) -> str:
     lead = incident.lead
     if lead.last_before.release == lead.first_after.release:
         return (
-            "Measure a sentinel on the nights of this experiment; once it has points on both sides of a"
-            " change it tells."
+            "Measure a sentinel on the nights of this experiment; once it has points on both sides "
+            "of a change it tells."
         )
     return "Let both releases take turns on the same hosts; the command is below."
 

@@ -37,8 +37,7 @@ _CANARIES = (CANARY_CPU, CANARY_MEMORY, CANARY_FSYNC, CANARY_LOOPBACK)
 _STATUSES = {
     TrialStatus.COMPLETED: "Measured, and no rule was broken: it is a point in its series.",
     TrialStatus.INVALID: "Measured, but the numbers cannot be trusted; kept and shown with its "
-    "reasons, "
-    "and in no series.",
+    "reasons, and in no series.",
     TrialStatus.FAILED: "A step did not work, so there is nothing to judge; kept and shown with its "
     "reasons.",
 }
@@ -95,9 +94,8 @@ def _quantities() -> tuple[Section, ...]:
             text=(
                 (
                     "Each metric has a unit and a direction that is good news; pages show it as ↑ "
-                    "(higher "
-                    "is "
-                    "better) or ↓ (lower is better). The last three come with imported results only."
+                    "(higher is better) or ↓ (lower is better). The last three come with imported "
+                    "results only."
                 ),
             ),
             terms=_define(METRICS.values()),
@@ -125,17 +123,14 @@ def _times() -> Section:
         text=(
             (
                 "In an open loop operations start on a schedule, as users do. Response time counts "
-                "from "
-                "that intended start, so it includes all waiting; service time counts from when "
-                "the "
-                "operation was really sent. When a server stalls, service time shows one slow "
+                "from that intended start, so it includes all waiting; service time counts from when "
+                "the operation was really sent. When a server stalls, service time shows one slow "
                 "operation, and response time all those that had to wait behind it."
             ),
             (
                 "In a closed loop there is no schedule: the next operation starts when one has "
-                "ended, "
-                "and both are the same. There, response time does not show how long users would "
-                "wait."
+                "ended, and both are the same. There, response time does not show how long users "
+                "would wait."
             ),
         ),
     )
@@ -173,19 +168,17 @@ def _measuring(catalog: Catalog) -> tuple[Section, ...]:
             text=(
                 (
                     "A point is one completed trial: one release, deployed afresh, loaded, warmed up "
-                    "and "
-                    "measured in equal iterations."
+                    "and measured in equal iterations."
                 ),
                 (
                     "Its value is over all iterations together: completed operations by the whole "
-                    "measured "
-                    "time, or the percentile of their merged histogram. The values of the single "
-                    "iterations "
-                    "are shown beside it, to see how far they lie apart."
+                    "measured time, or the percentile of their merged histogram. The values of the "
+                    "single iterations are shown beside it, to see how far they lie apart."
                 ),
                 (
-                    "An operation that failed or got a wrong answer is not part of the throughput; one "
-                    "that was never answered is in no percentile, which the trial's page then says."
+                    "An operation that failed or got a wrong answer is not part of the throughput; "
+                    "one that was never answered is in no percentile, which the trial's page then "
+                    "says."
                 ),
             ),
         ),
@@ -195,12 +188,11 @@ def _measuring(catalog: Catalog) -> tuple[Section, ...]:
             title="What makes a series",
             text=(
                 (
-                    "Only equal things are compared: system, release line, topology, class of testbed, "
-                    "config, content of the workload, load engine, phase, operation, metric and "
-                    "statistic "
-                    "are the same at all points. Releases, nights, kernel, Java and driver versions "
-                    "may "
-                    "differ, and are named where they explain a change. Gaps stay gaps."
+                    "Only equal things are compared: system, release line, topology, class of "
+                    "testbed, config, content of the workload, load engine, phase, operation, metric "
+                    "and statistic are the same at all points. Releases, nights, kernel, Java and "
+                    "driver versions may differ, and are named where they explain a change. Gaps "
+                    "stay gaps."
                 ),
             ),
         ),
@@ -209,9 +201,9 @@ def _measuring(catalog: Catalog) -> tuple[Section, ...]:
             title="name@hash",
             text=(
                 (
-                    "Configuration files are named with the first twelve digits of the SHA-256 of what "
-                    "they "
-                    "mean: comments, order and prose do not count. Equal hash, equal measurement."
+                    "Configuration files are named with the first twelve digits of the SHA-256 of "
+                    "what they mean: comments, order and prose do not count. Equal hash, equal "
+                    "measurement."
                 ),
             ),
         ),
@@ -225,14 +217,10 @@ def _steady(catalog: Catalog) -> Section:
         title="Warm-up, until the load is steady",
         text=(
             (
-                "Each iteration has a warm-up that is thrown away. It ends once two adjacent "
-                "windows "
-                "of "
-                "it are alike in throughput and mean service time, and at the latest at its cap, "
-                "which "
-                "the trial's page then says. How long a window is and how much alike belongs to "
-                "the "
-                "testbed:"
+                "Each iteration has a warm-up that is thrown away. It ends once two adjacent windows "
+                "of it are alike in throughput and mean service time, and at the latest at its cap, "
+                "which the trial's page then says. How long a window is and how much alike belongs "
+                "to the testbed:"
             ),
         ),
         terms=tuple(
@@ -252,11 +240,9 @@ def _loads() -> Section:
         title="Ladders and searches",
         text=(
             (
-                "A ladder offers one load after the other. A search halves the range until it "
-                "knows "
-                "the "
-                "highest load whose p99 of response time met its objective. Each offered load is a "
-                "step:"
+                "A ladder offers one load after the other. A search halves the range until it knows "
+                "the highest load whose p99 of response time met its objective. Each offered load is "
+                "a step:"
             ),
         ),
         terms=tuple(
@@ -274,14 +260,12 @@ def _price() -> Section:
             sentence(OPERATIONS_PER_DOLLAR.description),
             (
                 "The price of an hour is the sum over the hosts that ran servers, as the testbed's "
-                "file "
-                "states it; hosts of clients are not counted. A testbed without prices has no such "
-                "figure."
+                "file states it; hosts of clients are not counted. A testbed without prices has no "
+                "such figure."
             ),
             (
-                "It moves with throughput, and by itself only when the price does: what a price did is "
-                "said "
-                "exactly and put down to the testbed."
+                "It moves with throughput, and by itself only when the price does: what a price did "
+                "is said exactly and put down to the testbed."
             ),
         ),
     )
@@ -293,9 +277,8 @@ def _validity(catalog: Catalog) -> Section:
         title="When a trial does not count",
         text=(
             (
-                "A trial is invalid if a rule of its testbed is broken, if a fact of its hosts changed "
-                "while "
-                "it ran, if a server died, or if not all data was loaded. The limits:"
+                "A trial is invalid if a rule of its testbed is broken, if a fact of its hosts "
+                "changed while it ran, if a server died, or if not all data was loaded. The limits:"
             ),
         ),
         terms=tuple(
@@ -323,31 +306,29 @@ def _unknown() -> Section:
         title="What is not known",
         points=(
             (
-                "How a workload of yours behaves. These workloads are a few simple ones; a change that "
-                "they "
-                "do not touch is not seen."
+                "How a workload of yours behaves. These workloads are a few simple ones; a change "
+                "that they do not touch is not seen."
             ),
             (
                 "What is smaller than the smallest visible change, and what happened between two "
-                "nights "
-                "and was gone by the second."
+                "nights and was gone by the second."
             ),
             (
-                "What changed and is not recorded: a firmware, a neighbour on a shared host, a cable. "
-                "Canaries and sentinels may see it; that they stood still does not exclude it."
+                "What changed and is not recorded: a firmware, a neighbour on a shared host, a "
+                "cable. Canaries and sentinels may see it; that they stood still does not exclude it."
             ),
             (
                 "Whether a difference between two systems is fair: they are measured with their own "
-                "configurations, which somebody chose. Series of one system are what this is built for."
+                "configurations, which somebody chose. Series of one system are what this is built "
+                "for."
             ),
             (
                 "What lies beyond the percentiles that are kept, and times of operations that were "
-                "never "
-                "answered."
+                "never answered."
             ),
             (
-                "How often verdicts are wrong on your hosts. The rates given were measured on made-up "
-                "noise."
+                "How often verdicts are wrong on your hosts. The rates given were measured on "
+                "made-up noise."
             ),
         ),
     )

@@ -26,8 +26,7 @@ _OUTCOMES = {
 }
 _CAUSES = {
     Cause.DATABASE: "Between two releases, and either a sentinel stood still while nothing else that "
-    "is "
-    "recorded changed, or both releases took turns on the same hosts and differ.",
+    "is recorded changed, or both releases took turns on the same hosts and differ.",
     Cause.CONFIGURATION: "The settings of the system changed there, inside of one release, and nothing "
     "else that is recorded did.",
     Cause.TESTBED: "What watches the testbed moved too, or its price did, or trials in turns rule out "
@@ -47,6 +46,7 @@ def judging_sections(rules: Detection) -> tuple[Section, ...]:
         _verdicts(),
         _relevance(rules),
         _order(),
+        _freshness(),
         _false_alarms(rules),
         _incidents(),
         _watches(),
@@ -66,8 +66,7 @@ def _noise() -> Section:
             ),
             (
                 "It is read from differences of neighbouring points, so that changes of the level do "
-                "not "
-                "enter; that nights depend on each other is estimated with it and allowed for."
+                "not enter; that nights depend on each other is estimated with it and allowed for."
             ),
         ),
     )
@@ -80,10 +79,8 @@ def _smallest() -> Section:
         text=(
             (
                 "The smallest change that so many nights after it would confirm four times in five, "
-                "with "
-                "the "
-                "noise of this very series (statisticians call it the minimum detectable effect). More "
-                "nights see smaller changes."
+                "with the noise of this very series (statisticians call it the minimum detectable "
+                "effect). More nights see smaller changes."
             ),
             "A verdict says nothing about a change below it. Any smaller one may be there.",
         ),
@@ -97,25 +94,20 @@ def _changes(rules: Detection) -> Section:
         text=(
             (
                 "A place between two neighbouring points of a series where its level changed. "
-                "Candidates "
-                "come from two searches: Apache Otava's e-divisive, and moving sums of eight widths. "
-                "Each "
-                "that is told needs two votes:"
+                "Candidates come from two searches: Apache Otava's e-divisive, and moving sums of "
+                "eight widths. Each that is told needs two votes:"
             ),
         ),
         points=(
             (
-                "The vote of the size: how many standard errors apart the two levels are, allowing for "
-                f"nights that depend on each other. Its p-value must be at most {rules.max_p_value:g}."
+                "The vote of the size: how many standard errors apart the two levels are, allowing "
+                "for nights that depend on each other. Its p-value must be at most "
+                f"{rules.max_p_value:g}."
             ),
             (
-                "The vote of the ranks (Mann and Whitney): which points are higher, not by how much, "
-                "so "
-                "that "
-                f"no single wild night decides. At most {rules.max_rank_p_value:g}, unless there are "
-                "too "
-                "few "
-                "points for that and the size leaves no doubt."
+                "The vote of the ranks (Mann and Whitney): which points are higher, not by how "
+                f"much, so that no single wild night decides. At most {rules.max_rank_p_value:g}, "
+                "unless there are too few points for that and the size leaves no doubt."
             ),
             (
                 f"Up to {rules.window_points} points on each side count; a series of fewer than "
@@ -125,12 +117,14 @@ def _changes(rules: Detection) -> Section:
         after=(
             (
                 "p: how often noise alone would look at least as much like a change as this does. It "
-                "is "
-                "not the probability that the change is false."
+                "is not the probability that the change is false."
             ),
+            "Where the change may lie as well is shaded on the chart and said beside it.",
             (
-                "Where the change may lie as well is shaded on the chart and said beside it: where the "
-                "release with it is not the first possible one, that is said too."
+                "The interval beside a change is a 99 % interval from the noise of the whole series. "
+                "It takes the place of the change for known; and since the place was chosen where "
+                "the difference is large, a change that could barely be seen is told on the large "
+                "side."
             ),
         ),
     )
@@ -146,15 +140,15 @@ def _states(rules: Detection) -> Section:
                 id="provisional",
                 badge=STATE_BADGES[State.PROVISIONAL],
                 text=f"It first shows: p at most {rules.provisional_p_value:g} by size and "
-                f"{rules.provisional_rank_p_value:g} by ranks. A single wild night looks like this as "
-                "well, which is what the question mark is for.",
+                f"{rules.provisional_rank_p_value:g} by ranks. A single wild night looks like this "
+                "as well, which is what the question mark is for.",
             ),
             Term(
                 id="confirmed",
                 badge=STATE_BADGES[State.CONFIRMED],
                 text=f"At least {few} points lie on both sides, both votes are there, and it stands "
-                "against all the other series that were asked in the same night; or both releases took "
-                "turns on the same hosts and agree with it.",
+                "against all the other series that were asked in the same night; or both releases "
+                "took turns on the same hosts and agree with it.",
             ),
             Term(
                 id="withdrawn",
@@ -172,10 +166,8 @@ def _movements() -> Section:
         text=(
             (
                 "A drift is a slow movement without a place: no release and no night made it. A "
-                "change of "
-                "scatter moves no level. Both are told and neither makes a verdict. A drift that has "
-                "just "
-                "begun looks like a step until it has gone on for a while."
+                "change of scatter moves no level. Both are told and neither makes a verdict. A "
+                "drift that has just begun looks like a step until it has gone on for a while."
             ),
         ),
     )
@@ -200,8 +192,7 @@ def _relevance(rules: Detection) -> Section:
         text=(
             (
                 "Significant: larger than this series' own noise explains. Relevant: large enough to "
-                "act "
-                "on. These are two questions, and both are answered. Relevant is, as configured:"
+                "act on. These are two questions, and both are answered. Relevant is, as configured:"
             ),
         ),
         terms=tuple(
@@ -225,15 +216,27 @@ def _order() -> Section:
         text=(
             (
                 "Where changes are listed, the first is not the one with most percent: percent would "
-                "put "
-                "the noisiest series on top. It is the one that stands out most from its own noise "
-                "and is "
-                "large at the same time:"
+                "put the noisiest series on top. It is the one that stands out most from its own "
+                "noise and is large at the same time: factor × effect."
             ),
             (
-                "factor over noise × effect, where the factor is the change divided by the noise "
-                "floor of "
-                "its series, and the effect is the relative change."
+                "The factor says how many times the smallest visible change of its series the change "
+                "is; the effect is the relative change. A change in a series whose noise is not "
+                "known comes after all of these."
+            ),
+        ),
+    )
+
+
+def _freshness() -> Section:
+    return Section(
+        id="freshness",
+        title="Fresh, stale",
+        text=(
+            (
+                "An experiment is stale once its newest result is older than its own rhythm "
+                "explains: how long a pause may be follows from the pauses before it, and is never "
+                "less than a night and a half. A front page that nobody has made anew says so itself."
             ),
         ),
     )
@@ -247,11 +250,10 @@ def _false_alarms(rules: Detection) -> Section:
         text=(
             (
                 "Among many series, noise alone now and then looks like a confirmed change. The "
-                "expected "
-                f"number is the number of series asked in a night × {number(rate)} per 1,000. That "
-                "rate was measured on made-up series of many kinds of noise in which nothing happened, "
-                "and is "
-                "that of the worst kind with independent nights; on your hosts it may differ."
+                f"expected number is the number of series asked in a night × {number(rate)} per "
+                "1,000. That rate was measured on made-up series of many kinds of noise in which "
+                "nothing happened, and is that of the worst kind with independent nights; on your "
+                "hosts it may differ."
             ),
             "So a night with that many confirmed changes and not more says little by itself.",
         ),
@@ -265,9 +267,7 @@ def _incidents() -> Section:
         text=(
             (
                 "Changes that can have one place and so one cause are told as one incident. Its lead "
-                "is "
-                "the "
-                "change that tells most. It is put down to:"
+                "is the change that tells most. It is put down to:"
             ),
         ),
         terms=tuple(
@@ -278,8 +278,7 @@ def _incidents() -> Section:
             (
                 "Competing explanations are what is recorded of the trials and was different, nearly "
                 "always, on the two sides of the change: files, kernel, Java, drivers, settings of "
-                "hosts. "
-                "What is not recorded cannot be among them."
+                "hosts. What is not recorded cannot be among them."
             ),
         ),
     )
@@ -292,16 +291,14 @@ def _watches() -> Section:
         text=(
             (
                 "A canary is a fixed piece of work that is timed on each host before and after a "
-                "trial. A "
-                "sentinel is an old release with a config that nobody touches, measured again and "
-                "again. Neither knows the release under test, so what moves them at the same place may "
-                "well "
-                "have moved the database's series."
+                "trial. A sentinel is an old release with a config that nobody touches, measured "
+                "again and again. Neither knows the release under test, so what moves them at the "
+                "same place may well have moved the database's series."
             ),
             (
                 "A sentinel is moved by all that moves a database: where it can answer, it is "
-                "believed. A "
-                "canary can only accuse: that it stood still does not show that the hosts did."
+                "believed. A canary can only accuse: that it stood still does not show that the "
+                "hosts did."
             ),
         ),
     )
@@ -315,16 +312,14 @@ def _turns(rules: Detection) -> Section:
         text=(
             (
                 "Two sides take turns on the same hosts in blocks of four trials (A B B A, or B A A "
-                "B), "
-                "each "
-                "on a fresh deployment. What grows slower meanwhile harms both alike. A difference "
-                "between two nights is a hint, one between turns is a verdict."
+                "B), each on a fresh deployment. What grows slower meanwhile harms both alike. A "
+                "difference between two nights is a hint, one between turns is a verdict."
             ),
             (
                 "The change is the median of all differences between the sides inside of their "
-                "blocks; its "
-                "interval holds although it is looked at after each block. Two equal sides are called "
-                f"regressed in at most {false} of comparisons, over all trusted measures together."
+                "blocks; its interval holds although it is looked at after each block. Two equal "
+                f"sides are called regressed in at most {false} of comparisons, over all trusted "
+                "measures together."
             ),
         ),
         terms=(
@@ -346,19 +341,15 @@ def _bisection() -> Section:
         text=(
             (
                 "Which release brought a change? Each probe measures one release in turns with the "
-                "known "
-                "good end, never with its neighbour, since errors would add up. The known bad end is "
-                "probed "
-                "first: if the ends do not differ, nobody is named."
+                "known good end, never with its neighbour, since errors would add up. The known bad "
+                "end is probed first: if the ends do not differ, nobody is named."
             ),
             (
                 "A probability is given for each release, beginning with one in ten that there is no "
-                "single "
-                "change. The next probe is the one that parts them best. A release that contradicts "
-                "the others is probed again before anything is built on it. A culprit is named only "
-                "with a "
-                "probability of at least one half (0.8 beside releases that are not decided); else the "
-                "answer is a range, and what it would cost to finish."
+                "single change. The next probe is the one that parts them best. A release that "
+                "contradicts the others is probed again before anything is built on it. A culprit is "
+                "named only with a probability of at least one half (0.8 beside releases that are "
+                "not decided); else the answer is a range, and what it would cost to finish."
             ),
         ),
     )
