@@ -44,13 +44,24 @@ def wide(browser: Browser) -> Iterator[Watched]:
 
 
 def show(watched: Watched, site: Path, fragment: str = "", key: SeriesKey = KEY) -> Page:
-    """Open the page of a series, wait until all of it is drawn."""
-    watched.page.goto("about:blank")
-    watched.open(site / series_page(key), fragment)
+    """Show a view of the page of a series, wait until all of it is drawn; it is loaded once only."""
+    page, path = watched.page, site / series_page(key)
+    if page.url.partition("#")[0] == path.as_uri():
+        page.mouse.move(0, 0)
+        if page.evaluate("location.hash.slice(1)") != fragment:
+            redraw(page, lambda: page.evaluate("fragment => (location.hash = fragment)", fragment))
+        return page
+    watched.open(path, fragment)
     least = 2 if key == KEY else 1  # once more when the other line is there
     is_drawn = "least => Number(document.querySelector('[data-draws]')?.dataset.draws) >= least"
-    watched.page.wait_for_function(is_drawn, arg=least, timeout=WAIT_MS)
-    return watched.page
+    page.wait_for_function(is_drawn, arg=least, timeout=WAIT_MS)
+    return page
+
+
+def load(watched: Watched, site: Path, fragment: str = "") -> Page:
+    """Load the page of the series anew."""
+    watched.page.goto("about:blank")
+    return show(watched, site, fragment)
 
 
 def redraw(page: Page, act: Callable[[], object]) -> None:
@@ -122,9 +133,7 @@ def test_a_drag_zooms_the_address_holds_it_and_z_shows_all_again(wide: Watched, 
     drawn = marks(page)
     address = page.url
     assert held in address
-    page.goto("about:blank")
-    page.goto(address)
-    page.wait_for_function("Number(document.querySelector('[data-draws]')?.dataset.draws) >= 2")
+    page = load(wide, site, address.partition("#")[2])
     assert (zoomed(page), marks(page)) == (held, drawn)
     redraw(page, lambda: page.evaluate("document.dispatchEvent(new CustomEvent('knickpoint:reset'))"))
     assert zoomed(page) == ""
@@ -159,7 +168,7 @@ def test_what_is_chosen_is_in_the_address_and_a_link_to_it_shows_the_same(
     redraw(page, lambda: page.get_by_label("4.1").uncheck())
     fragment = page.evaluate("location.hash.slice(1)")
     assert fragment == "by=night&y=first&scale=log&hide=4.1"
-    page = show(wide, site, fragment)
+    page = load(wide, site, fragment)
     assert page.locator("#axis").input_value() == "night"
     assert page.locator("#values").input_value() == "first"
     assert page.get_by_label("Logarithmic").is_checked()
@@ -259,7 +268,7 @@ def test_other_measures_are_drawn_when_near_and_share_cursor_and_zoom(
 
 
 def test_all_points_are_shown_on_demand_in_the_words_of_the_page(wide: Watched, site: Path) -> None:
-    page = show(wide, site)
+    page = load(wide, site)
     rows = page.locator("#points-table tbody tr")
     assert rows.count() == NEWEST_ROWS
     page.get_by_role("button", name=f"Show all {POINTS}").click()
@@ -288,7 +297,7 @@ def test_all_points_are_shown_on_demand_in_the_words_of_the_page(wide: Watched, 
     shares = [0.0, 0.12345, -0.5, 0.0001, 12.5]
     said = page.evaluate("values => values.map(window.knickpoint.words.percent)", shares)
     assert said == [percent(value) for value in shares]
-    page = show(wide, site, "point-3")
+    page = load(wide, site, "point-3")
     assert page.locator("#point-3").is_visible()
 
 

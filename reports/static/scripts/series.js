@@ -50,7 +50,7 @@
           one.plot = model.addPlot(box);
         }
         const whole = { ...now, zoom: "" };
-        one.plot.show(one.series, whole, model.build([one.series], whole, { height: TRACK_HEIGHT, span }));
+        one.plot.show(one.series, whole, model.build([one.series], whole, { height: TRACK_HEIGHT, width: by("chart").clientWidth, span }));
       }
     };
 
@@ -61,7 +61,7 @@
       // Beside each other, the lines are drawn by one scale; on one calendar they share the chart.
       const inTracks = now.by === "release";
       const spans = inTracks ? all.slice(1).map((one) => model.build([one], { ...now, zoom: "" }, { height: TRACK_HEIGHT }).span) : [];
-      const built = model.build(inTracks ? [own] : all, now, { height: height(), span: spans.flat().length ? spans.flat() : null });
+      const built = model.build(inTracks ? [own] : all, now, { height: height(), width: by("chart").clientWidth, span: spans.flat().length ? spans.flat() : null });
       writeControls(own, now, lines);
       by("chart-note").textContent = noteOf(own, now, built, lines.length > 0);
       const drawn = main.show(own, now, built);

@@ -77,8 +77,13 @@
     tip.replaceChildren(element("p", { className: "note" }, series.title), element("dl", {}, ...rows.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)])));
     tip.hidden = false;
     const { width, height } = tip.getBoundingClientRect();
-    const left = clientX + 16 + width > window.innerWidth ? clientX - width - 16 : clientX + 16;
-    const top = Math.min(clientY + 12, window.innerHeight - height - 8);
+    const beside = clientX + 16 + width > window.innerWidth ? clientX - width - 16 : clientX + 16;
+    const box = plot.box.getBoundingClientRect();
+    // Where there is no room beside the point, the chart must stay visible.
+    const isNarrow = window.innerWidth < 2 * width;
+    const below = box.bottom + height + 8 < window.innerHeight ? box.bottom : box.top - height;
+    const left = isNarrow ? 8 : beside;
+    const top = Math.min(isNarrow ? below : clientY + 12, window.innerHeight - height - 8);
     tip.style.left = `${Math.max(8, left)}px`;
     tip.style.top = `${Math.max(8, top)}px`;
     return rows;

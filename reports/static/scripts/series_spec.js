@@ -9,7 +9,10 @@
   const MOST_WITH_ITERATIONS = 400;
   const MANY_MARKS = 800;
   const MOST_WITH_INTERVALS = 1500;
-  const FEW_POINTS = 60;
+  // Areas of dots in square pixels; a dot takes a share of the width that its point has.
+  const SMALL_DOT = 12;
+  const LARGE_DOT = 55;
+  const DOT_SHARE = 0.8;
   const LABEL_LINES = 3;
   const LABEL_LINE = 16;
   const SHAPES = ["circle", "square", "triangle-up", "cross", "triangle-down"];
@@ -185,12 +188,12 @@
   };
 
   // --- The points of a line ---------------------------------------------------------------------
-  const pointLayers = ({ series, rows, place }, view, x, y, { isSmall, withIterations }) => {
+  const pointLayers = ({ series, rows, place }, view, x, y, { isSmall, withIterations, width }) => {
     const colour = kp.colour(place ? `line-${place}` : "mark");
     const dots = withIterations
       ? rows.flatMap((row) => series.iterations[row.at].map((value) => ({ x: row.x, value: model.scaleOf(series, view)(value, row.at) })))
       : [];
-    const size = isSmall ? 12 : rows.length <= FEW_POINTS ? 55 : rows.length <= MOST_WITH_ITERATIONS ? 30 : 14;
+    const size = isSmall ? SMALL_DOT : Math.max(SMALL_DOT, Math.min(LARGE_DOT, (DOT_SHARE * width) ** 2 / rows.length ** 2));
     const plain = rows.filter((row) => !row.imported);
     const imported = rows.filter((row) => row.imported);
     const mark = (shape) => ({ type: "point", shape, filled: true, color: colour, opacity: 1, size });
@@ -235,7 +238,7 @@
 
   // Gives { spec, renderer, rows, bottom, isThinned, references } of a chart of `lines`: the series of
   // the page first, then those of other lines that share the axes. `span` widens the vertical axis.
-  const build = (lines, view, { height, isSmall = false, span: atLeast = null }) => {
+  const build = (lines, view, { height, width = 1000, isSmall = false, span: atLeast = null }) => {
     const [own] = lines;
     const domain = model.domainOf(own.track, view, lines.slice(1).map((one) => one.track));
     const shown = lines.map((series, at) => ({ series, place: series.colour ?? at, rows: model.pointsOf(series, view, domain) }));
@@ -272,7 +275,7 @@
       ...layer(references, { type: "rule", color: kp.colour("calm"), strokeDash: [8, 3, 2, 3] }, { y: y("at") }),
       ...layer(references, { type: "text", color: kp.colour("calm"), align: "left", x: 4, dy: -6, fontSize: 11, limit: 320 }, { y: y("at"), text: { field: "label" } }),
       ...gapLayers(gaps, x, domain, isSmall),
-      ...shown.flatMap((one) => pointLayers(one, view, x, y, { isSmall, withIterations })),
+      ...shown.flatMap((one) => pointLayers(one, view, x, y, { isSmall, withIterations, width })),
       ...(isSmall ? [] : bottomLayers(bottom, x)),
     ];
     // Without a single mark there would be no axes either.
