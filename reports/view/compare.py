@@ -281,6 +281,7 @@ def _tell_measure(key: SeriesKey, columns: Sequence[tuple[str, str]]) -> dict[st
     title, note = group_words(key)
     return {
         "workload": title,
+        "identity": key.workload,
         "group": note,
         "row": row_words(key),
         "column": columns.index((key.metric, key.statistic)),

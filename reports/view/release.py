@@ -53,6 +53,7 @@ class ReleaseRow:
     measured: str
     found: tuple[Located, ...]
     compare: str
+    compare_words: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,6 +274,7 @@ def _tell_span(trials: Sequence[TrialHead]) -> str:
 def _view_row(one: Measuring, medians: Medians) -> ReleaseRow:
     release = one.release
     newest = one.variants[-1] if one.variants else None
+    before = medians.before.get(newest.id) if newest else None
     return ReleaseRow(
         version=release.version,
         page=links.release_page(release.system, release.version),
@@ -280,7 +282,8 @@ def _view_row(one: Measuring, medians: Medians) -> ReleaseRow:
         trials=_count_trials(one.trials),
         measured=_tell_span(one.trials),
         found=_count_changes(one),
-        compare=compare_link(medians.before.get(newest.id), newest) if newest else "",
+        compare=compare_link(before, newest) if newest else "",
+        compare_words="with the one before" if before else "with another",
     )
 
 

@@ -153,5 +153,21 @@
     return { table, counts };
   };
 
-  Object.assign(kp, { heatmap: { build, make, number, percent } });
+  // Gives the measure that moved furthest, in changes that matter; undefined where none did.
+  const findStrongest = (index, a, b) => {
+    const before = readCells(a, index);
+    let strongest;
+    let most = 0;
+    for (const [place, after] of readCells(b, index)) {
+      if (!before.has(place)) continue;
+      const measure = index.measures[place];
+      const column = index.columns[measure.column];
+      const { change, standing } = compare(before.get(place), after, column, index);
+      const weight = standing === "worse" || standing === "better" ? Math.abs(change) / (column.relevant || 1) : 0;
+      if (weight > most) [strongest, most] = [measure, weight];
+    }
+    return strongest;
+  };
+
+  kp.heatmap = { build, findStrongest, make, number, percent };
 })();

@@ -140,10 +140,10 @@
     }
   };
 
-  const showTrials = (element, parts, index, { before, after }, [a, b]) => {
+  const showTrials = (element, parts, index, { before, after }, [a, b], first) => {
     const { words } = index;
     const titles = b.times.map((one) => one.title).filter((title) => a.times.some((one) => one.title === title));
-    fill(parts.operation, titles, parts.operation.value || kp.state.get("operation"));
+    fill(parts.operation, titles, parts.operation.value || kp.state.get("operation") || first);
     const chosen = parts.operation.value;
     const [x, y] = [a, b].map((one) => one.times.find((time) => time.title === chosen));
     const names = [before, after].map((trial) => `${trial.experiment}, ${trial.finished}`);
@@ -189,14 +189,18 @@
       const variants = await Promise.all([a, b].map((id) => kp.load(`variant-${id}`)));
       if (isStale()) return;
       const pairs = match(...variants);
-      fill(parts.what, pairs.map(({ after }) => after.experiment), parts.what.value || kp.state.get("experiment"));
+      // What moved furthest is shown first.
+      const strongest = kp.heatmap.findStrongest(index, ...variants);
+      const first = pairs.find(({ after }) => after.workload === strongest?.identity)?.after.experiment;
+      const experiments = pairs.map(({ after }) => after.experiment);
+      fill(parts.what, experiments, parts.what.value || kp.state.get("experiment") || first);
       const refresh = async () => {
         const chosen = pairs.find(({ after }) => after.experiment === parts.what.value);
         if (!chosen) return say(parts, index.words.noTrials);
         if (!chosen.before.data || !chosen.after.data) return say(parts, index.words.tooOld);
         const trials = await Promise.all([chosen.before, chosen.after].map((one) => kp.load(one.data)));
         if (isStale() || chosen.after.experiment !== parts.what.value) return undefined;
-        return showTrials(element, parts, index, chosen, trials);
+        return showTrials(element, parts, index, chosen, trials, strongest?.row);
       };
       parts.what.onchange = () => {
         if ("state" in element.dataset) kp.state.set({ experiment: parts.what.value });
