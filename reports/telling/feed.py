@@ -77,8 +77,10 @@ def _add_entry(feed: ET.Element, notice: Notice, base_url: str) -> None:
     for text in (
         f"{notice.outcome.symbol} {notice.outcome.word}, {notice.badge.word.lower()}. {notice.summary}",
         notice.advice,
+        notice.command,
     ):
-        _add(division, "p", _clean(text, _MOST_TEXT))
+        if text:
+            _add(division, "p", _clean(text, _MOST_TEXT))
     steps = ET.SubElement(division, "ol")
     for step in notice.steps:
         _add(steps, "li", _clean(f"{moment(step.at).text}: {step.text}", _MOST_TEXT))

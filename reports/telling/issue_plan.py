@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from reports.markdown import clean, code, escape
+from reports.markdown import block, clean, code, escape
 from reports.telling.handles import match_names
 from reports.view.notice import STANDING_BADGES, Notice, Standing
 from reports.view.wording import moment
@@ -209,6 +209,7 @@ def render_issue(notice: Notice, *, scope: str, site_url: str = "") -> str:
     """Write the body of an issue: the marker, how it stands, what is known, what to do, its story."""
     cause = f", put down to: {escape(notice.cause.lower())}" if notice.cause else ""
     page = f"\n[Page of the incident]({site_url.rstrip('/')}/{notice.page})\n" if site_url else ""
+    command = f"{block(notice.command)}\n\n" if notice.command else ""
     steps = "\n".join(
         f"- {moment(step.at).text}: {escape(step.text, _MOST_TEXT)}"
         for step in notice.steps[-_MOST_STEPS:]
@@ -219,7 +220,7 @@ def render_issue(notice: Notice, *, scope: str, site_url: str = "") -> str:
         f"{escape(notice.summary, _MOST_TEXT)}\n\n"
         f"Experiment {code(notice.experiment, _MOST_TITLE)} of {code(notice.system, _MOST_TITLE)},"
         f" {escape(notice.between, _MOST_TITLE)}\n{page}\n"
-        f"**What to do:** {escape(notice.advice, _MOST_TEXT)}\n\n"
+        f"**What to do:** {escape(notice.advice, _MOST_TEXT)}\n\n{command}"
         f"**What happened so far**\n\n{steps}\n\n"
         f"<sub>Incident {code(notice.name)}. Knickpoint keeps this text up to date and writes over"
         " changes to it; comments stay.</sub>\n"

@@ -52,7 +52,7 @@ def render_message(event: Event, *, site_url: str = "") -> Message:
         blocks += (
             _section(f"{notice.outcome.symbol} {notice.outcome.word}: {where}{cause}"),
             _section(notice.summary),
-            _section(notice.advice),
+            _section(f"{notice.advice} {notice.command}"),
         )
         steps = [f"{moment(one.at).text}: {one.text}" for one in notice.steps[-_MOST_STEPS:]]
         blocks.append({"type": "context", "elements": [_plain(step, _MOST_LINE) for step in steps]})

@@ -19,7 +19,7 @@ from perf.rules import TriageState
 from reports.telling.handles import find_alert_handles, find_handles
 from reports.view import links
 from reports.view.changes import name_gap, name_incident, name_night, name_span, triage_words
-from reports.view.incident import tell_briefly
+from reports.view.incident import tell_briefly, triage_command
 from reports.view.series_list import experiment_of
 from reports.view.wording import (
     CAUSE_BADGES,
@@ -66,8 +66,7 @@ STANDING_BADGES = {
 _ADVICE = {
     Standing.PROVISIONAL: "It is not certain yet. Further nights, or trials in turns of both releases,"
     " will confirm it or rule it out; until then nothing has to be mended.",
-    Standing.CONFIRMED: "Look for what brought it, or write down what you decide about it:"
-    " knickpoint triage add {name} --state acknowledged --owner OWNER --note WHY",
+    Standing.CONFIRMED: "Look for what brought it, or write down what you decide about it.",
     Standing.MENDED: "Nothing is to be done: the level came back.",
     Standing.DECIDED: "Nothing is to be done: somebody has decided about it.",
     Standing.CLEARED: "Nothing is to be done.",
@@ -88,8 +87,9 @@ class StepOfStory:
 class Notice:
     """An incident as it is told elsewhere. All texts are plain: whoever writes them escapes them.
 
-    `page` is relative to the root of the site. `steps` are in the order of time, at least one.
-    `handles` tell that it is the same incident, though its name moved: see `handles`.
+    `command` writes down a decision; empty where none is asked for. `page` is relative to the root of
+    the site. `steps` are in the order of time, at least one. `handles` tell that it is the same
+    incident, though its name moved: see `telling.handles`.
     """
 
     name: str
@@ -102,6 +102,7 @@ class Notice:
     cause: str
     summary: str
     advice: str
+    command: str
     page: str
     steps: tuple[StepOfStory, ...]
     handles: tuple[str, ...]
@@ -147,7 +148,6 @@ def stand(incident: Incident) -> Standing:
 
 def _view(incident: Incident, own: JudgedSeries, by_id: Mapping[TrialId, TrialHead]) -> Notice:
     lead, standing = incident.lead, stand(incident)
-    advice = _ADVICE[standing].format(name=incident.name)
     decided = sentence(triage_words(incident.triage)) if incident.triage else ""
     return Notice(
         name=incident.name,
@@ -159,7 +159,8 @@ def _view(incident: Incident, own: JudgedSeries, by_id: Mapping[TrialId, TrialHe
         between=name_gap(lead),
         cause=CAUSE_BADGES[incident.cause].word,
         summary=tell_briefly(incident),
-        advice=f"{advice} {decided}".strip(),
+        advice=f"{_ADVICE[standing]} {decided}".strip(),
+        command=triage_command(incident.name) if standing.is_open else "",
         page=links.incident_page(incident.name),
         steps=tuple(sorted(_tell_steps(incident, own), key=lambda step: step.at)),
         handles=find_handles(incident),
@@ -234,6 +235,7 @@ def _view_withdrawn(judged: JudgedSeries, alert: Alert, by_id: Mapping[TrialId, 
         cause="",
         summary=sentence(f"{moved}, {name_span(before, after)}, was told as {alert.state}"),
         advice=_ADVICE[Standing.WITHDRAWN],
+        command="",
         page=f"{links.series_page(key)}#withdrawn",
         steps=tuple(told),
         handles=find_alert_handles(judged.series, alert, outcome),

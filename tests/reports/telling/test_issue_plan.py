@@ -84,6 +84,7 @@ def test_an_issue_says_what_is_known_and_what_to_do() -> None:
         "<strong>✕ Regressed</strong> – ● confirmed",
         "<code>cassandra-sensor-write</code>",
         "<strong>What to do:</strong> Look for what brought it",
+        f"<code>knickpoint triage add {judge_nights(20).notices[0].name} --state acknowledged",
         "<li>2026-01-17 02:00 UTC: First point with it",
         '<a href="https://e.org/incidents/',
     ):
