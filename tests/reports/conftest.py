@@ -15,6 +15,7 @@ from pathlib import Path
 import chromium
 import pytest
 from made_up_comparison import RESULTS
+from made_up_hostility import make_hostile
 from made_up_judgement import SETTINGS, PlantedDetector, tell_all
 from made_up_times import record
 from playwright.sync_api import Browser
@@ -95,8 +96,11 @@ class Demo:
 
     def files(self) -> tuple[SiteFile, ...]:
         """Render the whole site."""
-        batches = all_batches(self.scene())
-        return tuple(file for batch in batches for file in batch.make(batch.versions))
+        return _render(self.scene())
+
+
+def _render(scene: Scene) -> tuple[SiteFile, ...]:
+    return tuple(file for batch in all_batches(scene) for file in batch.make(batch.versions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +363,14 @@ def demo_site(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the made-up history as a site on disk."""
     site = tmp_path_factory.mktemp("demo") / "site"
     write_site(site, [batch_of(*demo.files())])
+    return site
+
+
+@pytest.fixture(scope="session")
+def hostile_site(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the made-up history with hostile names as a site on disk."""
+    site = tmp_path_factory.mktemp("hostile") / "site"
+    write_site(site, [batch_of(*_render(make_hostile(demo.scene(), demo.trials)))])
     return site
 
 

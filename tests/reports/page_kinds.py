@@ -1,8 +1,12 @@
-"""Which pages of a site are looked at where all would take too long: one of each kind."""
+"""Which pages of a site are looked at where all would take too long; where the links of pages lead."""
 
+import html
+import re
 from pathlib import Path
+from urllib.parse import unquote, urldefrag
 
-from playwright.sync_api import Page
+_LINK = re.compile(r'<a [^>]*?href="([^"]*)"')
+_ID = re.compile(r' id="([^"]*)"')
 
 
 def one_of_each(site: Path) -> list[Path]:
@@ -12,10 +16,17 @@ def one_of_each(site: Path) -> list[Path]:
     return [*sorted(site.glob("*.html")), *largest]
 
 
-def inner_links(page: Page) -> list[tuple[Path, str]]:
-    """Give what an open page links to inside of the site: the file, and what stands behind the #."""
-    found = page.evaluate(
-        "[...document.querySelectorAll('a[href]')].filter(one => one.protocol === 'file:')"
-        ".map(one => [decodeURIComponent(one.pathname), one.hash.slice(1)])"
-    )
-    return [(Path(path), anchor) for path, anchor in found]
+def find_broken_links(site: Path) -> list[str]:
+    """Give the links of all pages of a site that lead to no file of it, or to no place on a page."""
+    texts = {page.resolve(): page.read_text() for page in site.rglob("*.html")}
+    places = {page: set(map(html.unescape, _ID.findall(text))) for page, text in texts.items()}
+    broken = set()
+    for page, text in texts.items():
+        for link in map(html.unescape, _LINK.findall(text)):
+            path, anchor = urldefrag(link)
+            target = (page.parent / unquote(path)).resolve() if path else page
+            # What has a "=" is a view, which is no place.
+            is_there = not anchor or "=" in anchor or anchor in places.get(target, ())
+            if ":" not in path and not (target.is_file() and is_there):
+                broken.add(f"{page.relative_to(site.resolve())} → {link}")
+    return sorted(broken)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from chromium import Watched, watch
-from page_kinds import inner_links, one_of_each
+from page_kinds import find_broken_links
 from playwright.sync_api import Browser, Page, expect
 
 ENTRIES = ["Tonight", "Nights", "Series", "Releases", "Compare", "Incidents", "Testbed", "Method"]
@@ -43,16 +43,8 @@ def test_each_page_leads_to_all_others_and_says_where_it_is(front: Page, demo_si
     front.wait_for_url("**/index.html")
 
 
-def test_every_link_of_every_kind_of_page_leads_to_a_page(front: Page, demo_site: Path) -> None:
-    broken = []
-    for path in one_of_each(demo_site):
-        front.goto(path.as_uri())
-        for target, anchor in inner_links(front):
-            if not target.is_file():
-                broken.append(f"{path.name}: {target.name} is no page")
-            elif anchor and "=" not in anchor and f'id="{anchor}"' not in target.read_text():
-                broken.append(f"{path.name}: {target.name} has no {anchor}")
-    assert sorted(set(broken)) == []
+def test_every_link_of_every_page_leads_somewhere(demo_site: Path) -> None:
+    assert find_broken_links(demo_site) == []
 
 
 def test_rows_are_walked_and_opened_by_key(front: Page) -> None:
@@ -224,7 +216,7 @@ def test_the_front_page_notices_its_own_age(browser: Browser, demo_site: Path) -
 
 def test_the_headers_of_a_table_stay_low(browser: Browser, demo_site: Path) -> None:
     with watch(browser, width=360) as watched:
-        watched.open(demo_site / "series.html")
+        watched.open(demo_site / "releases.html")
         heights = watched.page.evaluate(
             "[...document.querySelectorAll('thead tr')].map(row => row.clientHeight)"
         )

@@ -7,10 +7,13 @@ from page_checkers import find_faults
 from page_kinds import one_of_each
 
 
-def test_each_kind_of_page_and_the_style_sheet_are_valid(demo_site: Path, tmp_path: Path) -> None:
+def test_each_kind_of_page_and_the_style_sheet_are_valid_whatever_the_names(
+    demo_site: Path, hostile_site: Path, tmp_path: Path
+) -> None:
     wrong = tmp_path / "wrong.html"
     wrong.write_text("<!doctype html><html lang=en><title>t</title><p><div id=a></p><b id=a>")
-    faults = find_faults([*one_of_each(demo_site), demo_site / "static/style.css", wrong])
+    pages = [*one_of_each(demo_site), *one_of_each(hostile_site)]
+    faults = find_faults([*pages, demo_site / "static/style.css", wrong])
     assert [fault for fault in faults if not fault.startswith("wrong.html")] == []
     assert len(faults) >= 3  # so it does find what is wrong
 
