@@ -14,7 +14,7 @@ from analysis.detection import ChangePoint
 from analysis.incidents import Incident
 from analysis.series import Series
 from analysis.verdict import Outcome
-from perf.model import SeriesKey, TrialId
+from perf.model import TrialId
 from reports.view.links import series_stem
 
 _MOST = 200
@@ -36,14 +36,16 @@ def find_handles(incident: Incident) -> tuple[str, ...]:
 def find_alert_handles(series: Series, alert: Alert, outcome: Outcome) -> tuple[str, ...]:
     """Give the handles of an alert."""
     places = _around(alert.index, alert.earliest, alert.latest, len(series.points))
-    return tuple(_name(series.key, outcome, series.points[one].trial) for one in places)[:_MOST]
+    stem = series_stem(series.key)
+    return tuple(_name(stem, outcome, series.points[one].trial) for one in places[:_MOST])
 
 
 def _of_change(change: ChangePoint, most: int) -> Iterator[str]:
     series = change.series
     places = _around(change.index, change.earliest, change.latest, len(series.points))
+    stem = series_stem(series.key)
     for place in places[:most]:
-        yield _name(series.key, change.outcome, series.points[place].trial)
+        yield _name(stem, change.outcome, series.points[place].trial)
 
 
 def _around(index: int, earliest: int, latest: int, length: int) -> Sequence[int]:
@@ -51,16 +53,17 @@ def _around(index: int, earliest: int, latest: int, length: int) -> Sequence[int
     return sorted(span, key=lambda one: (abs(one - index), one))
 
 
-def _name(key: SeriesKey, outcome: Outcome, trial: TrialId) -> str:
-    told = f"{series_stem(key)} {outcome} {trial}"
+def _name(stem: str, outcome: Outcome, trial: TrialId) -> str:
+    told = f"{stem} {outcome} {trial}"
     return hashlib.sha256(told.encode()).hexdigest()[:_DIGITS]
 
 
 def find_all_handles(series: Iterable[Series]) -> frozenset[str]:
     """Give every handle that a change of these series could have."""
     return frozenset(
-        _name(one.key, outcome, point.trial)
+        _name(stem, outcome, point.trial)
         for one in series
+        for stem in (series_stem(one.key),)
         for outcome in (Outcome.REGRESSED, Outcome.IMPROVED)
         for point in one.points
     )
