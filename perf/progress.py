@@ -32,11 +32,11 @@ class Progress:
     clock: Callable[[], float] = time.monotonic
     expected_s: float | None = None
     _started_s: float = field(init=False)
-    _last_s: float = field(init=False, default=0.0)
+    _last_s: float = field(init=False)
 
     def __post_init__(self) -> None:
         """Start the clock."""
-        self._started_s = self.clock()
+        self._started_s = self._last_s = self.clock()
 
     def heading(self, text: str) -> None:
         """Start a new part of the job, for example one trial."""

@@ -7,11 +7,13 @@ import click
 
 from analysis.judgement import Judgement
 from perf import config
+from perf.errors import UsageError
 from perf.options import configs_option, data_option
 from perf.places import Places
 from reports.pages import all_batches
 from reports.pages.elsewhere import list_attention
 from reports.scene import read_scene
+from reports.single_file import check_target_file, write_single_file
 from reports.site import check_target, explained, write_site
 from reports.telling.step_summary import append_step_summary
 
@@ -21,11 +23,18 @@ from reports.telling.step_summary import append_step_summary
 @configs_option
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(path_type=Path),
     default=None,
-    help="Directory of the site, replaced as a whole.  [default: site/ in the data directory]",
+    help="Directory of the site, replaced as a whole, or the file of --single-file.  "
+    "[default: site/ in the data directory]",
 )
-def report(data: Path, configs: Path | None, output: Path | None) -> None:
+@click.option(
+    "--single-file",
+    "experiment",
+    metavar="EXPERIMENT",
+    help="Write this one experiment as one HTML file, to send it to somebody.",
+)
+def report(data: Path, configs: Path | None, output: Path | None, experiment: str | None) -> None:
     """Judge the history and write it as a static site.
 
     The front page says the verdict in words and what needs attention first; each series has a page
@@ -33,10 +42,18 @@ def report(data: Path, configs: Path | None, output: Path | None) -> None:
     network: open index.html in a browser. Beside the pages lie an Atom feed, badges, a JUnit report and
     an export as JSON and Parquet. Where $GITHUB_STEP_SUMMARY is set, the job gets its summary.
 
+    Only what has changed since the last report is made and written again.
+
+    With --single-file all pages of one experiment (series, incidents, trials) are parts of one file
+    that needs nothing beside it, for a mail or a ticket: --single-file EXPERIMENT --output FILE.html
+
     Exit code 0 even if a series regressed: this command tells, `knickpoint detect` decides.
     """
     root = configs or config.default_root()
     places = Places(data)
+    if experiment is not None:
+        click.echo(write_experiment(places, root, datetime.now(UTC), experiment, output))
+        return
     index = write_report(places, root, datetime.now(UTC), output=output, summarizes=True)
     if not places.history.exists():
         click.echo(f"There is no history at {places.history}; the site says how to begin.", err=True)
@@ -75,3 +92,23 @@ def write_report(
     if summarizes:
         append_step_summary(scene.judgement, list_attention(scene))
     return index
+
+
+def write_experiment(
+    places: Places, configs_root: Path, now: datetime, experiment: str, output: Path | None
+) -> Path:
+    """Write one experiment as one HTML file; return its path.
+
+    Raises:
+        ConfigError: the configuration is wrong.
+        HistoryError: the history cannot be read.
+        SiteError: the operating system refuses.
+        UsageError: there is no such experiment, or no place for its file.
+
+    """
+    if output is None:
+        raise UsageError("--single-file needs the name of its file: --output FILE.html")
+    check_target_file(output)
+    scene = read_scene(places, configs_root, now, output, links_bundles=False)
+    write_single_file(scene, experiment, output)
+    return output

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from reports.site import Batch, SiteFile
 from reports.tables import rows_of_numbers, rows_of_text
-from reports.view.links import data_path
+from reports.view.links import data_path, in_file
 from reports.view.navigation import NAVIGATION
 
 # The bundle's other names (vega, vegaLite) are not needed by static/scripts.
@@ -88,7 +88,11 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"rows_of_numbers": rows_of_numbers, "rows_of_text": rows_of_text}
+    environment.filters |= {
+        "rows_of_numbers": rows_of_numbers,
+        "rows_of_text": rows_of_text,
+        "in_file": in_file,
+    }
     return environment
 
 

@@ -4,6 +4,8 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Sequence
+from functools import cache
+from urllib.parse import quote
 
 from perf.model import SeriesKey, TrialId
 
@@ -22,6 +24,7 @@ _LONGEST_SLUG = 90
 _HASH_DIGITS = 8
 
 
+@cache
 def series_stem(key: SeriesKey) -> str:
     """Give a readable file stem that is unique to the key: the slug may collide, the hash tells."""
     # No host adds nothing, so that such pages keep the addresses that they always had.
@@ -107,3 +110,10 @@ def _stem(text: str, identity: str) -> str:
     slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_LONGEST_SLUG].strip("-")
     digest = hashlib.sha256(identity.encode()).hexdigest()[:_HASH_DIGITS]
     return f"{slug}-{digest}" if slug else digest
+
+
+def in_file(path: str, fragment: str = "") -> str:
+    """Give the address of a page in a report of one file; a fragment with "=" is its own view."""
+    if "=" in fragment:
+        return f"#page={quote(path)}&{fragment}"
+    return f"#page={quote(path)}" + (f"&at={quote(fragment)}" if fragment else "")

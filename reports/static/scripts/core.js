@@ -19,7 +19,14 @@ window.knickpoint = (() => {
     return data.get(name);
   };
 
-  const receive = (name, value) => entry(name).resolve(value);
+  const receive = (name, value) => {
+    const one = entry(name);
+    one.asked = true;
+    one.resolve(value);
+  };
+  // A report in one file brings its data along, and its pages.
+  for (const [name, value] of window.knickpointCarried ?? []) receive(name, value);
+  const go = (url) => (window.knickpointGo ? window.knickpointGo(url) : window.location.assign(url));
 
   const load = (name) => {
     const one = entry(name);
@@ -196,5 +203,5 @@ window.knickpoint = (() => {
     }
   }
 
-  return { root, receive, load, state, memory, theme, colour, draw };
+  return { root, receive, load, go, state, memory, theme, colour, draw };
 })();

@@ -96,7 +96,7 @@
       groups.get(group).append(element("option", { value: stem, selected: stem === figure.dataset.series }, title));
     }
     measure.append(...groups.values());
-    measure.addEventListener("change", () => window.location.assign(`${kp.root}series/${encodeURIComponent(measure.value)}.html${location.hash}`));
+    measure.addEventListener("change", () => kp.go(`${kp.root}series/${encodeURIComponent(measure.value)}.html${location.hash}`));
     by("axis").addEventListener("change", (event) => kp.state.set({ by: event.target.value }));
     by("values").addEventListener("change", (event) => kp.state.set({ y: event.target.value }));
     by("logarithmic").addEventListener("change", (event) => kp.state.set({ scale: event.target.checked ? "log" : "" }));

@@ -210,7 +210,7 @@
     const page = series.track.pageOf(slot);
     if (!page) return;
     if (isAside) window.open(page, "_blank", "noopener");
-    else window.location.assign(page);
+    else kp.go(page);
   };
 
   // --- By keyboard ------------------------------------------------------------------------------
