@@ -14,7 +14,6 @@ from reports.view.wording import (
     OUTCOME_BADGES,
     Badge,
     count,
-    number,
     sentence,
 )
 
@@ -101,8 +100,9 @@ def tell_false_alarms(expected: float) -> str:
     if expected < 1:
         often = f"once in {count(round(1 / expected), 'night')} like this one"
     else:
-        often = f"{number(expected)} times on each night like this one"
+        times = "once" if round(expected, 1) == 1 else f"{expected:.2g} times"
+        often = f"{times} on each night like this one"
     return (
         "False alarms: where nothing changed, chance alone confirms a change "
-        f"about {often} ({expected:.1g} to be expected tonight)."
+        f"about {often} ({expected:.2g} to be expected tonight)."
     )
