@@ -92,7 +92,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Medians:
-    """All variants by id, and the values of each by series, both in order.
+    """All variants by id, and what each measured by what must be equal to compare, both in order.
 
     Variants are in the order of system, line, config and release; those of one release by time.
     `before` gives, by id, the variant that comes before: of the release before, or of the same release
@@ -101,15 +101,8 @@ class Medians:
 
     variants: Mapping[str, Variant]
     series: Mapping[SeriesKey, JudgedSeries]
-    values: Mapping[str, Mapping[SeriesKey, Sequence[float]]]
+    measured: Mapping[str, Mapping[SeriesKey, Measured]]
     before: Mapping[str, Variant]
-
-    def measured(self, variant: Variant) -> dict[SeriesKey, Measured]:
-        """Give what a variant measured by what must be equal to compare, in the order of series."""
-        return {
-            shared_part(key): Measured(judged=self.series[key], condensed=condense(values))
-            for key, values in self.values.get(variant.id, {}).items()
-        }
 
     def newest(self) -> tuple[Variant, ...]:
         """Give the last variant of each branch."""
@@ -124,18 +117,18 @@ def read_medians(heads: Iterable[TrialHead], judged: Iterable[JudgedSeries]) -> 
     variants = _find_variants(heads)
     homes = {trial.id: variant.id for variant in variants for trial in variant.trials}
     series = {one.series.key: one for one in judged if one.series.key.metric in METRICS}
-    values: dict[str, dict[SeriesKey, list[float]]] = {variant.id: {} for variant in variants}
+    measured: dict[str, dict[SeriesKey, Measured]] = {variant.id: {} for variant in variants}
     for key, one in series.items():
         of_series: defaultdict[str, list[float]] = defaultdict(list)
         for point in one.series.points:
             if home := homes.get(point.trial):
                 of_series[home].append(point.value)
-        for home, found in of_series.items():
-            values[home][key] = found
+        for home, values in of_series.items():
+            measured[home][shared_part(key)] = Measured(judged=one, condensed=condense(values))
     return Medians(
         variants={variant.id: variant for variant in variants},
         series=series,
-        values=values,
+        measured=measured,
         before={
             later.id: earlier for earlier, later in pairwise(variants) if earlier.branch == later.branch
         },
@@ -174,6 +167,7 @@ def _order(variant: Variant) -> tuple[object, ...]:
     return release.system, line, variant.config.name, *rest
 
 
+@cache
 def shared_part(key: SeriesKey) -> SeriesKey:
     """Give what must be equal to compare two series: all but the system, the line and the config."""
     return replace(key, system="", line="", config="")
@@ -183,7 +177,7 @@ def condense(values: Sequence[float]) -> Condensed:
     """Give the median of at least one value, their number, and their sample standard deviation."""
     size = len(values)
     middle = sum(values) / size
-    squares = sum((value - middle) ** 2 for value in values)
+    squares = sum([(value - middle) ** 2 for value in values])
     deviation = math.sqrt(squares / (size - 1)) if size > 1 else 0.0
     return Condensed(median=median(values), values=size, deviation=deviation)
 

@@ -88,8 +88,8 @@ def view_compare(medians: Medians, settings: Detection) -> CompareView:
     """Put the choices into words; compare the newest variant of each line with the one before."""
     pairs = [
         HeatPair(
-            before=medians.measured(before),
-            after=medians.measured(variant),
+            before=medians.measured[before.id],
+            after=medians.measured[variant.id],
             title=_pair_words(before, variant),
             system=variant.release.system,
         )
@@ -177,7 +177,7 @@ def tell_cells(variant: Variant, medians: Medians, with_times: Sequence[str]) ->
     return {
         "cells": [
             [series_id(one.judged.series.key), known.median, known.values, known.deviation]
-            for one in medians.measured(variant).values()
+            for one in medians.measured[variant.id].values()
             for known in [one.condensed]
         ],
         "trials": [

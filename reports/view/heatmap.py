@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from perf.metrics import METRICS
 from perf.model import SeriesKey
@@ -160,6 +161,7 @@ def row_words(key: SeriesKey) -> str:
     return f"{heading(key.operation)} {phase_words(key.phase)}{where}"
 
 
+@cache
 def loosely(key: SeriesKey) -> SeriesKey:
     """Give the measure by what a reader calls it, whatever was changed about how it is measured."""
     name = key.workload.partition("@")[0]

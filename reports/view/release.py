@@ -267,8 +267,9 @@ def _count_trials(trials: Sequence[TrialHead]) -> str:
 
 
 def _tell_span(trials: Sequence[TrialHead]) -> str:
-    days = [moment(trial.started_at).day for trial in trials]
-    return days[0] if min(days) == max(days) else f"{min(days)} to {max(days)}"
+    """Say from which day to which trials, in order of time, were measured."""
+    first, last = (moment(trial.started_at).day for trial in (trials[0], trials[-1]))
+    return first if first == last else f"{first} to {last}"
 
 
 def _view_row(one: Measuring, medians: Medians) -> ReleaseRow:
@@ -292,7 +293,7 @@ def _view_variant(variant: Variant, medians: Medians, settings: Detection, place
     heat = None
     left_out = ""
     if before:
-        pair = HeatPair(before=medians.measured(before), after=medians.measured(variant))
+        pair = HeatPair(before=medians.measured[before.id], after=medians.measured[variant.id])
         heat, left_out = _shorten(view_heatmap([pair], settings))
     return VariantView(
         anchor=f"config-{place}",

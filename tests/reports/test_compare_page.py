@@ -81,7 +81,7 @@ def test_the_script_gives_the_same_answers_as_python(
     found = variants(scene)
     medians = read(scene)
     before, after = found["5.0.1"], found["5.0.3"]
-    pair = HeatPair(before=medians.measured(before), after=medians.measured(after))
+    pair = HeatPair(before=medians.measured[before.id], after=medians.measured[after.id])
     expected = [
         normal(
             f"{cell.badge.symbol} {cell.change or cell.badge.word}"

@@ -168,5 +168,5 @@ def test_variants_follow_each_other_by_release_and_then_by_time(
     assert medians.before == {second.id: first, third.id: second}
     assert medians.newest() == (third, fourth)
     assert second.id == variant_id("cassandra", "5.0.9", "default", "bbbbbbbbbbbb")
-    (only,) = medians.measured(second).values()
+    (only,) = medians.measured[second.id].values()
     assert (only.condensed.median, only.condensed.values) == (102.5, 2)

@@ -43,8 +43,8 @@ def words_of(heat: HeatMap) -> dict[tuple[str, str, str], str]:
 def compare_newest(scene: Scene) -> HeatMap:
     medians = read(scene)
     pair = HeatPair(
-        before=medians.measured(variant_of(medians, "5.0.2")),
-        after=medians.measured(variant_of(medians, "5.0.3")),
+        before=medians.measured[variant_of(medians, "5.0.2").id],
+        after=medians.measured[variant_of(medians, "5.0.3").id],
     )
     return view_heatmap([pair], scene.catalog.detection)
 
@@ -66,7 +66,7 @@ def test_a_heat_map_shows_what_was_planted(demo: Any) -> None:
 def test_another_content_of_a_workload_is_not_comparable(demo: Any) -> None:
     scene = demo.scene()
     medians = read(scene)
-    after = medians.measured(variant_of(medians, "5.0.3"))
+    after = medians.measured[variant_of(medians, "5.0.3").id]
     changed = {
         replace(key, workload="sensor-write@ffffffffffff") if "write" in key.workload else key: value
         for key, value in after.items()
