@@ -1,6 +1,6 @@
 """A page for each bisection."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from analysis.bisecting.record import BisectionRecord
 from analysis.incidents import Incident
@@ -14,14 +14,19 @@ from reports.view.bisection import view_bisection
 
 def batches(scene: Scene) -> Iterator[Batch]:
     """Give the pages of all bisections."""
+    comparisons = {one.id for one in scene.comparisons}
     for record in scene.bisections:
         asked = [one for one in scene.judgement.incidents if _is_about(record, one, scene)]
-        yield batch_of(render_bisection(record, asked))
+        yield batch_of(render_bisection(record, asked, comparisons))
 
 
-def render_bisection(record: BisectionRecord, incidents: Iterable[Incident] = ()) -> SiteFile:
-    """Give the page of a bisection; `incidents` are those whose origin it looked for."""
-    page = view_bisection(record, incidents)
+def render_bisection(
+    record: BisectionRecord,
+    incidents: Iterable[Incident] = (),
+    comparisons: Collection[str] | None = None,
+) -> SiteFile:
+    """Give the page of a bisection: `incidents` asked for it, `comparisons` have pages of their own."""
+    page = view_bisection(record, incidents, comparisons)
     return render("bisection.html", page.page, page=page)
 
 

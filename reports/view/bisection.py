@@ -1,6 +1,6 @@
 """What a bisection page shows: the answer, each probe and what it taught, probabilities, the cost."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from analysis import words
@@ -102,10 +102,15 @@ class BisectionView:
     bar_px: int = _BAR_PX
 
 
-def view_bisection(record: BisectionRecord, incidents: Iterable[Incident] = ()) -> BisectionView:
+def view_bisection(
+    record: BisectionRecord,
+    incidents: Iterable[Incident] = (),
+    comparisons: Collection[str] | None = None,
+) -> BisectionView:
     """Put a bisection into words; its trials are on the pages of its comparisons.
 
-    `incidents` are those whose origin it looked for.
+    `incidents` are those whose origin it looked for, `comparisons` those that have a page; None means
+    all of them.
     """
     rest, chart = rest_of(record), _draw(record)
     span = f"{record.good.version} to {record.bad.version}"
@@ -121,7 +126,8 @@ def view_bisection(record: BisectionRecord, incidents: Iterable[Incident] = ()) 
         remarks=record.remarks,
         caveat=record.caveat,
         probes=tuple(
-            _view_probe(number, probe, record) for number, probe in enumerate(record.probes, start=1)
+            _view_probe(number, probe, record, comparisons)
+            for number, probe in enumerate(record.probes, start=1)
         ),
         chances=tuple(
             ChanceRow(
@@ -194,12 +200,15 @@ def _view_question(record: BisectionRecord) -> tuple[Field, ...]:
     )
 
 
-def _view_probe(number: int, probe: ProbeRecord, record: BisectionRecord) -> ProbeRow:
+def _view_probe(
+    number: int, probe: ProbeRecord, record: BisectionRecord, comparisons: Collection[str] | None
+) -> ProbeRow:
     effect, metric = probe.probed.effect, record.measure.metric
     before, after = (
         NOTHING if value is None else quantity(value, metric) for value in (probe.before, probe.after)
     )
     earlier = len(probe.trials) - len(probe.measured)
+    has_page = bool(probe.comparison) and (comparisons is None or probe.comparison in comparisons)
     return ProbeRow(
         number=number,
         release=probe.probed.release.version,
@@ -210,5 +219,5 @@ def _view_probe(number: int, probe: ProbeRecord, record: BisectionRecord) -> Pro
         trials=f"{len(probe.trials)}" + (f", {earlier} from before" if earlier else ""),
         asked=sentence(probe.asked),
         taught=sentence(lesson(probe, record)),
-        page=links.comparison_page(probe.comparison) if probe.comparison else "",
+        page=links.comparison_page(probe.comparison) if has_page else "",
     )

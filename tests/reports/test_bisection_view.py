@@ -48,6 +48,11 @@ def test_each_probe_links_the_page_of_its_comparison_which_has_its_trials() -> N
     assert view_bisection(RECORD).page == bisection_page("bis-2026-03-01-1")
 
 
+def test_a_probe_whose_comparison_is_not_at_hand_has_no_link() -> None:
+    rows = view_bisection(RECORD, comparisons={"cmp-2026-03-01-2"}).probes
+    assert [bool(row.page) for row in rows] == [False, True, False, False]
+
+
 def test_bars_are_as_long_as_the_chance_and_need_neither_script_nor_style() -> None:
     view = view_bisection(RECORD)
     widths = {row.release: (row.width, row.text) for row in view.chances}
