@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from markupsafe import Markup
 
+from analysis.series import Series
 from perf.errors import SiteError, UsageError
 from perf.model import TrialHead
 from reports.pages import incidents, method, series, trials
@@ -22,7 +23,7 @@ from reports.scene import Scene
 from reports.site import Batch, SiteFile
 from reports.view.attention import view_incidents
 from reports.view.links import in_file, incident_page, trial_page
-from reports.view.series_list import experiment_of, group_series
+from reports.view.series_list import group_series
 from reports.view.wording import STATUS_BADGES, Badge, count, moment
 
 _GENERATOR = "knickpoint report --single-file"
@@ -153,9 +154,24 @@ def render_single_file(scene: Scene, experiment: str) -> bytes:
 def _narrow(scene: Scene, experiment: str) -> Scene:
     """Give a scene of one experiment alone, whose incidents are still those of all."""
     heads = {one: head for one, head in scene.heads.items() if head.experiment == experiment}
-    judged = tuple(
-        one for one in scene.judgement.series if experiment_of(one, scene.heads) == experiment
-    )
+    # A series without a point has no trial that tells, but its key says what was to be measured.
+    measured = {
+        (
+            head.release.system,
+            head.topology.name,
+            head.config.name,
+            f"{head.workload.name}@{head.workload.sha256}",
+        )
+        for head in heads.values()
+    }
+
+    def is_part(series: Series) -> bool:
+        key = series.key
+        if series.points:
+            return series.points[-1].trial in heads
+        return (key.system, key.topology, key.config, key.workload) in measured
+
+    judged = tuple(one for one in scene.judgement.series if is_part(one.series))
     judgement = replace(scene.judgement, series=judged, watched=())
     return replace(scene, heads=heads, judgement=judgement, bundles=None)
 
