@@ -135,7 +135,7 @@ def test_a_drag_zooms_the_address_holds_it_and_z_shows_all_again(wide: Watched, 
     assert held in address
     page = load(wide, site, address.partition("#")[2])
     assert (zoomed(page), marks(page)) == (held, drawn)
-    redraw(page, lambda: page.evaluate("document.dispatchEvent(new CustomEvent('knickpoint:reset'))"))
+    redraw(page, lambda: page.keyboard.press("z"))
     assert zoomed(page) == ""
     redraw(page, lambda: drag(page, 0.2, 0.3))
     redraw(page, lambda: page.mouse.dblclick(*at(page, 0.5, 0.95)))

@@ -150,7 +150,9 @@
     if (!built.withIterations) said.push(`Single iterations are drawn where at most ${model.MOST_WITH_ITERATIONS} points are in view; ${words.count(built.many, "point")} are: zoom in.`);
     if (!built.withIntervals) said.push(`So are their ranges, up to ${model.MOST_WITH_INTERVALS.toLocaleString("en-US")} points.`);
     if (now.y === "previous") said.push("Levels, noise and published figures have no place among values that are related to the point before.");
-    if (now.y === "first") said.push(`100 % is the first point, ${words.quantity(own.value[0], own.unit)}.`);
+    if (now.isLog && own.value.some((value) => value <= 0)) said.push("Values that are not above zero have no place on a logarithmic axis.");
+    if (now.y === "first" && !own.value[0]) said.push("The first value is zero: no other is a share of it.");
+    else if (now.y === "first") said.push(`100 % is the first point, ${words.quantity(own.value[0], own.unit)}.`);
     if (own.isWatch) said.push("What watches the testbed is read in the order of time.");
     if (built.hasHiddenGaps) said.push("Its change points lie between releases, which take turns on the calendar: see them by release.");
     if (hasLines && now.by === "release" && now.zoom) said.push("The zoom is of this line alone.");

@@ -113,7 +113,7 @@
 
   // Leaves room for labels on top and for the symbols on the bottom.
   const yDomain = ([low, high], view, height, topPx, bottomPx) => {
-    if (!Number.isFinite(low)) return [0, 1];
+    if (!Number.isFinite(low) || (view.isLog && high <= 0)) return view.isLog ? [1, 10] : [0, 1];
     const into = view.isLog ? Math.log : (value) => value;
     const back = view.isLog ? Math.exp : (value) => value;
     const least = view.isLog && low <= 0 ? high / 1000 || 1e-6 : low;
