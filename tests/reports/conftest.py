@@ -14,6 +14,7 @@ from pathlib import Path
 
 import chromium
 import pytest
+from made_up_bisection import RECORD
 from made_up_comparison import RESULTS
 from made_up_hostility import make_hostile
 from made_up_judgement import SETTINGS, PlantedDetector, tell_all
@@ -88,7 +89,7 @@ class Demo:
             catalog=replace(catalog, detection=SETTINGS, testbeds={"local": local}, triage=()),
             nights=self.nights,
             comparisons=RESULTS,
-            bisections=(),
+            bisections=(RECORD,),
             left_out=(),
             now=self.now,
             target=Path("site"),

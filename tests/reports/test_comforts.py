@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from chromium import Watched, watch
-from page_kinds import find_broken_links
 from playwright.sync_api import Browser, Page, expect
 
 ENTRIES = ["Tonight", "Nights", "Series", "Releases", "Compare", "Incidents", "Testbed", "Method"]
@@ -41,10 +40,6 @@ def test_each_page_leads_to_all_others_and_says_where_it_is(front: Page, demo_si
     assert front.locator("nav.site [aria-current=true]").all_text_contents() == ["Incidents"]
     front.locator("nav.site a", has_text="Tonight").click()
     front.wait_for_url("**/index.html")
-
-
-def test_every_link_of_every_page_leads_somewhere(demo_site: Path) -> None:
-    assert find_broken_links(demo_site) == []
 
 
 def test_rows_are_walked_and_opened_by_key(front: Page) -> None:

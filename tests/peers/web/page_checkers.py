@@ -66,8 +66,10 @@ def find_faults(files: list[Path]) -> list[str]:
         [java.path, *quick, "-jar", jar, *told, *files],
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
+    if done.returncode:
+        raise RuntimeError(f"the Nu Html Checker did not run: {done.stderr or done.stdout}")
     return [
         f"{Path(one['url']).name}:{one.get('lastLine')}: {one['message']} {one.get('extract', '')!r}"
         for one in json.loads(done.stdout)["messages"]
