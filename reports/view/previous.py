@@ -58,15 +58,13 @@ def view_previous(trial: Trial, previous: Trial | None) -> PreviousView:
             rows=(),
         )
     rows = (*_compare_heads(previous, trial), *_compare_facts(previous, trial))
-    equal = "all that is recorded of files, versions and hosts was the same"
+    equal = "Nothing that is recorded of files, versions and hosts differs from"
     if not trial.environment_before or not previous.environment_before:
-        equal = (
-            "the facts of the hosts are not recorded of both, so only files and versions are compared"
-        )
+        equal = "The facts of the hosts are not recorded of both; no file or version differs from"
     return PreviousView(
         page=links.trial_page(previous.id),
         name=f"{previous.release.version}, {moment(previous.started_at).text}",
-        text=f"{count(len(rows), 'difference')} from" if rows else f"{equal}: compared with",
+        text=f"{count(len(rows), 'difference')} from" if rows else equal,
         rows=rows,
     )
 

@@ -175,7 +175,7 @@ def test_what_differs_from_the_trial_before_is_listed(open_loop: Trial) -> None:
         ("kernel", "node-1", "6.1", "<6.2>"),
     ]
     assert (view.text, view.page) == ("2 differences from", "trials/trial-0.html")
-    assert view_previous(before, before).text.startswith("all that is recorded")
+    assert view_previous(before, before).text.startswith("Nothing that is recorded")
     assert "not recorded of both" in view_previous(replace(before, environment_before=()), before).text
     assert view_previous(before, None).page == ""
 
