@@ -49,7 +49,8 @@ def draw_spectrum() -> Spec:
 def draw_course(field: str) -> Spec:
     """Draw one figure second by second: p99 (ms, logarithmic) or rate (ops/s).
 
-    Rows have at (seconds of measuring since the first), iteration, p50, p99, max and rate.
+    Rows have at (seconds of measuring since the first), iteration, run (without a gap), p50, p99, max
+    and rate.
     """
     x = {
         "field": "at",
@@ -112,8 +113,8 @@ def _layers(side: str, tooltip: list[tuple[str, str]]) -> Iterator[Spec]:
     yield {
         "transform": mine,
         "mark": {"type": "line", "style": style, "strokeDash": dash, "clip": True},
-        # Iterations are not joined: between them nothing was measured.
-        "encoding": {"detail": {"field": "iteration", "type": "nominal"}},
+        # What has a gap between is not joined: there nothing was measured, or nothing answered.
+        "encoding": {"detail": {"field": "run", "type": "nominal"}},
     }
     yield {
         "transform": mine,

@@ -19,6 +19,14 @@ from reports.scene import Scene
 from reports.view.heatmap import HeatPair, view_heatmap
 from reports.view.links import release_page
 
+STEPS_OF_LINES = """
+    () => [...document.querySelectorAll('[data-chart="spectrum"] path')]
+        .map((path) => [...(path.getAttribute("d") ?? "").matchAll(/[ML]([\\d.]+)/g)])
+        .filter((steps) => steps.length > 20)
+        .map((steps) => steps.map(([, x]) => Number(x)))
+"""
+"""The x of each step of each long line of the spectrum: to the right, and never back."""
+
 
 def test_the_data_of_a_trial_hold_its_spectrum_course_and_diagnostics(demo: Any) -> None:
     enriched = next(trial for trial in demo.trials if trial.steps)
@@ -156,6 +164,9 @@ def test_response_times_of_both_sides_are_drawn(
     assert median[2].startswith("+100.")
     assert page.locator('[data-table="diagnostics"] table').count() == 1
     assert "experiment=cassandra-sensor-write" in page.url
+    ends = page.evaluate(STEPS_OF_LINES)
+    assert len(ends) == 2
+    assert all(steps == sorted(steps) for steps in ends)
 
 
 def test_the_page_of_a_release_draws_its_response_times(

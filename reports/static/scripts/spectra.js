@@ -8,14 +8,14 @@
   const NAMED = [50, 90, 95, 99, 99.9, 99.99, 100];
 
   // --- Rows of the charts ----------------------------------------------------------------------
-  const spectrumRows = (side, name, one) =>
-    one.levels.map(([percentile, ms]) => ({
-      side,
-      name,
-      percentile,
-      ms: Math.max(ms, 0.001), // a logarithmic axis has no place for zero, the histograms no finer value
-      beyond: percentile < 100 ? 100 / (100 - percentile) : Math.max(one.count, 2),
-    }));
+  const spectrumRows = (side, name, one) => {
+    let beyond = 1;
+    return one.levels.map(([percentile, ms]) => {
+      // The slowest of all stands at the number of operations; the levels before it may end a bit further.
+      beyond = percentile < 100 ? 100 / (100 - percentile) : Math.max(one.count, beyond);
+      return { side, name, percentile, beyond, ms: Math.max(ms, 0.001) }; // no logarithm of zero
+    });
+  };
 
   // Iterations are laid behind each other; those of both sides begin at the same place.
   const courseRows = (sides) => {
@@ -31,18 +31,25 @@
       begins.set(iteration, begin);
       begin += lengths.get(iteration) + 1;
     }
-    return sides.flatMap(({ side, name, one }) =>
-      one.course.map(([iteration, at, rate, p50, p99, max]) => ({
-        side,
-        name,
-        iteration,
-        at: begins.get(iteration) + at,
-        rate,
-        p50: Math.max(p50, 0.001),
-        p99: Math.max(p99, 0.001),
-        max,
-      })),
-    );
+    return sides.flatMap(({ side, name, one }) => {
+      let run = 0;
+      return one.course.map(([iteration, at, rate, p50, p99, max], place) => {
+        const [lastIteration, lastAt] = one.course[place - 1] ?? [iteration, at];
+        // A second without an answer has no row: a line over it would look like one.
+        if (iteration !== lastIteration || at - lastAt > 1.5) run += 1;
+        return {
+          side,
+          name,
+          iteration,
+          run,
+          at: begins.get(iteration) + at,
+          rate,
+          p50: Math.max(p50, 0.001),
+          p99: Math.max(p99, 0.001),
+          max,
+        };
+      });
+    });
   };
 
   // --- Tables ----------------------------------------------------------------------------------
