@@ -57,6 +57,21 @@ def test_no_kind_of_page_has_barriers_complains_or_asks_for_anything(
         check(watched, paths[:1], [("dark", 1200)])
 
 
+def test_neither_open_help_nor_open_search_has_barriers(browser: Browser, demo_site: Path) -> None:
+    with watch(browser, "dark", width=360, bypass_csp=True) as watched:
+        watched.open(demo_site / "method.html")
+        watched.page.keyboard.press("/")
+        watched.page.keyboard.type("write")
+        watched.page.get_by_role("option").first.wait_for()
+        watched.page.keyboard.press("ArrowDown")
+        assert find_barriers(watched.page) == []
+        watched.page.keyboard.press("Escape")
+        watched.page.get_by_role("button", name="Keyboard help").click()
+        watched.page.get_by_role("dialog").wait_for()
+        assert find_barriers(watched.page) == []
+        assert watched.complaints == []
+
+
 @pytest.mark.long
 def test_no_page_has_barriers_complains_or_asks_for_anything(browser: Browser, demo_site: Path) -> None:
     looks = list(product(("light", "dark"), (360, 1200, 2400)))
