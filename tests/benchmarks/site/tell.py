@@ -1,0 +1,41 @@
+"""Tell a made-up history in a process of its own, and say as JSON what each stage took.
+
+    python tell.py DATA NIGHTS
+
+The last line on standard output is {"judge_s", "judge_cpu_s", "write_s", "write_cpu_s"}: seconds that
+passed, and seconds of CPU of all processes together.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from large_history import now_after
+
+from analysis.commands import judge_history
+from perf.places import Places
+from reports.commands import write_report
+
+CONFIGS = Path(__file__).parents[3] / "configs"
+
+
+def main(data: str, nights: str) -> None:
+    """Judge, then write the site."""
+    places, now = Places(Path(data)), now_after(int(nights))
+    started_s = time.monotonic()
+    judgement = judge_history(places, CONFIGS, now.date())
+    judged_s, judged_cpu_s = time.monotonic(), sum(os.times()[:4])
+    write_report(places, CONFIGS, now, judgement=judgement)
+    told = {
+        "judge_s": judged_s - started_s,
+        "judge_cpu_s": judged_cpu_s,
+        "write_s": time.monotonic() - judged_s,
+        "write_cpu_s": sum(os.times()[:4]) - judged_cpu_s,
+    }
+    sys.stdout.write(f"{json.dumps(told)}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
