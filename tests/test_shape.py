@@ -35,6 +35,31 @@ def test_files_and_functions_fit_a_head(path: Path) -> None:
     assert {name: size for name, size in sizes.items() if size > MAX_FUNCTION_LINES} == {}
 
 
+def stray_strings(code: str) -> list[int]:
+    """Give the lines of strings that nothing uses; in triple quotes they are documentation."""
+    lines = code.splitlines()
+    alone = (
+        node
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Expr)
+        and (
+            isinstance(node.value, ast.JoinedStr)
+            or (isinstance(node.value, ast.Constant) and isinstance(node.value.value, str))
+        )
+    )
+    # Columns count bytes; all that stands before a string on its own is white space.
+    return [
+        node.lineno for node in alone if not lines[node.lineno - 1].lstrip().startswith(('"""', 'r"""'))
+    ]
+
+
+def test_no_string_stands_where_a_longer_one_was_meant() -> None:
+    # `a, b = c, "one " ⏎ "two"` without parentheses ends after "one ": half a sentence for people.
+    assert stray_strings('a = 1, "one "\n"two"\n"""What a is."""\nf"{a}"') == [2, 4]
+    found = {path: stray_strings(path.read_text()) for path in (*SOURCES, *TESTS)}
+    assert {str(path): lines for path, lines in found.items() if lines} == {}
+
+
 def test_modules_have_telling_names_and_say_what_belongs_in_them() -> None:
     assert [path for path in SOURCES if path.stem in VAGUE] == []
     silent = [path for path in SOURCES if not ast.get_docstring(ast.parse(path.read_text()))]

@@ -69,8 +69,8 @@ def _is_proven(incident: Incident) -> bool:
 def _view_recorded(
     one: Explanation, incident: Incident, experiment: str, *, is_proven: bool
 ) -> ExplanationRow:
-    standing, text = _OPEN, "It changed between the last trial without the change and the first with "
-    "it."
+    standing = _OPEN
+    text = "It changed between the last trial without the change and the first with it."
     if is_proven:
         standing, text = _OUT, "Both releases took turns under the same of it, and differ all the same."
     elif incident.cause is Cause.CONFIGURATION:
@@ -97,8 +97,9 @@ def _how(one: Explanation, incident: Incident, experiment: str) -> str:
     if one.name.startswith(CONFIG):
         return _how_of_config(one, incident, experiment)
     again = f"measure {release} of {experiment} again"
-    otherwise = f"Set it back on the host and {again}; a sentinel measured before and after tells as "
-    "well."
+    otherwise = (
+        f"Set it back on the host and {again}; a sentinel measured before and after tells as well."
+    )
     ways = (way for name, way in _WAYS.items() if one.name.startswith(name))
     return next(ways, otherwise).format(again=again, release=release, old=one.before or NOTHING)
 
@@ -189,10 +190,10 @@ def _view_chance(incident: Incident, *, is_proven: bool) -> ExplanationRow:
         )
     else:
         standing = _OPEN
-        text = f"Provisional: {probability(lead.p_value)}, {count(lead.points_after, 'point')} after "
-        "it."
-    how = "" if standing is not _OPEN else "More nights, or trials in turns, would show it once more "
-    "or not."
+        after = count(lead.points_after, "point")
+        text = f"Provisional: {probability(lead.p_value)}, {after} after it."
+    again = "More nights, or trials in turns, would show it once more or not."
+    how = again if standing is _OPEN else ""
     return ExplanationRow(name="chance", before="", after="", standing=standing, text=text, how=how)
 
 

@@ -139,6 +139,11 @@ def test_what_changed_with_it_is_not_ruled_out_and_says_how_it_could_be(
     assert [row.standing.word for row in rows[:7]] == ["Not ruled out"] * 7
     assert all(how in row.how for row, how in zip(rows, circumstances.values(), strict=False))
     assert rows[0].name == "java of node-1"
+    assert {row.text for row in rows[:7]} == {
+        "It changed between the last trial without the change and the first with it."
+    }
+    # After settings of a database comes a command line, and everywhere else a full stop.
+    assert [row.name for row in rows if row.how and row.how[-1] != "."] == ["config default"]
     assert "old → &lt;new&gt;" in text(page(demo, told))
 
 
@@ -171,7 +176,9 @@ def test_chance_is_not_ruled_out_before_it_is_confirmed(demo: Any, incident: Inc
     assert explanation(page(demo, incident), "chance").standing.word == "Unlikely"
     lead = replace(incident.lead, state=State.PROVISIONAL)
     row = explanation(page(demo, replace(incident, lead=lead, changes=(lead,))), "chance")
-    assert (row.standing.word, "More nights" in row.how) == ("Not ruled out", True)
+    assert row.standing.word == "Not ruled out"
+    assert row.text.endswith(" after it.")
+    assert row.how == "More nights, or trials in turns, would show it once more or not."
 
 
 def test_the_release_is_named_only_if_no_other_is_in_question(demo: Any, incident: Incident) -> None:
