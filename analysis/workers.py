@@ -14,6 +14,7 @@ import signal
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
@@ -166,7 +167,8 @@ def work_forked(
         with undisturbed():
             for _ in range(cores):
                 receiver, sender = context.Pipe(duplex=False)
-                process = context.Process(target=_serve, args=(work, items, shares, turn, lock, sender))
+                mine = _Share(turn, lock, sender, (*running, receiver))
+                process = context.Process(target=_serve, args=(work, items, shares, mine))
                 process.start()
                 sender.close()
                 running[receiver] = process
@@ -219,31 +221,42 @@ def _receive(
     return place, _Reader(pickled, shares(items[place])).load()
 
 
-def _serve(  # noqa: PLR0917  a process gets all that it needs when it starts
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What a forked process takes part with; `inherited` are ends of pipes that are not its own."""
+
+    turn: Any
+    lock: Lock
+    answers: Connection
+    inherited: Sequence[Connection]
+
+
+def _serve(
     work: Callable[[Item], Answer],
     items: Sequence[Item],
     shares: Callable[[Item], Sequence[object]],
-    turn: Any,  # noqa: ANN401  ctypes has no name for its numbers
-    lock: Lock,
-    answers: Connection,
+    mine: _Share,
 ) -> None:
     """Do the work on one item after the other, whichever is next, until there is none."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # A pipe breaks once nobody can read it: with these open, not even if the parent is killed.
+    for one in mine.inherited:
+        one.close()
     # If the parent is gone nobody wants the answers, and nobody would read an error either.
     with contextlib.suppress(BrokenPipeError):
         while True:
-            with lock:
-                place = turn.value
-                turn.value += 1
+            with mine.lock:
+                place = mine.turn.value
+                mine.turn.value += 1
             if place >= len(items):
                 return
             try:
                 answer = _Writer.write(work(items[place]), shares(items[place]))
             except Exception as error:  # noqa: BLE001  the parent raises it
-                answers.send((None, _pickle_error(error)))
+                mine.answers.send((None, _pickle_error(error)))
                 return
-            answers.send((place, answer))
+            mine.answers.send((place, answer))
 
 
 def _pickle_error(error: Exception) -> bytes:

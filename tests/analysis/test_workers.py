@@ -3,8 +3,13 @@ import math
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -106,3 +111,37 @@ def test_an_interruption_ends_forked_work_at_once() -> None:
     with pytest.raises(KeyboardInterrupt):
         work_forked(lambda item: time.sleep(item and 600), [0, 1], interrupt)
     assert not multiprocessing.active_children()
+
+
+ORPHANS = """
+import os
+from analysis.workers import work_forked
+
+os.sched_getaffinity = lambda _: {0, 1}
+print("started", flush=True)
+work_forked(lambda item: bytes(20_000), range(1_000_000), lambda _: None)
+"""
+
+
+def test_forked_processes_end_soon_after_their_parent_was_killed() -> None:
+    parent = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE)
+    assert parent.stdout
+    assert parent.stdout.readline() == b"started\n"
+    children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+    until(lambda: len(children.read_text().split()) == 2)
+    parent.kill()
+    parent.wait()
+    # Each of them has this end of a pipe open; it is closed once the last one is gone.
+    gone = threading.Thread(target=parent.stdout.read, daemon=True)
+    gone.start()
+    gone.join(timeout=30)
+    assert not gone.is_alive()
+    parent.stdout.close()
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so, for half a minute at most."""
+    ends_s = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < ends_s
+        time.sleep(0.01)
