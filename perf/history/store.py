@@ -150,10 +150,11 @@ class History:
         parts: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
         for part in PARTS:
             where = " AND ".join(f"{column} = '{value}'" for column, value in part.fixed) or "true"
-            sql = f"SELECT * FROM {part.table} WHERE {where} {chosen} ORDER BY trial_id, position"  # noqa: S608  our own names
+            columns = ", ".join(("trial_id", *part.columns))
+            # By place alone: a sort by trial too takes longer, and each trial's rows come together here.
+            sql = f"SELECT {columns} FROM {part.table} WHERE {where} {chosen} ORDER BY position"  # noqa: S608  our own names
             for row in self._tables.rows(sql, values):
-                fields = {column: row[column] for column in part.columns}
-                parts[row["trial_id"]][part.attribute].append(fields)
+                parts[row["trial_id"]][part.attribute].append(row)
         sql = f"SELECT * FROM trials WHERE true {chosen} ORDER BY started_at, trial_id"  # noqa: S608  our own names
         rows = self._tables.rows(sql, values)
         try:
