@@ -10,7 +10,7 @@ from perf.model import SeriesKey
 from perf.rules import Detection
 from reports.data.medians import Difference, Measured, Standing, compare
 from reports.view import links
-from reports.view.measures import change_words
+from reports.view.measures import change_words, ends_words
 from reports.view.wording import (
     NOTHING,
     STATISTICS,
@@ -181,7 +181,7 @@ def _view_cell(key: SeriesKey, pair: HeatPair, settings: Detection, *, is_on_bot
         return HeatCell(
             badge=badge,
             change=change_words(difference.change),
-            interval=f"{change_words(effect.low)} to {change_words(effect.high)}" if effect else "",
+            interval=ends_words(effect.low, effect.high) if effect else "",
             strength=_shade(difference, settings.relevant_change.get(key.metric, 0.0)),
             page=links.series_page(after.judged.series.key),
             values=f"{_tell(before)} → {_tell(after)}",

@@ -71,7 +71,7 @@ def view_measure(result: MeasureResult) -> MeasureRow:
         after=NOTHING if result.after is None else number(result.after),
         unit=unit_words(measure.metric),
         change=change_words(effect.relative_change) if effect else NOTHING,
-        interval=f"{change_words(effect.low)} to {change_words(effect.high)}" if effect else NOTHING,
+        interval=ends_words(effect.low, effect.high) if effect else NOTHING,
         relevant=plain_percent(result.relevant_change),
         detectable=_detectable_words(result.detectable),
         baseline_trials=len(result.baseline),
@@ -85,6 +85,11 @@ def change_words(change: float) -> str:
     if not abs(change) <= _BOUNDLESS:
         return "no bound"
     return percent(change)
+
+
+def ends_words(low: float, high: float) -> str:
+    """Write the ends of an interval of relative changes; nothing falls by more than all of it."""
+    return f"{change_words(max(low, -1.0))} to {change_words(high)}"
 
 
 def _detectable_words(detectable: float | None) -> str:

@@ -17,6 +17,7 @@ from reports.sparklines import Sparkline
 from reports.view import links
 from reports.view.changes import name_gap
 from reports.view.incident import triage_command, view_badges
+from reports.view.measures import ends_words
 from reports.view.series_list import draw_trend
 from reports.view.wording import (
     NOTHING,
@@ -175,7 +176,7 @@ def _view_line(change: ChangePoint, judged: Mapping[SeriesKey, JudgedSeries]) ->
         before=number(change.before),
         after=quantity(change.after, key.metric),
         change=percent(change.relative_change),
-        interval=f"{percent(interval.low)} to {percent(interval.high)}" if interval else "not known",
+        interval=ends_words(interval.low, interval.high) if interval else "not known",
         visible=at_least(weight.visible) if weight.visible is not None else "not known",
         factor=times(1.0, weight.factor) if weight.factor is not None else NOTHING,
         outcome=OUTCOME_BADGES[change.outcome],

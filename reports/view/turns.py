@@ -8,6 +8,7 @@ from analysis.judgement import JudgedSeries
 from analysis.remeasurement import Reply, compare_command
 from analysis.series import nights_of
 from reports.view import links
+from reports.view.measures import ends_words
 from reports.view.wording import (
     NOTHING,
     Badge,
@@ -88,7 +89,7 @@ def _view_reply(change: ChangePoint, reply: Reply) -> TurnsRow:
     return TurnsRow(
         title=series_words(change.series.key),
         change=percent(effect.relative_change) if effect else NOTHING,
-        interval=f"{percent(effect.low)} to {percent(effect.high)}" if effect else NOTHING,
+        interval=ends_words(effect.low, effect.high) if effect else NOTHING,
         trials=f"{answer.baseline_trials} and {answer.candidate_trials}",
         when=moment(answer.finished_at).text,
         meaning=_MEANINGS[reply.agrees],

@@ -119,7 +119,10 @@ def test_filters_and_sides_stay_in_the_url(
     rows = page.locator("#heat tbody tr[data-row]:visible")
     assert rows.all_inner_texts()[0].startswith("Write at saturation")
     assert rows.count() == 1
+    heads = page.locator("#heat thead th:visible").all_inner_texts()
+    assert [head.split("\n")[0].split(" ")[0] for head in heads] == ["Operation", "Throughput"]
     page.get_by_label("only what moved").uncheck()
+    assert page.locator("#heat thead th:visible").count() > 2
     page.get_by_label("Metric").select_option("Throughput")
     assert page.locator("#heat thead th:visible").count() == 2
     page.get_by_role("button", name="Swap A and B").click()
@@ -169,12 +172,17 @@ def test_response_times_of_both_sides_are_drawn(
     assert all(steps == sorted(steps) for steps in ends)
 
 
-def test_the_page_of_a_release_draws_its_response_times(
-    demo_site: Path, watched: chromium.Watched
+def test_the_page_of_a_release_draws_its_response_times_also_for_paper(
+    demo_site: Path, browser: Browser
 ) -> None:
-    watched.open(demo_site / release_page("cassandra", "5.0.3"))
-    watched.page.locator(".spectra").scroll_into_view_if_needed()
-    watched.page.locator('[data-chart="spectrum"] svg').wait_for()
+    with chromium.watch(browser, height=60) as watched:  # far below what is seen
+        watched.open(demo_site / release_page("cassandra", "5.0.3"))
+        page = watched.page
+        page.locator('[data-chart="spectrum"] svg').wait_for(state="attached")
+        assert page.get_by_label("Operation").first.input_value()
+        page.emulate_media(media="print")
+        assert page.get_by_label("Operation").first.is_visible()
+        assert watched.complaints == []
 
 
 def test_an_address_of_a_variant_that_is_gone_says_so(

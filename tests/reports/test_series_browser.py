@@ -292,6 +292,7 @@ def test_all_points_are_shown_on_demand_in_the_words_of_the_page(wide: Watched, 
     )
     assert differing == []
     values = [0, 1.0, -12.345, 999.4, 1000, 123456.7, 0.01234, 1e-14, 4.5e-7, -2500.2]
+    values += [1.125, 1.015, 1.035, 12346.5, 12347.5, 0.25, 2.5e21]  # ties, and what only looks like one
     said = page.evaluate("values => values.map(window.knickpoint.words.number)", values)
     assert said == [number(value) for value in values]
     shares = [0.0, 0.12345, -0.5, 0.0001, 12.5]

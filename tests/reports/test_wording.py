@@ -8,6 +8,7 @@ import pytest
 from perf.metrics import DIAGNOSTICS, METRICS, Metric
 from perf.model import TrialStatus
 from reports.view import wording
+from reports.view.measures import ends_words
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -47,6 +48,11 @@ def test_numbers_keep_three_significant_digits(value: float, text: str) -> None:
 )
 def test_relative_changes_have_a_sign_and_one_decimal(share: float, text: str) -> None:
     assert wording.percent(share) == text
+
+
+def test_nothing_falls_by_more_than_all_of_it() -> None:
+    assert ends_words(-1.44, 0.293) == f"−100.0{NBSP}% to +29.3{NBSP}%"
+    assert ends_words(-math.inf, math.inf) == f"−100.0{NBSP}% to no bound"
 
 
 def test_quantities_carry_the_unit_of_their_metric() -> None:
@@ -104,6 +110,14 @@ def test_moments_are_in_utc() -> None:
 )
 def test_the_first_sentence_of_a_reason_stands_for_it(text: str, first: str) -> None:
     assert wording.first_sentence(text) == first
+
+
+def test_percentages_of_recorded_reasons_are_written_as_all_others() -> None:
+    said = wording.first_sentence("used 47.6%; the limit is 25 %, see a%20b. More.")
+    assert said == "used 47.6\N{NO-BREAK SPACE}%; the limit is 25\N{NO-BREAK SPACE}%, see a%20b."
+    assert wording.sentence("all of 100 % (5%)") == (
+        "All of 100\N{NO-BREAK SPACE}% (5\N{NO-BREAK SPACE}%)."
+    )
 
 
 def test_series_are_named_in_the_words_of_the_glossary() -> None:

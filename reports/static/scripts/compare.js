@@ -34,9 +34,16 @@ document.addEventListener("DOMContentLoaded", () => {
     field("moved").checked = kp.state.get("moved") === "1";
   };
 
+  const hideColumnsWithout = (columns) => {
+    for (const cell of heat.querySelectorAll("[data-column]")) {
+      if (!columns.has(cell.dataset.column)) cell.hidden = true;
+    }
+  };
+
   const filter = () => {
     const [system, workload, metric] = FILTERS.map((name) => field(name).value);
     const onlyMoved = field("moved").checked;
+    const moved = new Set();
     for (const cell of heat.querySelectorAll("[data-column]")) {
       cell.hidden = metric !== "" && cell.dataset.column !== metric;
     }
@@ -47,13 +54,15 @@ document.addEventListener("DOMContentLoaded", () => {
       for (const row of body.rows) {
         if (row.className === "group") continue;
         const cells = [...row.querySelectorAll("td.heat:not(.empty)")].filter((cell) => !cell.hidden);
-        const isMoved = cells.some((cell) => cell.classList.contains("good") || cell.classList.contains("bad"));
-        row.hidden = !isWanted || !cells.length || (onlyMoved && !isMoved);
+        const movedHere = cells.filter((cell) => cell.classList.contains("good") || cell.classList.contains("bad"));
+        row.hidden = !isWanted || !cells.length || (onlyMoved && !movedHere.length);
+        if (!row.hidden) movedHere.forEach((cell) => moved.add(cell.dataset.column));
         shown += !row.hidden;
       }
       body.querySelector(".group").hidden = !shown;
       body.hidden = !shown;
     }
+    if (onlyMoved) hideColumnsWithout(moved);
     const isEmpty = ![...heat.querySelectorAll("tbody")].some((body) => !body.hidden);
     place("nothing").hidden = !isEmpty;
   };

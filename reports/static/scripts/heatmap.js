@@ -8,20 +8,10 @@
   const BOUNDLESS = 1e4; // as in reports/view/measures.py
   const STRONG = [1, 2, 4];
 
-  // --- Numbers as text, as in reports/view/wording.py ------------------------------------------
-  const number = (value) => {
-    if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en-US").replace("-", "−");
-    if (value === 0) return "0";
-    const decimals = Math.min(12, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value)))));
-    return value.toFixed(decimals).replace("-", "−");
-  };
-  const percent = (share, words) => {
-    if (!(Math.abs(share) <= BOUNDLESS)) return words.noBound;
-    const value = share * 100;
-    if (Math.abs(value) < 0.05) return `±0.0${SPACE}%`;
-    const digits = { minimumFractionDigits: 1, maximumFractionDigits: 1 };
-    return `${value > 0 ? "+" : "−"}${Math.abs(value).toLocaleString("en-US", digits)}${SPACE}%`;
-  };
+  // --- Changes as text, as in reports/view/measures.py -----------------------------------------
+  const changeWords = (share, words) => (Math.abs(share) <= BOUNDLESS ? kp.words.percent(share) : words.noBound);
+  // Nothing falls by more than all of it.
+  const span = (low, high, words) => `${changeWords(Math.max(low, -1), words)} ${words.to} ${changeWords(high, words)}`;
 
   // --- What may be said of two medians ---------------------------------------------------------
   const varianceOfMean = (points, persistence) => {
@@ -70,7 +60,7 @@
     );
 
   const tell = (one, column, index) =>
-    `${number(one.median)}${SPACE}${column.unit}`.trimEnd() +
+    kp.words.quantity(one.median, column.unit) +
     ` (${one.values}${SPACE}${one.values === 1 ? index.words.trial : index.words.trials})`;
 
   const makeCell = (before, after, column, index, isOnBoth) => {
@@ -92,12 +82,12 @@
     const symbol = make("span", { textContent: badge.symbol });
     symbol.setAttribute("aria-hidden", "true");
     const hasChange = found.change !== undefined;
-    said.append(symbol, ` ${hasChange ? percent(found.change, index.words) : badge.word}`);
+    said.append(symbol, ` ${hasChange ? changeWords(found.change, index.words) : badge.word}`);
     const link = make("a", { href: kp.root + (after ?? before).series[1] }, said);
     link.title = [before, after].map((one) => (one ? tell(one, column, index) : "–")).join(" → ");
     if (hasChange) link.append(make("span", { className: "unseen", textContent: `, ${badge.word}` }));
     if (found.low !== undefined) {
-      const ends = `${percent(found.low, index.words)} ${index.words.to} ${percent(found.high, index.words)}`;
+      const ends = span(found.low, found.high, index.words);
       link.append(make("span", { className: "note", textContent: ends }));
     }
     return { standing, cell: make("td", { className: `heat ${badge.kind} s${strength}` }, link) };
@@ -169,5 +159,5 @@
     return strongest;
   };
 
-  kp.heatmap = { build, findStrongest, make, number, percent };
+  kp.heatmap = { build, findStrongest, make, changeWords };
 })();

@@ -72,9 +72,10 @@
   });
 
   // Vega-Lite's own axis of time does not bear a given domain together with marks that have two ends.
-  const HOUR = 3_600_000;
+  const MINUTE = 60_000;
+  const HOUR = 60 * MINUTE;
   const DAY = 24 * HOUR;
-  const STEPS = [HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY];
+  const STEPS = [MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 20 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY];
   const MONTHS = [1, 3, 6, 12, 24, 60];
   const MOST_TICKS = 9;
   const ticksOf = ([low, high]) => {

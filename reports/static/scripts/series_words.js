@@ -1,14 +1,22 @@
-// A single point in words, by the same rules as reports/view/wording.py: a page of thousands of points
-// has them as numbers only. A test compares both.
+// Values in words, by the same rules as reports/view/wording.py: a page of thousands of points has them as
+// numbers only, and any two variants are compared by script. A test compares both.
 "use strict";
 
 (() => {
   const kp = window.knickpoint;
   const NO_BREAK = "\u00a0";
-  const grouped = (value, decimals) =>
-    value
-      .toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals })
-      .replace("-", "−");
+  // Python rounds the very value that a double is, and ties to the even digit. A double given as a number is
+  // rounded from its shortest text, in which 1.015 is a tie and more than it is.
+  const EXACT = 40;
+  const formats = [];
+  const grouped = (value, decimals) => {
+    formats[decimals] ??= new Intl.NumberFormat("en-US", {
+      minimumFractionDigits: decimals,
+      maximumFractionDigits: decimals,
+      roundingMode: "halfEven",
+    });
+    return formats[decimals].format(value.toFixed(EXACT)).replace("-", "−");
+  };
 
   // Three significant digits, or a whole number from 1,000 up.
   const number = (value) => {

@@ -4,7 +4,7 @@
 
 (() => {
   const kp = window.knickpoint;
-  const { make, number, percent } = kp.heatmap;
+  const { make, changeWords } = kp.heatmap;
   const NAMED = [50, 90, 95, 99, 99.9, 99.99, 100];
 
   // --- Rows of the charts ----------------------------------------------------------------------
@@ -53,18 +53,21 @@
   };
 
   // --- Tables ----------------------------------------------------------------------------------
+  // A column is one of numbers if all of its cells are, or have nothing.
+  const isNumeric = (rows, at) => at > 0 && rows.every((row) => /^([+−±]?\d|–?$)/u.test(row[at]));
   const makeTable = (caption, columns, rows) => {
+    const kinds = columns.map((_, at) => (isNumeric(rows, at) ? "num" : ""));
     const table = make(
       "table",
       {},
       make("caption", { textContent: caption }),
-      make("thead", {}, make("tr", {}, ...columns.map((text) => make("th", { scope: "col", textContent: text, className: /^[AB]$|^Diff/u.test(text) ? "num" : "" })))),
+      make("thead", {}, make("tr", {}, ...columns.map((text, at) => make("th", { scope: "col", textContent: text, className: kinds[at] })))),
       make("tbody", {}, ...rows.map(([first, ...others]) =>
         make(
           "tr",
           {},
           make("th", { scope: "row", textContent: first }),
-          ...others.map((text) => make("td", { textContent: text, className: /^[+−±]?\d/u.test(text) ? "num" : "" })),
+          ...others.map((text, at) => make("td", { textContent: text, className: kinds[at + 1] })),
         ),
       )),
     );
@@ -81,7 +84,7 @@
     return NAMED.filter((percentile) => before.has(percentile) && after.has(percentile)).map((percentile) => {
       const [x, y] = [before.get(percentile), after.get(percentile)];
       const title = percentile === 100 ? words.slowest : `p${percentile}`;
-      return [title, number(x), number(y), x ? percent(y / x - 1, words) : "–"];
+      return [title, kp.words.number(x), kp.words.number(y), x ? changeWords(y / x - 1, words) : "–"];
     });
   };
 
@@ -226,18 +229,22 @@
 
   kp.spectra = { show };
 
-  // On the page of a release both sides are known; what is far down is loaded when it comes near.
+  // On the page of a release both sides are known; what is far down waits until it comes near, the page has
+  // nothing else to do, or it goes to paper.
   const fixed = [...document.querySelectorAll(".spectra[data-a][data-b]")];
   if (fixed.length) {
+    const waiting = new Set(fixed);
+    const start = (element) => {
+      if (!waiting.delete(element)) return;
+      kp.load("compare").then((index) => show(element, index, element.dataset.a, element.dataset.b));
+    };
+    const startAll = () => fixed.forEach(start);
     const observer = new IntersectionObserver((entries) => {
-      for (const { isIntersecting, target } of entries) {
-        if (!isIntersecting) continue;
-        observer.unobserve(target);
-        target.hidden = false;
-        kp.load("compare").then((index) => show(target, index, target.dataset.a, target.dataset.b));
-      }
+      for (const { isIntersecting, target } of entries) if (isIntersecting) start(target);
     }, { rootMargin: "400px" });
     fixed.forEach((element) => observer.observe(element));
+    window.addEventListener("load", () => (window.requestIdleCallback ?? setTimeout)(startAll));
+    window.addEventListener("beforeprint", startAll);
   }
   kp.theme.onChange(() => document.querySelectorAll(".spectra").forEach((one) => one.refresh?.()));
 })();
