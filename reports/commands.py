@@ -14,7 +14,7 @@ from reports.pages import all_batches
 from reports.pages.elsewhere import list_attention
 from reports.scene import read_scene
 from reports.single_file import check_target_file, write_single_file
-from reports.site import check_target, explained, write_site
+from reports.site import explained, held, write_site
 from reports.telling.step_summary import append_step_summary
 
 
@@ -67,26 +67,31 @@ def write_report(
     *,
     output: Path | None = None,
     judgement: Judgement | None = None,
-    links_bundles: bool = True,
+    is_recording: bool = False,
     summarizes: bool = False,
 ) -> Path:
     """Write the site of a data directory, built at `now`; return the path of its front page.
 
     What is known as `judgement` is not judged again. Trial pages link to the files of their bundles,
-    unless the bundles will not stay where they are. A job on GitHub Actions gets its summary, if asked.
+    except in a recording: it says that it does not grow, and its bundles do not stay. A job on GitHub Actions gets its summary, if asked.
 
     Raises:
         ConfigError: the configuration is wrong.
         HistoryError: the history cannot be read.
         SiteError: the operating system refuses to read or write what the site needs, or the summary.
-        UsageError: `output` holds something that is not a site.
+        UsageError: `output` holds something that is not a site, or another report keeps writing it.
 
     """
     target = output or places.site
-    with explained(target):
-        check_target(target)
+    with held(target), explained(target):
         scene = read_scene(
-            places, configs_root, now, target, judgement=judgement, links_bundles=links_bundles
+            places,
+            configs_root,
+            now,
+            target,
+            judgement=judgement,
+            links_bundles=not is_recording,
+            is_recording=is_recording,
         )
         index = write_site(target, all_batches(scene))
     if summarizes:

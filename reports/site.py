@@ -1,7 +1,8 @@
 """The site on disk: what changed is made aside, then put in place, the front page last.
 
 A site remembers of each file by which version of its content it was made, so that a night which moves
-ten series writes the pages of ten series. If anything fails, the old site stays.
+ten series writes the pages of ten series. If making anything fails, the old site stays. All that a
+build needs lies inside of the site, which may be a mount point.
 """
 
 import hashlib
@@ -11,12 +12,14 @@ import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from analysis.workers import work_forked
 from perf.errors import SiteError, UsageError
@@ -24,6 +27,9 @@ from perf.progress import Progress
 
 FRONT = "index.html"
 _MARKER = ".knickpoint-site"
+_LOCK = f"{_MARKER}.lock"
+_WAIT_S = 600.0
+"""How long a report waits for another one that writes the same site."""
 _ASIDE = ".new-site-"
 _SMALL = 200
 """Up to so many files are made in this process: starting others would take as long."""
@@ -80,18 +86,57 @@ def write_site(target: Path, batches: Iterable[Batch], progress: Progress | None
         UsageError: `target` holds something that is not a site of ours; it is never replaced.
 
     """
-    with explained(target):
-        target = target.resolve()
-        check_target(target)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        known = _read_known(target)
-        aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=target.parent))
+    progress = progress or Progress()
+    with held(target, progress) as place, explained(target):
+        for left in place.glob(f"{_ASIDE}*"):  # by a build that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        known = _read_known(place)
+        aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=place))
         try:
-            kept = _make(batches, aside, known, progress or Progress())
-            _put_in_place(aside, target, kept)
+            kept = _make(batches, aside, known, progress)
+            _put_in_place(aside, place, kept)
         finally:
-            shutil.rmtree(aside)
-    return target / FRONT
+            shutil.rmtree(aside, ignore_errors=True)
+    return place / FRONT
+
+
+@contextmanager
+def held(target: Path, progress: Progress | None = None) -> Iterator[Path]:
+    """Keep other reports from a site, which begins to be one here; give its resolved path.
+
+    Whoever reads what a site tells does so in here, too: a report that began earlier would else put
+    the older site back. May be entered again by the thread that is inside.
+
+    Raises:
+        SiteError: the operating system refuses.
+        UsageError: `target` is no place for a site, or another report holds it for too long.
+
+    """
+    with explained(target):
+        place = Path(os.path.realpath(target))
+        check_target(place)
+        place.mkdir(parents=True, exist_ok=True)
+        # First: a folder with nothing but a lock in it would not be known as a site.
+        with suppress(FileExistsError), (place / _MARKER).open("x") as marker:
+            marker.write("{}")
+        lock = _acquire(place, progress or Progress())
+    with lock:
+        yield place
+
+
+def _acquire(place: Path, progress: Progress) -> AbstractContextManager[object]:
+    lock = FileLock(place / _LOCK, is_singleton=True)
+    try:
+        return lock.acquire(timeout=0)
+    except Timeout:
+        progress.tell(f"site: another report writes {place}; this one waits for it")
+    try:
+        return lock.acquire(timeout=_WAIT_S)
+    except Timeout:
+        raise UsageError(
+            f"another report has been writing {place} for {_WAIT_S:g} s; wait until it has ended, then "
+            "run this one again, or choose another place with --output"
+        ) from None
 
 
 @contextmanager
@@ -99,11 +144,16 @@ def explained(target: Path) -> Iterator[None]:
     """Turn what the operating system refuses while the site `target` is made into a SiteError."""
     try:
         yield
+    except ChildProcessError as error:
+        raise SiteError(
+            f"the site {target} cannot be made: {error}; the old one stays as it was; run it again "
+            "when the machine has room for it"
+        ) from error
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         raise SiteError(
             f"the site {target} cannot be made: {error.strerror or error}{where}; give room and rights "
-            "there, or choose another place with --output or --data"
+            "there and run it again, or choose another place with --output or --data"
         ) from error
 
 
@@ -147,12 +197,20 @@ def _walk(place: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
 def _read_known(target: Path) -> dict[str, Known]:
     """Give what the site remembers of the files that it still has as they were; nothing if in doubt."""
     try:
-        content = json.loads((target / _MARKER).read_text())
-        written_ns = (target / _MARKER).stat().st_mtime_ns
-        is_same = content["code"] == digest_of_code()
-        known = {path: Known(*values) for path, values in content["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return _compare(target)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
+
+
+def _compare(target: Path) -> dict[str, Known]:
+    """Hold what the marker says against the files; raise whatever a marker of another kind leads to."""
+    content = json.loads((target / _MARKER).read_text())
+    written_ns = (target / _MARKER).stat().st_mtime_ns
+    is_same = content["code"] == digest_of_code()
+    known = {
+        path: Known(str(version), str(sha256), length, str(of))
+        for path, (version, sha256, length, of) in content["files"].items()
+    }
     there = {
         path
         for path, found in _walk_files(target, "")
@@ -248,25 +306,36 @@ def _put_in_place(aside: Path, target: Path, kept: Mapping[str, Known]) -> None:
 
     So whoever reads meanwhile finds what the front page leads to, before and after.
     """
-    target.mkdir(exist_ok=True)
-    # From here on the place is a site of ours, and what was known of it does not hold.
+    # From here on what was known of the site does not hold.
     _write_marker(target, {})
     folders = {target}
     for path, file in sorted(_walk_files(aside, ""), key=lambda one: one[0] == FRONT):
         place = target / path
         if place.parent not in folders:
-            place.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(place.parent, target)
             folders.add(place.parent)
-        os.replace(file.path, place)  # noqa: PTH105  a path of its own for each of many files takes time
-    for root, _, names in os.walk(target, topdown=False):
+        try:
+            os.replace(file.path, place)  # noqa: PTH105  a path of its own for each of many takes time
+        except IsADirectoryError:
+            shutil.rmtree(place)
+            os.replace(file.path, place)  # noqa: PTH105
+    for root, inner, names in os.walk(target, topdown=False):
         inside = root[len(f"{target}") + 1 :]
-        for name in names:
+        for name in (*names, *(one for one in inner if Path(root, one).is_symlink())):
             path = f"{inside}/{name}" if inside else name
-            if path not in kept and path != _MARKER:
+            if path not in kept and path not in {_MARKER, _LOCK}:
                 Path(root, name).unlink()
         with suppress(OSError):  # it is not empty
             Path(root).rmdir()
     _write_marker(target, kept)
+
+
+def _make_folder(folder: Path, target: Path) -> None:
+    """Make a folder of the site; what stands in its way goes, and no link leads out of the site."""
+    for one in (*reversed(folder.parents), folder):
+        if target in one.parents and (one.is_symlink() or one.is_file()):
+            one.unlink()
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 def _write_marker(target: Path, kept: Mapping[str, Known]) -> None:

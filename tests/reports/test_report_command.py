@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 from click.testing import CliRunner
+from filelock import FileLock, Timeout
 from made_up_bisection import RECORD, UNFINISHED
 
 from analysis.bisecting.record import BISECTION, write_bisection
@@ -20,6 +21,7 @@ from perf.model import TrialId
 from perf.places import Places
 from reports.commands import report, write_report
 from reports.nightly import nightly
+from reports.scene import Scene, read_scene
 from reports.view.links import bisection_page
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -142,3 +144,23 @@ def test_each_bisection_has_a_page_that_the_front_page_lists(places: Places, tmp
     assert newest < oldest
     assert "Regression found" in text
     assert (copy.site / bisection_page(RECORD.id)).is_file()
+
+
+def test_one_report_at_a_time_reads_and_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = Places(tmp_path)
+    lock = write_report(places, CONFIGS, NOW).with_name(".knickpoint-site.lock")
+
+    def read_while_held(*args: Any, **more: Any) -> Scene:  # noqa: ANN401  all that it takes
+        with pytest.raises(Timeout):
+            FileLock(lock).acquire(timeout=0)
+        return read_scene(*args, **more)
+
+    monkeypatch.setattr("reports.commands.read_scene", read_while_held)
+    write_report(places, CONFIGS, NOW)
+    monkeypatch.setattr("reports.site._WAIT_S", 0.01)
+    with FileLock(lock), pytest.raises(UsageError, match="another report has been writing"):
+        write_report(places, CONFIGS, NOW)
+    assert "another report writes" in capsys.readouterr().err
+    write_report(places, CONFIGS, NOW)

@@ -231,13 +231,93 @@ def test_many_files_are_made_on_all_cores_and_are_the_same(
     found = snapshot(site)
     assert str(os.getpid()) not in {path.name for path in makers.iterdir()}
     assert found["pages/3-59.html"] == b"content of pages/3-59.html"
-    assert len(found) == 4 * 61 + 2
+    assert len(found) == 4 * 61 + 3  # with what the site remembers, and its lock
     shutil.rmtree(makers)
     makers.mkdir()
     (site / "pages" / "2-7.html").unlink()
     write_site(site, [FRONT_PAGE, *map(batch, range(4))])
     assert snapshot(site) == found
     assert {path.name for path in makers.iterdir()} == {str(os.getpid())}  # one page only: in here
+
+
+def test_what_a_killed_build_left_goes_and_all_that_is_needed_lies_inside(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    write_site(site, [FRONT_PAGE])
+    before = snapshot(site)
+    left = site / ".new-site-killed"
+    left.mkdir()
+    (left / "a.html").write_text("half")
+    tmp_path.chmod(0o555)  # as beside a mount point; root may write there all the same
+
+    def look() -> Iterator[Batch]:
+        assert not left.exists()
+        assert [path for path in tmp_path.iterdir() if path != site] == []
+        assert len(list(site.glob(".new-site-*"))) == 1
+        yield FRONT_PAGE
+
+    write_site(site, look())
+    assert snapshot(site) == before
+    assert {path.name for path in site.iterdir() if path.is_dir()} == set()
+
+
+def test_a_link_inside_of_a_site_is_replaced_and_nothing_behind_it(tmp_path: Path) -> None:
+    site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
+    page = batch_of(SiteFile("x/y/a.html", b"page"))
+    write_site(site, [page, FRONT_PAGE])
+    before = snapshot(site)
+    elsewhere.mkdir()
+    (elsewhere / "a.html").write_text("precious")
+    shutil.rmtree(site / "x" / "y")
+    (site / "x" / "y").symlink_to(elsewhere)
+    (site / "more").symlink_to(elsewhere)
+    write_site(site, [page, FRONT_PAGE])
+    assert snapshot(site) == before
+    assert not (site / "more").is_symlink()
+    assert (elsewhere / "a.html").read_text() == "precious"
+
+
+def test_what_stands_in_the_way_of_a_file_or_a_folder_goes(tmp_path: Path) -> None:
+    site, page = tmp_path / "site", batch_of(SiteFile("x/a.html", b"page"))
+    write_site(site, [page, FRONT_PAGE])
+    before = snapshot(site)
+    shutil.rmtree(site / "x")
+    (site / "x").write_text("a file")
+    (site / "index.html").unlink()
+    (site / "index.html" / "inner").mkdir(parents=True)
+    write_site(site, [page, FRONT_PAGE])
+    assert snapshot(site) == before
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[" * 200_000,
+        '{"code": "", "files": {"index.html": ["", "", 5, ["x"]]}}',
+        '{"code": "", "files": {"index.html": {"version": 1}}}',
+    ],
+)
+def test_a_marker_that_says_nothing_makes_all_again(tmp_path: Path, content: str) -> None:
+    site, made = tmp_path / "site", list[str]()
+    write_site(site, [page_of("1", made), FRONT_PAGE])
+    before = snapshot(site)
+    (site / ".knickpoint-site").write_text(content)
+    write_site(site, [page_of("1", made), FRONT_PAGE])
+    assert snapshot(site) == before
+    assert len(made) == 2
+
+
+def test_a_loop_of_links_is_no_place_for_a_site(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(UsageError, match="give --output an empty or a new directory"):
+        write_site(tmp_path / "loop", [FRONT_PAGE])
+
+
+def test_a_process_that_was_killed_is_not_put_down_to_rights(tmp_path: Path) -> None:
+    def die(_: Collection[str]) -> Iterator[SiteFile]:
+        raise ChildProcessError("a process was ended (exit code -9)")
+
+    with pytest.raises(SiteError, match=r"-9\); the old one stays as it was; run it again"):
+        write_site(tmp_path / "site", [Batch({"a.html": ""}, die)])
 
 
 class _Links(HTMLParser):
