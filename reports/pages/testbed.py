@@ -7,6 +7,7 @@ from perf.model import TrialHead, TrialId, TrialStatus
 from reports.rendering import render
 from reports.scene import Scene
 from reports.site import Batch, SiteFile, batch_of
+from reports.view.hosts import join_moves, list_kind
 from reports.view.testbed import Hosts, TestbedView, list_testbeds, view_testbed
 
 
@@ -46,5 +47,6 @@ def _read_hosts(scene: Scene, heads: Mapping[TrialId, TrialHead]) -> Hosts:
     if not ended:
         return Hosts()
     (newest,) = scene.archive.trials(ended[-1:])
-    (moves,) = scene.archive.moves([order])
-    return Hosts(newest=newest, moves=tuple(moves), order=order)
+    kind = list_kind(newest, heads)
+    of_all, of_kind = scene.archive.moves([order, kind])
+    return Hosts(newest=newest, moves=join_moves(of_all, order, of_kind, kind), order=order)

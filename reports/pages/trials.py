@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from urllib.parse import quote
 
+from analysis.drift import is_canary
 from perf.model import TrialHead, TrialId
 from reports.rendering import render, to_script
 from reports.scene import Scene
@@ -95,7 +96,7 @@ def _find_series(scene: Scene) -> Mapping[TrialId, Sequence[SeriesLink]]:
     found: dict[TrialId, list[SeriesLink]] = {}
     for judged in (*scene.judgement.series, *scene.judgement.watched):
         key = judged.series.key
-        link = SeriesLink(title=series_words(key), page=series_page(key))
+        link = SeriesLink(title=series_words(key), page=series_page(key), is_canary=is_canary(key))
         for point in judged.series.points:
             found.setdefault(point.trial, []).append(link)
     return found

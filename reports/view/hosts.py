@@ -1,7 +1,7 @@
 """What is known of the hosts of a testbed: each fact of the newest trial, and since when it is so."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perf.hosts.drift import MAY_MOVE
 from perf.hosts.facts import BOOT_ID, THERMAL_THROTTLE_COUNT
@@ -11,6 +11,8 @@ from reports.view.wording import NOTHING, count, moment
 
 _ALWAYS_NEW = (*MAY_MOVE, THERMAL_THROTTLE_COUNT, BOOT_ID)
 _EVER = "in every trial that recorded it"
+_EVER_OF_KIND = "in every trial of the same experiment, config and line"
+_VERSION = "version:"
 _UNKNOWN = "not known"
 
 
@@ -25,6 +27,38 @@ class HostFact:
     before: str
     page: str
     changes: str
+
+
+def list_kind(newest: Trial, heads: Mapping[TrialId, TrialHead]) -> tuple[TrialId, ...]:
+    """Give the trials of the experiment, config and release line of a trial, in their order."""
+    kind = _kind(newest)
+    return tuple(one for one, head in heads.items() if _kind(head) == kind)
+
+
+def _kind(trial: Trial | TrialHead) -> tuple[str, str, str]:
+    return trial.experiment, trial.config.name, trial.release.line
+
+
+def join_moves(
+    of_all: Iterable[Move],
+    order: Sequence[TrialId],
+    of_kind: Iterable[Move],
+    kind: Sequence[TrialId],
+) -> tuple[Move, ...]:
+    """Give what moved in all trials of a testbed, and of versions only what moved in those of a kind.
+
+    Releases that take turns bring their own Java: from one trial to the next it is another, and yet it
+    never changed. `kind` is part of `order`; places are those in `order`.
+    """
+    places = {trial: place for place, trial in enumerate(order)}
+    return (
+        *(one for one in of_all if not one.name.startswith(_VERSION)),
+        *(
+            replace(one, place=places[kind[one.place]])
+            for one in of_kind
+            if one.name.startswith(_VERSION)
+        ),
+    )
 
 
 def view_hosts(
@@ -51,12 +85,13 @@ def view_hosts(
         move = own[-1] if own else None
         # Another trial may have read it since, as another system's: then this is not its last change.
         is_told = move is None or move.after == fact.value
+        ever = _EVER_OF_KIND if fact.name.startswith(_VERSION) else _EVER
         head = heads[order[move.place]] if move and is_told else None
         row = HostFact(
             host=fact.host,
-            name=fact.name.removeprefix("version:"),
+            name=fact.name.removeprefix(_VERSION),
             value=fact.value,
-            since=moment(head.started_at).text if head else _EVER if is_told else _UNKNOWN,
+            since=moment(head.started_at).text if head else ever if is_told else _UNKNOWN,
             before=move.before if move and is_told else "",
             page=links.trial_page(head.id) if head else "",
             changes=count(len(own), "change") if own else NOTHING,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perf.hosts.drift import MAY_MOVE
-from perf.model import Fact, Trial, TrialStatus
+from perf.model import Fact, Reason, Trial, TrialStatus
 from reports.view import links
 from reports.view.diagnostics import DiagnosticsView, view_diagnostics
 from reports.view.phases import PhasesView, view_phases
@@ -32,6 +32,7 @@ from reports.view.wording import (
     moment,
     named,
     size,
+    space_percent,
 )
 
 _LOGS = "logs/"
@@ -58,10 +59,11 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesLink:
-    """A series in which this trial is a point."""
+    """A series in which this trial is a point; `is_canary` if only its hosts are measured there."""
 
     title: str
     page: str
+    is_canary: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,8 +150,8 @@ def view_trial(
         title=f"{trial.experiment} with {trial.release.system} {trial.release.version}",
         status=STATUS_BADGES[trial.status],
         meaning=_MEANINGS[trial.status],
-        reasons=tuple(Field(name=reason.kind, value=reason.text) for reason in trial.reasons),
-        remarks=tuple(Field(name=remark.kind, value=remark.text) for remark in trial.remarks),
+        reasons=tuple(_view_reason(reason) for reason in trial.reasons),
+        remarks=tuple(_view_reason(remark) for remark in trial.remarks),
         void=None if trial.status is TrialStatus.COMPLETED else VOID_BADGE,
         log_tail=trial.log_tail.rstrip(),
         started=moment(trial.started_at),
@@ -172,6 +174,10 @@ def view_trial(
         reproduction=view_reproduction(list_changed(trial, contents), reproduce),
         caveat=caveat_words(trial.testbed.name, caveats),
     )
+
+
+def _view_reason(reason: Reason) -> Field:
+    return Field(name=reason.kind, value=space_percent(reason.text))
 
 
 def _view_fields(trial: Trial, bundle_sha256: str) -> tuple[Field, ...]:
@@ -221,7 +227,7 @@ def _compare_facts(before: Iterable[Fact], after: Iterable[Fact]) -> tuple[FactR
             after=second.get(at, NOTHING),
             # A trial that failed early has no second reading: unknown, which is no difference. Nor is
             # it one that what measures something that goes on has gone on.
-            differs=bool(second) and at[1] not in MAY_MOVE and first.get(at) != second.get(at),
+            differs=bool(second) and first.get(at) != second.get(at) and at[1] not in MAY_MOVE,
         )
         for at in dict.fromkeys((*first, *second))
     )

@@ -6,22 +6,33 @@ and counters of a trial, its rule says so, and what the harness said of it decid
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from statistics import median
 
 from perf.design import Testbed, Validity
 from perf.metrics import CLIENT_CPU, RESPONSE_TIME, SEND_LATENESS, THROUGHPUT
 from perf.model import ATTEMPTED, ERROR, SENT_IN_WINDOW, TIMEOUTS, Named, Purpose, Trial
 from perf.workloads.sensor import Answer
-from reports.view.wording import NOTHING, Badge, number, phase_words, plain_percent, share
+from reports.view.wording import (
+    NOTHING,
+    Badge,
+    number,
+    phase_words,
+    plain_percent,
+    share,
+    space_percent,
+)
 
 NOT_RECORDED = "not recorded"
 BEYOND = "beyond the limit"
 _HELD = Badge(kind="calm", symbol="✓", word="Held")
+_SILENT = Badge(kind="calm", symbol="○", word="No reason given")
 _BROKEN = Badge(kind="bad", symbol="✕", word="Broken")
 _UNJUDGED = Badge(kind="unsure", symbol="?", word="Cannot tell")
 _ROUNDING = 1e-9
 _CLIENT_RULE = "max_client_cpu_share"
 _MISSES = (Answer.NOT_FOUND, Answer.WRONG_DATA)
+_JUDGED = frozenset(one.name for one in (CLIENT_CPU, RESPONSE_TIME, SEND_LATENESS, THROUGHPUT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +173,7 @@ class _Measured:
                 found[one.name] = found.get(one.name, 0) + one.value
         self.values: dict[tuple[str, str, str, str], dict[int, float]] = {}
         for each in trial.samples:
-            if each.iteration is not None and not each.host:
+            if each.iteration is not None and each.metric in _JUDGED and not each.host:
                 at = each.metric, each.statistic, each.phase, each.operation
                 self.values.setdefault(at, {})[each.iteration] = each.value
 
@@ -230,7 +241,9 @@ def _view_rule(
     badge = _UNJUDGED
     if said is not None:
         badge = _BROKEN
-    elif is_judged and (worst is None or limit is None or _is_within(rule, worst.value, limit)):
+    elif is_judged and (worst is None or limit is None):
+        badge = _SILENT
+    elif is_judged and worst and limit is not None and _is_within(rule, worst.value, limit):
         badge = _HELD
     where = worst.where if worst else ""
     return RuleRow(
@@ -238,7 +251,7 @@ def _view_rule(
         meaning=rule.meaning,
         limit=rule.say_limit(limit) if limit is not None else NOTHING,
         measured=rule.say(worst.value) if worst else NOT_RECORDED if said is None else BEYOND,
-        where=said if said is not None else where,
+        where=space_percent(said) if said is not None else where,
         held=badge,
     )
 
@@ -267,8 +280,11 @@ def _greatest(
         totals = measured.totals[at]
         if attempted := totals.get(ATTEMPTED, 0):
             bad = sum(n for name, n in totals.items() if counts(name))
-            found.append(_Worst(bad / attempted, f"{bad:,} of {attempted:,}, {_where(at)}"))
-    return max(found, key=lambda one: one.value, default=None)
+            found.append((bad / attempted, bad, attempted, at))
+    if not found:
+        return None
+    value, bad, attempted, at = max(found, key=itemgetter(0))
+    return _Worst(value, f"{bad:,} of {attempted:,}, {_where(at)}")
 
 
 def _achieved(measured: _Measured) -> _Worst | None:

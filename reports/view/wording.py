@@ -1,6 +1,7 @@
 """Words and numbers for people: the one place where a value becomes text."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,12 +18,15 @@ NOTHING = "–"
 STATISTICS = ("mean", "p50", "p95", "p99", "p99.9", "max", "last")
 """In the order in which tables show them."""
 _NO_BREAK = "\N{NO-BREAK SPACE}"
-_MANY_DIGITS_FROM = 1000
+_FORMS = ((100, ",.0f"), (10, ".1f"), (1, ".2f"))
+"""How numbers from a size up are written: three significant digits, from 1,000 up whole."""
 _MOST_DECIMALS = 12
 _SIGNIFICANT_DIGITS = 3
 _SMALLEST_PERCENT = 0.05
 _SMALLEST_SHARE = 1e-5
 _MOST_LINES = 4
+_PERCENT = re.compile(r"(?<=\d) ?%(?!\w)")
+"""A percentage without its space, or with one that a line may break at; in a link %20 is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,11 +139,14 @@ def number(value: float) -> str:
     """Write a number with three significant digits, or as a whole number from 1,000 up."""
     if not math.isfinite(value):
         return "not a number"
-    if abs(value) >= _MANY_DIGITS_FROM:
-        return f"{value:,.0f}".replace("-", "−")
+    size = abs(value)
+    # The common sizes come first, without a logarithm: a site has millions of numbers.
+    for least, form in _FORMS:
+        if size >= least:
+            return format(value, form) if value > 0 else f"−{size:{form}}"
     if value == 0:
         return "0"
-    decimals = max(0, _SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(abs(value))))
+    decimals = _SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(size))
     if decimals > _MOST_DECIMALS:
         return f"{value:.1e}".replace("-", "−")
     return f"{value:,.{decimals}f}".replace("-", "−")
@@ -204,9 +211,9 @@ def interval(low: float, high: float) -> str:
 def moment(when: datetime) -> Moment:
     """Write a time in UTC to the minute."""
     utc = when.astimezone(UTC)
-    return Moment(
-        iso=utc.isoformat(timespec="seconds"), text=f"{utc:%Y-%m-%d %H:%M} UTC", day=f"{utc:%Y-%m-%d}"
-    )
+    iso = utc.isoformat(timespec="seconds")
+    day, minute = iso[:10], iso[11:16]
+    return Moment(iso=iso, text=f"{day} {minute} UTC", day=day)
 
 
 def duration(length: timedelta) -> str:
@@ -231,10 +238,15 @@ def size(length: int) -> str:
     return count(length, "byte")
 
 
+def space_percent(text: str) -> str:
+    """Write each percentage of a recorded text as all others are written: 25 %, never broken."""
+    return _PERCENT.sub(f"{_NO_BREAK}%", text)
+
+
 def first_sentence(text: str) -> str:
     """Give the first sentence, or the first line, of a reason."""
     line = text.strip().splitlines()[0] if text.strip() else "no reason was recorded"
-    head, dot, _ = line.partition(". ")
+    head, dot, _ = space_percent(line).partition(". ")
     return head + dot.strip()
 
 
@@ -310,7 +322,7 @@ def heading(text: str) -> str:
 
 def sentence(text: str) -> str:
     """Begin with a capital and end with a full stop."""
-    text = text.strip().replace(" %", f"{_NO_BREAK}%")
+    text = space_percent(text.strip())
     end = "" if text.endswith((".", "!", "?")) else "."
     return heading(text) + end
 

@@ -13,7 +13,7 @@ from reports.pages import testbed as testbed_pages
 from reports.strip_chart import draw_bars, draw_strip
 from reports.view import links
 from reports.view.canaries import view_canary_charts
-from reports.view.hosts import view_hosts
+from reports.view.hosts import join_moves, view_hosts
 from reports.view.utilisation import view_utilisation
 
 MIDNIGHT = datetime(2026, 3, 2, tzinfo=UTC)
@@ -126,6 +126,21 @@ def test_facts_say_since_when_they_are_so(demo: Any) -> None:
     assert found["governor"].since == "in every trial that recorded it"
     assert (found["java"].since, found["java"].page) == ("not known", "")
     assert view_hosts(None, (), (), {}) == ()
+
+
+def test_releases_that_take_turns_do_not_change_the_java_of_a_host() -> None:
+    order = tuple(TrialId(name) for name in ("old-1", "new-1", "old-2", "new-2"))
+    java, kernel = "version:java of node-1", "kernel of node-1"
+    in_turns = [
+        Move(place=1, name=java, before="11", after="17"),
+        Move(place=2, name=java, before="17", after="11"),
+        Move(place=2, name=kernel, before="6.1", after="6.2"),
+        Move(place=3, name=java, before="11", after="17"),
+    ]
+    assert join_moves(in_turns, order, [], order[1::2]) == (in_turns[2],)
+    upgraded = Move(place=1, name=java, before="17", after="21")
+    found = join_moves(in_turns, order, [upgraded], order[1::2])
+    assert found == (in_turns[2], replace(upgraded, place=3))
 
 
 def test_one_testbed_has_one_page(demo: Any) -> None:

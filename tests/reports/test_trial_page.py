@@ -19,6 +19,7 @@ from reports.tables import rows_of_numbers, rows_of_text
 from reports.view.phases import view_phases
 from reports.view.previous import find_previous, view_previous
 from reports.view.reproducing import list_changed, read_contents, view_reproduction
+from reports.view.trial import SeriesLink, view_trial
 from reports.view.validity import RuleRow, view_validity
 from reports.view.values import ValueRow
 
@@ -87,16 +88,17 @@ def test_each_rule_stands_with_its_limit_and_the_worst_that_was_measured(
     assert told["Lateness of the client"] == (f"at most 50{NBSP}%", f"25.0{NBSP}%", "Held")
     assert told["CPU of the client"][1] == f"0.500{NBSP}of a core"
     assert told["Spread of the iterations"] == (f"at most 100{NBSP}%", f"40.0{NBSP}%", "Held")
-    assert told["Steps of the clock"] == ("at most 100 ms", "not recorded", "Held")
+    assert told["Steps of the clock"] == ("at most 100 ms", "not recorded", "No reason given")
     assert found["Errors"].where == "6 of 1,200, write at steady load"
     assert found["Lateness of the client"].where == "2.00 of 8.00 ms, write at steady load, iteration 2"
 
 
 def test_a_broken_rule_is_told_in_the_words_of_the_harness(open_loop: Trial, testbed: Testbed) -> None:
-    reasons = (Reason(kind="host-busy", text="node-1: other programs used <too much>"),)
+    reasons = (Reason(kind="host-busy", text="node-1: <others> used 47.6%; the limit is 25 %"),)
     spoiled = replace(open_loop, status=TrialStatus.INVALID, reasons=reasons)
     row = rules(spoiled, testbed)["Other programs on a host"]
-    assert (row.held.word, row.measured, row.where) == ("Broken", "beyond the limit", reasons[0].text)
+    assert (row.held.word, row.measured) == ("Broken", "beyond the limit")
+    assert row.where == f"node-1: <others> used 47.6{NBSP}%; the limit is 25{NBSP}%"
     assert rules(spoiled, testbed)["Errors"].held.word == "Held"
 
 
@@ -112,6 +114,7 @@ def test_a_limit_that_has_changed_since_is_not_claimed(open_loop: Trial, testbed
     other = replace(testbed, validity=replace(testbed.validity, max_error_share=0.5))
     view = view_validity(open_loop, {named(other): other})
     assert {row.limit for row in view.rows} == {"–"}
+    assert {row.held.word for row in view.rows} == {"No reason given"}
     assert "its limits then are not known here" in view.text
 
 
@@ -246,6 +249,20 @@ def test_the_page_shows_rules_phases_hashes_and_logs(demo: Any, tmp_path: Path) 
     names = [file.name for file in list_bundle(tmp_path / "trials", invalid.id, tmp_path / "site")]
     assert names == ["logs/node 1&2.log", "trial.json"]
     assert list_bundle(tmp_path / "trials", TrialId("gone"), tmp_path / "site") == ()
+
+
+def test_the_series_of_canaries_are_folded_and_what_is_not_at_hand_is_one_line(demo: Any) -> None:
+    links = (
+        SeriesLink(title="throughput", page="series/a.html"),
+        SeriesLink(title="CPU canary", page="series/b.html", is_canary=True),
+    )
+    view = view_trial(demo.trials[0], series=links, files=(), reproduce="", caveats={})
+    html = render("trial.html", view.page, page=view).content.decode()
+    listed = html.split('<h2 id="series">')[1].split("</section>")[0]
+    plain, folded = listed.split("<details>")
+    assert ("throughput" in plain, "CPU canary" in plain, "CPU canary" in folded) == (True, False, True)
+    assert html.count("not at hand where this site was built") == 1
+    assert 'id="log"' not in html
 
 
 def test_rows_made_without_a_template_escape_all_that_they_hold() -> None:
