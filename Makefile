@@ -19,8 +19,9 @@ nightly: export KNICKPOINT_DIE_WITH_PARENT = 1
 nightly: .venv/.ready ## measure, keep, judge, tell: the whole job (SUITE=quickstart DATA=var)
 	@$(BIN)/knickpoint nightly --suite $(SUITE) --data $(DATA)
 
-test: .venv/.dev ## the test suite, real databases included (10 to 12 minutes on two cores)
-	$(BIN)/pytest -m "not long"
+test: .venv/.dev ## the test suite, real databases included (below 10 minutes on two cores)
+	$(BIN)/pytest -m "not long and not alone" --numprocesses auto --dist loadfile
+	$(BIN)/pytest -m "alone and not long"
 
 test-long: .venv/.dev ## the tests that take longer
 	$(BIN)/pytest -m long --timeout 1800

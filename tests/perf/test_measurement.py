@@ -30,6 +30,8 @@ from perf.places import Places
 from perf.progress import Progress
 from perf.systems import registry
 
+pytestmark = pytest.mark.alone
+
 CONFIGS = Path(__file__).parent.parent / "data" / "configs"
 
 

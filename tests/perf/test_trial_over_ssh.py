@@ -19,6 +19,8 @@ from perf.progress import Progress
 from perf.remote import SshHost
 from perf.systems import fake
 
+pytestmark = pytest.mark.alone
+
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
 ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
 

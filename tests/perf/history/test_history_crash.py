@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 DIE = """
 import itertools, os, signal, sys
 from pathlib import Path
-from perf.history import bundle, file, store
+from perf.history import bundle, file, store, tables
 from perf.places import Places
 
 def dying(function, moment):
@@ -36,7 +36,7 @@ places, moment = Places(Path(sys.argv[1])), int(sys.argv[2])
 APPEND = (
     DIE
     + """
-store.History._insert = dying(store.History._insert, moment)
+tables.Tables.insert = dying(tables.Tables.insert, moment)
 store.append_all(places, lambda text: print(text, flush=True))
 """
 )
@@ -49,7 +49,7 @@ store.append_all(places, dying(lambda text: None, moment))
 REBUILD = (
     DIE
     + """
-store.History._insert = dying(store.History._insert, moment)
+tables.Tables.insert = dying(tables.Tables.insert, moment)
 store.rebuild(places.history, bundle.find(places), print)
 """
 )
@@ -145,7 +145,7 @@ def test_killed_from_outside_at_any_moment(
     intervals = make_intervals(seconds=20)
     for index in range(8):
         make_bundle(make_trial(id=TrialId(f"trial-{index}")), intervals)
-    program = APPEND.replace("dying(store.History._insert, moment)", "store.History._insert")
+    program = APPEND.replace("dying(tables.Tables.insert, moment)", "tables.Tables.insert")
     command = [sys.executable, "-c", program, str(places.data), "0"]
     kept = 0
     for _ in range(3):

@@ -21,6 +21,8 @@ from perf.selftest.finding import Finding, Outcome
 from perf.selftest.stand import Delays, Evidence, Span
 from perf.selftest.sums import check_merge
 
+pytestmark = pytest.mark.alone
+
 START_S = 1_772_330_400.0
 PER_SECOND, SECONDS = 200, 3
 STAGE = Stage(

@@ -21,6 +21,8 @@ from perf.selftest.scenarios import (
 )
 from perf.selftest.stand import Stand
 
+pytestmark = pytest.mark.alone
+
 FAULTY = Path(__file__).parents[2] / "peers" / "faulty_engine.py"
 SHORT = Profile(warmup_s=0.25, measured_s=1.0)
 # What is overdue is sent in a part of the next warm-up.
