@@ -8,6 +8,7 @@ import tempfile
 from base64 import b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from glob import escape
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
@@ -20,13 +21,16 @@ from perf.model import TrialHead
 from reports.pages import incidents, method, series, trials
 from reports.rendering import render, static_files
 from reports.scene import Scene
-from reports.site import Batch, SiteFile
+from reports.site import Batch, Part, SiteFile, flatten
 from reports.view.attention import view_incidents
 from reports.view.links import in_file, incident_page, trial_page
 from reports.view.series_list import group_series
 from reports.view.wording import STATUS_BADGES, Badge, count, moment
 
 _GENERATOR = "knickpoint report --single-file"
+_TAG = f'<meta name="generator" content="{_GENERATOR}">'
+"""What its files are known by, near their beginning."""
+_NEAR = 4096
 _LINK = re.compile(
     r'<a\b(?P<before>[^>]*?)\shref="(?P<href>[^"]*)"(?P<after>[^>]*)>(?P<text>.*?)</a>', re.DOTALL
 )
@@ -67,7 +71,10 @@ def write_single_file(scene: Scene, experiment: str, target: Path) -> None:
     content = render_single_file(scene, experiment)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, aside = tempfile.mkstemp(prefix=".new-", suffix=".html", dir=target.parent)
+        prefix = f".new-{target.name}-"
+        for left in target.parent.glob(f"{escape(prefix)}*.html"):  # by a report that was killed
+            left.unlink()
+        handle, aside = tempfile.mkstemp(prefix=prefix, suffix=".html", dir=target.parent)
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(content)
@@ -94,10 +101,19 @@ def check_target_file(target: Path) -> None:
             f"{target} is a directory, and --single-file writes one file; name it, "
             f"for example: --output {target / 'experiment.html'}"
         )
-    if target.exists() and _GENERATOR.encode() not in target.read_bytes()[:4096]:
+    if target.exists() and not _is_ours(target):
         raise UsageError(
             f"{target} is a file that Knickpoint did not write; give --output a new name, or remove it"
         )
+
+
+def _is_ours(target: Path) -> bool:
+    """Tell by the whole tag: the words alone stand in any text that explains the command."""
+    if not target.is_file():  # a pipe would be waited for
+        return False
+    with target.open("rb") as file:
+        beginning = file.read(_NEAR)
+    return beginning.startswith(b"<!doctype html>") and _TAG.encode() in beginning
 
 
 def render_single_file(scene: Scene, experiment: str) -> bytes:
@@ -133,7 +149,7 @@ def render_single_file(scene: Scene, experiment: str) -> bytes:
         "single_file.html",
         f"{experiment}.html",
         experiment=experiment,
-        generator=_GENERATOR,
+        generator=Markup(_TAG),  # noqa: S704  our own
         style_hash=_hash(style),
         script_hashes=Markup(" ").join(Markup("'{}'").format(_hash(script)) for script in scripts),
         style=style,
@@ -176,13 +192,13 @@ def _narrow(scene: Scene, experiment: str) -> Scene:
     return replace(scene, heads=heads, judgement=judgement, bundles=None)
 
 
-def _make_all(batches: Iterable[Batch]) -> Iterator[SiteFile]:
-    for batch in batches:
+def _make_all(batches: Iterable[Batch | Part]) -> Iterator[SiteFile]:
+    for batch in flatten(batches):
         yield from batch.make(batch.versions)
 
 
-def _pick(batches: Iterable[Batch], paths: Collection[str]) -> Iterator[SiteFile]:
-    for batch in batches:
+def _pick(batches: Iterable[Batch | Part], paths: Collection[str]) -> Iterator[SiteFile]:
+    for batch in flatten(batches):
         if wanted := paths & batch.versions.keys():
             yield from (file for file in batch.make(wanted) if file.path in wanted)
 

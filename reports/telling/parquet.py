@@ -3,10 +3,12 @@
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 
 import duckdb
 
+from perf.errors import SiteError
 from reports.telling.export import FOLDER
 from reports.telling.tables import FORMAT, TABLES, Row, list_columns
 
@@ -64,23 +66,40 @@ class ParquetWriter:
         path.write_bytes(document)
         listed = ", ".join(f"'{name}': '{kind}'" for name, kind in types.items())
         return (
-            f"read_json('{path}', format = 'unstructured', columns = {{{listed}}},"
+            f"read_json({_literal(escape(f'{path}'))}, format = 'unstructured', columns = {{{listed}}},"
             f" maximum_object_size = {len(document) + 1})"
         )
 
     def _copy(self, table: str, query: str) -> bytes:
         path = self._place / "table.parquet"
         options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {_metadata(TABLES[table])}"
-        self._db.execute(f"COPY ({query}) TO '{path}' ({options})")
+        self._db.execute(f"COPY ({query}) TO {_literal(f'{path}')} ({options})")
         return path.read_bytes()
 
 
 @contextmanager
 def open_writer() -> Iterator[ParquetWriter]:
-    """Give a writer; what it needs on disk is gone afterwards."""
+    """Give a writer; what it needs on disk is gone afterwards.
+
+    Raises:
+        SiteError: DuckDB cannot write, say for want of room among the temporary files.
+
+    """
     with tempfile.TemporaryDirectory(prefix="knickpoint-export-") as name, duckdb.connect() as db:
-        db.execute("SET threads = 1")  # several could put the rows in any order
-        yield ParquetWriter(db, Path(name))
+        try:
+            db.execute("SET threads = 1")  # several could put the rows in any order
+            yield ParquetWriter(db, Path(name))
+        except duckdb.Error as error:
+            said = str(error).partition("\n")[0].strip()
+            raise SiteError(
+                f"the export cannot be written: {said}; give room and rights in {Path(name).parent}, "
+                "or choose another place with $TMPDIR, and run it again"
+            ) from error
+
+
+def _literal(text: str) -> str:
+    """Write a text as a literal of DuckDB."""
+    return f"'{text.replace(chr(39), chr(39) * 2)}'"
 
 
 def _metadata(table: type[Row]) -> str:
@@ -88,5 +107,5 @@ def _metadata(table: type[Row]) -> str:
     told = {"knickpoint_format": str(FORMAT)}
     for one in list_columns(table):
         told[one.name] = f"{one.about} ({one.unit})" if one.unit else one.about
-    listed = (f"'{name}': '{text.replace(chr(39), chr(39) * 2)}'" for name, text in told.items())
+    listed = (f"'{name}': {_literal(text)}" for name, text in told.items())
     return f"{{{', '.join(listed)}}}"

@@ -99,6 +99,11 @@ class Webhook:
             )
         except requests.ConnectTimeout:
             return "no connection was made in time", 0.0
+        except (requests.exceptions.SSLError, requests.exceptions.ProxyError):
+            raise WebhookError(
+                "no secure connection to the webhook could be made; check its certificate, the proxy"
+                f" and {VARIABLE}; it counts as not told, and is told again next time"
+            ) from None
         except requests.ConnectionError as error:
             # From None here and below: the address is part of what the library says.
             if "NewConnectionError" in repr(error) or "NameResolutionError" in repr(error):

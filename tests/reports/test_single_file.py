@@ -1,5 +1,6 @@
 """One experiment as one HTML file: whole, closed, and alive in a browser."""
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from perf.errors import UsageError
 from perf.model import Reason, TrialId, TrialStatus
 from reports.commands import report
 from reports.scene import Scene
-from reports.single_file import render_single_file, write_single_file
+from reports.single_file import check_target_file, render_single_file, write_single_file
 from reports.view.links import in_file, series_page, trial_page
 
 EXPERIMENT = "cassandra-sensor-write"
@@ -123,14 +124,21 @@ def test_only_a_report_of_its_own_kind_is_replaced(scene: Scene, target: Path, t
     before = target.read_bytes()
     write_single_file(scene, EXPERIMENT, target)
     assert target.read_bytes() == before
+    (target.parent / ".new-report.html-killed.html").touch()
+    write_single_file(scene, EXPERIMENT, target)
+    assert list(target.parent.iterdir()) == [target]
     precious = tmp_path / "thesis.html"
-    precious.write_text("precious")
+    for told in ("precious", "<!doctype html>\n<p>It is made by knickpoint report --single-file"):
+        precious.write_text(told)
+        with pytest.raises(UsageError, match="did not write"):
+            check_target_file(precious)
+        assert precious.read_text() == told
+    os.mkfifo(tmp_path / "pipe.html")
     with pytest.raises(UsageError, match="did not write"):
-        write_single_file(scene, EXPERIMENT, precious)
-    assert precious.read_text() == "precious"
+        check_target_file(tmp_path / "pipe.html")
     with pytest.raises(UsageError, match="is a directory"):
         write_single_file(scene, EXPERIMENT, tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.html"]
+    assert {path.name for path in tmp_path.iterdir()} == {"thesis.html", "pipe.html"}
 
 
 def test_the_command_says_what_is_missing(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome, Verdict
+from perf.errors import SiteError
 from reports.telling.export import (
     POINTS_SCHEMA_PATH,
     SCHEMA_PATH,
@@ -53,6 +54,25 @@ def files(nights: Nights, tmp_path_factory: pytest.TempPathFactory) -> Path:
             points = write_document(build_points(name, judged))
             (place / f"points-{number}.parquet").write_bytes(writer.write_points(points))
     return place
+
+
+def test_any_place_will_do_for_temporary_files(
+    nights: Nights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = write_document(build_document(nights.judgement, nights.heads))
+    for name in ("it's", "[1]", "a*?"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path / name))
+        with open_writer() as writer:
+            assert writer.write_table("series", document)
+
+
+def test_what_duckdb_refuses_is_told_in_a_sentence() -> None:
+    with (
+        pytest.raises(SiteError, match=r"the export cannot be written: .*; give room"),
+        open_writer() as to,
+    ):
+        to.write_table("series", b"no document")
 
 
 def ask(files: Path, query: str) -> list[tuple[Any, ...]]:

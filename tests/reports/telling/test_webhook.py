@@ -125,6 +125,14 @@ def test_a_server_that_is_not_there_is_tried_again() -> None:
     assert len(clock.pauses) == 3
 
 
+def test_a_connection_that_cannot_be_made_secure_says_what_to_check(channel: Channel) -> None:
+    clock = Clock()  # the channel speaks no TLS
+    said = refuse(reach(channel.url.replace("http://", "https://"), clock))
+    assert "no secure connection" in said
+    assert "certificate" in said
+    assert clock.pauses == []
+
+
 def test_no_log_tells_the_address(channel: Channel, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     channel.faults.append(Fault(status=500))
