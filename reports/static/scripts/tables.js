@@ -57,11 +57,16 @@
     return `[${rows.map((row) => `\n  ${line(row)}`).join(",")}\n]\n`;
   };
 
+  // GitHub makes links and pictures of these in the text that it shows, whatever was escaped; what
+  // nobody can see parts them. The same signs as in reports/markdown.py; numbers stay whole.
+  const REFERENCES = /[@$]|#(?=\w)|:(?=\/\/|[\w+-]+:)|www(?=\.)|gh-(?=\d)|[0-9a-f]{6}(?=[0-9a-f])/giu;
   const markdownCell = (value) =>
-    String(value ?? "")
-      .replace(/\s+/gu, " ")
-      .replace(/[\\`*_[\]|~<>&$#@!]/gu, (sign) => ({ "<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;" })[sign] ?? `\\${sign}`)
-      .replace(/(:)(?=\/\/)|(www)(?=\.)/giu, "$1$2\u200b"); // an address stays text
+    typeof value === "number"
+      ? String(value)
+      : String(value ?? "")
+          .replace(/\s+/gu, " ")
+          .replace(REFERENCES, "$&\u200b")
+          .replace(/[\\`*_[\]|~<>&$#@!]/gu, (sign) => ({ "<": "&lt;", ">": "&gt;", "&": "&amp;" })[sign] ?? `\\${sign}`);
   const toMarkdown = ({ columns, rows }) =>
     [columns, columns.map(() => "---"), ...rows]
       .map((row, place) => `| ${row.map(place === 1 ? String : markdownCell).join(" | ")} |\n`)
