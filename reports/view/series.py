@@ -27,6 +27,7 @@ from reports.view.changes import (
     view_slopes,
     view_withdrawn,
 )
+from reports.view.leading import Lead, lead_series
 from reports.view.sensitivity import Sensitivity, view_sensitivity
 from reports.view.wording import (
     NOTHING,
@@ -46,7 +47,6 @@ from reports.view.wording import (
     night_words,
     phase_words,
     quantity,
-    sentence,
     series_words,
     spread,
     unit_words,
@@ -125,7 +125,7 @@ class SeriesView:
     direction: str
     description: str
     verdict: Badge
-    reason: str
+    lead: Lead
     fields: tuple[Field, ...]
     points: int
     sensitivity: Sensitivity
@@ -176,7 +176,7 @@ def view_series(
         direction=direction_words(key.metric),
         description=definition_words(key.metric),
         verdict=WATCH_BADGE if watches else OUTCOME_BADGES[judged.verdict.outcome],
-        reason=watches or sentence(judged.verdict.reason),
+        lead=Lead(text=watches) if watches else lead_series(judged, incidents or {}, settings),
         fields=_view_key(key),
         points=len(points),
         sensitivity=view_sensitivity(judged),

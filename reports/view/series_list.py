@@ -10,6 +10,7 @@ from perf.metrics import METRICS
 from perf.model import SeriesKey, TrialHead, TrialId
 from reports.sparklines import Sparkline, draw_sparkline
 from reports.view import links
+from reports.view.leading import view_reason
 from reports.view.sensitivity import view_sensitivity
 from reports.view.wording import (
     NOTHING,
@@ -19,7 +20,6 @@ from reports.view.wording import (
     direction_words,
     percent,
     quantity,
-    sentence,
     series_words,
 )
 
@@ -142,7 +142,7 @@ def view_series_row(judged: JudgedSeries) -> SeriesRow:
         if judged.verdict.relative_change is not None
         else NOTHING,
         detectable=view_sensitivity(judged).brief,
-        reason=sentence(judged.verdict.reason),
+        reason=view_reason(judged),
     )
 
 

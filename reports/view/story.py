@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from analysis.alerts import Alert, may_be
 from analysis.bisecting.description import answer
 from analysis.bisecting.record import BisectionRecord
+from analysis.detection import ChangePoint
 from analysis.findings import may_be_older
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
@@ -43,16 +44,7 @@ def tell_story(
     """
     change = incident.lead
     return (
-        Event(
-            when=name_night(change.last_before),
-            what=f"Last point without it, {change.last_before.release.version}",
-            page=links.trial_page(change.last_before.trial),
-        ),
-        Event(
-            when=name_night(change.first_after),
-            what=f"First point with it, {change.first_after.release.version}",
-            page=links.trial_page(change.first_after.trial),
-        ),
+        *_tell_beginning(change),
         *_tell_alerts(incident, lead),
         *_tell_triage(incident),
         *(
@@ -82,6 +74,37 @@ def tell_story(
             for one in incident.mended_by
         ),
     )
+
+
+def _tell_beginning(change: ChangePoint) -> Iterator[Event]:
+    """Tell of the last point without a change and the first with it.
+
+    Where the nights measured both releases, the first with it may well be older: no night brought it.
+    """
+    before, after = change.last_before, change.first_after
+    of_both = [
+        {point.night for point in change.series.points if point.release == one.release} - {""}
+        for one in (before, after)
+    ]
+    nights = sorted(of_both[0] & of_both[1])
+    if before.release != after.release and nights:
+        many = (
+            "in the same night"
+            if len(nights) == 1
+            else f"in each of the {len(nights):,} nights of both"
+        )
+        yield Event(
+            when=night_words(nights[0]) if len(nights) == 1 else f"nights {nights[0]} to {nights[-1]}",
+            what=f"{before.release.version} without it, {after.release.version} with it, {many}",
+            page=links.trial_page(after.trial),
+        )
+        return
+    for point, what in ((before, "Last point without it"), (after, "First point with it")):
+        yield Event(
+            when=name_night(point),
+            what=f"{what}, {point.release.version}",
+            page=links.trial_page(point.trial),
+        )
 
 
 def _tell_triage(incident: Incident) -> Iterator[Event]:

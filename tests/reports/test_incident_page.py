@@ -113,10 +113,24 @@ def test_what_was_told_taken_back_and_decided_is_in_the_story(demo: Any, inciden
     by_id = {trial.id: trial for trial in demo.trials}
     view = view_incident(told, judged | {lead.series.key: own}, by_id, {})
     said = [event.what for event in view.timeline]
-    assert said[2:4] == ["Told as provisional", "Withdrawn: later points did not bear it out"]
-    assert said[4].startswith("Triaged: ")
-    assert of_testbed.triage.owner in said[4]
-    assert view.timeline[4].when == "date not recorded"
+    assert said[1:3] == ["Told as provisional", "Withdrawn: later points did not bear it out"]
+    assert said[3].startswith("Triaged: ")
+    assert of_testbed.triage.owner in said[3]
+    assert view.timeline[3].when == "date not recorded"
+
+
+def test_nights_that_measured_both_releases_are_no_order_of_events(
+    demo: Any, incident: Incident
+) -> None:
+    # By release the first point with it comes later, by night it may well be the older one.
+    (event,) = page(demo, incident).timeline
+    assert event.when == "nights 2026-03-01-1 to 2026-03-08-1"
+    assert event.what == "5.0.2 without it, 5.0.3 with it, in each of the 8 nights of both"
+    inside = page(demo, within(incident)).timeline
+    assert [event.what for event in inside] == [
+        "Last point without it, 5.0.3",
+        "First point with it, 5.0.3",
+    ]
 
 
 def test_what_changed_with_it_is_not_ruled_out_and_says_how_it_could_be(

@@ -18,7 +18,8 @@ from reports.view.index import IndexView, view_index
 from reports.view.sensitivity import summarize_sensitivity, view_sensitivity
 from reports.view.series import SeriesView, view_series
 from reports.view.series_list import group_series
-from reports.view.testbed import view_testbed
+from reports.view.testbed import summarize_testbed, view_testbed
+from reports.view.wording import NOTHING
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -139,7 +140,39 @@ def test_a_series_tells_its_noise_floor_and_what_1_3_and_10_nights_see(demo: Any
         ("3 nights", f"≥{NBSP}4.12{NBSP}%"),
         ("10 nights", f"≥{NBSP}2.51{NBSP}%"),
     ]
-    assert told.rows[1].absolute == f"≥ 148{NBSP}ops/s"
+    assert told.rows[1].absolute == f"≥ 149{NBSP}ops/s"
+
+
+def test_a_newest_level_that_scatters_more_than_the_series_is_told(
+    demo: Any, by_id: dict[TrialId, Trial]
+) -> None:
+    one = write_throughput(demo)
+    assert one.noise is not None
+    (change,) = one.change_points
+    points = [
+        replace(point, value=change.after * (1 + (0.2 if place % 3 else -0.3)))
+        if place >= change.index
+        else point
+        for place, point in enumerate(one.series.points)
+    ]
+    wild = replace(one, series=replace(one.series, points=tuple(points)))
+    assert wild.newest_noise is not None
+    assert wild.newest_noise.deviation > 5 * one.noise.deviation
+    told = view_sensitivity(wild)
+    assert told.floor != view_sensitivity(one).floor
+    assert f"around the newest level, as its own {one.noise.points} points show" in told.text
+    assert told.text.count(view_sensitivity(one).floor) == 1  # what the series as a whole would say
+    before, after = look(wild, by_id, demo).segments
+    assert after.high - after.low == pytest.approx(2 * wild.newest_noise.deviation)
+    assert before.high - before.low < (after.high - after.low) / 3
+
+
+def test_one_level_is_told_and_drawn(demo: Any, by_id: dict[TrialId, Trial]) -> None:
+    one = write_throughput(demo)
+    change = replace(one.change_points[0], before=3650.0, after=3210.0)  # outliers pulled in
+    page = look(replace(one, change_points=(change,)), by_id, demo)
+    assert [segment.mean for segment in page.segments] == [3650.0, 3210.0]
+    assert f"The newest level is {page.changes[0].after}." in page.in_words
 
 
 def test_what_no_noise_tells_is_said_to_be_unknown(demo: Any) -> None:
@@ -163,7 +196,7 @@ def test_significant_and_relevant_are_told_apart(demo: Any, by_id: dict[TrialId,
     assert row.notes[0] == "May explain it too: JVM of node-1, 17.0.1 → <17.0.2>."
     assert row.notes[1:] == (
         "Sentinel cassandra 5.0, throughput of write at saturation: has not been measured since.",
-        "Canaries: 1 of 1 did not move.",
+        "Canaries: 1 of 1 did not move that far.",
     )
 
 
@@ -172,10 +205,11 @@ def test_an_incident_page_tells_the_story_from_change_to_fix(demo: Any) -> None:
     assert first.title.startswith("Throughput of write at saturation, −1")
     assert first.command.startswith("knickpoint triage add a1b2c3d4 --state ")
     assert [event.what for event in first.timeline] == [
-        "Last point without it, 5.0.2",
-        "First point with it, 5.0.3",
+        "5.0.2 without it, 5.0.3 with it, in each of the 8 nights of both"
     ]
-    assert [row.moved.word for row in first.evidence] == ["Did not move", "Cannot tell yet"]
+    assert [row.moved.word for row in first.evidence] == ["Did not move that far", "Cannot tell yet"]
+    assert {row.change for row in first.evidence} == {NOTHING}  # nobody measured ±0.0 %
+    assert first.evidence[0].moved.kind == "calm"
     assert (first.others, first.evidence[0].text) == ((), "Did not move at the same place.")
     assert [row.moved.word for row in second.evidence] == ["Moved with it", "Cannot tell yet"]
     assert second.timeline[-1].what.startswith("Improved ")
@@ -192,7 +226,7 @@ def test_the_story_names_the_nights_that_told_it(demo: Any) -> None:
     lead = write_throughput(demo)
     told = {lead.series.key: replace(lead, alerts=(seen,))}
     view = view_incident(incident, told, {trial.id: trial for trial in demo.trials}, {})
-    assert [(event.when, event.what) for event in view.timeline[2:]] == [
+    assert [(event.when, event.what) for event in view.timeline[1:]] == [
         ("night 2026-03-05-1", "Told as provisional"),
         ("night 2026-03-06-1", "Told as confirmed"),
     ]
@@ -275,3 +309,18 @@ def test_an_incident_of_a_change_is_found_by_series_and_place(
         (row,) = look(judged[change.series.key], by_id, demo).changes
         assert row.incident == "incidents/a1b2c3d4.html"
     assert TRIAGED.expires == date(2026, 4, 1)
+
+
+def test_no_step_is_said_only_where_one_could_have_been_told(
+    demo: Any, by_id: dict[TrialId, Trial]
+) -> None:
+    one = write_throughput(demo)
+    still = replace(one, change_points=())
+    key = replace(one.series.key, config="sentinel")
+    few = replace(still, series=replace(still.series, key=key, points=still.series.points[:6]))
+    judgement = replace(demo.judgement, watched=(still, few), incidents=())
+    view = view_testbed(judgement, by_id, SETTINGS, {})
+    told = [row.verdict.word for group in (*view.groups, *view.others) for row in group.rows]
+    assert sorted(told) == ["No step", "Too few points"]
+    said = summarize_testbed(judgement, SETTINGS)
+    assert said.endswith("a step was seen in 0 of them, and 1 has too few points to tell.")
