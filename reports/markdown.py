@@ -36,6 +36,11 @@ def clean(text: str, most: int = 0) -> str:
     return f"{seen[:most].rstrip()}{_CUT}" if most and len(seen) > most else seen
 
 
+def line(text: str, most: int) -> str:
+    """Give one line that XML can hold, too, and that is never empty."""
+    return clean(text, most) or "–"
+
+
 def escape(text: str, most: int = 0) -> str:
     """Write text to show as it is, anywhere in a line or a cell: no markup, HTML, link or mention."""
     parted = _REFERENCES.sub(r"\g<0>\0", clean(text, most))

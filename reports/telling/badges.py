@@ -5,9 +5,7 @@ The word says it, the colour only repeats it; a title reads it aloud. The text i
 own background, so that they can be read on a light and on a dark page.
 """
 
-import hashlib
 import html
-import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -15,13 +13,13 @@ from collections.abc import Iterator, Mapping
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome, merge
 from perf.model import TrialHead, TrialId
-from reports.markdown import clean
+from reports.markdown import line
+from reports.view.links import experiment_stem
 from reports.view.series_list import experiment_of
 from reports.view.wording import EMPTY_BADGE, OUTCOME_BADGES, Badge
 
 OVERALL = "badges/verdict.svg"
 """Path of the verdict over all, relative to the root of the site."""
-_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 _COLOURS = {"bad": "#a4262c", "good": "#1a6b36", "calm": "#3d5a80", "unsure": "#7a4f01"}
 """White on each of them has a contrast of at least 6 : 1."""
 _GREY = "#4a4a4a"
@@ -63,15 +61,13 @@ def render_badges(
 
 
 def badge_path(experiment: str) -> str:
-    """Give the path of an experiment's badge: its name, or a hash where that is no file name."""
-    is_safe = _FILE_NAME.fullmatch(experiment)
-    name = experiment if is_safe else hashlib.sha256(experiment.encode()).hexdigest()[:16]
-    return f"badges/experiments/{name}.svg"
+    """Give the path of an experiment's badge, relative to the root of the site."""
+    return f"badges/experiments/{experiment_stem(experiment)}.svg"
 
 
 def render_badge(name: str, badge: Badge) -> bytes:
     """Draw one badge: a name, and how it stands."""
-    label = clean(name, _MOST_LABEL) or "–"
+    label = line(name, _MOST_LABEL)
     message = f"{badge.symbol} {badge.word.lower()}"
     left, right = measure(label) + 2 * _PAD, measure(message) + 2 * _PAD
     title = html.escape(f"{label}: {badge.word.lower()}", quote=True)

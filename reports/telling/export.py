@@ -4,10 +4,8 @@ Points are apart because they are many: a night rewrites those of the experiment
 kind of document has a JSON Schema (2020-12).
 """
 
-import hashlib
 import json
 import math
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +28,7 @@ from reports.telling.tables import (
     SeriesRow,
     VerdictRow,
 )
-from reports.view.links import incident_page, series_page, series_stem
+from reports.view.links import experiment_stem, incident_page, series_page, series_stem
 from reports.view.notice import stand
 from reports.view.series_list import experiment_of
 
@@ -41,7 +39,6 @@ SCHEMA_PATH = f"{FOLDER}/knickpoint.schema.json"
 POINTS_SCHEMA_PATH = f"{FOLDER}/points.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _KNOWN = METRICS | DIAGNOSTICS
-_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +113,8 @@ def group_series(
 
 
 def points_path(experiment: str, kind: Literal["json", "parquet"]) -> str:
-    """Give the path of an experiment's points: its name, or a hash where that is no file name."""
-    is_safe = _FILE_NAME.fullmatch(experiment)
-    name = experiment if is_safe else hashlib.sha256(experiment.encode()).hexdigest()[:16]
-    return f"{FOLDER}/points/{name}.{kind}"
+    """Give the path of an experiment's points, relative to the root of the site."""
+    return f"{FOLDER}/points/{experiment_stem(experiment)}.{kind}"
 
 
 def build_document(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> Document:
@@ -170,16 +165,6 @@ def write_document(document: Document | PointsDocument) -> bytes:
     if isinstance(document, Document):
         return _DOCUMENT.dump_json(document) + b"\n"
     return _POINTS.dump_json(document) + b"\n"
-
-
-def read_document(content: bytes) -> Document:
-    """Read what is judged. Raises pydantic.ValidationError where it does not follow the schema."""
-    return _DOCUMENT.validate_json(content)
-
-
-def read_points(content: bytes) -> PointsDocument:
-    """Read points. Raises pydantic.ValidationError where they do not follow the schema."""
-    return _POINTS.validate_json(content)
 
 
 def write_schemas() -> Mapping[str, bytes]:

@@ -1,17 +1,15 @@
 """The feed: incidents as Atom 1.0 (RFC 4287). Pure: the same incidents give the same bytes anywhere.
 
 The id of an entry follows from the name of its incident alone (urn:uuid by name, RFC 4122), never from
-a host, so that a site may move and a reader shows nothing twice. Addresses are relative to the feed, or
-to `base_url` if there is one.
+a host, so that a site may move and a reader shows nothing twice. Addresses are relative to the feed.
 """
 
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from urllib.parse import urljoin
 from xml.etree import ElementTree as ET
 
-from reports.markdown import clean
+from reports.markdown import line
 from reports.view.notice import Notice
 from reports.view.wording import count, moment
 
@@ -28,9 +26,7 @@ _MOST_TEXT = 4000
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def render_feed(
-    notices: Sequence[Notice], *, measured_at: datetime | None = None, base_url: str = ""
-) -> bytes:
+def render_feed(notices: Sequence[Notice], *, measured_at: datetime | None = None) -> bytes:
     """Write the feed, the incident to which something happened last first.
 
     `measured_at` is when anything was measured last: the time of a feed without an entry.
@@ -45,10 +41,10 @@ def render_feed(
     _add(feed, "updated", _time(updated))
     _add(ET.SubElement(feed, "author"), "name", "Knickpoint")
     _add(feed, "generator", "Knickpoint")
-    _link(feed, "self", PATH, base_url, MEDIA_TYPE)
-    _link(feed, "alternate", "index.html", base_url, "text/html")
+    _link(feed, "self", PATH, MEDIA_TYPE)
+    _link(feed, "alternate", "index.html", "text/html")
     for notice in shown:
-        _add_entry(feed, notice, base_url)
+        _add_entry(feed, notice)
     ET.indent(feed)
     text: bytes = ET.tostring(feed, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
@@ -62,16 +58,16 @@ def _tell_extent(shown: int, known: int) -> str:
     return f"The newest {shown:,} of {known:,} incidents, and what happened to each"
 
 
-def _add_entry(feed: ET.Element, notice: Notice, base_url: str) -> None:
+def _add_entry(feed: ET.Element, notice: Notice) -> None:
     entry = ET.SubElement(feed, "entry")
     _add(entry, "id", _name(f"incident {notice.name}"))
-    _add(entry, "title", _clean(name_notice(notice), _MOST_TITLE))
+    _add(entry, "title", line(name_notice(notice), _MOST_TITLE))
     _add(entry, "published", _time(notice.began_at))
     _add(entry, "updated", _time(notice.changed_at))
     for term in (notice.standing.value, notice.outcome.word.lower(), notice.system):
-        ET.SubElement(entry, "category", {"term": _clean(term, _MOST_TITLE)})
-    _link(entry, "alternate", notice.page, base_url, "text/html")
-    _add(entry, "summary", _clean(notice.summary, _MOST_TEXT))
+        ET.SubElement(entry, "category", {"term": line(term, _MOST_TITLE)})
+    _link(entry, "alternate", notice.page, "text/html")
+    _add(entry, "summary", line(notice.summary, _MOST_TEXT))
     content = ET.SubElement(entry, "content", {"type": "xhtml"})
     division = ET.SubElement(content, "div", {"xmlns": _XHTML})
     for text in (
@@ -80,10 +76,10 @@ def _add_entry(feed: ET.Element, notice: Notice, base_url: str) -> None:
         notice.command,
     ):
         if text:
-            _add(division, "p", _clean(text, _MOST_TEXT))
+            _add(division, "p", line(text, _MOST_TEXT))
     steps = ET.SubElement(division, "ol")
     for step in notice.steps:
-        _add(steps, "li", _clean(f"{moment(step.at).text}: {step.text}", _MOST_TEXT))
+        _add(steps, "li", line(f"{moment(step.at).text}: {step.text}", _MOST_TEXT))
 
 
 def name_notice(notice: Notice) -> str:
@@ -98,18 +94,12 @@ def _add(parent: ET.Element, tag: str, text: str) -> None:
     ET.SubElement(parent, tag).text = text
 
 
-def _link(parent: ET.Element, relation: str, path: str, base_url: str, media_type: str) -> None:
-    address = urljoin(f"{base_url.rstrip('/')}/", path) if base_url else path
-    ET.SubElement(parent, "link", {"rel": relation, "type": media_type, "href": address})
+def _link(parent: ET.Element, relation: str, path: str, media_type: str) -> None:
+    ET.SubElement(parent, "link", {"rel": relation, "type": media_type, "href": path})
 
 
 def _name(text: str) -> str:
     return f"urn:uuid:{uuid.uuid5(_IDS, text)}"
-
-
-def _clean(text: str, most: int) -> str:
-    """Give one line that XML can hold: no control sign, no half of a pair, nothing invisible."""
-    return clean(text, most) or "–"
 
 
 def _time(when: datetime) -> str:

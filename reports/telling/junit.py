@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 from analysis.judgement import JudgedSeries, Judgement
 from analysis.verdict import Outcome
 from perf.model import SeriesKey, TrialHead, TrialId
-from reports.markdown import clean
+from reports.markdown import line
 from reports.view.attention import Attention
 from reports.view.links import series_stem
 from reports.view.series_list import experiment_of
@@ -47,12 +47,12 @@ def render_junit(
     """
     suites: defaultdict[str, list[ET.Element]] = defaultdict(list)
     for judged, name in zip(judgement.series, _name_all(judgement.series), strict=True):
-        experiment = _clean(experiment_of(judged, by_id), _MOST_NAME)
+        experiment = line(experiment_of(judged, by_id), _MOST_NAME)
         verdict = judged.verdict
         tag, said = _TAGS.get(verdict.outcome, ""), sentence(verdict.reason)
         suites[experiment].append(_case(experiment, name, tag, verdict.outcome, said))
     for number, trouble in enumerate(troubles, start=1):
-        name = _clean(f"Trial {number} of the newest night: {trouble.subject}", _MOST_NAME)
+        name = line(f"Trial {number} of the newest night: {trouble.subject}", _MOST_NAME)
         suites[_SUITE].append(_case(_SUITE, name, "error", trouble.badge.word, trouble.text))
     if not judgement.series:
         reason = sentence(judgement.verdict.reason)
@@ -77,7 +77,7 @@ def _name_all(series: Sequence[JudgedSeries]) -> Sequence[str]:
 
 def _name(key: SeriesKey) -> str:
     what = series_words(key)
-    return _clean(
+    return line(
         f"{what} ({key.system} {key.line}, {key.topology}, {key.config},"
         f" {key.workload.partition('@')[0]}, {key.engine})",
         _MOST_NAME,
@@ -87,7 +87,7 @@ def _name(key: SeriesKey) -> str:
 def _case(classname: str, name: str, tag: str, kind: str, reason: str) -> ET.Element:
     case = ET.Element("testcase", {"classname": classname, "name": name, "time": "0"})
     if tag:
-        told = {"message": _clean(reason, _MOST_REASON), "type": kind}
+        told = {"message": line(reason, _MOST_REASON), "type": kind}
         ET.SubElement(case, tag, told)
     return case
 
@@ -112,8 +112,3 @@ def _suite(number: int, name: str, cases: Sequence[ET.Element], measured_at: dat
     ET.SubElement(suite, "system-out")
     ET.SubElement(suite, "system-err")
     return suite
-
-
-def _clean(text: str, most: int) -> str:
-    """Give one line that XML can hold: no control sign, no half of a pair, nothing invisible."""
-    return clean(text, most) or "–"

@@ -13,7 +13,6 @@ from reports.telling.events import Event, Kind
 from reports.view.notice import STANDING_BADGES, Standing
 from reports.view.wording import count, moment
 
-MOST_BLOCKS = 50
 MOST_TEXT = 3000
 MOST_HEADER = 150
 MOST_ALONE = 10

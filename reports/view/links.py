@@ -1,4 +1,7 @@
-"""Where each page lies, relative to the root of the site. Names are safe for any file system."""
+"""Where each page lies, relative to the root of the site. Names are safe for any file system.
+
+None differs from another by the size of its letters alone, and none is that of a device of Windows.
+"""
 
 import dataclasses
 import hashlib
@@ -19,7 +22,7 @@ COMPARISONS_PAGE = "comparisons.html"
 BISECTIONS_PAGE = "bisections.html"
 RELEASES_PAGE = "releases.html"
 COMPARE_PAGE = "compare.html"
-_SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,199}")
+_SAFE = re.compile(r"(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))[a-z0-9][a-z0-9._+@-]{0,199}")
 _LONGEST_SLUG = 90
 _HASH_DIGITS = 8
 
@@ -47,7 +50,12 @@ def track_stem(parts: Sequence[str]) -> str:
 
 def incident_page(name: str) -> str:
     """Give the path of an incident page: its name, or a slug with a hash if that is no file name."""
-    return f"incidents/{name if _SAFE_ID.fullmatch(name) else _stem(name, name)}.html"
+    return f"incidents/{_file_name(name)}.html"
+
+
+def experiment_stem(name: str) -> str:
+    """Give the file stem of an experiment: its name, or a slug with a hash if that is no file name."""
+    return _file_name(name)
 
 
 def release_page(system: str, version: str) -> str:
@@ -73,17 +81,17 @@ def experiment_anchor(name: str, shape: str) -> str:
 
 def night_page(name: str) -> str:
     """Give the path of the page of a night."""
-    return f"night/{name if _SAFE_ID.fullmatch(name) else _stem(name, name)}.html"
+    return f"night/{_file_name(name)}.html"
 
 
 def comparison_page(name: str) -> str:
     """Give the path of the page of a side-by-side comparison."""
-    return f"comparison/{name if _SAFE_ID.fullmatch(name) else _stem(name, name)}.html"
+    return f"comparison/{_file_name(name)}.html"
 
 
 def bisection_page(name: str) -> str:
     """Give the path of the page of a bisection."""
-    return f"bisection/{name if _SAFE_ID.fullmatch(name) else _stem(name, name)}.html"
+    return f"bisection/{_file_name(name)}.html"
 
 
 def testbed_page(name: str) -> str:
@@ -93,7 +101,7 @@ def testbed_page(name: str) -> str:
 
 def trial_page(trial: TrialId) -> str:
     """Give the path of a trial page: its id, or a slug with a hash if the id is no file name."""
-    return f"trials/{trial if _SAFE_ID.fullmatch(trial) else _stem(trial, trial)}.html"
+    return f"trials/{_file_name(trial)}.html"
 
 
 def trial_data(trial: TrialId) -> str:
@@ -104,6 +112,10 @@ def trial_data(trial: TrialId) -> str:
 def data_path(name: str) -> str:
     """Give the path of the script that carries data of a name."""
     return f"data/{name}.js"
+
+
+def _file_name(name: str) -> str:
+    return name if _SAFE.fullmatch(name) else _stem(name, name)
 
 
 def _stem(text: str, identity: str) -> str:

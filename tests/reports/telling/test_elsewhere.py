@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 import duckdb
 import pytest
 from click.testing import CliRunner
+from pydantic import TypeAdapter
 
 from perf.places import Places
 from reports import commands
@@ -34,9 +35,10 @@ def site(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_file_is_there_and_speaks_of_the_same_history(site: Path, scene: Scene) -> None:
-    document = read_document((site / "data/export/knickpoint.json").read_bytes())
+    document = TypeAdapter(Document).validate_json((site / "data/export/knickpoint.json").read_bytes())
     assert len(document.series) == len(scene.judgement.series)
-    points = [read_points((site / path).read_bytes()) for path in document.points]
+    read = TypeAdapter(PointsDocument).validate_json
+    points = [read((site / path).read_bytes()) for path in document.points]
     total = sum(len(one.values) for of in points for one in of.points)
     assert total == sum(one.points for one in document.series) > 0
     with duckdb.connect() as db:
