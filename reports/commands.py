@@ -73,7 +73,8 @@ def write_report(
     """Write the site of a data directory, built at `now`; return the path of its front page.
 
     What is known as `judgement` is not judged again. Trial pages link to the files of their bundles,
-    except in a recording: it says that it does not grow, and its bundles do not stay. A job on GitHub Actions gets its summary, if asked.
+    except in a recording: it says that it does not grow, and its bundles do not stay. A job on GitHub
+    Actions gets its summary, if asked.
 
     Raises:
         ConfigError: the configuration is wrong.

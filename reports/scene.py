@@ -82,7 +82,8 @@ class Scene:
     `heads` are in the order of start and id, `digests` the SHA-256 of their bundles, `bounds` the ends
     between which the answers of searches lie, by trial, phase and operation, `left_out` the bundles
     that the history lacks. `bundles` is the directory of the trial bundles that pages link to, None
-    where they will not stay; `target` is where the site will be.
+    where they will not stay; `target` is where the site will be. A recording is a history that ended:
+    nothing of it can be late.
     """
 
     heads: Mapping[TrialId, TrialHead]
@@ -98,6 +99,7 @@ class Scene:
     now: datetime
     target: Path
     bundles: Path | None = None
+    is_recording: bool = False
 
     @property
     def caveats(self) -> Mapping[str, str]:
@@ -113,6 +115,7 @@ def read_scene(
     *,
     judgement: Judgement | None = None,
     links_bundles: bool = True,
+    is_recording: bool = False,
 ) -> Scene:
     """Read a data directory; judge its history as of `now`, unless the judgement is known already.
 
@@ -145,6 +148,7 @@ def read_scene(
         now=now,
         target=target,
         bundles=places.trials if links_bundles else None,
+        is_recording=is_recording,
     )
 
 

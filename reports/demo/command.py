@@ -51,8 +51,9 @@ def demo(out: Path) -> None:
 def build_site(shipped: Path, out: Path) -> tuple[int, Judgement, Path]:
     """Build the site of the recording in `shipped`; give its trials' number, judgement and front page.
 
-    `shipped` holds trials.tar.xz (trials/ and nights/ of a data directory) and configs/. The clock
-    stands still at the end of the last trial, so nothing is stale and each build is equal.
+    `shipped` holds trials.tar.xz (trials/ and nights/ of a data directory) and configs/. The site
+    says that it is a recording, so nothing becomes stale; its clock stands still at the end of the
+    last trial, so each build is equal.
 
     Raises:
         SiteError: the operating system refuses what the site needs.
@@ -69,5 +70,5 @@ def build_site(shipped: Path, out: Path) -> tuple[int, Judgement, Path]:
             trials = history.trials()
         now = max(trial.finished_at for trial in trials)
         judgement = judge_history(places, configs, now.date())
-        index = write_report(places, configs, now, output=out, links_bundles=False)
+        index = write_report(places, configs, now, output=out, is_recording=True)
     return len(trials), judgement, index

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.comparing.results import ComparisonResult
+from analysis.comparison import MEDIAN_COST
 from perf.metrics import METRICS, Better
 from perf.model import SeriesKey
 from perf.rules import Detection
 from reports.data.medians import (
     CONFIDENCE,
-    MEDIAN_COST,
     Medians,
     Variant,
     newest_trials,
@@ -222,6 +222,7 @@ _WORDS: Mapping[str, str | Sequence[str]] = {
         "Both bear the same name, and the file of that config has one content only by now. For a "
         "verdict, keep the older content as a config of its own, then use knickpoint compare."
     ),
+    "noTurns": "No experiment measures both sides, so none has a command that lets them take turns.",
     "noTrials": "No experiment was measured on both sides, so no response times can be shown.",
     "noTimes": "Neither side has histograms of the same operation, so there are no response times.",
     "tooOld": (

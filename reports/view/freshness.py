@@ -14,6 +14,7 @@ from perf.model import TrialHead, TrialStatus
 from reports.view.wording import STALE_BADGE, Badge, Moment, duration, moment
 
 FRESH_BADGE = Badge(kind="good", symbol="●", word="Fresh")
+RECORDED_BADGE = Badge(kind="calm", symbol="▪", word="Recorded")
 NEVER_BADGE = Badge(kind="bad", symbol="∅", word="Never")
 
 _SHORTEST = timedelta(hours=36)
@@ -24,16 +25,21 @@ _PAUSES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
-    """Whether an experiment has a completed trial that is new enough; `last` is when it ended."""
+    """Whether an experiment has a completed trial that is new enough; `last` is when it ended.
+
+    A page may be read long after it was built: what was fresh then wears `late` from `late_from` on.
+    """
 
     badge: Badge
     last: Moment | None
     text: str
+    late: Badge | None = None
+    late_from: str = ""
 
     @property
     def is_fresh(self) -> bool:
         """Tell whether nobody has to look."""
-        return self.badge is FRESH_BADGE
+        return self.badge in (FRESH_BADGE, RECORDED_BADGE)
 
 
 def find_longest_pause(starts: Iterable[datetime]) -> timedelta:
@@ -94,4 +100,18 @@ def _view_one(trials: Sequence[TrialHead], otherwise: timedelta, now: datetime) 
     if now - last > limit:
         text = f"The newest completed trial is {age} old; by its rhythm, {duration(limit)} is late."
         return Freshness(badge=STALE_BADGE, last=moment(last), text=text)
-    return Freshness(badge=FRESH_BADGE, last=moment(last), text=f"{age} old.")
+    return Freshness(
+        badge=FRESH_BADGE,
+        last=moment(last),
+        text=f"{age} old when this page was built.",
+        late=STALE_BADGE,
+        late_from=moment(last + limit).iso,
+    )
+
+
+def view_recording(freshness: Mapping[str, Freshness]) -> dict[str, Freshness]:
+    """Say of the experiments of a recording that they are one: it does not grow, so nothing is late."""
+    return {
+        name: Freshness(badge=RECORDED_BADGE, last=one.last, text="") if one.last else one
+        for name, one in freshness.items()
+    }

@@ -29,7 +29,13 @@ from reports.view.attention import (
 )
 from reports.view.bisection import BisectionView, view_bisection
 from reports.view.comparison import view_list
-from reports.view.freshness import Freshness, find_longest_pause, start_nights, view_freshness
+from reports.view.freshness import (
+    Freshness,
+    find_longest_pause,
+    start_nights,
+    view_freshness,
+    view_recording,
+)
 from reports.view.movers import MoverRow, view_movers
 from reports.view.nights import (
     Measured,
@@ -116,7 +122,10 @@ class Lists:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexView:
-    """All that the front page shows. `stale_after_s` lets the open page notice its own age."""
+    """All that the front page shows.
+
+    `stale_after_s` lets the open page notice its own age; `recorded` says that its history ended.
+    """
 
     built: Moment
     is_empty: bool
@@ -126,6 +135,7 @@ class IndexView:
     freshness: str
     is_stale: bool
     stale_after_s: int
+    recorded: str
     rhythm: str
     left_out: str
     unmeasured: Listed
@@ -151,8 +161,11 @@ def view_index(scene: Scene, groups: Sequence[ExperimentGroup]) -> IndexView:
         sentence=tell_verdict(scene.judgement, by_itself, recent, len(missing)) if heads else "",
         newest=moment(newest) if newest else None,
         freshness=_tell_age(age) if newest else "",
-        is_stale=age > limit,
+        is_stale=age > limit and not scene.is_recording,
         stale_after_s=int(limit.total_seconds()),
+        recorded=f"A recorded history of {newest:%Y-%m-%d}: it does not grow."
+        if newest and scene.is_recording
+        else "",
         rhythm=f"By the rhythm of the nights so far, the next one is late after {duration(limit)}.",
         left_out=_count_left_out(scene.left_out),
         unmeasured=_list(
@@ -199,12 +212,14 @@ def _view_news(
     freshness = view_freshness(
         trials, _list_planned(scene), scene.now, every_nights=_list_sentinels(scene)
     )
+    if scene.is_recording:
+        freshness = view_recording(freshness)
     watching = {experiment_of(judged, scene.heads) for judged in judgement.watched}
     experiments = view_experiments(groups, freshness, watching)
     return News(
         shortage=sentence(f"of these, {shortage}") if shortage else "",
         sensitivity=summarize_sensitivity(judgement.series) if judgement.series else "",
-        false_alarms=tell_false_alarms(judgement.expected_false_alarms),
+        false_alarms=tell_false_alarms(judgement),
         attention=_list_incidents(worse, around, MOST_INCIDENTS),
         reminders=_list(view_expired(scene.catalog.triage, scene.now.date())),
         improvements=_list_incidents(better, around, MOST_INCIDENTS // 2),
@@ -216,7 +231,7 @@ def _view_news(
         experiments=experiments[:MOST_EXPERIMENTS],
         experiments_count=len(experiments),
         unfresh=_count_unfresh(freshness.values()),
-        testbed=summarize_testbed(judgement),
+        testbed=summarize_testbed(judgement, scene.catalog.detection),
     )
 
 

@@ -33,6 +33,7 @@ from reports.view.wording import (
 AnyTrial = TypeVar("AnyTrial", bound=TrialHead)
 _IN_TURNS = (Purpose.CANDIDATE, Purpose.COMPARISON, Purpose.CONFIRMATION, Purpose.BISECTION)
 _NOT_JUDGED_AGAIN = "not known any more"
+_AT_LEAST = "at least "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +204,11 @@ def _explain_told(told: str) -> str:
             "What was told of this night is not known any more: it is found by judging each night "
             f"again as it was known then, and only the newest {REPLAYED_NIGHTS} are."
         )
+    if told.startswith(_AT_LEAST):
+        return sentence(
+            f"{told}: so much is known of series whose newest {REPLAYED_NIGHTS} nights, judged again "
+            "as they were known then, reach back to this one"
+        )
     return sentence(f"judged again as it was known then: {told}")
 
 
@@ -250,13 +256,20 @@ def _headline(samples: Sequence[Sample], phase: str, metric: str, statistic: str
 
 
 def _tell_nights(names: Sequence[str], series: Sequence[JudgedSeries]) -> Mapping[str, str]:
-    """Say what each night told, of those that are surely known; `names` are in the order of time."""
+    """Say what each night told, as far as that is known; `names` are in the order of time."""
     events = Counter(event for judged in series for event in _list_events(judged))
     # What the first night replayed saw may be older than it.
     is_all_known = len(names) <= REPLAYED_NIGHTS
     replayed = set(names if is_all_known else names[1 - REPLAYED_NIGHTS :])
+    seen = {night for night, _ in events}
     return {
-        name: _put_events(name, events) if name in replayed else _NOT_JUDGED_AGAIN for name in names
+        name: _put_events(name, events)
+        if name in replayed
+        # A series that had no point on some of the newest nights was replayed further back than others.
+        else f"{_AT_LEAST}{_put_events(name, events)}"
+        if name in seen
+        else _NOT_JUDGED_AGAIN
+        for name in names
     }
 
 

@@ -13,6 +13,7 @@ from analysis.verdict import Outcome
 from analysis.weight import Weight, find_interval, weigh
 from perf.model import SeriesKey, TrialHead, TrialId
 from perf.rules import TriageEntry
+from reports.data.medians import variant_id
 from reports.sparklines import Sparkline
 from reports.view import links
 from reports.view.changes import name_gap
@@ -192,6 +193,7 @@ def _own(incident: Incident) -> str:
 def _link(incident: Incident, around: Surroundings) -> Iterator[Link]:
     """Link what says more: the incident, what took turns, what looked for the release."""
     yield Link("Incident", links.incident_page(incident.name))
+    yield from _link_releases(incident.lead, around.heads)
     compared = dict.fromkeys(reply.answer.comparison for _, reply in incident.replies)
     for number_of, name in enumerate(compared, start=1):
         yield Link(
@@ -202,6 +204,19 @@ def _link(incident: Incident, around: Surroundings) -> Iterator[Link]:
     for record in around.bisections:
         if traces(record, asked, experiment):
             yield Link("Bisection", links.bisection_page(record.id))
+
+
+def _link_releases(change: ChangePoint, heads: Mapping[TrialId, TrialHead]) -> Iterator[Link]:
+    """Link the release at which it changed, and both sides of the change beside each other."""
+    before, after = (heads[one.trial] for one in (change.last_before, change.first_after))
+    release = after.release
+    yield Link(f"Release {release.version}", links.release_page(release.system, release.version))
+    sides = [
+        variant_id(one.release.system, one.release.version, one.config.name, one.config.sha256)
+        for one in (before, after)
+    ]
+    if sides[0] != sides[1]:
+        yield Link("Compare", f"{links.COMPARE_PAGE}#a={sides[0]}&b={sides[1]}")
 
 
 def _tell_next(incident: Incident, around: Surroundings) -> tuple[str, str]:

@@ -202,10 +202,17 @@ def test_the_front_page_notices_its_own_age(browser: Browser, demo_site: Path) -
         watched.open(demo_site / "index.html")
         age = watched.page.locator("#age")
         assert age.is_hidden()
+        experiments = watched.page.locator("section:has(> #experiments)")
+        fresh = experiments.locator("[data-until]:visible", has_text="Fresh").count()
+        assert fresh > 0
+        assert experiments.locator("[data-from]:visible").count() == 0
         watched.page.clock.set_fixed_time("2026-03-18T07:00:00Z")
         watched.page.reload()
         assert age.is_visible()
         assert "10 days old" in age.inner_text()
+        assert experiments.locator("[data-until]:visible").count() == 0
+        assert experiments.locator("[data-from]:visible", has_text="Stale").count() == fresh
+        assert "old when this page was built." in experiments.inner_text()
         assert watched.complaints == []
 
 

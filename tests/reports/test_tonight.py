@@ -110,7 +110,7 @@ def test_a_row_says_what_changed_how_sure_and_what_to_do(index: IndexView) -> No
     assert row.todo.startswith("Make sure: both releases in turns")
     assert row.command.startswith("knickpoint compare --suite nightly --experiment cassandra-sensor")
     assert "--baseline 5.0.2 --candidate 5.0.3" in row.command
-    assert [link.name for link in row.links] == ["Incident"]
+    assert [link.name for link in row.links] == ["Incident", "Release 5.0.3", "Compare"]
     others = {line.title for line in row.others}
     assert "p99 response time of write at steady load" in others
     assert row.others_title == f"{len(others)} further series moved with it"
@@ -196,9 +196,14 @@ def test_troubles_and_caveats_of_the_whole_history_are_listed(index: IndexView, 
 
 
 def test_false_alarms_are_said_for_somebody_who_never_heard_of_them() -> None:
-    assert "about once in 50 nights like this one (0.02 to be" in tell_false_alarms(0.02)
-    assert "about 1.5 times on each night" in tell_false_alarms(1.5)
-    assert "none is to be expected" in tell_false_alarms(0.0)
+    night = replace(NOTHING, asked=8)
+    rare, often = (
+        tell_false_alarms(replace(night, expected_false_alarms=many)) for many in (0.02, 1.5)
+    )
+    assert "about once in 50 nights like this one (0.02 to be" in rare
+    assert "in 8 series with points enough to raise one" in rare
+    assert "about 1.5 times on each night" in often
+    assert "none is to be expected" in tell_false_alarms(night)
 
 
 def nights_at(*days: float) -> list[datetime]:

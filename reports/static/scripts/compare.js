@@ -90,11 +90,14 @@ document.addEventListener("DOMContentLoaded", () => {
     );
     place("measured").hidden = !turns.length;
     const [before, after] = [index.variants[a], index.variants[b]];
-    const experiments = cells[1].trials.map(({ experiment }) => experiment).filter((name) => index.commands[name]);
+    // What only one side measures cannot take turns.
+    const isShared = ({ experiment }) => cells[0].trials.some((one) => one.experiment === experiment);
+    const experiments = cells[1].trials.filter(isShared).map(({ experiment }) => experiment).filter((name) => index.commands[name]);
     const isSameName = before.release === after.release && before.config === after.config;
     let why = "";
     if (before.system !== after.system) why = index.words.otherSystem;
     else if (isSameName) why = index.words.sameName;
+    else if (!experiments.length) why = index.words.noTurns;
     place("command-why").textContent = why || index.words.command;
     place("command").textContent = why
       ? ""

@@ -11,7 +11,7 @@
   // --- What a table says ----------------------------------------------------------------------
   const textOf = (cell) => {
     const copy = cell.cloneNode(true);
-    copy.querySelectorAll('[aria-hidden="true"], .ago, svg title, script').forEach((one) => one.remove());
+    copy.querySelectorAll('[aria-hidden="true"], [hidden], .ago, svg title, script').forEach((one) => one.remove());
     copy.querySelectorAll("svg[aria-label]").forEach((one) => one.replaceWith(one.getAttribute("aria-label")));
     copy.querySelectorAll("*").forEach((one) => one.before(" "));
     return copy.textContent.replace(/\s+/gu, " ").trim();

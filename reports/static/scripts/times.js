@@ -36,6 +36,13 @@
       if (beside) beside.textContent = ` (${text})`;
     }
   };
+  // What was said as of when the page was built, and what holds from some time on.
+  const isOver = (time) => Date.now() >= Date.parse(time);
+  const turn = () => {
+    for (const one of document.querySelectorAll("[data-until]")) one.hidden = isOver(one.dataset.until);
+    for (const one of document.querySelectorAll("[data-from]")) one.hidden = !isOver(one.dataset.from);
+  };
   refresh();
-  if (told.length) setInterval(refresh, 60_000);
+  turn();
+  if (told.length) setInterval(() => (refresh(), turn()), 60_000);
 })();
