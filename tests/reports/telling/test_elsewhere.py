@@ -17,7 +17,7 @@ from reports.commands import report
 from reports.pages import elsewhere
 from reports.scene import Scene
 from reports.site import write_site
-from reports.telling.export import read_document, read_points
+from reports.telling.export import Document, PointsDocument
 from reports.telling.step_summary import VARIABLE
 
 CONFIGS = Path(__file__).parents[3] / "configs"
