@@ -1,9 +1,12 @@
 """Trials as rows of the history's tables, and back. Pure; the tables are defined in schema.sql."""
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from functools import cached_property
+from itertools import repeat
+from typing import Any, TypeAlias, get_args, get_type_hints
 
 from pydantic import TypeAdapter
 
@@ -19,7 +22,7 @@ _TRIAL = TypeAdapter(Trial)
 _HEAD = TypeAdapter(TrialHead)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Part:
     """A tuple that belongs to a trial and has a table, whose columns are the fields of its type.
 
@@ -28,34 +31,53 @@ class Part:
 
     attribute: str
     table: str
-    columns: tuple[str, ...]
+    kind: type
     fixed: tuple[tuple[str, str], ...] = ()
 
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Give the names of the columns."""
+        return tuple(field.name for field in fields(self.kind))
 
-def _columns(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
+    @cached_property
+    def types(self) -> tuple[frozenset[type], ...]:
+        """Give the types that the values of each column may have."""
+        hints = get_type_hints(self.kind)
+        return tuple(frozenset(get_args(hints[name]) or (hints[name],)) for name in self.columns)
+
+    def select(self, chosen: str) -> str:
+        """Give the query for its rows, each with its trial first; `chosen` is a further condition.
+
+        Trial by trial: what is small and still in the cache is made in half of the time.
+        """
+        where = " AND ".join(f"{column} = '{value}'" for column, value in self.fixed) or "true"
+        columns = ", ".join(("trial_id", *self.columns))
+        return (
+            f"SELECT {columns} FROM {self.table} WHERE {where} {chosen} "  # noqa: S608  our own names
+            "ORDER BY trial_id, position"
+        )
 
 
 PARTS = (
-    Part(attribute="reasons", table="reasons", columns=_columns(Reason)),
-    Part(attribute="remarks", table="remarks", columns=_columns(Reason)),
-    Part(attribute="steps", table="load_steps", columns=_columns(LoadStep)),
+    Part(attribute="reasons", table="reasons", kind=Reason),
+    Part(attribute="remarks", table="remarks", kind=Reason),
+    Part(attribute="steps", table="load_steps", kind=LoadStep),
     Part(
         attribute="environment_before",
         table="facts",
-        columns=_columns(Fact),
+        kind=Fact,
         fixed=(("moment", "before"),),
     ),
     Part(
         attribute="environment_after",
         table="facts",
-        columns=_columns(Fact),
+        kind=Fact,
         fixed=(("moment", "after"),),
     ),
-    Part(attribute="samples", table="samples", columns=_columns(Sample)),
-    Part(attribute="counters", table="counters", columns=_columns(Counter)),
+    Part(attribute="samples", table="samples", kind=Sample),
+    Part(attribute="counters", table="counters", kind=Counter),
 )
-HISTOGRAMS = Part(attribute="", table="histograms", columns=_columns(Interval))
+HISTOGRAMS = Part(attribute="", table="histograms", kind=Interval)
 
 
 def rows_of_trial(
@@ -67,8 +89,25 @@ def rows_of_trial(
     return ("trials", (_trial_row(trial, bundle_sha256),)), *parts, (HISTOGRAMS.table, histograms)
 
 
-def trial_of_rows(row: Row, parts: Mapping[str, Sequence[Row]]) -> Trial:
-    """Give the trial of a row of `trials`; `parts` holds the rows of its tuples by attribute.
+def values_of_rows(part: Part, rows: Sequence[tuple[Any, ...]]) -> tuple[object, ...]:
+    """Give what a trial has of a part, from rows of the part's columns, in order.
+
+    Rows that are not plainly of its type come as dictionaries, which `trial_of_rows` validates. What
+    validating each row would take is most of the time in which a whole trial is read; so values are
+    made column by column, as a frozen dataclass makes itself: by its slots.
+    """
+    columns = tuple(zip(*rows, strict=True))
+    typed = zip(part.types, columns, strict=True)
+    if not all(types.issuperset(map(type, column)) for types, column in typed):
+        return tuple(dict(zip(part.columns, row, strict=True)) for row in rows)
+    made: tuple[object, ...] = tuple(map(object.__new__, repeat(part.kind, len(rows))))
+    for name, column in zip(part.columns, columns, strict=True):
+        deque(map(getattr(part.kind, name).__set__, made, column), maxlen=0)
+    return made
+
+
+def trial_of_rows(row: Row, parts: Mapping[str, Sequence[object]]) -> Trial:
+    """Give the trial of a row of `trials`; `parts` holds its tuples by attribute, made or as rows.
 
     Raises:
         pydantic.ValidationError: the rows were not written by this schema.

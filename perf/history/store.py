@@ -9,6 +9,8 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,7 +21,7 @@ from pydantic import ValidationError
 from perf.errors import BundleError, HistoryError, UsageError
 from perf.history import bundle, distributions, file, observed
 from perf.history.percentiles import percentile_us
-from perf.history.rows import PARTS, Row, head_of_row, rows_of_trial, trial_of_rows
+from perf.history.rows import PARTS, Row, head_of_row, rows_of_trial, trial_of_rows, values_of_rows
 from perf.history.tables import Tables
 from perf.metrics import HIGHEST_LOAD
 from perf.model import Circumstance, Move, Observation, Purpose, Trial, TrialHead, TrialId
@@ -147,14 +149,11 @@ class History:
         # As one text: DuckDB takes its time over each value of a Python list.
         chosen = "" if only is None else "AND trial_id IN (SELECT unnest(?::JSON::VARCHAR[]))"
         values = () if only is None else (json.dumps([*only]),)
-        parts: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+        parts: dict[str, dict[str, Sequence[object]]] = defaultdict(dict)
         for part in PARTS:
-            where = " AND ".join(f"{column} = '{value}'" for column, value in part.fixed) or "true"
-            columns = ", ".join(("trial_id", *part.columns))
-            # By place alone: a sort by trial too takes longer, and each trial's rows come together here.
-            sql = f"SELECT {columns} FROM {part.table} WHERE {where} {chosen} ORDER BY position"  # noqa: S608  our own names
-            for row in self._tables.rows(sql, values):
-                parts[row["trial_id"]][part.attribute].append(row)
+            found_rows = self._tables.stream(part.select(chosen), values)
+            for trial, found in groupby(found_rows, itemgetter(0)):
+                parts[trial][part.attribute] = values_of_rows(part, [row[1:] for row in found])
         sql = f"SELECT * FROM trials WHERE true {chosen} ORDER BY started_at, trial_id"  # noqa: S608  our own names
         rows = self._tables.rows(sql, values)
         try:

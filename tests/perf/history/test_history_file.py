@@ -282,3 +282,26 @@ def test_the_write_ahead_log_of_an_old_file_never_reaches_a_new_one(
     log.write_bytes(content)
     with open_history(places.history) as history:
         assert history.trials() == ()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE samples ALTER value TYPE VARCHAR; UPDATE samples SET value = 'fast'",
+        "ALTER TABLE samples ALTER host DROP NOT NULL; UPDATE samples SET host = NULL",
+        "ALTER TABLE counters ALTER value TYPE VARCHAR; UPDATE counters SET value = 'many'",
+        "INSERT INTO load_steps SELECT trial_id, 0, 'a', 1, 1, 1, 1, 1, 'fine', '' FROM trials",
+    ],
+)
+def test_rows_that_another_program_wrote_are_told_as_damage(
+    places: Places, make_bundle: Callable[..., Path], change: str
+) -> None:
+    make_bundle()
+    append_all(places, silent)
+    with duckdb.connect(places.history) as connection:
+        connection.execute(change)
+    with (
+        open_history(places.history, read_only=True) as history,
+        pytest.raises(HistoryError, match="history rebuild"),
+    ):
+        history.trials()
