@@ -10,12 +10,15 @@ from perf import config
 from perf.errors import UsageError
 from perf.options import configs_option, data_option
 from perf.places import Places
+from reports.github_options import site_url_option
 from reports.pages import all_batches
 from reports.pages.elsewhere import list_attention
 from reports.scene import read_scene
 from reports.single_file import check_target_file, write_single_file
 from reports.site import explained, held, write_site
 from reports.telling.step_summary import append_step_summary
+
+SITE_URL_HELP = "Where the site will be: the summary of a job on GitHub Actions links its pages."
 
 
 @click.command()
@@ -34,7 +37,10 @@ from reports.telling.step_summary import append_step_summary
     metavar="EXPERIMENT",
     help="Write this one experiment as one HTML file, to send it to somebody.",
 )
-def report(data: Path, configs: Path | None, output: Path | None, experiment: str | None) -> None:
+@site_url_option(SITE_URL_HELP)
+def report(
+    data: Path, configs: Path | None, output: Path | None, experiment: str | None, site_url: str
+) -> None:
     """Judge the history and write it as a static site.
 
     The front page says the verdict in words and what needs attention first; each series has a page
@@ -54,7 +60,9 @@ def report(data: Path, configs: Path | None, output: Path | None, experiment: st
     if experiment is not None:
         click.echo(write_experiment(places, root, datetime.now(UTC), experiment, output))
         return
-    index = write_report(places, root, datetime.now(UTC), output=output, summarizes=True)
+    index = write_report(
+        places, root, datetime.now(UTC), output=output, summarizes=True, site_url=site_url
+    )
     if not places.history.exists():
         click.echo(f"There is no history at {places.history}; the site says how to begin.", err=True)
     click.echo(index)
@@ -69,12 +77,13 @@ def write_report(
     judgement: Judgement | None = None,
     is_recording: bool = False,
     summarizes: bool = False,
+    site_url: str = "",
 ) -> Path:
     """Write the site of a data directory, built at `now`; return the path of its front page.
 
     What is known as `judgement` is not judged again. Trial pages link to the files of their bundles,
     except in a recording: it says that it does not grow, and its bundles do not stay. A job on GitHub
-    Actions gets its summary, if asked.
+    Actions gets its summary, if asked; with the address of the site it links the pages.
 
     Raises:
         ConfigError: the configuration is wrong.
@@ -96,7 +105,7 @@ def write_report(
         )
         index = write_site(target, all_batches(scene))
     if summarizes:
-        append_step_summary(scene.judgement, list_attention(scene))
+        append_step_summary(scene.judgement, list_attention(scene), site_url=site_url)
     return index
 
 

@@ -19,7 +19,8 @@ from perf.night import finish_night, read_nights
 from perf.options import configs_option, data_option
 from perf.places import Places
 from perf.progress import Progress
-from reports.commands import write_report
+from reports.commands import SITE_URL_HELP, write_report
+from reports.github_options import site_url_option
 from reports.view.incident import list_news
 
 REGRESSION_FOUND = 1
@@ -30,7 +31,8 @@ NOT_MEASURED = 3
 @click.option("--suite", "suite_name", default="quickstart", show_default=True, help="Suite to run.")
 @data_option
 @configs_option
-def nightly(suite_name: str, data: Path, configs: Path | None) -> None:
+@site_url_option(SITE_URL_HELP)
+def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) -> None:
     """Measure a suite, append to the history, judge it, make sure, and write the site.
 
     \b
@@ -75,7 +77,9 @@ def nightly(suite_name: str, data: Path, configs: Path | None) -> None:
     traced = bisect(judgement.suspects, tonight)
     if session.suite.bisect is not None:
         judgement = _keep_and_judge(places, root, progress, bad)
-    index = write_report(places, root, datetime.now(UTC), judgement=judgement, summarizes=True)
+    index = write_report(
+        places, root, datetime.now(UTC), judgement=judgement, summarizes=True, site_url=site_url
+    )
     _tell(trials, judgement, again, traced)
     click.echo(f"Site:    {index}")
     for problem in bad:

@@ -16,10 +16,11 @@ from reports import commands
 from reports.commands import report
 from reports.pages import elsewhere
 from reports.scene import Scene
-from reports.site import write_site
+from reports.site import flatten, write_site
 from reports.telling.export import Document, PointsDocument
 from reports.telling.step_summary import VARIABLE
 
+SITE = "https://example.org/perf"
 CONFIGS = Path(__file__).parents[3] / "configs"
 
 
@@ -61,7 +62,7 @@ def test_points_are_made_again_only_where_a_bundle_changed(scene: Scene) -> None
     def versions(of: Scene) -> dict[str, str]:
         return {
             path: version
-            for batch in elsewhere.batches(of)
+            for batch in flatten(elsewhere.batches(of))
             for path, version in batch.versions.items()
             if "/points/" in path
         }
@@ -85,11 +86,12 @@ def test_the_command_writes_the_summary_of_its_job(
     summary = tmp_path / "summary.md"
     monkeypatch.setenv(VARIABLE, str(summary))
     monkeypatch.setattr(commands, "write_site", lambda target, _: target)  # other tests write sites
-    done = CliRunner().invoke(
-        report, ["--data", str(Places(tmp_path / "var").data), "--configs", str(CONFIGS)]
-    )
+    given = {"data": Places(tmp_path / "var").data, "configs": CONFIGS, "site-url": SITE}
+    asked = [text for name, value in given.items() for text in (f"--{name}", str(value))]
+    done = CliRunner().invoke(report, asked)
     assert done.exit_code == 0, done.output
     assert summary.read_text().startswith("## ? Nothing measured yet")
+    assert "](https://example.org/perf/index.html)" in summary.read_text()
 
 
 def test_what_needs_attention_begins_with_what_could_not_be_measured(scene: Scene) -> None:
