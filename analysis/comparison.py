@@ -9,6 +9,11 @@ from scipy.special import stdtrit
 
 from analysis.noise import Noise, degrees_of_freedom, variance_of_mean
 
+MEDIAN_COST = math.pi / 2
+"""The variance of a median of normal values, in that of their mean, as their number grows."""
+_FEW = 2
+"""Up to so many values, the median is the mean."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
@@ -71,6 +76,21 @@ def compare_levels(
     spread = sum(variance_of_mean(len(side), noise.persistence) for side in (before, after))
     error = max(noise.deviation, math.sqrt(pooled)) * math.sqrt(spread)
     return _effect(before, after, error, degrees_of_freedom(noise.all_points), confidence)
+
+
+def error_of_middle(deviation: float, points: int, noise: Noise) -> float:
+    """Give the standard error of the middle of so many points that scatter by `deviation` themselves.
+
+        s · √(c · v(n))
+
+    with s the larger of `deviation` and that of the noise of the series, v(n) the variance of a mean of
+    n dependent points, and c = π/2 what a median costs against a mean from three values on (its
+    efficiency for normal values: Kenney and Keeping, Mathematics of Statistics 1, 1962, 14.6).
+    """
+    cost = 1.0 if points <= _FEW else MEDIAN_COST
+    return max(noise.deviation, deviation) * math.sqrt(
+        cost * variance_of_mean(points, noise.persistence)
+    )
 
 
 def _refuse_too_few(before: Sequence[float], after: Sequence[float]) -> None:

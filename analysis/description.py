@@ -42,13 +42,13 @@ def _describe_series(judged: JudgedSeries) -> Iterator[str]:
         yield _describe_drift(judged.series, drift)
     for spread in judged.spreads:
         yield _describe_spread(judged.series, spread)
-    if judged.noise is not None and judged.detectable:
+    if (noise := judged.newest_noise) is not None and judged.detectable:
         seen = (
             f"{words.counted(one.nights, 'night sees', 'nights see')}"
             f" ≥ {words.percent(one.relative_change)}"
             for one in judged.detectable
         )
-        yield f"noise floor {words.percent(judged.noise.floor)}: {', '.join(seen)}"
+        yield f"noise floor {words.percent(noise.floor)}: {', '.join(seen)}"
 
 
 def _describe_change(change: ChangePoint) -> str:

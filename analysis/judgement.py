@@ -37,7 +37,7 @@ from analysis.incidents import (
     is_put_down_to_testbed,
     remark,
 )
-from analysis.noise import Noise
+from analysis.noise import Noise, noise_of_level
 from analysis.places import locate
 from analysis.prices import explain_by_price
 from analysis.remeasurement import Answer, Reply, find_reply, settle
@@ -58,9 +58,9 @@ class JudgedSeries:
     """A series with its change points (ascending by index) and its verdict today.
 
     A series without points (its every trial is invalid or failed) is judged too: invalid. `noise`,
-    `drifts` and `spreads` are what the detector saw beside the changes, `detectable` what it could have
-    seen after 1, 3 and 10 nights. `alerts` are the changes of the last nights as each night saw them,
-    those that were withdrawn among them.
+    `drifts` and `spreads` are what the detector saw beside the changes, `detectable` what could be seen
+    after 1, 3 and 10 nights against the newest level and its own scatter. `alerts` are the changes of
+    the last nights as each night saw them, those that were withdrawn among them.
     """
 
     series: Series
@@ -72,6 +72,11 @@ class JudgedSeries:
     spreads: tuple[SpreadChange, ...] = ()
     alerts: tuple[Alert, ...] = ()
 
+    @property
+    def newest_noise(self) -> Noise | None:
+        """Give the noise that is told: that of the newest confirmed level, if it is the larger."""
+        return _noise_of_newest(self.noise, self.series, self.drifts)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
@@ -79,7 +84,8 @@ class Judgement:
 
     `incidents` join the changes by cause, news first, then the largest. `watched` are the canaries and
     sentinels, read by the same detector; no verdict of theirs counts. `expected_false_alarms` is how
-    many confirmed changes noise alone brings about in one night of so many series. `suspects` are the
+    many confirmed changes noise alone brings about in one night of the `asked` series, which could
+    confirm one tonight (what derives from another counts with it). `suspects` are the
     changes between two releases that are news tonight, the most relevant first.
     """
 
@@ -88,6 +94,7 @@ class Judgement:
     incidents: tuple[Incident, ...] = ()
     watched: tuple[JudgedSeries, ...] = ()
     expected_false_alarms: float = 0.0
+    asked: int = 0
     suspects: tuple[Suspect, ...] = ()
 
 
@@ -149,6 +156,7 @@ def judge(
         incidents=incidents,
         watched=tuple(_judge_watch(watch, settings) for watch in watches),
         expected_false_alarms=expected,
+        asked=asked,
         suspects=find_suspects(
             ((case, is_put_down_to_testbed(case, homes.get(case.at))) for case in cases), tonight
         ),
@@ -272,7 +280,8 @@ def _judge_series(
     settings: Detection,
     remarks: Mapping[int, Remark],
 ) -> JudgedSeries:
-    visible = detectable(finding.reading.noise, settings)
+    noise, drifts = finding.reading.noise, finding.reading.drifts
+    visible = detectable(_noise_of_newest(noise, finding.series, drifts), settings)
     verdict = finding.refusal or stand(
         finding.series, finding.changes, settings, remarks, finding.reading.noise
     )
@@ -301,10 +310,20 @@ def _judge_watch(watch: Watch, settings: Detection) -> JudgedSeries:
         change_points=watch.changes,
         verdict=Verdict(outcome=Outcome.UNDECIDED, reason=reason),
         noise=watch.noise,
-        detectable=detectable(watch.noise, settings),
+        detectable=detectable(_noise_of_newest(watch.noise, watch.series, watch.drifts), settings),
         drifts=watch.drifts,
         spreads=watch.spreads,
     )
+
+
+def _noise_of_newest(noise: Noise | None, series: Series, drifts: Sequence[Drift]) -> Noise | None:
+    """Give the noise that a sensitivity may be told by: the newest level may scatter more than all."""
+    if noise is None or noise.points >= len(series.points):
+        return noise
+    first = len(series.points) - noise.points
+    newest = enumerate(series.points[first:], start=first)
+    flat = (point.value - sum(drift.moved(place) for drift in drifts) for place, point in newest)
+    return noise_of_level(noise, tuple(flat))
 
 
 def _overall(

@@ -5,7 +5,8 @@ minimum detectable effect is the smallest relative step that a given number of n
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -25,6 +26,8 @@ _TRIMMED_SHARE = 0.1
 _JUMP = 3 * 1.4826
 _MOST_JUMPS = 0.25
 _LEAST_DIFFERENCES = 3
+_LEAST_POINTS = 6
+"""Of which a scatter can be estimated."""
 _HIGHEST_PERSISTENCE = 0.9
 """Beyond it, a slow process cannot be told from a wandering level within any usual number of nights."""
 _PRIOR_POINTS = 4
@@ -87,6 +90,21 @@ def estimate_noise(values: Values) -> tuple[float, float]:
     return (deviation, persistence) if deviation > rounding else (rounding, 0.0)
 
 
+def noise_of_level(noise: Noise, values: Sequence[float]) -> Noise:
+    """Give the noise of one level: that of its series, or its own where that is larger.
+
+    The noise of a series is that of most of its differences, so a newest level that scatters more
+    would look as quiet as those before it. Its own deviation is that about its median, without the
+    furthest tenth of the points and scaled to be right for normal ones; it has no say below six
+    points. All else stays that of the series.
+    """
+    largest = max(map(abs, values), default=0.0)
+    if len(values) < _LEAST_POINTS or not largest:
+        return noise
+    deviation = largest * math.sqrt(2 * _half_variance(np.array(values, dtype=float) / largest))
+    return replace(noise, deviation=deviation) if deviation > noise.deviation else noise
+
+
 def _differences(values: Values) -> list[Values]:
     """Give the differences at lags 1 to 3 that no jump lies in.
 
@@ -107,7 +125,7 @@ def _differences(values: Values) -> list[Values]:
 
 
 def _half_variance(differences: Values) -> float:
-    """Give half the variance without the largest differences, scaled to be right for normal ones."""
+    """Give half the variance without the largest distances, scaled to be right for normal ones."""
     distances = np.sort(np.abs(differences - np.median(differences)))
     kept = max(1, len(distances) - math.ceil(_TRIMMED_SHARE * len(distances)))
     squares = float(np.square(distances[:kept]).mean())

@@ -13,16 +13,21 @@ of 10 % in a series that shows 2 % weighs 0.5, one of 30 % in a series that show
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import stdev
 
-from scipy.special import stdtrit
+from scipy.special import fdtrc, stdtrit
 
-from analysis.comparison import Effect
+from analysis.comparison import Effect, error_of_middle
 from analysis.detection import ChangePoint
-from analysis.noise import Noise, degrees_of_freedom, variance_of_mean
+from analysis.noise import Noise, degrees_of_freedom
 from analysis.standing import Detectable, find_told
 
 CONFIDENCE = 0.99
 """Of the interval of a change; as that by which a series is shown unchanged."""
+_MOST_BY_CHANCE = 0.05
+"""How often a side that scatters as the series does is taken for one that scatters more."""
+_LEAST_FREEDOM = 2.0
+"""As of the noise: with one degree, no interval of two points would say anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,25 +58,45 @@ def weigh(relative_change: float, detectable: Sequence[Detectable]) -> Weight:
 
 
 def find_interval(change: ChangePoint, points_before: int, noise: Noise | None) -> Effect | None:
-    """Give the interval of a change, from the noise of its whole series; None where that is not known.
+    """Give the interval of a change; None where the noise of its series is not known.
 
-        Δ ± t · σ · √(v(n₁) + v(n₂)) / |before|
+        Δ ± t · √(e₁² + e₂²) / |before|
 
-    with σ the deviation of the noise, v the variance of a mean of dependent points, n₁ =
-    `points_before` and n₂ the points of both segments, and t the 99.5 % quantile of Student's t with
-    the degrees of freedom that σ rests on: the interval of `compare_levels`, about the levels that the
-    change itself tells, outliers pulled in. It takes the place of the change for known. Since the place
-    was chosen where the difference is large, Δ is on the large side where it could barely be seen.
+    with e the errors of both levels, of n₁ = `points_before` and n₂ points, each by its own scatter
+    where that is larger than the noise of the series (`error_of_middle`: a level is a mean with its
+    outliers pulled in, so at worst as unsure as a median). t is the 99.5 % quantile of Student's t with
+    the degrees of freedom of the noise, or the n - 1 of a side that scatters more than the noise and
+    chance explain (F test at 5 %): that scatter is known from those points alone. Never narrower than
+    what is told of the medians of the same points. It takes the place of the change for known. Since
+    the place was chosen where the difference is large, Δ is on the large side where it could barely be
+    seen.
     """
     if noise is None or not noise.deviation or not change.before or points_before < 1:
         return None
-    sizes = (points_before, change.points_after)
-    spread = sum(variance_of_mean(size, noise.persistence) for size in sizes)
-    quantile = float(stdtrit(degrees_of_freedom(noise.all_points), (1 + CONFIDENCE) / 2))
-    half_width = quantile * noise.deviation * math.sqrt(spread) / abs(change.before)
+    values = [point.value for point in change.series.points]
+    sides = (
+        values[change.index - points_before : change.index],
+        values[change.index : change.index + change.points_after],
+    )
+    freedom, errors = degrees_of_freedom(noise.all_points), []
+    for side in sides:
+        scatter = stdev(side) if len(side) > 1 else 0.0
+        errors.append(error_of_middle(scatter, len(side), noise))
+        if _is_louder(scatter, len(side), noise):
+            freedom = min(freedom, max(_LEAST_FREEDOM, len(side) - 1))
+    quantile = float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
+    half_width = quantile * math.hypot(*errors) / abs(change.before)
     return Effect(
         relative_change=change.relative_change,
         low=change.relative_change - half_width,
         high=change.relative_change + half_width,
         confidence=CONFIDENCE,
     )
+
+
+def _is_louder(scatter: float, points: int, noise: Noise) -> bool:
+    """Tell whether points scatter more than the noise of their series and chance explain."""
+    if scatter <= noise.deviation:
+        return False
+    ratio = (scatter / noise.deviation) ** 2
+    return float(fdtrc(points - 1, degrees_of_freedom(noise.all_points), ratio)) < _MOST_BY_CHANCE

@@ -7,7 +7,7 @@ alike: same workload by content, topology, testbed class, engine, phase, operati
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -16,20 +16,16 @@ from statistics import median
 
 from scipy.special import stdtrit
 
-from analysis.comparison import Effect, relative_change
+from analysis.comparison import Effect, error_of_middle, relative_change
 from analysis.judgement import JudgedSeries
-from analysis.noise import Noise, degrees_of_freedom, variance_of_mean
+from analysis.noise import Noise, degrees_of_freedom
 from analysis.series import Point, position
 from perf.metrics import METRICS, Better
-from perf.model import Named, Purpose, Release, SeriesKey, TrialHead, TrialStatus
+from perf.model import Named, Purpose, Release, SeriesKey, TrialHead, TrialId, TrialStatus
 from perf.rules import Detection
 
 CONFIDENCE = 0.99
 """Of the intervals: of a hundred equal pairs, one seems to differ."""
-MEDIAN_COST = math.pi / 2
-"""The variance of a median of normal values, in that of their mean, as their number grows."""
-_FEW = 2
-"""Up to so many values, the median is the mean."""
 _OWN_PURPOSES = frozenset({Purpose.SCHEDULED, Purpose.IMPORTED, Purpose.SENTINEL})
 
 
@@ -115,24 +111,62 @@ def read_medians(heads: Iterable[TrialHead], judged: Iterable[JudgedSeries]) -> 
     `heads` are all trials, in order of time. Diagnostics and canaries have no place here.
     """
     variants = _find_variants(heads)
-    homes = {trial.id: variant.id for variant in variants for trial in variant.trials}
     series = {one.series.key: one for one in judged if one.series.key.metric in METRICS}
-    measured: dict[str, dict[SeriesKey, Measured]] = {variant.id: {} for variant in variants}
-    for key, one in series.items():
-        of_series: defaultdict[str, list[float]] = defaultdict(list)
-        for point in one.series.points:
-            if home := homes.get(point.trial):
-                of_series[home].append(point.value)
-        for home, values in of_series.items():
-            measured[home][shared_part(key)] = Measured(judged=one, condensed=condense(values))
     return Medians(
         variants={variant.id: variant for variant in variants},
         series=series,
-        measured=measured,
+        measured=_Condensing(variants, series.values()),
         before={
             later.id: earlier for earlier, later in pairwise(variants) if earlier.branch == later.branch
         },
     )
+
+
+class _Condensing(Mapping[str, Mapping[SeriesKey, Measured]]):
+    """What each variant measured, condensed when it is asked for: most builds ask for few of many."""
+
+    def __init__(self, variants: Sequence[Variant], series: Iterable[JudgedSeries]) -> None:
+        homes = {trial.id: variant.id for variant in variants for trial in variant.trials}
+        self._values: dict[str, list[tuple[JudgedSeries, Sequence[int]]]] = {
+            variant.id: [] for variant in variants
+        }
+        self._known: dict[str, Mapping[SeriesKey, Measured]] = {}
+        # The series of an experiment share their trials.
+        places: dict[tuple[TrialId, ...], Mapping[str, Sequence[int]]] = {}
+        for one in series:
+            trials = tuple([point.trial for point in one.series.points])
+            if trials not in places:
+                places[trials] = _find_places(trials, homes)
+            for home, of_home in places[trials].items():
+                self._values[home].append((one, of_home))
+
+    def __getitem__(self, variant: str) -> Mapping[SeriesKey, Measured]:
+        if variant not in self._known:
+            self._known[variant] = {
+                shared_part(one.series.key): Measured(
+                    judged=one,
+                    condensed=condense([one.series.points[place].value for place in places]),
+                )
+                for one, places in self._values[variant]
+            }
+        return self._known[variant]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def _find_places(
+    trials: Iterable[TrialId], homes: Mapping[TrialId, str]
+) -> Mapping[str, Sequence[int]]:
+    """Give by variant the places of its trials."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for place, trial in enumerate(trials):
+        if home := homes.get(trial):
+            found[home].append(place)
+    return found
 
 
 def variant_id(system: str, version: str, config: str, config_sha256: str) -> str:
@@ -185,13 +219,11 @@ def condense(values: Sequence[float]) -> Condensed:
 def compare(before: Measured, after: Measured, settings: Detection) -> Difference:
     """Compare two medians with the noise that is known of their series.
 
-        (m₂ - m₁)/|m₁| ± t · √(e₁² + e₂²)/|m₁|,   e = s · √(c · v(n))
+        (m₂ - m₁)/|m₁| ± t · √(e₁² + e₂²)/|m₁|
 
-    with s the larger of the deviation of the series' noise and that of the variant's own values, v(n)
-    the variance of a mean of n dependent points (`analysis.noise`), c = π/2 what a median costs against
-    a mean from three values on (its efficiency for normal values: Kenney and Keeping, Mathematics of
-    Statistics 1, 1962, 14.6), and t the quantile of Student's t, of the series that is known less. It
-    says nothing of what else differed between the nights.
+    with e the error of a median by the noise of its series and the scatter of the variant's own values
+    (`analysis.comparison.error_of_middle`), and t the quantile of Student's t, of the series that is
+    known less. It says nothing of what else differed between the nights.
     """
     change = relative_change(before.condensed.median, after.condensed.median)
     errors = [standard_error(one) for one in (before, after)]
@@ -213,9 +245,7 @@ def standard_error(measured: Measured) -> float | None:
     noise, known = measured.judged.noise, measured.condensed
     if noise is None or not noise.deviation:
         return None
-    cost = 1.0 if known.values <= _FEW else MEDIAN_COST
-    spread = cost * variance_of_mean(known.values, noise.persistence)
-    return max(noise.deviation, known.deviation) * math.sqrt(spread)
+    return error_of_middle(known.deviation, known.values, noise)
 
 
 def quantile_of(noise: Noise | None) -> float:

@@ -186,7 +186,7 @@ def count_silent(evidence: Sequence[Evidence]) -> str:
     """Say how many did not move, and how many cannot tell."""
     still = sum(one.can_tell for one in evidence)
     short = len(evidence) - still
-    return f"{still:,} of {len(evidence):,} did not move" + (
+    return f"{still:,} of {len(evidence):,} did not move that far" + (
         f", {short:,} cannot tell yet" if short else ""
     )
 

@@ -121,7 +121,7 @@ class IncidentView:
 
 _NO_SUITES: Mapping[str, str] = {}
 _MOVED = Badge(kind="unsure", symbol="≠", word="Moved with it")
-_CALM = Badge(kind="good", symbol="=", word="Did not move")
+_CALM = Badge(kind="calm", symbol="=", word="Did not move that far")
 _SILENT = Badge(kind="calm", symbol="?", word="Cannot tell yet")
 
 
@@ -232,7 +232,7 @@ def _view_evidence(evidence: Evidence) -> EvidenceRow:
         name=name_watch(evidence.key),
         page=links.series_page(evidence.key),
         moved=moved,
-        change=percent(evidence.relative_change) if evidence.can_tell else NOTHING,
+        change=percent(evidence.relative_change) if evidence.relative_change else NOTHING,
         text=sentence(evidence_words(evidence)),
     )
 

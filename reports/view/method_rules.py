@@ -68,6 +68,10 @@ def _noise() -> Section:
                 "It is read from differences of neighbouring points, so that changes of the level do "
                 "not enter; that nights depend on each other is estimated with it and allowed for."
             ),
+            (
+                "Where the points of the newest level (six or more) scatter further than the series "
+                "as a whole, what is told is their own scatter."
+            ),
         ),
     )
 
@@ -82,7 +86,10 @@ def _smallest() -> Section:
                 "with the noise of this very series (statisticians call it the minimum detectable "
                 "effect). More nights see smaller changes."
             ),
-            "A verdict says nothing about a change below it. Any smaller one may be there.",
+            (
+                "A verdict says nothing about a change below it. Any smaller one may be there; now and "
+                "then one is found, less often than four times in five."
+            ),
         ),
     )
 
@@ -121,10 +128,10 @@ def _changes(rules: Detection) -> Section:
             ),
             "Where the change may lie as well is shaded on the chart and said beside it.",
             (
-                "The interval beside a change is a 99 % interval from the noise of the whole series. "
-                "It takes the place of the change for known; and since the place was chosen where "
-                "the difference is large, a change that could barely be seen is told on the large "
-                "side."
+                "The interval beside a change is a 99 % interval. Each of both levels counts with its "
+                "own scatter, at the least with the noise of the whole series. It takes the place of "
+                "the change for known; and since the place was chosen where the difference is large, "
+                "a change that could barely be seen is told on the large side."
             ),
         ),
     )

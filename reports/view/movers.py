@@ -50,7 +50,7 @@ def view_movers(judgement: Judgement, night: str) -> tuple[MoverRow, ...]:
     """Put the largest movers of a night into words, the furthest first."""
     movers = rank(
         (
-            find_mover(judged.series, judged.change_points, judged.noise, night)
+            find_mover(judged.series, judged.change_points, judged.newest_noise, night)
             for judged in judgement.series
         ),
         _MOST,

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from statistics import median
 
 from analysis.judgement import Detectable, JudgedSeries
+from analysis.noise import Noise
 from analysis.standing import find_told
 from reports.view.wording import NOTHING, at_least, count, quantity, share
 
 _FEWEST_NIGHTS = 3
 """That confirm a change where enough points lie before it; a column of pages is called by them."""
+
+_MUCH = 1.5
+"""Times the noise of the series: the scatter of a level from which on it is told beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +40,7 @@ class Sensitivity:
 
 def view_sensitivity(judged: JudgedSeries) -> Sensitivity:
     """Say how small a change could have been seen in a series."""
-    noise, told = judged.noise, find_told(judged.detectable)
+    noise, told = judged.newest_noise, find_told(judged.detectable)
     if noise is None or not judged.detectable:
         return Sensitivity(
             brief=NOTHING,
@@ -49,8 +53,7 @@ def view_sensitivity(judged: JudgedSeries) -> Sensitivity:
     metric = judged.series.key.metric
     return Sensitivity(
         brief=smallest,
-        text=f"One night scatters by {floor} around its level. With this noise, "
-        f"{_list_nights(judged.detectable)}.",
+        text=f"{_tell_scatter(judged, noise)} With this noise, {_list_nights(judged.detectable)}.",
         floor=floor,
         rows=tuple(
             DetectableRow(
@@ -83,6 +86,18 @@ def summarize_sensitivity(series: Sequence[JudgedSeries]) -> str:
         )
     unknown = len(series) - len(known)
     return f"{said}; of {unknown:,} it is not known." if unknown else f"{said}."
+
+
+def _tell_scatter(judged: JudgedSeries, newest: Noise) -> str:
+    """Say how far one night lies off its level; and since when so far, where that is new."""
+    of_series = judged.noise
+    if of_series is None or newest.deviation < _MUCH * of_series.deviation:
+        return f"One night scatters by {share(newest.floor)} around its level."
+    return (
+        f"One night scatters by {share(newest.floor)} around the newest level, as its own "
+        f"{count(newest.points, 'point')} show; the whole series taken together would say "
+        f"{share(of_series.floor)}."
+    )
 
 
 def _list_nights(detectable: Sequence[Detectable]) -> str:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
+from analysis.noise import noise_of_level
 from analysis.series import Point
 from analysis.standing import find_told
 from analysis.verdict import Outcome
@@ -82,9 +83,10 @@ class PointRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """The stretch between two change points, and its mean; `first` and `last` are point numbers.
+    """The stretch between two change points, and its level; `first` and `last` are point numbers.
 
-    Single points scatter from `low` to `high`; both are the mean where the noise is not known.
+    `mean` is the level as the change points tell it, so with outliers pulled in; without any, that of
+    all points. Single points scatter from `low` to `high`: `mean` itself where no noise is known.
     """
 
     first: int
@@ -292,26 +294,36 @@ def _view_key(key: SeriesKey) -> tuple[Field, ...]:
 
 
 def _find_segments(judged: JudgedSeries) -> tuple[Segment, ...]:
-    points, metric = judged.series.points, judged.series.key.metric
+    points = judged.series.points
     known = judged.verdict.outcome not in (Outcome.UNDECIDED, Outcome.INVALID)
     if not points or not (judged.change_points or known):
         # A mean over releases that nobody could judge would claim that they are alike.
         return ()
     edges = (0, *(change.index for change in judged.change_points), len(points))
-    means = (
-        (first, last, fmean([point.value for point in points[first:last]]))
-        for first, last in pairwise(edges)
+    return tuple(
+        _view_segment(judged, number, first, last)
+        for number, (first, last) in enumerate(pairwise(edges))
         if not any(drift.first < last and first <= drift.last for drift in judged.drifts)
     )
-    scatter = judged.noise.deviation if judged.noise else 0.0
-    return tuple(
-        Segment(
-            first=first + 1,
-            last=last,
-            mean=mean,
-            low=mean - scatter,
-            high=mean + scatter,
-            text=quantity(mean, metric),
-        )
-        for first, last, mean in means
+
+
+def _view_segment(judged: JudgedSeries, number: int, first: int, last: int) -> Segment:
+    """Draw a level as the changes beside it tell it, and how far its own points scatter."""
+    values = [point.value for point in judged.series.points[first:last]]
+    changes, noise = judged.change_points, judged.noise
+    if number:
+        level = changes[number - 1].after
+    elif changes:
+        level = changes[0].before
+    else:
+        level = fmean(values)
+    own = judged.newest_noise if last == len(judged.series.points) else noise
+    scatter = noise_of_level(own, values).deviation if own else 0.0
+    return Segment(
+        first=first + 1,
+        last=last,
+        mean=level,
+        low=level - scatter,
+        high=level + scatter,
+        text=quantity(level, judged.series.key.metric),
     )

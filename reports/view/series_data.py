@@ -40,7 +40,7 @@ def series_data(
     better = (METRICS | DIAGNOSTICS).get(key.metric)
     is_searched = key.metric == HIGHEST_LOAD.name
     ends = [find_ends(key, point.trial, bounds) for point in points] if is_searched else []
-    noise = judged.noise
+    noise = judged.newest_noise
     return {
         "track": track.stem,
         "title": view.title,

@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from analysis.drift import is_canary
 from analysis.incidents import Cause
 from analysis.judgement import JudgedSeries, Judgement
+from analysis.noise import can_confirm
 from perf.model import Move, SeriesKey, Trial, TrialHead, TrialId
 from perf.rules import Detection
 from reports.view import links
@@ -126,7 +128,7 @@ def view_testbed(
         page=links.testbed_page(name),
         name=name,
         title=f"The testbed {name}" if name else "The testbed",
-        summary=summarize_testbed(replace(judgement, watched=tuple(own))),
+        summary=summarize_testbed(replace(judgement, watched=tuple(own)), settings),
         testbeds=(),
         incidents=view_incidents(of_testbed, trials),
         canaries=view_canary_charts(own),
@@ -135,8 +137,8 @@ def view_testbed(
         hosts_of=f"{newest.release.version}, {moment(newest.started_at).text}" if newest else "",
         hosts_page=links.trial_page(newest.id) if newest else "",
         utilisation=view_utilisation(trials.values()),
-        groups=group_series(telling, trials, _view_row),
-        others=group_series(others, trials, _view_row),
+        groups=group_series(telling, trials, partial(_view_row, settings=settings)),
+        others=group_series(others, trials, partial(_view_row, settings=settings)),
         others_title=f"{count(len(others), 'further series', 'further series')} of the same trials, "
         f"a step in {sum(bool(one.change_points) for one in others):,} of them",
         caveat=join_caveats({trials[trial].testbed.name for trial in watching}, caveats),
@@ -204,26 +206,35 @@ def _tells_most(key: SeriesKey, settings: Detection) -> bool:
     return key.statistic in settings.judged.get(key.metric, ())
 
 
-def _view_row(judged: JudgedSeries) -> SeriesRow:
+def _is_short(judged: JudgedSeries, settings: Detection) -> bool:
+    """Tell whether a series has too few points to show any step, were it half way through."""
+    points = len(judged.series.points)
+    half = points // 2
+    is_searched = judged.noise is not None
+    return not judged.change_points and not (is_searched and can_confirm(half, points - half, settings))
+
+
+def _view_row(judged: JudgedSeries, settings: Detection) -> SeriesRow:
     """Put a watching series into a line: it says whether a step was seen, in place of a verdict."""
     newest = judged.change_points[-1] if judged.change_points else None
     return replace(
         view_series_row(judged),
-        verdict=MOVED_BADGE if newest else STILL_BADGE if judged.noise else SHORT_BADGE,
+        verdict=MOVED_BADGE if newest else SHORT_BADGE if _is_short(judged, settings) else STILL_BADGE,
         change=percent(newest.relative_change) if newest else NOTHING,
         reason=sentence(view_change_briefly(newest)) if newest else "",
     )
 
 
-def summarize_testbed(judgement: Judgement) -> str:
+def summarize_testbed(judgement: Judgement, settings: Detection) -> str:
     """Say how many series watch the testbed, and in how many of them a step was seen."""
     watched = judgement.watched
     if not watched:
         return "No canary or sentinel has been measured yet: nothing tells the testbed's changes apart."
     moved = sum(bool(one.change_points) for one in watched)
-    short = sum(one.noise is None for one in watched)
+    short = sum(_is_short(one, settings) for one in watched)
+    has = "has" if short == 1 else "have"
     return (
         f"{count(len(watched), 'series', 'series')} of canaries and sentinels watch the testbed; "
         f"a step was seen in {moved:,} of them"
-        f"{f', and {short:,} have too few points to tell' if short else ''}."
+        f"{f', and {short:,} {has} too few points to tell' if short else ''}."
     )

@@ -90,8 +90,9 @@ def _tell_series(series: Sequence[JudgedSeries]) -> str:
     return f"{told}, and {unknown:,} cannot be told yet" if unknown else told
 
 
-def tell_false_alarms(expected: float) -> str:
+def tell_false_alarms(judgement: Judgement) -> str:
     """Say how often noise alone raises an alarm on a night like this, for somebody new to it."""
+    expected = judgement.expected_false_alarms
     if not expected:
         return (
             "False alarms: none is to be expected, since no series that was measured tonight has "
@@ -104,5 +105,7 @@ def tell_false_alarms(expected: float) -> str:
         often = f"{times} on each night like this one"
     return (
         "False alarms: where nothing changed, chance alone confirms a change "
-        f"about {often} ({expected:.2g} to be expected tonight)."
+        f"about {often} ({expected:.2g} to be expected tonight, in "
+        f"{count(judgement.asked, 'series', 'series')} with points enough to raise one; what derives "
+        "from another series counts with it)."
     )

@@ -1,14 +1,16 @@
 """Weight and movers: what stands first on the front page, and what stands there unflagged."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from analysis.comparison import compare_levels
+from analysis.comparison import MEDIAN_COST, Effect, compare_levels, compare_means
 from analysis.detection import ChangePoint, Reading, Shift, find_changes
 from analysis.movers import find_mover, rank
-from analysis.noise import Noise
+from analysis.noise import Noise, estimate_noise
 from analysis.series import Series, build_series
 from analysis.standing import Detectable
 from analysis.weight import CONFIDENCE, find_interval, weigh
@@ -47,16 +49,65 @@ def test_neither_percent_alone_nor_sureness_alone_puts_a_change_first() -> None:
     assert order == [plain, noisy, tiny, unknown]
 
 
-def test_the_interval_of_a_change_is_that_of_two_levels_of_one_series(planted: Planted) -> None:
+def stepped(planted: Planted, before: list[float], after: list[float]) -> tuple[ChangePoint, Noise]:
+    (series,) = build_series(planted([*before, *after]))
+    values = [point.value for point in series.points]
+    deviation, persistence = estimate_noise(np.array(values))
+    noise = Noise(
+        deviation=deviation,
+        persistence=persistence,
+        level=after[0],
+        points=len(after),
+        all_points=len(values),
+    )
+    at = len(before)
+    shift = Shift(index=at, earliest=at, latest=at, p_value=1e-9, is_confirmed=True)
+    (change,) = find_changes(series, Reading(shifts=(shift,), noise=noise), "planted")
+    return change, noise
+
+
+def width(interval: Effect | None) -> float:
+    assert interval is not None
+    return interval.high - interval.low
+
+
+def test_the_interval_of_a_change_is_no_narrower_than_that_of_two_levels(planted: Planted) -> None:
     series, change = step(planted)
     values = [point.value for point in series.points]
     noise = replace(NOISE, deviation=10.0)  # above the pooled one, so that both take this
     interval = find_interval(change, 20, noise)
     expected = compare_levels(values[:20], values[20:], CONFIDENCE, noise)
     assert interval is not None
-    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high))
+    assert interval.low + interval.high == pytest.approx(expected.low + expected.high)
+    assert width(interval) == pytest.approx(math.sqrt(MEDIAN_COST) * width(expected))
     assert find_interval(change, 20, None) is None
     assert find_interval(replace(change, before=0.0), 20, noise) is None
+
+
+def test_each_level_counts_with_its_own_scatter(planted: Planted) -> None:
+    before = [1.70, 1.75, 1.63, 1.72, 1.80, 1.68, 1.77, 1.61, 1.74, 1.79] * 3
+    after = [3.55, 4.42, 4.04, 5.66, 5.45, 5.10, 4.02, 3.62]
+    change, noise = stepped(planted, before, after)
+    interval = find_interval(change, len(before), noise)
+    plain = compare_means(before, after, CONFIDENCE)
+    assert interval is not None
+    assert noise.deviation < 0.2  # the quiet side's: most differences lie there
+    assert width(interval) > width(plain)
+    assert interval.low < plain.relative_change < interval.high
+    loud = find_interval(change, len(before), replace(noise, deviation=1.0))
+    assert width(loud) > width(find_interval(change, len(before), replace(noise, deviation=0.85)))
+
+
+def test_intervals_hold_the_change_where_the_new_level_scatters_more(planted: Planted) -> None:
+    rng, held = np.random.default_rng(5), 0
+    for _ in range(60):
+        before = [1000 + float(value) for value in rng.normal(size=30)]
+        after = [1600 + 10 * float(value) for value in rng.normal(size=8)]
+        change, noise = stepped(planted, before, after)
+        interval = find_interval(change, len(before), noise)
+        assert interval is not None
+        held += interval.low <= 0.6 <= interval.high
+    assert held >= 58  # by the noise of the series alone: 16
 
 
 def test_the_furthest_of_a_night_is_told_in_units_of_its_own_noise(planted: Planted) -> None:

@@ -13,6 +13,7 @@ from analysis.incidents import Cause, Incident
 from analysis.judgement import Detectable, JudgedSeries, Judgement
 from analysis.noise import Noise
 from analysis.remeasurement import Question
+from analysis.series import Series
 from analysis.verdict import Outcome
 from perf.model import Purpose
 from perf.rules import Detection, TriageEntry, TriageState
@@ -40,6 +41,7 @@ SETTINGS = Detection(
     },
 )
 NOISE = Noise(deviation=55.0, persistence=0.1, level=3600.0, points=8, all_points=60)
+"""Of a throughput; `scale_noise` makes that of any other series."""
 DETECTABLE = tuple(
     Detectable(nights=nights, relative_change=change)
     for nights, change in ((1, 0.0914), (3, 0.0412), (10, 0.0251))
@@ -78,6 +80,13 @@ class PlantedDetector:
         return Reading(shifts=(shift,))
 
 
+def scale_noise(series: Series) -> Noise:
+    """Give a series as much noise as it would have, measured against its own newest level."""
+    newest = [point.value for point in series.points[-NOISE.points :]]
+    level = fmean(newest) if newest else NOISE.level
+    return replace(NOISE, level=level, deviation=NOISE.floor * abs(level), points=len(newest))
+
+
 def tell_all(judgement: Judgement) -> Judgement:
     """Give a judgement all that one can have, made up where the history is too short for it."""
     changed = [one for one in judgement.series if one.change_points]
@@ -86,7 +95,14 @@ def tell_all(judgement: Judgement) -> Judgement:
     series = tuple(
         _see_all(one)
         if one is read
-        else replace(one, noise=NOISE, detectable=DETECTABLE, drifts=(), spreads=(), alerts=())
+        else replace(
+            one,
+            noise=scale_noise(one.series),
+            detectable=DETECTABLE,
+            drifts=(),
+            spreads=(),
+            alerts=(),
+        )
         for one in judgement.series
     )
     watched = tuple(
@@ -106,6 +122,7 @@ def tell_all(judgement: Judgement) -> Judgement:
         series=series,
         watched=watched,
         expected_false_alarms=0.02,
+        asked=20,
         incidents=_tell_incidents(lead, changes, watched),
     )
 
@@ -149,7 +166,7 @@ def _see_all(judged: JudgedSeries) -> JudgedSeries:
     return replace(
         judged,
         series=replace(judged.series, points=points),
-        noise=NOISE,
+        noise=scale_noise(judged.series),
         detectable=DETECTABLE,
         drifts=(Drift(first=2, last=9, before=points[2].value, after=1.1 * points[9].value),),
         spreads=(SpreadChange(index=15, before=10.0, after=21.0, p_value=1e-6),),

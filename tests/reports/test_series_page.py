@@ -13,7 +13,7 @@ from made_up_series import INVALID, KEY, MISSING, SLOWER, make_scene
 from perf.model import Move, Purpose, Trial, TrialId
 from reports.pages import series
 from reports.scene import Scene
-from reports.site import SiteFile
+from reports.site import SiteFile, flatten
 from reports.view.links import data_path, series_page, series_stem, track_stem
 from reports.view.series import NEWEST_ROWS
 from reports.view.track import find_tracks, track_data, track_of
@@ -31,7 +31,7 @@ def scene(make_trial: Callable[..., Trial]) -> Scene:
 @pytest.fixture(scope="module")
 def files(scene: Scene) -> dict[str, SiteFile]:
     """Give all files of its series by path."""
-    made = (file for batch in series.batches(scene) for file in batch.make(batch.versions))
+    made = (file for batch in flatten(series.batches(scene)) for file in batch.make(batch.versions))
     return {file.path: file for file in made}
 
 
@@ -41,7 +41,7 @@ def data_of(files: dict[str, SiteFile], name: str) -> Any:  # noqa: ANN401  any 
 
 
 def versions(scene: Scene) -> dict[str, str]:
-    return {path: at for batch in series.batches(scene) for path, at in batch.versions.items()}
+    return {path: at for batch in flatten(series.batches(scene)) for path, at in batch.versions.items()}
 
 
 def test_a_page_lists_its_newest_points_and_the_data_hold_all(files: dict[str, SiteFile]) -> None:
@@ -93,7 +93,7 @@ def test_series_of_one_experiment_share_their_trials_and_lines_know_each_other(
 def test_the_chart_is_said_in_words(files: dict[str, SiteFile]) -> None:
     page = files[series_page(KEY)].content.decode()
     said = data_of(files, series_stem(KEY))["inWords"]
-    assert said.startswith(f"{POINTS} points over 6 releases. The newest level is 3,7")
+    assert said.startswith(f"{POINTS} points over 6 releases. The newest level is 3,696")
     assert "1 change point: regressed −12.0" in said
     assert "Newest value: 3," in said
     assert said in page

@@ -103,7 +103,7 @@ def test_a_row_says_what_changed_how_sure_and_what_to_do(index: IndexView) -> No
     assert (row.lead.title, row.lead.arrow) == ("throughput of write at saturation", "↑")
     assert row.lead.direction == "higher is better"
     assert row.lead.change == f"−13.5{NBSP}%"
-    assert row.lead.interval == f"−15.2{NBSP}% to −11.9{NBSP}%"
+    assert row.lead.interval == f"−16.1{NBSP}% to −11.0{NBSP}%"
     assert (row.lead.visible, row.lead.factor) == (f"≥{NBSP}4.12{NBSP}%", "×3.29")
     assert [badge.word for badge in row.badges] == ["Confirmed", "Database", "Not mended"]
     assert row.owner == "nobody yet"
