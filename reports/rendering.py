@@ -14,7 +14,14 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from reports.site import Batch, SiteFile
-from reports.tables import rows_of_numbers, rows_of_text
+from reports.tables import (
+    items_of_series,
+    rows_of_numbers,
+    rows_of_phases,
+    rows_of_rules,
+    rows_of_text,
+    tables_of_numbers,
+)
 from reports.view.links import data_path, in_file
 from reports.view.navigation import NAVIGATION
 
@@ -101,3 +108,5 @@ def _bundle_scripts() -> bytes:
     """Bundle Vega, Vega-Lite and Vega-Embed into one classic script (takes about two seconds)."""
     bundle: str = vl_convert.javascript_bundle(_SNIPPET)
     return bundle.encode()
+        "rows_of_phases": rows_of_phases,
+        "rows_of_rules": rows_of_rules,

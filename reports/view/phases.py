@@ -11,6 +11,8 @@ from reports.view.wording import NOTHING, count, number
 CAPPED = "warm-up-capped"
 """The kind of the remark that a warm-up ran to its cap."""
 _PRELOAD = "load"
+_OF_TIMES = frozenset({SEND_LATENESS.name, THROUGHPUT.name, WARM_UP.name})
+_EVEN_S = 0.001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,8 @@ def _collect(trial: Trial) -> dict[tuple[str, str], _Phase]:
         elif counter.iteration and counter.name == ATTEMPTED:
             found.setdefault(at, _Phase()).attempted += counter.value
     for sample in trial.samples:
+        if sample.metric not in _OF_TIMES:
+            continue
         one = found.get((sample.phase, sample.operation))
         if one is not None:
             done = completed.get((sample.phase, sample.operation, sample.iteration or 0), 0)
@@ -115,7 +119,12 @@ def _view_phase(
     remarks: Sequence[Reason],
 ) -> PhaseRow:
     seconds = [value for value in one.seconds if value > 0]
-    even = len({round(value, 3) for value in seconds}) == 1
+    # What is further apart needs no rounding, which takes its time.
+    even = (
+        bool(seconds)
+        and max(seconds) - min(seconds) < _EVEN_S
+        and len({round(value, 3) for value in seconds}) == 1
+    )
     return PhaseRow(
         phase=phase,
         operation=operation,

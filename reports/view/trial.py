@@ -114,6 +114,7 @@ class TrialView:
     logs: tuple[FileRow, ...]
     files: tuple[FileRow, ...]
     series: tuple[SeriesLink, ...]
+    canaries: tuple[SeriesLink, ...]
     reproduction: Reproduction
     caveat: str
 
@@ -170,7 +171,8 @@ def view_trial(
         previous=view_previous(trial, previous),
         logs=tuple(row for row in rows if row.name.startswith(_LOGS)),
         files=tuple(row for row in rows if not row.name.startswith(_LOGS)),
-        series=tuple(series),
+        series=tuple(link for link in series if not link.is_canary),
+        canaries=tuple(link for link in series if link.is_canary),
         reproduction=view_reproduction(list_changed(trial, contents), reproduce),
         caveat=caveat_words(trial.testbed.name, caveats),
     )

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import lru_cache
+from typing import TypeAlias, TypeVar
 
 from perf.metrics import HIGHEST_LOAD, METRICS, ROW_THROUGHPUT, THROUGHPUT
 from perf.model import (
@@ -47,7 +48,10 @@ _COUNTERS = {
 }
 
 
+_COUNTER_NAMES = tuple(_COUNTERS)
 _Measured = TypeVar("_Measured", Sample, Counter)
+_Name: TypeAlias = tuple[str, str, str]
+"""Metric, statistic and host of a row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,24 +89,34 @@ def _by_place(values: Iterable[_Measured]) -> dict[tuple[str, str], list[_Measur
 
 def _tabulate_samples(phase: str, operation: str, samples: Sequence[Sample]) -> PhaseTable:
     iterations = tuple(sorted({s.iteration for s in samples if s.iteration is not None}))
-    cells = {(s.metric, s.statistic, s.host, s.iteration): number(s.value) for s in samples}
-    ordered = sorted(
-        {(s.metric, s.statistic, s.host) for s in samples},
-        key=lambda name: (rank(name[0], _METRICS), name[0], rank(name[1], STATISTICS), *name[1:]),
-    )
+    found: dict[_Name, dict[int | None, str]] = {}
+    for s in samples:
+        found.setdefault((s.metric, s.statistic, s.host), {})[s.iteration] = number(s.value)
+    columns = (None, *iterations)
     return PhaseTable(
         title=f"{operation} {phase_words(phase)}",
         columns=_name_columns(iterations),
         rows=tuple(
-            ValueRow(
-                name=metric_words(metric, statistic) + (f", {host}" if host else ""),
-                note=f"{unit_words(metric)}, {direction_words(metric)}",
-                cells=tuple(
-                    cells.get((metric, statistic, host, i), NOTHING) for i in (None, *iterations)
-                ),
-            )
-            for metric, statistic, host in ordered
+            ValueRow(name=title, note=note, cells=tuple([found[name].get(i, NOTHING) for i in columns]))
+            for name, title, note in _put_in_order(tuple(found))
         ),
+    )
+
+
+@lru_cache(1 << 10)
+def _put_in_order(names: tuple[_Name, ...]) -> tuple[tuple[_Name, str, str], ...]:
+    """Give metric, statistic and host of each row with its title and its note, in reading order."""
+    # All trials of an experiment have the same names.
+    return tuple(
+        (
+            (metric, statistic, host),
+            metric_words(metric, statistic) + (f", {host}" if host else ""),
+            f"{unit_words(metric)}, {direction_words(metric)}",
+        )
+        for metric, statistic, host in sorted(
+            names,
+            key=lambda name: (rank(name[0], _METRICS), name[0], rank(name[1], STATISTICS), *name[1:]),
+        )
     )
 
 
@@ -112,12 +126,14 @@ def view_counters(counters: Sequence[Counter]) -> tuple[PhaseTable, ...]:
 
 
 def _tabulate_counters(phase: str, operation: str, counters: Sequence[Counter]) -> PhaseTable:
-    found = sorted({c.iteration for c in counters})
+    values: dict[str, dict[int, int]] = {}
+    for c in counters:
+        values.setdefault(c.name, {})[c.iteration] = c.value
+    found = sorted({i for own in values.values() for i in own})
     # Iteration 0 is a warm-up, or all of a phase without iterations: never part of a measured sum.
     measured = [i for i in found if i > 0]
     iterations = tuple(found) if measured else ()
-    names = sorted({c.name for c in counters}, key=lambda name: (rank(name, tuple(_COUNTERS)), name))
-    values = {(c.name, c.iteration): c.value for c in counters}
+    summed = measured or found
     return PhaseTable(
         title=f"{operation} {phase_words(phase)}",
         columns=_name_columns(iterations),
@@ -126,13 +142,17 @@ def _tabulate_counters(phase: str, operation: str, counters: Sequence[Counter]) 
                 name=name.replace("_", " "),
                 note=_COUNTERS.get(name, ""),
                 cells=(
-                    f"{sum(values.get((name, i), 0) for i in measured or found):,}",
-                    *(f"{values[name, i]:,}" if (name, i) in values else NOTHING for i in iterations),
+                    f"{sum([values[name].get(i, 0) for i in summed]):,}",
+                    *[f"{values[name][i]:,}" if i in values[name] else NOTHING for i in iterations],
                 ),
             )
-            for name in names
+            for name in sorted(values, key=_counter_rank)
         ),
     )
+
+
+def _counter_rank(name: str) -> tuple[int, str]:
+    return rank(name, _COUNTER_NAMES), name
 
 
 def _name_columns(iterations: Iterable[int]) -> tuple[str, ...]:

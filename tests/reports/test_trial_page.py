@@ -2,7 +2,7 @@
 # ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,21 @@ from perf.model import Counter, Fact, Named, Purpose, Reason, Sample, Trial, Tri
 from reports.pages import trials as trial_pages
 from reports.pages.trials import list_bundle
 from reports.rendering import render
-from reports.tables import rows_of_numbers, rows_of_text
-from reports.view.phases import view_phases
+from reports.tables import (
+    items_of_series,
+    rows_of_numbers,
+    rows_of_phases,
+    rows_of_rules,
+    rows_of_text,
+    tables_of_numbers,
+)
+from reports.view.phases import PhaseRow, view_phases
 from reports.view.previous import find_previous, view_previous
 from reports.view.reproducing import list_changed, read_contents, view_reproduction
 from reports.view.trial import SeriesLink, view_trial
 from reports.view.validity import RuleRow, view_validity
-from reports.view.values import ValueRow
+from reports.view.values import PhaseTable, ValueRow
+from reports.view.wording import Badge
 
 NBSP = "\N{NO-BREAK SPACE}"
 AT: Any = {"phase": "steady", "operation": "write"}
@@ -267,9 +275,23 @@ def test_the_series_of_canaries_are_folded_and_what_is_not_at_hand_is_one_line(d
 
 def test_rows_made_without_a_template_escape_all_that_they_hold() -> None:
     row = ValueRow(name="<n>", note="a & b", cells=("<b>", "2"))
-    assert rows_of_numbers([row]) == (
+    written = (
         '<tr><th scope="row">&lt;n&gt; <span class="note">a &amp; b</span></th>'
-        '<td class="num">&lt;b&gt;</td><td class="num">2</td></tr>'
+        "<td>&lt;b&gt;</td><td>2</td></tr>"
+    )
+    assert rows_of_numbers([row]) == written
+    table = tables_of_numbers([PhaseTable(title='"<t>', columns=("<c>",), rows=(row,))], "<k>")
+    assert written in table
+    assert 'aria-label="&lt;k&gt;: &quot;&lt;t&gt;">' in table
+    assert '<th scope="col">&lt;k&gt;</th><th scope="col">All iterations</th>' in table
+    assert '<th scope="col">&lt;c&gt;</th></tr>' in table
+    hostile = dict.fromkeys((field.name for field in fields(PhaseRow)), "<i>")
+    assert "<i>" not in rows_of_phases([PhaseRow(**hostile)])
+    badge = Badge(kind="<i>", symbol="<i>", word="<i>")
+    said = {field.name: "<i>" for field in fields(RuleRow) if field.name != "held"}
+    assert "<i>" not in rows_of_rules([RuleRow(**said, held=badge)])
+    assert items_of_series([SeriesLink(title="<i>", page='"&')]) == (
+        '<li><a href="../&quot;&amp;">&lt;i&gt;</a></li>'
     )
     assert rows_of_text([("<a>", "&"), ("b",)]) == (
         '<tr><th scope="row">&lt;a&gt;</th><td>&amp;</td></tr>\n<tr><th scope="row">b</th></tr>'
