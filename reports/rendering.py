@@ -96,8 +96,12 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {
+        "items_of_series": items_of_series,
         "rows_of_numbers": rows_of_numbers,
+        "rows_of_phases": rows_of_phases,
+        "rows_of_rules": rows_of_rules,
         "rows_of_text": rows_of_text,
+        "tables_of_numbers": tables_of_numbers,
         "in_file": in_file,
     }
     return environment
@@ -108,5 +112,3 @@ def _bundle_scripts() -> bytes:
     """Bundle Vega, Vega-Lite and Vega-Embed into one classic script (takes about two seconds)."""
     bundle: str = vl_convert.javascript_bundle(_SNIPPET)
     return bundle.encode()
-        "rows_of_phases": rows_of_phases,
-        "rows_of_rules": rows_of_rules,
