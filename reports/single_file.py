@@ -24,8 +24,9 @@ from reports.scene import Scene
 from reports.site import Batch, Part, SiteFile, flatten
 from reports.view.attention import view_incidents
 from reports.view.links import in_file, incident_page, trial_page
-from reports.view.series_list import group_series
-from reports.view.wording import STATUS_BADGES, Badge, count, moment
+from reports.view.series_list import ExperimentGroup, group_series
+from reports.view.tonight_experiments import view_experiments
+from reports.view.wording import STATUS_BADGES, WATCH_BADGE, Badge, count, moment, sentence
 
 _GENERATOR = "knickpoint report --single-file"
 _TAG = f'<meta name="generator" content="{_GENERATOR}">'
@@ -140,6 +141,7 @@ def render_single_file(scene: Scene, experiment: str) -> bytes:
         *_make_all(method.batches(part)),
         *_pick(incidents.batches(scene), {incident_page(one.name) for one in told}),
     ]
+    groups = group_series(part.judgement.series, part.heads)
     pages = [file for file in made if file.path.endswith(".html")]
     paths = {file.path for file in pages}
     carried = [_carry(file, paths) for file in sorted(pages, key=lambda file: file.path)]
@@ -155,16 +157,32 @@ def render_single_file(scene: Scene, experiment: str) -> bytes:
         style=style,
         scripts=scripts,
         pages=carried,
-        summary=f"{count(len(keys), 'series', 'series')}, {count(len(part.heads), 'trial')}, "
-        f"{count(len(told), 'incident')}.",
+        verdict=_find_verdict(groups, experiment),
+        summary=_summarize(part, groups, count(len(told), "incident")),
+        newest=moment(max(head.finished_at for head in part.heads.values())),
         built=moment(scene.now),
         caveats=sorted({scene.caveats.get(one.testbed.name, "") for one in part.heads.values()}),
-        series=[row for group in group_series(part.judgement.series, part.heads) for row in group.rows],
+        series=[row for group in groups for row in group.rows],
         incidents=[
             (f"{one.subject}: {one.text}", one.page) for one in view_incidents(told, scene.heads)
         ],
         trials=_list_trials(part.heads.values()),
     ).content
+
+
+def _find_verdict(groups: Sequence[ExperimentGroup], experiment: str) -> Badge:
+    """Give the worst verdict of its series in a word."""
+    named = [group for group in groups if group.name == experiment]
+    (line,) = view_experiments(named, {}, ()) or (None,)
+    return line.verdict if line else WATCH_BADGE
+
+
+def _summarize(part: Scene, groups: Sequence[ExperimentGroup], incidents: str) -> str:
+    """Say what its series came to, and on how much that rests."""
+    told = ", ".join(line.counts for line in view_experiments(groups, {}, ()))
+    series = count(len(part.judgement.series), "series", "series")
+    verdict = f"of {series}, {told}" if told else "none of its series is judged"
+    return sentence(f"{verdict}; {incidents}, {count(len(part.heads), 'trial')}")
 
 
 def _narrow(scene: Scene, experiment: str) -> Scene:

@@ -258,19 +258,29 @@ def _headline(samples: Sequence[Sample], phase: str, metric: str, statistic: str
 def _tell_nights(names: Sequence[str], series: Sequence[JudgedSeries]) -> Mapping[str, str]:
     """Say what each night told, as far as that is known; `names` are in the order of time."""
     events = Counter(event for judged in series for event in _list_events(judged))
-    # What the first night replayed saw may be older than it.
-    is_all_known = len(names) <= REPLAYED_NIGHTS
-    replayed = set(names if is_all_known else names[1 - REPLAYED_NIGHTS :])
+    replayed = set(names[_find_first_known(names, series) :])
     seen = {night for night, _ in events}
     return {
         name: _put_events(name, events)
         if name in replayed
-        # A series that had no point on some of the newest nights was replayed further back than others.
+        # Series without a point on some of the newest nights are replayed further back than others.
         else f"{_AT_LEAST}{_put_events(name, events)}"
         if name in seen
         else _NOT_JUDGED_AGAIN
         for name in names
     }
+
+
+def _find_first_known(names: Sequence[str], series: Iterable[JudgedSeries]) -> int:
+    """Give the place of the first night of which all is known, whatever series it measured."""
+    places = {name: place for place, name in enumerate(names)}
+    first = 0
+    for judged in series:
+        nights = nights_of(judged.series)
+        if judged.series.key.metric in METRICS and len(nights) > REPLAYED_NIGHTS:
+            # What the first night replayed saw may be older than it.
+            first = max(first, places.get(nights[-REPLAYED_NIGHTS], -1) + 1)
+    return first
 
 
 def _list_events(judged: JudgedSeries) -> Iterator[tuple[str, str]]:

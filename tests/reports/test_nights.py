@@ -7,6 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from perf.model import Trial
 from reports.pages import nights as pages
 from reports.site import write_site
@@ -32,15 +34,33 @@ def test_a_night_says_what_it_measured_missed_and_told(demo: Any) -> None:
 
 
 def test_of_nights_that_are_not_judged_again_nothing_is_claimed(
+    demo: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reports.view.nights.REPLAYED_NIGHTS", 5)
+    monkeypatch.setattr("analysis.findings.REPLAYED_NIGHTS", 5)
+    told = [row.told for row in list_rows(demo)]
+    assert told[:5] == ["not known any more"] * 4 + ["1 suspected"]
+    # Some series are known further back than others.
+    monkeypatch.setattr("reports.view.nights.REPLAYED_NIGHTS", 3)
+    told = [row.told for row in list_rows(demo)]
+    assert told[3:7] == [
+        "not known any more",
+        "at least 1 suspected",
+        "not known any more",
+        "1 taken back",
+    ]
+
+
+def test_a_night_without_a_point_costs_no_series_its_story(
     demo: Any, make_trial: Callable[..., Trial]
 ) -> None:
-    began = demo.trials[0].started_at
-    older = [
-        make_trial(night=f"2026-02-{20 + day}-1", started_at=began - timedelta(days=9 - day))
-        for day in range(4)
+    began = demo.trials[-1].started_at
+    newer = [
+        make_trial(night=f"2026-04-{10 + day}-1", started_at=began + timedelta(days=day + 1))
+        for day in range(20)
     ]
-    rows = view_rows(group_nights([*older, *demo.trials], ()), demo.judgement.series, {})
-    assert [row.told for row in rows[:4]] == ["not known any more"] * 3 + ["nothing new"]
+    rows = view_rows(group_nights([*demo.trials, *newer], ()), demo.judgement.series, {})
+    assert [row.told for row in rows[3:5]] == ["nothing new", "1 suspected"]
 
 
 def test_a_planned_night_without_a_trial_is_a_night(demo: Any) -> None:

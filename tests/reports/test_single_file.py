@@ -54,6 +54,17 @@ def test_it_holds_its_experiment_whole_and_no_other(scene: Scene, target: Path) 
     assert any(page.startswith("incidents/") for page in pages)
 
 
+def test_the_verdict_comes_first_and_what_to_look_at_before_the_rest(target: Path) -> None:
+    text = target.read_text()
+    head = text.partition('<section class="verdict bad">')[2].partition("</section>")[0]
+    assert "Regressed</span>" in head
+    lead = re.search(r'<p class="lead">(.*)</p>', head)
+    assert lead is not None
+    assert re.fullmatch(r"Of \d+ series, \d regressed.*; \d incidents?, 24 trials\.", lead[1])
+    assert 'Newest trial: <time datetime="2026-03-08' in head
+    assert text.index('<h2 id="incidents">') < text.index('<h2 id="series">')
+
+
 def test_every_link_leads_to_a_page_inside_or_to_a_source(target: Path) -> None:
     text = target.read_text()
     body = text[: text.index("<script>")]
