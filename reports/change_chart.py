@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
-from statistics import fmean
 
 from analysis.detection import ChangePoint
 
@@ -71,7 +70,13 @@ def draw_change(
     drawn = [number for number in range(first, last) if isfinite(points[number].value)]
     if not drawn:
         return None
-    values = [points[number].value for number in drawn]
+    edges = sorted({first, last, *(one.index for one in changes if first < one.index < last)})
+    levels = [
+        (one, other, _level_from(one, changes))
+        for one, other in pairwise(edges)
+        if any(one <= number < other for number in drawn)
+    ]
+    values = [*(points[number].value for number in drawn), *(level for *_, level in levels)]
     middle = (min(values) + max(values)) / 2
     half = max((max(values) - min(values)) / 2, _LEAST_SPAN / 2 * abs(middle)) or 1.0
 
@@ -81,7 +86,6 @@ def draw_change(
     def across(place: float) -> float:
         return round(_WIDTH * (place - first + 0.5) / (last - first), 1)
 
-    edges = sorted({first, last, *(one.index for one in changes if first < one.index < last)})
     left = across(max(first, change.earliest) - 0.5)
     return ChangeChart(
         width=_WIDTH,
@@ -96,13 +100,8 @@ def draw_change(
             for number in drawn
         ),
         levels=tuple(
-            LevelLine(
-                x1=across(one - 0.5),
-                x2=across(other - 0.5),
-                y=height(fmean(points[number].value for number in drawn if one <= number < other)),
-            )
-            for one, other in pairwise(edges)
-            if any(one <= number < other for number in drawn)
+            LevelLine(x1=across(one - 0.5), x2=across(other - 0.5), y=height(level))
+            for one, other, level in levels
         ),
         at=across(change.index - 0.5),
         place_x=left,
@@ -112,3 +111,10 @@ def draw_change(
         first=first,
         last=last - 1,
     )
+
+
+def _level_from(start: int, changes: Sequence[ChangePoint]) -> float:
+    """Give the level from a point on as the changes beside it tell it: with outliers pulled in."""
+    ordered = sorted(changes, key=lambda one: one.index)
+    before = [one for one in ordered if one.index <= start]
+    return before[-1].after if before else ordered[0].before

@@ -11,7 +11,7 @@ from reports.view.wording import NOTHING, count, moment
 
 _ALWAYS_NEW = (*MAY_MOVE, THERMAL_THROTTLE_COUNT, BOOT_ID)
 _EVER = "in every trial that recorded it"
-_EVER_OF_KIND = "in every trial of the same experiment, config and line"
+_EVER_OF_KIND = "in every trial of its kind"
 _VERSION = "version:"
 _UNKNOWN = "not known"
 

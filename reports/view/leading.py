@@ -55,7 +55,7 @@ def lead_series(
     more = reason.partition(_RELEVANT)[2]
     return Lead(
         text=" ".join(filter(None, (_say_change(change, relevant), _say_cause(incident)))),
-        more=sentence(more) if more else "",
+        more=" ".join(map(sentence, filter(None, more.split("; ")))),
     )
 
 
@@ -99,10 +99,11 @@ def _say_change(change: ChangePoint, relevant: float) -> str:
         if math.isinf(change.relative_change)
         else f"by {percent(abs(change.relative_change)).lstrip('+±')}"
     )
+    after = count(change.points_after, "point")
     return heading(
         f"{metric_words(key.metric, key.statistic)} {verb} {how_far} {words.place(change)}. That is "
-        f"sure ({probability(change.p_value)}, {count(change.points_after, 'point')} after it), and it "
-        f"matters: {plain_percent(relevant)} do."
+        f"confirmed ({probability(change.p_value)}, {after} after it), and it matters: "
+        f"{plain_percent(relevant)} do."
     )
 
 

@@ -76,6 +76,12 @@ def test_the_chart_shows_both_sides_of_the_change_and_each_level(demo: Any, inci
     before, after = chart.levels
     assert before.x2 == after.x1 == chart.at
     assert before.y < after.y  # throughput fell
+    # What is told is what is drawn: a level has outliers pulled in, a plain mean has not.
+    told = replace(lead, after=lead.after / 2)
+    drawn = draw_change(told, (told,), [""] * len(lead.series.points))
+    assert drawn is not None
+    assert drawn.bottom == pytest.approx(told.after)
+    assert drawn.levels[1].y > max(dot.y for dot in drawn.dots)
     html = text(page(demo, incident))
     assert html.count('class="before"') == lead.index
     assert 'role="img" aria-label="Throughput of write at saturation, higher is better' in html

@@ -48,7 +48,7 @@ def test_a_series_begins_with_what_moved_how_sure_and_whether_it_matters(
     first, *others = lead.text.split(". That is ")
     assert first.startswith("Throughput fell by 1")
     assert first.endswith(" between 5.0.2 and 5.0.3")
-    assert others == [f"sure (p = 1e-09, 8 points after it), and it matters: 5{NBSP}% do."]
+    assert others == [f"confirmed (p = 1e-09, 8 points after it), and it matters: 5{NBSP}% do."]
     # Names as on the rest of the page, and no word of sensitivity, which has a paragraph of its own.
     assert lead.more.startswith("Sentinel cassandra 5.0, throughput of write at saturation: too few")
     assert "this noise" not in lead.text + lead.more
