@@ -6,12 +6,14 @@ Everything is escaped, and a name that a template misspells is an error.
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 
 import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from pydantic_core import to_json
 
 from reports.site import Batch, SiteFile
 from reports.tables import (
@@ -48,15 +50,24 @@ def to_script(name: str, value: object, *, of: str = "") -> SiteFile:
     `name` is what pages load it by: `knickpoint.load(name)`; `of` is the page that it comes and goes
     with, if its batch does not name it. Floats that are not finite are refused.
     """
-    content = _mark_unprintable(
-        json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    )
-    text = f"knickpoint.receive({json.dumps(name)},{content});\n"
+    text = f"knickpoint.receive({json.dumps(name)},{_mark_unprintable(_write_json(value))});\n"
     return SiteFile(data_path(name), text.encode(), of)
+
+
+def _write_json(value: object) -> str:
+    """Write JSON by what takes a seventh of the time of `json`, which has the word in all doubt."""
+    with suppress(ValueError):  # a half of a pair
+        content = to_json(value)
+        if b"NaN" not in content and b"Infinity" not in content:
+            return content.decode()
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _mark_unprintable(text: str) -> str:
     """Show a sign in place of each character that no page may hold, or that turns the text about it."""
+    # Searching takes twice as long as asking whether there is anything to find.
+    if text.replace("\n", "").replace("\N{NO-BREAK SPACE}", "").isprintable():
+        return text
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

@@ -13,7 +13,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -70,12 +70,29 @@ class Batch:
     make: Callable[[Collection[str]], Iterable[SiteFile]]
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Batches that are found where they are made, since to tell what is new takes time, too.
+
+    `files` is how many they hold, more or less: it tells how much there is to do.
+    """
+
+    files: int
+    batches: Callable[[], Iterable[Batch]]
+
+
+def flatten(batches: Iterable[Batch | Part]) -> Iterator[Batch]:
+    """Give all batches, also those of parts."""
+    for one in batches:
+        yield from one.batches() if isinstance(one, Part) else (one,)
+
+
 def batch_of(*ready: SiteFile) -> Batch:
     """Give a batch of files that are made already."""
     return Batch({file.path: "" for file in ready}, lambda _: ready)
 
 
-def write_site(target: Path, batches: Iterable[Batch], progress: Progress | None = None) -> Path:
+def write_site(target: Path, batches: Iterable[Batch | Part], progress: Progress | None = None) -> Path:
     """Bring the site at `target` up to date; return the path of its front page.
 
     Equal batches give an equal directory, byte for byte, whatever was there. A file of no batch is
@@ -239,56 +256,72 @@ def _is_as_written(known: Known, found: os.stat_result, written_ns: int) -> bool
     return found.st_size == known.length and found.st_mtime_ns <= written_ns
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """What is to be made of one batch."""
-
-    batch: Batch
-    wanted: Collection[str]
-
-
 def _make(
-    batches: Iterable[Batch], aside: Path, known: Mapping[str, Known], progress: Progress
+    batches: Iterable[Batch | Part], aside: Path, known: Mapping[str, Known], progress: Progress
 ) -> dict[str, Known]:
     """Make aside what is not in place; give what is to be remembered of each file of the new site."""
-    kept: dict[str, Known] = {}
     going_with: dict[str, dict[str, Known]] = defaultdict(dict)
-    for path, one in known.items():
-        if one.of:
-            going_with[one.of][path] = one
-    todo = []
-    for batch in batches:
-        wanted = {
-            path
-            for path, version in batch.versions.items()
-            if not (version and path in known and known[path].version == version)
-        }
-        for path in batch.versions.keys() - wanted:
-            kept[path] = known[path]
-            kept |= going_with[path]
-        if wanted:
-            todo.append(_Work(batch, wanted))
-    sizes = [len(work.wanted) for work in todo]
-    done = 0
+    for path, before in known.items():
+        if before.of:
+            going_with[before.of][path] = before
+    same: list[str] = []
+    todo: list[Part] = []
+    for one in batches:
+        if isinstance(one, Part):
+            todo.append(one)
+        elif wanted := _find_wanted(one, known):
+            todo.append(Part(len(wanted), partial(iter, (one,))))
+        else:
+            same += one.versions
+    done, size = 0, sum(part.files for part in todo)
 
     def tell(place: int) -> None:
         nonlocal done
-        done += sizes[place]
-        progress.tell_sometimes(f"site: {done:,} of {sum(sizes):,} pages and their data made")
+        done += todo[place].files
+        progress.tell_sometimes(f"site: {done:,} of {size:,} pages and their data made")
 
-    make = partial(_make_batch, aside=aside, known=known)
-    made = work_forked(make, todo, tell) if sum(sizes) > _SMALL else map(make, todo)
-    for some in made:
-        kept |= some
+    make = partial(_make_part, aside=aside, known=known)
+    kept: dict[str, Known] = {}
+    for unchanged, made in work_forked(make, todo, tell) if size > _SMALL else map(make, todo):
+        same += unchanged
+        kept |= made
+    for path in same:
+        kept[path] = known[path]
+        kept |= going_with.get(path, {})
     return kept
 
 
-def _make_batch(work: _Work, aside: Path, known: Mapping[str, Known]) -> dict[str, Known]:
+def _find_wanted(batch: Batch, known: Mapping[str, Known]) -> Collection[str]:
+    """Give the paths of the files that are not in place, or of which only making them tells."""
+    return {
+        path
+        for path, version in batch.versions.items()
+        if not (version and path in known and known[path].version == version)
+    }
+
+
+def _make_part(
+    part: Part, aside: Path, known: Mapping[str, Known]
+) -> tuple[list[str], dict[str, Known]]:
+    """Make what is wanted of a part; give the paths of what need not be made, then what was."""
+    same: list[str] = []
+    made: dict[str, Known] = {}
+    for batch in part.batches():
+        wanted = _find_wanted(batch, known)
+        same += batch.versions.keys() - wanted
+        if wanted:
+            made |= _make_batch(batch, wanted, aside, known)
+    return same, made
+
+
+def _make_batch(
+    batch: Batch, wanted: Collection[str], aside: Path, known: Mapping[str, Known]
+) -> dict[str, Known]:
     """Make what is wanted of a batch and keep aside what differs from what is in place."""
     made = {}
-    for file in work.batch.make(work.wanted):
+    for file in batch.make(wanted):
         sha256 = hashlib.sha256(file.content).hexdigest()
-        version = work.batch.versions.get(file.path, "")
+        version = batch.versions.get(file.path, "")
         made[file.path] = Known(version, sha256, len(file.content), file.of)
         if file.path in known and known[file.path].sha256 == sha256:
             continue
@@ -342,6 +375,8 @@ def _write_marker(target: Path, kept: Mapping[str, Known]) -> None:
     content = {
         "about": "Written by `knickpoint report`, which replaces this whole directory.",
         "code": digest_of_code(),
-        "files": {path: astuple(one) for path, one in sorted(kept.items())},
+        "files": {
+            path: (one.version, one.sha256, one.length, one.of) for path, one in sorted(kept.items())
+        },
     }
-    (target / _MARKER).write_text(json.dumps(content, indent=0))
+    (target / _MARKER).write_text(json.dumps(content))

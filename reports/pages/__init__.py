@@ -18,25 +18,26 @@ from reports.pages import (
 )
 from reports.rendering import static_batch
 from reports.scene import Scene
-from reports.site import Batch
+from reports.site import Batch, Part
 
 _KINDS = (
-    incidents.batches,
+    front.batches,
+    testbed.batches,
+    elsewhere.batches,
     releases.batches,
+    search.batches,
+    incidents.batches,
     bisections.batches,
     comparisons.batches,
-    testbed.batches,
     method.batches,
     series.batches,
     trials.batches,
-    search.batches,
-    elsewhere.batches,
     nights.batches,
-    front.batches,
 )
+"""What takes longest alone comes first, so that at the end no core waits for another."""
 
 
-def all_batches(scene: Scene) -> Iterator[Batch]:
+def all_batches(scene: Scene) -> Iterator[Batch | Part]:
     """Give all files of a site."""
     yield static_batch()
     for batches in _KINDS:

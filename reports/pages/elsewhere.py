@@ -1,12 +1,13 @@
 """What is told elsewhere than on pages: the feed, the test report, badges and the export."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 from analysis.judgement import JudgedSeries
+from perf.model import TrialId
 from reports.scene import Scene
-from reports.site import Batch, SiteFile, batch_of
+from reports.site import Batch, Part, SiteFile, batch_of
 from reports.telling import feed, junit
 from reports.telling.badges import render_badges
 from reports.telling.export import (
@@ -32,9 +33,20 @@ from reports.view.links import series_stem
 from reports.view.nights import find_tonight
 from reports.view.notice import view_notices
 
+_KINDS = 2
+"""Files of the points of an experiment."""
 
-def batches(scene: Scene) -> Iterator[Batch]:
+
+def batches(scene: Scene) -> Iterator[Batch | Part]:
     """Give all files for other programs."""
+    heads, judgement = scene.heads, scene.judgement
+    yield _batch_of_tables(scene)
+    groups = group_series(judgement.series, heads)
+    yield from (Part(_KINDS, partial(_batches_of_points, scene, *group)) for group in groups.items())
+    yield Part(len(groups), partial(_batches_of_told, scene))
+
+
+def _batches_of_told(scene: Scene) -> Iterator[Batch]:
     heads, judgement = scene.heads, scene.judgement
     measured_at = max((one.started_at for one in heads.values()), default=None)
     told = feed.render_feed(view_notices(judgement, heads), measured_at=measured_at)
@@ -44,8 +56,6 @@ def batches(scene: Scene) -> Iterator[Batch]:
     badges = (SiteFile(path, content) for path, content in render_badges(judgement, heads))
     schemas = (SiteFile(path, content) for path, content in write_schemas().items())
     yield batch_of(SiteFile(feed.PATH, told), SiteFile(junit.PATH, verdicts), *badges, *schemas)
-    yield _batch_of_tables(scene)
-    yield _batch_of_points(scene, group_series(judgement.series, heads))
 
 
 def list_troubles(scene: Scene) -> tuple[Attention, ...]:
@@ -80,37 +90,31 @@ def _batch_of_tables(scene: Scene) -> Batch:
     return Batch(dict.fromkeys((JSON_PATH, *paths.values()), ""), make)
 
 
-def _batch_of_points(scene: Scene, groups: Mapping[str, Sequence[JudgedSeries]]) -> Batch:
-    versions = {
-        path: _digest(scene, judged)
-        for experiment, judged in groups.items()
-        for path in (points_path(experiment, "json"), points_path(experiment, "parquet"))
-    }
-    return Batch(versions, partial(_make_points, groups))
+def _batches_of_points(
+    scene: Scene, experiment: str, judged: Sequence[JudgedSeries]
+) -> Iterator[Batch]:
+    as_json, as_parquet = points_path(experiment, "json"), points_path(experiment, "parquet")
 
+    def make(_: Collection[str]) -> Iterator[SiteFile]:
+        document = write_document(build_points(experiment, judged))
+        yield SiteFile(as_json, document)
+        with open_writer() as writer:
+            yield SiteFile(as_parquet, writer.write_points(document))
 
-def _make_points(
-    groups: Mapping[str, Sequence[JudgedSeries]], paths: Collection[str]
-) -> Iterator[SiteFile]:
-    with open_writer() as writer:
-        for experiment, judged in groups.items():
-            as_json, as_parquet = (
-                points_path(experiment, "json"),
-                points_path(experiment, "parquet"),
-            )
-            if as_json in paths or as_parquet in paths:
-                document = write_document(build_points(experiment, judged))
-                yield SiteFile(as_json, document)
-                yield SiteFile(as_parquet, writer.write_points(document))
+    yield Batch(dict.fromkeys((as_json, as_parquet), _digest(scene, judged)), make)
 
 
 def _digest(scene: Scene, judged: Sequence[JudgedSeries]) -> str:
     """Digest the points of some series; where a trial has no digest, nothing is sure."""
     content = hashlib.sha256()
+    of_trials: dict[tuple[TrialId, ...], str] = {}
     for one in judged:
-        # The digest of a bundle covers the name of its trial.
-        digests = [scene.digests.get(point.trial, "") for point in one.series.points]
-        if "" in digests:
-            return ""
-        content.update("\n".join((series_stem(one.series.key), *digests, "")).encode())
+        trials = tuple([point.trial for point in one.series.points])
+        if trials not in of_trials:
+            # The digest of a bundle covers the name of its trial.
+            digests = [scene.digests.get(trial, "") for trial in trials]
+            if "" in digests:
+                return ""
+            of_trials[trials] = hashlib.sha256("\n".join(digests).encode()).hexdigest()
+        content.update(f"{series_stem(one.series.key)}\n{of_trials[trials]}\n".encode())
     return content.hexdigest()

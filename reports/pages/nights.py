@@ -8,7 +8,7 @@ from itertools import islice
 from perf.model import TrialHead
 from reports.rendering import render
 from reports.scene import Scene
-from reports.site import Batch, SiteFile, batch_of
+from reports.site import Batch, Part, SiteFile, batch_of
 from reports.view.links import NIGHTS_PAGE
 from reports.view.nights import Measured, Neighbours, group_nights, view_night, view_nights
 
@@ -16,7 +16,7 @@ _AT_ONCE = 20
 """Nights whose trials are read together: many against the cost of a query, few against memory."""
 
 
-def batches(scene: Scene) -> Iterator[Batch]:
+def batches(scene: Scene) -> Iterator[Batch | Part]:
     """Give the list of all nights, then their pages."""
     heads = sorted(scene.heads.values(), key=lambda head: (head.started_at, head.id))
     nights = group_nights(heads, scene.nights)
@@ -28,10 +28,15 @@ def batches(scene: Scene) -> Iterator[Batch]:
         by_page = {
             own.page: (night, Neighbours(before, own, after)) for night, before, own, after in some
         }
-        yield Batch(
-            {page: _digest(scene, *one) for page, one in by_page.items()},
-            partial(_make, scene, by_page),
-        )
+        yield Part(len(by_page), partial(_batches_of_some, scene, by_page))
+
+
+def _batches_of_some(
+    scene: Scene, by_page: Mapping[str, tuple[Measured[TrialHead], Neighbours]]
+) -> Iterator[Batch]:
+    yield Batch(
+        {page: _digest(scene, *one) for page, one in by_page.items()}, partial(_make, scene, by_page)
+    )
 
 
 def _make(

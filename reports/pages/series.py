@@ -2,9 +2,10 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
+from itertools import islice
 
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
@@ -12,12 +13,16 @@ from perf.model import SeriesKey, TrialId
 from reports.point_rows import rows_of_points
 from reports.rendering import render, to_script
 from reports.scene import Scene
-from reports.site import Batch, SiteFile
+from reports.site import Batch, Part, SiteFile
 from reports.view.changes import by_change
 from reports.view.links import data_path, series_page, series_stem
 from reports.view.series import WATCHES, SeriesView, view_newest, view_series
 from reports.view.series_data import series_data
 from reports.view.track import Track, TrackKey, find_tracks, track_data, track_of
+
+_AT_ONCE = 20
+"""Series that a process takes at a time."""
+_TRACKS_AT_HAND = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +35,10 @@ class _Shared:
     places: Mapping[TrackKey, Mapping[TrialId, int]]
     versions: Mapping[TrackKey, str]
     lines: Mapping[SeriesKey, Sequence[SeriesKey]]
+    digest: Callable[[tuple[TrialId, ...]], str]
 
 
-def batches(scene: Scene) -> Iterator[Batch]:
+def batches(scene: Scene) -> Iterator[Part]:
     """Give the pages of all series: the judged ones, then those that watch the testbed."""
     judged, watched = scene.judgement.series, scene.judgement.watched
     tracks = find_tracks((*judged, *watched), scene.heads, scene.nights)
@@ -46,11 +52,17 @@ def batches(scene: Scene) -> Iterator[Batch]:
         },
         versions={key: _digest_of_track(scene, track) for key, track in tracks.items()},
         lines=_find_lines(judged),
+        digest=lru_cache(_TRACKS_AT_HAND)(partial(_digest_of_trials, scene)),
     )
-    yield _batch_of_tracks(shared)
+    yield Part(len(tracks), lambda: (_batch_of_tracks(shared),))
     for all_of_them, watches in ((judged, ""), (watched, WATCHES)):
-        for one in all_of_them:
-            yield _batch_of_one(shared, one, watches)
+        rest = iter(all_of_them)
+        while some := tuple(islice(rest, _AT_ONCE)):
+            yield Part(2 * len(some), partial(_batches_of_some, shared, some, watches))
+
+
+def _batches_of_some(shared: _Shared, some: Iterable[JudgedSeries], watches: str) -> Iterator[Batch]:
+    return (_batch_of_one(shared, one, watches) for one in some)
 
 
 def _find_lines(judged: Sequence[JudgedSeries]) -> Mapping[SeriesKey, Sequence[SeriesKey]]:
@@ -100,12 +112,17 @@ def _batch_of_one(shared: _Shared, judged: JudgedSeries, watches: str) -> Batch:
 
 def _digest_of_series(shared: _Shared, judged: JudgedSeries, view: SeriesView) -> str:
     """Digest all that a page and its data are made of; where a trial has no digest, none is sure."""
-    digests, points = shared.scene.digests, judged.series.points
-    of_points = [digests.get(point.trial, "") for point in points]
-    if not all(of_points):
+    of_points = shared.digest(tuple([point.trial for point in judged.series.points]))
+    if not of_points:
         return ""
     of_track = shared.versions[track_of(judged.series.key)]
-    return _digest((repr(view), repr(_lines_of(shared, judged)), of_track, *of_points))
+    return _digest((repr(view), repr(_lines_of(shared, judged)), of_track, of_points))
+
+
+def _digest_of_trials(scene: Scene, trials: Sequence[TrialId]) -> str:
+    """Digest what trials measured; empty where one has no digest. Series of a track share theirs."""
+    digests = [scene.digests.get(trial, "") for trial in trials]
+    return _digest(digests) if all(digests) else ""
 
 
 def _digest(parts: Sequence[str]) -> str:

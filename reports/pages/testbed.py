@@ -6,8 +6,9 @@ from dataclasses import replace
 from perf.model import TrialHead, TrialId, TrialStatus
 from reports.rendering import render
 from reports.scene import Scene
-from reports.site import Batch, SiteFile, batch_of
+from reports.site import Batch, SiteFile
 from reports.view.hosts import join_moves, list_kind
+from reports.view.links import TESTBED_PAGE, testbed_page
 from reports.view.testbed import Hosts, TestbedView, list_testbeds, view_testbed
 
 
@@ -16,13 +17,19 @@ def batches(scene: Scene) -> Iterator[Batch]:
     by_testbed: dict[str, dict[TrialId, TrialHead]] = {}
     for head in scene.heads.values():
         by_testbed.setdefault(head.testbed.name, {})[head.id] = head
+    pages = [testbed_page(name) for name in by_testbed] if len(by_testbed) > 1 else []
+    yield Batch(dict.fromkeys((TESTBED_PAGE, *pages), ""), lambda _: _make(scene, by_testbed))
+
+
+def _make(scene: Scene, by_testbed: Mapping[str, Mapping[TrialId, TrialHead]]) -> Iterator[SiteFile]:
     if len(by_testbed) < 2:  # noqa: PLR2004  one needs no list
-        yield batch_of(_render(_view(scene, scene.heads)))
+        yield _render(_view(scene, scene.heads))
         return
     views = [_view(scene, heads, name) for name, heads in sorted(by_testbed.items())]
     rows = list_testbeds(views, scene.heads.values())
     whole = view_testbed(scene.judgement, scene.heads, scene.catalog.detection, scene.caveats)
-    yield batch_of(_render(replace(whole, testbeds=rows)), *map(_render, views))
+    yield _render(replace(whole, testbeds=rows))
+    yield from map(_render, views)
 
 
 def _render(page: TestbedView) -> SiteFile:

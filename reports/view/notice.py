@@ -208,6 +208,8 @@ def _tell_alert(alert: Alert, series: Series) -> Iterator[StepOfStory]:
 
 def _withdrawn(judged: JudgedSeries, by_id: Mapping[TrialId, TrialHead]) -> Iterator[Notice]:
     """Give the alerts of a series that are no longer seen since one of the newest nights."""
+    if all(alert.withdrawn_at is None for alert in judged.alerts):  # then no night has to be counted
+        return
     since = len(nights_of(judged.series)) - WITHDRAWN_FOR_NIGHTS
     for alert in judged.alerts:
         if alert.withdrawn_at is not None and alert.withdrawn_at >= since:

@@ -43,7 +43,7 @@ from perf.model import (
 from perf.night import Night, PlannedTrial
 from reports.pages import all_batches
 from reports.scene import Scene
-from reports.site import SiteFile, batch_of, write_site
+from reports.site import SiteFile, batch_of, flatten, write_site
 from reports.view.series import NO_BOUNDS
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -101,7 +101,7 @@ class Demo:
 
 
 def _render(scene: Scene) -> tuple[SiteFile, ...]:
-    return tuple(file for batch in all_batches(scene) for file in batch.make(batch.versions))
+    return tuple(file for batch in flatten(all_batches(scene)) for file in batch.make(batch.versions))
 
 
 @dataclass(frozen=True, slots=True)

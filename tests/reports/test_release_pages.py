@@ -16,6 +16,7 @@ from perf.model import Named, TrialHead, TrialId
 from reports.data.medians import Medians, Variant, read_medians
 from reports.pages import releases
 from reports.scene import Scene
+from reports.site import flatten
 from reports.view.heatmap import HeatMap, HeatPair, view_heatmap
 from reports.view.links import data_path, release_page, variant_data
 from reports.view.release import find_releases, view_release
@@ -52,7 +53,7 @@ def compare_newest(scene: Scene) -> HeatMap:
 def make(scene: Scene) -> dict[str, str]:
     return {
         file.path: file.content.decode()
-        for batch in releases.batches(scene)
+        for batch in flatten(releases.batches(scene))
         for file in batch.make(batch.versions)
     }
 
@@ -125,7 +126,7 @@ def test_a_page_is_made_anew_only_if_something_on_it_changed(demo: Any) -> None:
     scene = demo.scene()
 
     def versions(of: Scene) -> dict[str, str]:
-        found = [batch.versions.items() for batch in releases.batches(of)]
+        found = [batch.versions.items() for batch in flatten(releases.batches(of))]
         return {path: version for items in found for path, version in items}
 
     before = versions(scene)

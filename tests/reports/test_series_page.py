@@ -179,7 +179,7 @@ def test_hostile_names_stay_data(scene: Scene) -> None:
     assert track_data(track, (), ())["releases"] == [hostile]
     made = [
         file
-        for batch in series.batches(replace(scene, heads=heads))
+        for batch in flatten(series.batches(replace(scene, heads=heads)))
         for file in batch.make(batch.versions)
     ]
     by_path = {file.path: file for file in made}

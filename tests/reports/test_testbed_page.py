@@ -10,6 +10,7 @@ import pytest
 
 from perf.model import Fact, Move, Named, Purpose, Trial, TrialId, TrialStatus
 from reports.pages import testbed as testbed_pages
+from reports.site import flatten
 from reports.strip_chart import draw_bars, draw_strip
 from reports.view import links
 from reports.view.canaries import view_canary_charts
@@ -36,7 +37,7 @@ def trial(make_trial: Callable[..., Trial]) -> Callable[..., Trial]:
 def pages(scene: Any) -> Mapping[str, str]:
     return {
         file.path: file.content.decode()
-        for batch in testbed_pages.batches(scene)
+        for batch in flatten(testbed_pages.batches(scene))
         for file in batch.make(batch.versions)
     }
 
@@ -147,6 +148,8 @@ def test_one_testbed_has_one_page(demo: Any) -> None:
     (page,) = pages(demo.scene()).values()
     for said in ("Canaries over time", "Facts of the hosts", "Utilisation", "What moved"):
         assert said in page
+    # How many nights it takes is told in each cell, as it is another number in each.
+    assert ("Smallest visible" in page, "nights see" in page) == (True, False)
     assert "The testbeds" not in page
 
 
