@@ -214,7 +214,8 @@ class _Level:
             else compare_means(old, new, _CONFIDENCE)
         )
         unchanged = effect.lies_within(self.relevant)
-        low, high = (words.signed_percent(bound) for bound in (effect.low, effect.high))
+        # Nothing falls by more than all of it, however wide the interval is.
+        low, high = (words.signed_percent(bound) for bound in (max(effect.low, -1.0), effect.high))
         shown = (
             f"the newest {words.points(len(after))} ({words.releases(after, self.series)}) differ from"
             f" the {len(before)} before by {low} to {high} ({words.percent(_CONFIDENCE)} interval),"

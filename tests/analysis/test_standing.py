@@ -192,3 +192,10 @@ def test_of_two_suspicions_the_regression_is_told(
     judged = only(judge_planted(planted([100.0] * 9 + [120.0, 90.0])))
     assert judged.verdict.outcome is Outcome.UNDECIDED
     assert judged.verdict.reason.startswith("a drop of 25 % since the night 2026-11-11-1 shows")
+
+
+def test_no_interval_says_that_more_than_all_was_lost(
+    planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., Detector]
+) -> None:
+    wild = judge_planted(planted([100.0] * 12), detector=jumps(deviation=200.0))
+    assert "differ from the 9 before by −100.0 % to +" in only(wild).verdict.reason
