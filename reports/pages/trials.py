@@ -13,7 +13,7 @@ from analysis.drift import is_canary
 from perf.model import TrialHead, TrialId
 from reports.rendering import render, to_script
 from reports.scene import Scene
-from reports.site import Batch, SiteFile
+from reports.site import Batch, Part, SiteFile
 from reports.step_chart import draw_steps
 from reports.suites import reproduce_command
 from reports.view.links import series_page, trial_page
@@ -36,7 +36,7 @@ class _Surroundings:
     contents: Contents
 
 
-def batches(scene: Scene) -> Iterator[Batch]:
+def batches(scene: Scene) -> Iterator[Part]:
     """Give the pages of all trials."""
     around = _Surroundings(
         links=_find_series(scene),
@@ -46,10 +46,16 @@ def batches(scene: Scene) -> Iterator[Batch]:
     heads = iter(scene.heads.values())
     while some := tuple(islice(heads, _AT_ONCE)):
         by_page = {trial_page(head.id): head for head in some}
-        yield Batch(
-            {page: _digest(scene, head, around) for page, head in by_page.items()},
-            partial(_make, scene, by_page, around),
-        )
+        yield Part(len(by_page), partial(_batches_of_some, scene, by_page, around))
+
+
+def _batches_of_some(
+    scene: Scene, by_page: Mapping[str, TrialHead], around: _Surroundings
+) -> Iterator[Batch]:
+    yield Batch(
+        {page: _digest(scene, head, around) for page, head in by_page.items()},
+        partial(_make, scene, by_page, around),
+    )
 
 
 def _make(

@@ -15,6 +15,7 @@ from perf.model import Counter, Fact, Named, Purpose, Reason, Sample, Trial, Tri
 from reports.pages import trials as trial_pages
 from reports.pages.trials import list_bundle
 from reports.rendering import render
+from reports.site import flatten
 from reports.tables import (
     items_of_series,
     rows_of_numbers,
@@ -215,21 +216,21 @@ def test_to_reproduce_says_which_files_have_changed_since(demo: Any, open_loop: 
 
 def test_a_page_is_made_again_if_anything_on_it_is_another(demo: Any) -> None:
     scene = demo.scene()
-    (first,) = trial_pages.batches(scene)
+    (first,) = flatten(trial_pages.batches(scene))
     testbed = scene.catalog.testbeds["local"]
     strict = replace(testbed, validity=replace(testbed.validity, max_error_share=0.5))
     head = next(iter(scene.heads.values()))
     ours = replace(scene.catalog, testbeds={"local": testbed})
     known = {one: replace(head, id=one, testbed=named(testbed)) for one in [head.id]}
     versions = [
-        next(trial_pages.batches(replace(scene, heads=known, catalog=catalog))).versions
+        next(flatten(trial_pages.batches(replace(scene, heads=known, catalog=catalog)))).versions
         for catalog in (ours, replace(ours, testbeds={"local": strict}))
     ]
     assert versions[0] != versions[1]
     # Another trial before changes what a page compares with.
     newer, older = list(find_previous(scene.heads.values()).items())[-1]
     other = replace(scene, digests={**scene.digests, older: "f" * 64})
-    (second,) = trial_pages.batches(other)
+    (second,) = flatten(trial_pages.batches(other))
     page = f"trials/{newer}.html"
     assert first.versions[page] != second.versions[page]
     assert first.versions[f"trials/{head.id}.html"] == second.versions[f"trials/{head.id}.html"]
@@ -242,7 +243,7 @@ def test_the_page_shows_rules_phases_hashes_and_logs(demo: Any, tmp_path: Path) 
     (place / "trial.json").write_text("{}")
     (place / "logs" / "node 1&2.log").write_text("x")
     scene = replace(demo.scene(), bundles=tmp_path / "trials", target=tmp_path / "site")
-    (batch,) = trial_pages.batches(scene)
+    (batch,) = flatten(trial_pages.batches(scene))
     (page,) = (one for one in batch.make([f"trials/{invalid.id}.html"]) if one.path.endswith(".html"))
     html = page.content.decode()
     for said in (
