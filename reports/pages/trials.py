@@ -4,13 +4,14 @@ import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from urllib.parse import quote
 
 from analysis.drift import is_canary
 from perf.model import TrialHead, TrialId
+from perf.night import Night
 from reports.rendering import render, to_script
 from reports.scene import Scene
 from reports.site import Batch, Part, SiteFile
@@ -34,6 +35,7 @@ class _Surroundings:
     links: Mapping[TrialId, Sequence[SeriesLink]]
     previous: Mapping[TrialId, TrialId]
     contents: Contents
+    nights: Mapping[str, Sequence[Night]]
 
 
 def batches(scene: Scene) -> Iterator[Part]:
@@ -42,6 +44,7 @@ def batches(scene: Scene) -> Iterator[Part]:
         links=_find_series(scene),
         previous=find_previous(scene.heads.values()),
         contents=read_contents(scene.catalog),
+        nights={night.id: (night,) for night in reversed(scene.nights)},
     )
     heads = iter(scene.heads.values())
     while some := tuple(islice(heads, _AT_ONCE)):
@@ -71,7 +74,7 @@ def _make(
             trial,
             series=around.links.get(trial.id, ()),
             files=list_bundle(scene.bundles, trial.id, scene.target) if scene.bundles else (),
-            reproduce=reproduce_command(trial, scene.catalog, scene.nights),
+            reproduce=reproduce_command(trial, scene.catalog, around.nights.get(trial.night, ())),
             caveats=scene.caveats,
             contents=around.contents,
             previous=known.get(around.previous.get(trial.id, _NONE)),
@@ -89,7 +92,7 @@ def _digest(scene: Scene, head: TrialHead, around: _Surroundings) -> str:
         own,
         scene.digests.get(around.previous.get(head.id, _NONE), ""),
         scene.caveats.get(head.testbed.name, "unknown"),
-        reproduce_command(head, scene.catalog, scene.nights),
+        reproduce_command(head, scene.catalog, around.nights.get(head.night, ())),
         str(scene.bundles is not None and (scene.bundles / head.id).is_dir()),
         # Equal names and contents are equal files, so what has changed since says it all.
         *list_changed(head, around.contents),
@@ -110,14 +113,30 @@ def _find_series(scene: Scene) -> Mapping[TrialId, Sequence[SeriesLink]]:
 
 def list_bundle(bundles: Path, trial: TrialId, site: Path) -> tuple[BundleFile, ...]:
     """Give the files of a trial's bundle, with links from the trial pages of `site`; none if gone."""
-    place = bundles / trial
-    page = (site / trial_page(trial)).parent
-    way = Path(os.path.relpath(os.path.realpath(place), os.path.realpath(page)))
-    found = []
-    for folder, _, names in os.walk(place):
-        inner = Path(folder).relative_to(place)
-        found += [(inner / name, Path(folder, name).stat().st_size) for name in names]
+    way = _find_way(bundles, site)
     return tuple(
-        BundleFile(name=path.as_posix(), href=quote((way / path).as_posix()), length=length)
-        for path, length in sorted(found)
+        BundleFile(name=name, href=f"{way}/{quote(f'{trial}/{name}')}", length=length)
+        for name, length in sorted(_walk(f"{bundles / trial}", ""), key=lambda one: one[0].split("/"))
     )
+
+
+@lru_cache(8)
+def _find_way(bundles: Path, site: Path) -> str:
+    """Give the way from the trial pages of a site to a folder of bundles, as part of a URL."""
+    page = (site / trial_page(_NONE)).parent
+    way = Path(os.path.relpath(os.path.realpath(bundles), os.path.realpath(page)))
+    return quote(way.as_posix())
+
+
+def _walk(folder: str, inner: str) -> Iterator[tuple[str, int]]:
+    """Give name and length of all files below a folder; a site asks for tens of thousands."""
+    try:
+        entries = os.scandir(folder)
+    except OSError:  # it is gone, or not for us: its files are not at hand
+        return
+    with entries:
+        for entry in entries:
+            if not entry.is_dir():
+                yield f"{inner}{entry.name}", entry.stat().st_size
+            elif not entry.is_symlink():
+                yield from _walk(entry.path, f"{inner}{entry.name}/")
