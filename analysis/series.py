@@ -10,9 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 
 from perf.model import Observation, Purpose, Release, SeriesKey, TrialId, TrialStatus
+
+_NIGHTS_AT_HAND = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +88,13 @@ def position(point: Point | Observation) -> tuple[tuple[tuple[int, str], ...], i
 
 def nights_of(series: Series) -> tuple[str, ...]:
     """Give the nights that measured a series, in the order of time, which their names tell."""
-    nights = {point.night for point in series.points}
-    return tuple(sorted(nights, key=lambda night: _by_numbers(night, "-")))
+    return _put_in_order(tuple([point.night for point in series.points]))
+
+
+@lru_cache(_NIGHTS_AT_HAND)
+def _put_in_order(nights: tuple[str, ...]) -> tuple[str, ...]:
+    """Put the nights of points in order; the series of an experiment share theirs."""
+    return tuple(sorted(set(nights), key=lambda night: _by_numbers(night, "-")))
 
 
 @cache
