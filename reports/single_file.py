@@ -26,7 +26,15 @@ from reports.view.attention import view_incidents
 from reports.view.links import in_file, incident_page, trial_page
 from reports.view.series_list import ExperimentGroup, group_series
 from reports.view.tonight_experiments import view_experiments
-from reports.view.wording import STATUS_BADGES, WATCH_BADGE, Badge, count, moment, sentence
+from reports.view.wording import (
+    STATUS_BADGES,
+    WATCH_BADGE,
+    Badge,
+    count,
+    moment,
+    sentence,
+    space_percent,
+)
 
 _GENERATOR = "knickpoint report --single-file"
 _TAG = f'<meta name="generator" content="{_GENERATOR}">'
@@ -229,7 +237,7 @@ def _list_trials(heads: Iterable[TrialHead]) -> Sequence[TrialRow]:
             page=trial_page(head.id),
             status=STATUS_BADGES[head.status],
             release=head.release.version,
-            why="; ".join(reason.text for reason in head.reasons),
+            why=space_percent("; ".join(reason.text for reason in head.reasons)),
         )
         for head in newest_first
     ]

@@ -151,6 +151,27 @@ def test_the_command_for_a_verdict_can_be_copied_as_it_is(
     ) in command.inner_text().splitlines()
 
 
+def test_what_only_one_side_measures_has_no_command(
+    scene: Scene, demo_site: Path, watched: chromium.Watched
+) -> None:
+    found = variants(scene)
+    page = watched.page
+    watched.open(demo_site / "compare.html")
+    page.evaluate(
+        """async (id) => {
+          const side = await window.knickpoint.load(`variant-${id}`);
+          side.trials = side.trials.filter((one) => one.experiment.endsWith("read"));
+        }""",
+        found["5.0.2"].id,
+    )
+    page.evaluate(
+        "([a, b]) => window.knickpoint.state.set({ a, b })", [found["5.0.2"].id, found["5.0.3"].id]
+    )
+    page.locator("#command", has_text="knickpoint").wait_for()
+    (command,) = page.locator("#command").inner_text().splitlines()
+    assert "--experiment cassandra-sensor-read" in command
+
+
 def test_response_times_of_both_sides_are_drawn(
     scene: Scene, demo_site: Path, watched: chromium.Watched
 ) -> None:

@@ -36,6 +36,14 @@ def test_every_kind_of_page_fits_and_leads_on(
     assert narrow.complaints == []
 
 
+def test_a_name_of_ten_thousand_letters_fills_no_screens(narrow: Watched, hostile_site: Path) -> None:
+    narrow.open(hostile_site / "index.html")
+    heights = narrow.page.evaluate(
+        "[...document.querySelectorAll('tbody tr, .attention li')].map((row) => row.clientHeight)"
+    )
+    assert 0 < max(heights) < 700
+
+
 def test_every_page_shows_names_as_text(hostile_site: Path) -> None:
     texts = [page.read_text() for page in hostile_site.rglob("*.html")]
     assert not any(SCRIPT in text or "<img src=x" in text or "\u202e" in text for text in texts)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -210,7 +211,9 @@ def test_pointing_tells_everything_and_a_click_opens_the_trial(wide: Watched, si
     page.wait_for_url(f"**/trials/{name}.html")
     page = show(wide, site)
     page.mouse.move(*at(page, (INVALID + 0.5) / TRIALS, 0.97))
-    assert "client fell behind: 3.1 % started late" in page.locator(".tip").inner_text()
+    assert (
+        "client fell behind: 3.1\N{NO-BREAK SPACE}% started late" in page.locator(".tip").inner_text()
+    )
 
 
 def test_the_chart_is_used_by_keyboard(wide: Watched, site: Path) -> None:
@@ -292,7 +295,15 @@ def test_all_points_are_shown_on_demand_in_the_words_of_the_page(wide: Watched, 
     )
     assert differing == []
     values = [0, 1.0, -12.345, 999.4, 1000, 123456.7, 0.01234, 1e-14, 4.5e-7, -2500.2]
-    values += [1.125, 1.015, 1.035, 12346.5, 12347.5, 0.25, 2.5e21]  # ties, and what only looks like one
+    values += [
+        1.125,
+        1.015,
+        1.035,
+        12346.5,
+        12347.5,
+        0.25,
+        2.5e21,
+    ]  # ties, and what only looks like one
     said = page.evaluate("values => values.map(window.knickpoint.words.number)", values)
     assert said == [number(value) for value in values]
     shares = [0.0, 0.12345, -0.5, 0.0001, 12.5]
@@ -300,6 +311,24 @@ def test_all_points_are_shown_on_demand_in_the_words_of_the_page(wide: Watched, 
     assert said == [percent(value) for value in shares]
     page = load(wide, site, "point-3")
     assert page.locator("#point-3").is_visible()
+
+
+def test_nights_within_an_hour_have_ticks_of_minutes(wide: Watched, site: Path) -> None:
+    page = load(wide, site)
+    labels = page.evaluate(
+        """async () => {
+          const { series } = window.knickpoint;
+          const own = await series.load(document.querySelector("[data-series]").dataset.series);
+          const { started } = own.track;
+          const near = started.map((_, at) => 1772323200 + (3000 * at) / started.length);
+          const view = { by: "night", y: "", isLog: false, zoom: "", hidden: new Set() };
+          const line = { ...own, track: { ...own.track, started: near } };
+          const { spec } = series.build([line], view, { height: 300 });
+          return spec.layer[0].encoding.x.axis.labelExpr;
+        }"""
+    )
+    times = re.findall(r"03-01 \d\d:\d\d", labels)
+    assert times[:3] == ["03-01 00:00", "03-01 00:10", "03-01 00:20"]
 
 
 def test_all_points_can_be_taken_along(wide: Watched, site: Path) -> None:
