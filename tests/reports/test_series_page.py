@@ -71,7 +71,7 @@ def test_trials_without_a_point_have_a_place_a_symbol_a_word_and_a_reason(
     data = data_of(files, series_stem(KEY))
     track = data_of(files, data["track"])
     assert track["unusable"] == [
-        [INVALID, "unsure", "!", "Invalid", "client fell behind: 3.1 % started late"],
+        [INVALID, "unsure", "!", "Invalid", "client fell behind: 3.1\N{NO-BREAK SPACE}% started late"],
         [MISSING, "bad", "…", "Missing", "planned, and no result is there"],
     ]
     assert not {INVALID, MISSING} & set(data["at"])

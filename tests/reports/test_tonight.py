@@ -89,7 +89,7 @@ def test_what_could_not_be_measured_comes_first_and_says_what_to_do(index: Index
     assert failed.subject == "cassandra-sensor-read at 5.0.1"
     assert failed.page == "trials/2026-03-08-1.04.cassandra-sensor-read.5.0.1.html"
     assert failed.todo == "Open the trial: its log says where it stopped."
-    assert invalid.text == "client fell behind: 3.1 % started late."
+    assert invalid.text == "client fell behind: 3.1\N{NO-BREAK SPACE}% started late."
     assert missing.page == ""
     assert "Planned for night 2026-03-08-1" in missing.text
     html = render("index.html", "index.html", page=index).content.decode()
@@ -330,10 +330,11 @@ def test_an_invalid_trial_is_told_by_its_first_reason_in_full(
     scene: Scene, make_trial: Callable[..., Trial], kind: str
 ) -> None:
     reasons = (Reason(kind=kind, text=REASONS[kind]), Reason(kind="other", text="one more"))
+    reason = REASONS[kind].replace("%", "\N{NO-BREAK SPACE}%")
     for found, said in (
-        (reasons[:1], REASONS[kind]),
-        (reasons, f"{REASONS[kind]} (1 more reason)"),
-        (reasons * 2, f"{REASONS[kind]} (3 more reasons)"),
+        (reasons[:1], reason),
+        (reasons, f"{reason} (1 more reason)"),
+        (reasons * 2, f"{reason} (3 more reasons)"),
     ):
         page = show(bare(scene, make_trial(status=TrialStatus.INVALID, reasons=found)))
         assert page.unmeasured.rows[0].text == said
