@@ -163,8 +163,8 @@ def _say_silence(evidence: Sequence[Evidence]) -> str:
         len(evidence), "series of canaries and sentinels", "series of canaries and sentinels"
     )
     return (
-        f"Of {watched}, {still:,} did not move that far and the rest cannot tell yet. A canary that stood "
-        "still does not show that the hosts did."
+        f"Of {watched}, {still:,} did not move that far and the rest cannot tell yet. A canary that "
+        "stood still does not show that the hosts did."
     )
 
 
