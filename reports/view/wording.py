@@ -259,7 +259,7 @@ def one_sentence(text: str) -> str:
     if len(lines) > _MOST_LINES:
         # The first two are a heading and a problem, the last may say what to do.
         lines[2:-1] = [count(len(lines) - 3, "more problem")]
-    joined = "; ".join(lines).replace(":; ", ": ")
+    joined = space_percent("; ".join(lines).replace(":; ", ": "))
     return joined if not joined or joined.endswith((".", "!", "?")) else f"{joined}."
 
 
