@@ -197,7 +197,7 @@ class LoadStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialHead:
-    """What a trial was and how it ended, without what it measured: cheap, so that all fit into memory."""
+    """What a trial was and how it ended, not what it measured: cheap, so that all fit into memory."""
 
     id: TrialId
     night: str

@@ -10,11 +10,11 @@ from perf import config
 from perf.errors import UsageError
 from perf.options import configs_option, data_option
 from perf.places import Places
-from reports.github_options import site_url_option
+from reports.github.options import site_url_option
 from reports.pages import all_batches
 from reports.pages.elsewhere import list_attention
+from reports.pages.single_file import check_target_file, write_single_file
 from reports.scene import read_scene
-from reports.single_file import check_target_file, write_single_file
 from reports.site import explained, held, write_site
 from reports.telling.step_summary import append_step_summary
 

@@ -20,7 +20,7 @@ from perf.options import configs_option, data_option
 from perf.places import Places
 from perf.progress import Progress
 from reports.commands import SITE_URL_HELP, write_report
-from reports.github_options import site_url_option
+from reports.github.options import site_url_option
 from reports.view.incident import list_news
 
 REGRESSION_FOUND = 1

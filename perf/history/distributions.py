@@ -21,7 +21,8 @@ _NAMED = (90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 _IDENTITY = ("trial_id", "phase", "operation", "kind")
 RECORDED = f"""
     SELECT * FROM histograms
-    WHERE trial_id IN (SELECT unnest(?::VARCHAR[])) AND kind IN (SELECT unnest(?::VARCHAR[])) AND iteration > 0
+    WHERE trial_id IN (SELECT unnest(?::VARCHAR[])) AND kind IN (SELECT unnest(?::VARCHAR[]))
+        AND iteration > 0
     ORDER BY {", ".join(_IDENTITY)}, iteration, start_s, position
 """  # noqa: S608  our own names
 """Takes a list of trials and one of kinds."""

@@ -262,7 +262,7 @@ class History:
             raise file.damage(self._path, error) from error
 
     def recordings(self, trials: Sequence[TrialId], *kinds: str) -> tuple[distributions.Recording, ...]:
-        """Give what these trials measured of these kinds, without warm-ups, by trial, phase and operation.
+        """Give what these trials measured of these kinds by trial, phase and operation; no warm-ups.
 
         A trial that is unknown, or measured none of these kinds, has none.
         """

@@ -12,10 +12,10 @@ from urllib.parse import quote
 from analysis.drift import is_canary
 from perf.model import TrialHead, TrialId
 from perf.night import Night
+from reports.charts.steps import draw_steps
 from reports.rendering import render, to_script
 from reports.scene import Scene
 from reports.site import Batch, Part, SiteFile
-from reports.step_chart import draw_steps
 from reports.suites import reproduce_command
 from reports.view.links import series_page, trial_page
 from reports.view.previous import find_previous

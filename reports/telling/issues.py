@@ -11,8 +11,8 @@ from typing import Any
 from github.Issue import Issue
 from github.Repository import Repository
 
-from reports.github_connection import Connection, Hints, unsure
-from reports.github_patience import Patience
+from reports.github.connection import Connection, Hints, unsure
+from reports.github.patience import Patience
 from reports.telling.issue_plan import Change, ExistingIssue, IssuePlan, Open, Step, plan_issues
 from reports.view.notice import Notice
 

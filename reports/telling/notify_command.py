@@ -17,7 +17,7 @@ from perf.errors import GitHubError, HistoryError, KnickpointError, UsageError, 
 from perf.history.store import open_history
 from perf.options import configs_option, data_option
 from perf.places import Places
-from reports.github_options import (
+from reports.github.options import (
     REPOSITORY,
     TOKENS,
     api_url_option,

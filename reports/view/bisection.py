@@ -18,7 +18,7 @@ from analysis.bisecting.probing import Standing
 from analysis.bisecting.record import BisectionRecord, ProbeRecord
 from analysis.bisecting.words import say_chance
 from analysis.incidents import Incident
-from reports.probe_chart import ProbeChart, draw_probes
+from reports.charts.probes import ProbeChart, draw_probes
 from reports.view import links
 from reports.view.changes import name_incident
 from reports.view.wording import (

@@ -12,7 +12,7 @@ from statistics import median
 from analysis.drift import is_canary
 from analysis.judgement import JudgedSeries
 from perf.metrics import CANARY_PHASES, DIAGNOSTICS
-from reports.strip_chart import StripChart, draw_strip
+from reports.charts.strip import StripChart, draw_strip
 from reports.view.changes import TYPICAL
 from reports.view.wording import (
     count,

@@ -10,6 +10,7 @@ from analysis.comparison import MEDIAN_COST
 from perf.metrics import METRICS, Better
 from perf.model import SeriesKey
 from perf.rules import Detection
+from reports.charts.spectrum import draw_course, draw_spectrum
 from reports.data.medians import (
     CONFIDENCE,
     Medians,
@@ -20,7 +21,6 @@ from reports.data.medians import (
     variant_id,
 )
 from reports.markdown import clean
-from reports.spectrum_chart import draw_course, draw_spectrum
 from reports.view import links
 from reports.view.heatmap import (
     ALIEN_BADGE,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from analysis.comparing.results import ComparisonResult, MeasureResult, SideRecord, TrialRecord
 from analysis.verdict import Outcome
 from perf.model import SIDES, Purpose, SideName, TrialId, TrialStatus
+from reports.charts.turns import Turn, TurnChart, draw_turns
 from reports.markdown import clean, drop_invisible
-from reports.turn_chart import Turn, TurnChart, draw_turns
 from reports.view import links
 from reports.view.attention import Attention
 from reports.view.measures import MeasureRow, length_words, view_measure

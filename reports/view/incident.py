@@ -12,7 +12,7 @@ from analysis.judgement import JudgedSeries
 from analysis.remeasurement import Question, compare_command, say
 from analysis.suspects import traces
 from perf.model import SeriesKey, TrialHead, TrialId
-from reports.change_chart import ChangeChart, draw_change
+from reports.charts.change import ChangeChart, draw_change
 from reports.view import links
 from reports.view.changes import (
     TYPICAL,

@@ -7,7 +7,7 @@ from analysis.incidents import Incident
 from analysis.judgement import Judgement
 from analysis.movers import Mover, find_mover, rank
 from perf.model import SeriesKey
-from reports.sparklines import Sparkline
+from reports.charts.sparklines import Sparkline
 from reports.view import links
 from reports.view.series_list import draw_trend
 from reports.view.wording import (

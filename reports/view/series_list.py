@@ -8,7 +8,7 @@ from analysis.judgement import JudgedSeries
 from analysis.series import Series
 from perf.metrics import METRICS
 from perf.model import SeriesKey, TrialHead, TrialId
-from reports.sparklines import Sparkline, draw_sparkline
+from reports.charts.sparklines import Sparkline, draw_sparkline
 from reports.view import links
 from reports.view.leading import view_reason
 from reports.view.sensitivity import view_sensitivity

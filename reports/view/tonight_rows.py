@@ -13,8 +13,8 @@ from analysis.verdict import Outcome
 from analysis.weight import Weight, find_interval, weigh
 from perf.model import SeriesKey, TrialHead, TrialId
 from perf.rules import TriageEntry
+from reports.charts.sparklines import Sparkline
 from reports.data.medians import variant_id
-from reports.sparklines import Sparkline
 from reports.view import links
 from reports.view.changes import name_gap
 from reports.view.incident import triage_command, view_badges

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from perf.model import Purpose, TrialHead, TrialStatus
-from reports.strip_chart import BarChart, draw_bars
+from reports.charts.strip import BarChart, draw_bars
 from reports.view.wording import NOTHING, count, number, share
 
 _DAYS = 30

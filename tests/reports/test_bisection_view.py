@@ -8,8 +8,8 @@ from made_up_bisection import INCONCLUSIVE, RECORD, UNCHANGED, UNFINISHED
 from analysis.bisecting.bisection import Culprit
 from analysis.bisecting.description import describe_bisection
 from analysis.bisecting.record import BisectionRecord
+from reports.charts.probes import draw_probes
 from reports.pages.bisections import render_bisection
-from reports.probe_chart import draw_probes
 from reports.view.bisection import view_bisection
 from reports.view.links import bisection_page, comparison_page
 from reports.view.wording import Moment

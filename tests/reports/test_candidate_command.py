@@ -21,7 +21,7 @@ from perf.model import Purpose, Sample, Trial
 from perf.places import Places
 from perf.progress import Progress
 from perf.systems.contract import System
-from reports.candidate_command import COMMENT, COMPARISON, candidate
+from reports.pull_requests.candidate_command import COMMENT, COMPARISON, candidate
 
 FAKE = "systems/fake/default.yaml"
 SCATTER = (0.0, 0.004, -0.003, 0.002, -0.005, 0.001)

@@ -3,8 +3,8 @@
 # ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
 from typing import Any
 
-from reports.sparklines import draw_sparkline
-from reports.step_chart import draw_steps
+from reports.charts.sparklines import draw_sparkline
+from reports.charts.steps import draw_steps
 from reports.view.steps import view_steps
 
 

@@ -46,7 +46,7 @@ from analysis.comparing.results import ComparisonFile, read_comparisons, write_c
 from analysis.verdict import Outcome
 from perf.model import Purpose, Reason, TrialStatus
 from reports import comment
-from reports.comment import MOST_CHARACTERS, headline, render_comment
+from reports.pull_requests.comment import MOST_CHARACTERS, headline, render_comment
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "comments"
 SITE = "https://perf.example/knickpoint"

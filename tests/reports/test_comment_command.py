@@ -18,8 +18,8 @@ from analysis.comparing.results import (
     write_comparisons,
 )
 from perf.errors import GitHubError, InputError, UsageError
-from reports.comment import render_comment
-from reports.comment_command import comment
+from reports.pull_requests.comment import render_comment
+from reports.pull_requests.comment_command import comment
 
 LATER = "f" * 40
 FORBIDDEN = "Resource not accessible by integration"

@@ -20,10 +20,10 @@ from made_up_comparison import (
 
 from analysis.comparing.results import ComparisonResult, write_result
 from perf.model import Purpose, Reason, TrialStatus
+from reports.charts.turns import Turn, draw_turns
 from reports.commands import report
 from reports.pages.comparisons import render_comparison
 from reports.site import SiteFile
-from reports.turn_chart import Turn, draw_turns
 from reports.view.comparison import view_comparison, view_list
 
 NBSP = "\N{NO-BREAK SPACE}"

@@ -9,10 +9,10 @@ from github_server import BOT, HEAD, SECONDARY, TOKEN, Fault, GitHub, serve
 
 from analysis.verdict import Outcome
 from perf.errors import GitHubError
-from reports.github import GitHubPullRequest
-from reports.github_connection import find_api_url
-from reports.github_patience import Patience
-from reports.posting import Check, Message, start_check
+from reports.github.comments import GitHubPullRequest
+from reports.github.connection import find_api_url
+from reports.github.patience import Patience
+from reports.pull_requests.posting import Check, Message, start_check
 
 QUICK = Patience(tries=3, pause_s=0.001, rate_limit_s=0.01, longest_s=5)
 COMMENTS = "/issues/7/comments"

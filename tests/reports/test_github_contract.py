@@ -10,8 +10,8 @@ from github_server import HEAD, TOKEN, GitHub, serve
 from made_up_nights import Course, judge_nights
 
 from analysis.verdict import Outcome
-from reports.github import GitHubPullRequest
-from reports.posting import Check, Message, start_check
+from reports.github.comments import GitHubPullRequest
+from reports.pull_requests.posting import Check, Message, start_check
 from reports.telling.handles import find_all_handles
 from reports.telling.issues import GitHubIssues
 

@@ -12,7 +12,7 @@ from analysis.drift import Evidence
 from analysis.explanations import Explanation
 from analysis.incidents import Cause, Incident
 from analysis.remeasurement import Answer, Reply
-from reports.change_chart import draw_change
+from reports.charts.change import draw_change
 from reports.rendering import render
 from reports.view.explaining import ExplanationRow
 from reports.view.incident import IncidentView, view_incident

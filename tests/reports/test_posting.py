@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from analysis.comparing.results import ComparisonFile
 from analysis.verdict import Outcome
 from perf.model import TrialStatus
-from reports.comment import headline, render_comment
-from reports.posting import (
+from reports.pull_requests.comment import headline, render_comment
+from reports.pull_requests.posting import (
     NAME,
     Check,
     Create,

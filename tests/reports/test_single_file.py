@@ -15,8 +15,8 @@ from playwright.sync_api import Browser
 from perf.errors import UsageError
 from perf.model import Reason, TrialId, TrialStatus
 from reports.commands import report
+from reports.pages.single_file import check_target_file, render_single_file, write_single_file
 from reports.scene import Scene
-from reports.single_file import check_target_file, render_single_file, write_single_file
 from reports.view.links import in_file, series_page, trial_page
 
 EXPERIMENT = "cassandra-sensor-write"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from perf.model import Fact, Move, Named, Purpose, Trial, TrialId, TrialStatus
+from reports.charts.strip import draw_bars, draw_strip
 from reports.pages import testbed as testbed_pages
 from reports.site import flatten
-from reports.strip_chart import draw_bars, draw_strip
 from reports.view import links
 from reports.view.canaries import view_canary_charts
 from reports.view.hosts import join_moves, view_hosts

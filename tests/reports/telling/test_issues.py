@@ -7,7 +7,7 @@ from github_server import BOT, TOKEN, Fault, GitHub, serve
 from made_up_nights import Course, Nights, judge_nights
 
 from perf.errors import GitHubError
-from reports.github_patience import Patience
+from reports.github.patience import Patience
 from reports.telling.handles import find_all_handles
 from reports.telling.issues import GitHubIssues
 

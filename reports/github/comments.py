@@ -8,9 +8,9 @@ from github.CheckRun import CheckRun
 from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest
 
-from reports.github_connection import Connection, Hints, unsure
-from reports.github_patience import Patience
-from reports.posting import (
+from reports.github.connection import Connection, Hints, unsure
+from reports.github.patience import Patience
+from reports.pull_requests.posting import (
     Check,
     Create,
     Edit,

@@ -6,7 +6,7 @@ Rows carry `side`, A or B. Neither is told by colour alone: A is dashed, and too
 import json
 from collections.abc import Iterator, Mapping
 
-from reports.charts import SCHEMA, Spec
+from reports.charts.specification import SCHEMA, Spec
 
 _HEIGHT, _LOW = 340, 190
 _STYLES = {"A": ("kp-baseline", [7, 4]), "B": ("kp-candidate", [])}

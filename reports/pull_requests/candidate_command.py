@@ -38,7 +38,7 @@ from perf.places import Places
 from perf.progress import Progress, format_duration
 from perf.revisions import SHORT, Span, find_repository, find_span, load_revisions
 from perf.side_by_side import write_durably
-from reports.comment import headline, render_comment
+from reports.pull_requests.comment import headline, render_comment
 
 _REGRESSION_FOUND, _NOT_MEASURED = 1, 3
 _DECIDES = frozenset({"suites", "testbed", "release", "trials", "minutes", "attribute", "configs"})

@@ -11,9 +11,8 @@ import click
 
 from analysis.comparing.results import MOST_BYTES, SCHEMA_VERSION, ComparisonFile, read_comparisons
 from perf.errors import GitHubError, InputError, UsageError
-from reports.comment import headline, render_comment
-from reports.github import GitHubPullRequest
-from reports.github_options import (
+from reports.github.comments import GitHubPullRequest
+from reports.github.options import (
     REPOSITORY,
     TOKENS,
     api_url_option,
@@ -23,9 +22,20 @@ from reports.github_options import (
     site_url_option,
 )
 from reports.markdown import clean
-from reports.posting import NAME, Check, Create, Edit, Message, Minimise, Post, Update, find_findings
-from reports.posting import conclude_check as conclude
-from reports.posting import start_check as start
+from reports.pull_requests.comment import headline, render_comment
+from reports.pull_requests.posting import (
+    NAME,
+    Check,
+    Create,
+    Edit,
+    Message,
+    Minimise,
+    Post,
+    Update,
+    find_findings,
+)
+from reports.pull_requests.posting import conclude_check as conclude
+from reports.pull_requests.posting import start_check as start
 
 _MOST_REASON = 300
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

@@ -15,7 +15,7 @@ from analysis.comparing.results import ComparisonFile, ComparisonResult, Knob, T
 from analysis.verdict import WORST_FIRST, Outcome
 from perf.model import SIDES, TrialStatus
 from reports.markdown import clean, code, escape
-from reports.reproduction import tell_reproduction
+from reports.pull_requests.reproduction import tell_reproduction
 from reports.view.links import comparison_page
 from reports.view.measures import NO_BREAK, MeasureRow, length_words, view_measure
 from reports.view.summary import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from reports.charts import SCHEMA, Spec
+from reports.charts.specification import SCHEMA, Spec
 from reports.view.steps import StepTable
 from reports.view.wording import STEP_BADGES
 

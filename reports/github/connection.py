@@ -22,7 +22,7 @@ from github.GithubException import (
 )
 
 from perf.errors import GitHubError
-from reports.github_patience import TOO_MANY, AsksTooMuch, Patience, build_retry
+from reports.github.patience import TOO_MANY, AsksTooMuch, Patience, build_retry
 from reports.markdown import clean
 
 _T = TypeVar("_T")

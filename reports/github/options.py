@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from perf.errors import UsageError
-from reports.github_connection import find_api_url
+from reports.github.connection import find_api_url
 
 TOKENS = ("KNICKPOINT_GITHUB_TOKEN", "GITHUB_TOKEN")
 REPOSITORY = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")

@@ -1,0 +1,1 @@
+"""GitHub as a client sees it: connection, patience, comments and check runs."""
