@@ -45,7 +45,7 @@ from made_up_comparison import (
 from analysis.comparing.results import ComparisonFile, read_comparisons, write_comparisons
 from analysis.verdict import Outcome
 from perf.model import Purpose, Reason, TrialStatus
-from reports import comment
+from reports.pull_requests import comment
 from reports.pull_requests.comment import MOST_CHARACTERS, headline, render_comment
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "comments"
