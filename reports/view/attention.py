@@ -31,7 +31,7 @@ from reports.view.wording import (
     series_words,
 )
 
-_TODO = {
+_NEXT = {
     TrialStatus.FAILED: "Open the trial: its log says where it stopped.",
     TrialStatus.INVALID: "Open the trial: it says which limit was passed, and by how much.",
 }
@@ -98,7 +98,7 @@ def view_troubles(recent: Iterable[TrialHead]) -> tuple[Attention, ...]:
             subject=f"{trial.experiment} at {trial.release.version}",
             page=links.trial_page(trial.id),
             text=first_reason(trial),
-            todo=_TODO[trial.status],
+            todo=_NEXT[trial.status],
         )
         for trial in sorted(troubled, key=lambda trial: trial.status is not TrialStatus.FAILED)
     )
