@@ -16,7 +16,8 @@ def open_host(testbed: Testbed, host: Host) -> Remote:
     """
     if testbed.transport == "local":
         return LocalHost()
-    return SshHost(host.name, host.address, host.user, host.port)
+    options = ("-F", testbed.ssh_config) if testbed.ssh_config else ()
+    return SshHost(host.name, host.address, host.user, host.port, options)
 
 
 def place_nodes(deployment: Deployment, run_dir: Path) -> tuple[Node, ...]:

@@ -21,6 +21,7 @@ Text: TypeAlias = Annotated[str, MinLen(1)]
 AbsolutePath: TypeAlias = Annotated[str, StringConstraints(pattern=r"^/")]
 Positive: TypeAlias = Annotated[int, Gt(0)]
 PositiveFloat: TypeAlias = Annotated[float, Gt(0)]
+SettingName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$")]
 Statistic: TypeAlias = Literal["mean", "p50", "p95", "p99", "p99.9", "max", "estimate"]
 Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
 # Far above what any client of this program can offer, and low enough that a slip of a few zeros is
@@ -53,6 +54,8 @@ class Host:
     role: Literal["server", "client"]
     cores: tuple[int, ...] = ()
     """Cores that processes on this host are pinned to; empty leaves them to the kernel."""
+    numa_node: Annotated[int, Ge(0)] | None = None
+    """The NUMA node whose memory, and whose cores if none are named, processes on this host use."""
     user: str | None = None
     port: Positive = 22
     work_dir: AbsolutePath = "/var/tmp/knickpoint"  # noqa: S108  a directory of ours on the host
@@ -129,6 +132,29 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """That the hosts of a testbed are tuned: read back before each trial, and refused if they drifted.
+
+    `unavailable` says of each setting that these hosts do not have why they have not; it is recorded
+    with each trial and shown.
+    """
+
+    __pydantic_config__ = STRICT
+    unavailable: Mapping[SettingName, Text] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskPolicy:
+    """What is done to page cache and disk of each server host after the wipe of each trial."""
+
+    __pydantic_config__ = STRICT
+    drops_caches: bool
+    """Write dirty pages out, and forget what is cached of any file."""
+    trims: bool
+    """Tell the device of the node's directory which blocks are free (fstrim)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Testbed:
     """A named set of hosts. Trials compare only within one `testbed_class`."""
 
@@ -147,6 +173,13 @@ class Testbed:
     steadiness: Steadiness
     jvm_options: tuple[str, ...] = ()
     """Added to each JVM database on this testbed; part of the testbed's content hash."""
+    tuning: Tuning | None = None
+    """Absent: the hosts are taken as they are, and nobody vouches for them."""
+    disk: DiskPolicy | None = None
+    """Absent: page cache and disk are left as the trial before left them."""
+    ssh_config: Text | None = None
+    """OpenSSH client configuration of this testbed, from the directory of the command on; absent: the
+    operator's own."""
     caveat: str = ""
     """Shown on every page with numbers from this testbed."""
 

@@ -227,6 +227,15 @@ class KnowsVersion(Protocol):
 
 
 @runtime_checkable
+class WantsTuning(Protocol):
+    """A system whose releases ask for server hosts of a tuning of their own."""
+
+    def tuning(self, release: Release) -> str:
+        """Give the name of the tuning profile (infra/tuning/) that a release is to run under."""
+        ...
+
+
+@runtime_checkable
 class ReportsFacts(Protocol):
     """A system with facts of its own that can move a number, for example its Java runtime."""
 
