@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 JSON = dict[str, Any]
+Route = tuple[str, str, Callable[..., Any]]
 HEAD = "b7e2d1c0f9a83746556473829100aabbccddeeff"
 TOKEN = "a-token-that-must-not-be-printed"  # noqa: S105  what the tests send
 BOT = "github-actions[bot]"
@@ -38,6 +39,13 @@ class Fault:
     page: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     is_done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """An answer that is at another address, where no token is wanted: GitHub's storage."""
+
+    url: str
 
 
 @dataclass(slots=True)
@@ -112,7 +120,14 @@ class GitHub:
 
     def answer(self, method: str, path: str, query: dict[str, list[str]], sent: JSON) -> Any:  # noqa: ANN401  JSON
         """Carry out a request; raise LookupError where there is nothing."""
-        for known, pattern, act in (
+        for known, pattern, act in self.list_routes():
+            if known == method and (found := re.fullmatch(pattern, path)):
+                return act(*found.groups(), query, sent)
+        raise LookupError(path)
+
+    def list_routes(self) -> tuple[Route, ...]:
+        """Give what is known: a method, a pattern of the path, and what answers."""
+        return (
             ("GET", r"/repos/example/configs/pulls/7", self._pull),
             ("GET", r"/repos/example/configs/issues/7/comments", self._list_comments),
             ("POST", r"/repos/example/configs/issues/7/comments", self._create_comment),
@@ -124,11 +139,7 @@ class GitHub:
             ("POST", r"/repos/example/configs/issues", self._open_issue),
             ("PATCH", r"/repos/example/configs/issues/(\d+)", self._edit_issue),
             ("POST", r"/graphql", self._graphql),
-        ):
-            if known == method and (found := re.fullmatch(pattern, path)):
-                do: Callable[..., Any] = act
-                return do(*found.groups(), query, sent)
-        raise LookupError(path)
+        )
 
     def _pull(self, _query: object, _sent: object) -> JSON:
         shape = self.examples.get("pull", {})
@@ -242,7 +253,7 @@ class Handler(BaseHTTPRequestHandler):
         sent = json.loads(raw) if raw else {}
         is_query = path == "/graphql" and not sent["query"].lstrip().startswith("mutation")
         state.asked.append(f"{'QUERY' if is_query else method} {path}")
-        if self.headers.get("Authorization") != f"token {TOKEN}":
+        if self.headers.get("Authorization") not in {f"token {TOKEN}", f"Bearer {TOKEN}"}:
             self._send(401, {"message": "Bad credentials"})
             return
         fault = next((one for one in state.faults if one.method == method and one.path in path), None)
@@ -261,6 +272,10 @@ class Handler(BaseHTTPRequestHandler):
             status, answer, headers = fault.status, {"message": fault.message}, dict(fault.headers)
         elif isinstance(answer, list | dict):
             headers = self._link(parts.path, query, answer)
+        elif isinstance(answer, Elsewhere):
+            status, answer, headers = 302, {}, {"Location": answer.url}
+        elif answer is None:
+            status = 204
         page = fault.page.encode() if fault and fault.page is not None else None
         self._send(status, answer, headers, page)
 
@@ -283,6 +298,8 @@ class Handler(BaseHTTPRequestHandler):
         page: bytes | None = None,
     ) -> None:
         content = json.dumps(answer).encode() if page is None else page
+        if status == 204:
+            content = b""
         kind = "application/json" if page is None else "text/html"
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
