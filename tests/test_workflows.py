@@ -48,9 +48,13 @@ def test_our_own_hosts_run_reviewed_code_only() -> None:
         workflow = read(path)
         for job in workflow["jobs"].values():
             if "self-hosted" in job["runs-on"]:
-                assert set(workflow["on"]) == {"schedule", "workflow_dispatch"}
+                assert set(workflow["on"]) <= {"schedule", "workflow_dispatch", "pull_request_target"}
                 assert "github.ref == 'refs/heads/main'" in job["if"]
-                assert workflow["concurrency"]["cancel-in-progress"] is False
+                assert job["concurrency"] == {
+                    "group": "testbed-knickpoint",
+                    "cancel-in-progress": False,
+                    "queue": "max",
+                }
 
 
 def test_nightly_offers_the_suites_that_exist() -> None:
@@ -84,6 +88,7 @@ def test_nightly_passes_the_exit_code_on_and_says_what_it_means(
     command.write_text(f'#!/bin/sh\necho "$@" >arguments\ncat told\nexit {code}\n')
     command.chmod(0o755)
     (tmp_path / "told").write_text(printed)
+    (tmp_path / ".github").symlink_to(ROOT / ".github")
     nights = tmp_path / "data/nights"
     nights.mkdir(parents=True)
     for age, night in enumerate(("2026-03-02-1", "2026-03-01-2")):
@@ -95,6 +100,7 @@ def test_nightly_passes_the_exit_code_on_and_says_what_it_means(
         env={
             "PATH": os.environ["PATH"],
             "SUITE": "odd name; exit 0",
+            "SITE_URL": "",
             "KNICKPOINT_DATA": str(tmp_path / "data"),
             "RUNNER_TEMP": str(tmp_path),
             "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
@@ -105,7 +111,7 @@ def test_nightly_passes_the_exit_code_on_and_says_what_it_means(
         check=False,
     )
     assert done.returncode == code
-    arguments = f"nightly --suite odd name; exit 0 --data {tmp_path}/data\n"
+    arguments = f"nightly --suite odd name; exit 0 --data {tmp_path}/data --site-url \n"
     assert (tmp_path / "arguments").read_text() == arguments
     summary = (tmp_path / "summary").read_text().splitlines()
     assert summary[0] == headline
