@@ -11,6 +11,7 @@ import duckdb
 from perf.errors import BundleError, UsageError
 from perf.history import bundle, file, store
 from perf.history.import_commands import import_results
+from perf.history.upkeep_commands import prune
 from perf.metrics import DURATION, RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME
 from perf.model import TrialId
 from perf.options import data_option
@@ -44,6 +45,7 @@ def history() -> None:
     knickpoint history sql "SELECT version, count(*) FROM trials GROUP BY version"
     knickpoint history rebuild                   after a corrupt or older file
     knickpoint history import --format csv --system mydb results.csv
+    knickpoint history prune --older-than 400    old trials in less detail
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
 
 
@@ -185,6 +187,7 @@ def schema() -> None:
 
 
 history.add_command(import_results)
+history.add_command(prune)
 
 
 def _choose(

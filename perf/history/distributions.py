@@ -82,7 +82,10 @@ class Second:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distribution:
-    """What a recording says: over all its iterations, and second by second."""
+    """What a recording says: over all its iterations, and second by second.
+
+    There is no course where each iteration has only one histogram, as once it was rolled up.
+    """
 
     spectrum: Spectrum
     course: tuple[Second, ...]
@@ -138,7 +141,7 @@ def distribute(intervals: Sequence[Interval]) -> Distribution:
                 for percentile in list_percentiles(ranks.count)
             ),
         ),
-        course=tuple(_course(pairs)),
+        course=tuple(_course(pairs)) if _has_course(measured) else (),
     )
 
 
@@ -171,6 +174,10 @@ def gather(rows: Iterable[Row]) -> Iterator[Recording]:
                 Interval(**{name: row[name] for name in HISTOGRAMS.columns}) for row in group
             ),
         )
+
+
+def _has_course(measured: Sequence[Interval]) -> bool:
+    return len(measured) > len({interval.iteration for interval in measured})
 
 
 def _course(pairs: Iterable[tuple[Interval, Any]]) -> Iterator[Second]:

@@ -3,20 +3,22 @@
 DuckDB's exceptions end here: `explained` turns them into a HistoryError that says what to do.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.resources import files
 from pathlib import Path, PurePath
 
+import click
 import duckdb
 from filelock import FileLock, Timeout
 
 from perf.errors import HistoryError
-from perf.history import disk
+from perf.history import disk, upgrades
 from perf.history.bundle import sync
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     # A history never loads or fetches code, and a query never touches another file.
@@ -29,7 +31,7 @@ _LOCK_HOLDER = re.compile(r"lock is held in (?P<program>.+?) \(PID (?P<pid>\d+)\
 
 
 def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-    """Open an existing history file and check that it is one.
+    """Open an existing history file and check that it is one; one of an older schema is upgraded.
 
     Raises:
         HistoryError: another process holds it, or it is corrupt, foreign or of another version.
@@ -38,9 +40,12 @@ def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     with explained(path), ExitStack() as undo:
         connection = duckdb.connect(path, read_only=read_only, config=_CONFIG)
         undo.callback(connection.close)
-        _check_schema(connection, path)
-        undo.pop_all()
-        return connection
+        version = check_schema(connection, path)
+        if version == SCHEMA_VERSION:
+            undo.pop_all()
+            return connection
+    _upgrade(path, version)
+    return connect(path, read_only=read_only)
 
 
 def create(path: Path) -> None:
@@ -77,6 +82,17 @@ def replacement(path: Path) -> Iterator[Path]:
             _remove(fresh)
 
 
+def rewrite(path: Path) -> None:
+    """Replace a history by a copy without the room that removed rows took.
+
+    Raises:
+        HistoryError: another process uses the history, or the copy cannot be written.
+
+    """
+    with replacement(path) as fresh, explained(path):
+        upgrades.copy_rows(path, fresh, SCHEMA_VERSION)
+
+
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
     """Turn what DuckDB or the operating system says about a history file into a HistoryError."""
@@ -103,7 +119,13 @@ def schema() -> str:
     return files("perf.history").joinpath("schema.sql").read_text(encoding="utf-8")
 
 
-def _check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
+    """Give the version of an open history's schema, which this Knickpoint can read.
+
+    Raises:
+        HistoryError: it is no history, or one of a newer Knickpoint.
+
+    """
     tables = {
         name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
     }
@@ -119,12 +141,26 @@ def _check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
             f"{path} has schema version {version}, written by a newer Knickpoint; this one knows "
             f"{SCHEMA_VERSION}: update it"
         )
-    if version != SCHEMA_VERSION:
+    if version is None or version < upgrades.OLDEST:
         raise HistoryError(
-            f"{path} has schema version {version}, made by an older Knickpoint; this one writes "
-            f"{SCHEMA_VERSION}. The trials themselves are safe in their bundles: make the history new "
-            "from them with: knickpoint history rebuild"
+            f"{path} has schema version {version}, which no Knickpoint wrote. The trials themselves "
+            "are safe in their bundles: make the history from them with: knickpoint history rebuild"
         )
+    return int(version)
+
+
+def _upgrade(path: Path, version: int) -> None:
+    """Replace a history of an older schema by a copy of today's; the old file is kept beside it."""
+    kept = path.with_name(f"{path.stem}.schema-{version}{path.suffix}")
+    click.echo(
+        f"{path} has schema version {version}, of an older Knickpoint; copying it to version "
+        f"{SCHEMA_VERSION}. The old one is kept as {kept.name}, to be removed when you like",
+        err=True,
+    )
+    with replacement(path) as fresh, explained(path):
+        upgrades.copy_rows(path, fresh, version)
+        kept.unlink(missing_ok=True)
+        os.link(path, kept)
 
 
 def _in_use(path: Path, error: duckdb.Error) -> HistoryError | None:

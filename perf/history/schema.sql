@@ -201,3 +201,11 @@ COMMENT ON COLUMN histograms.start_s IS 'Start of the interval, seconds since th
 COMMENT ON COLUMN histograms.length_s IS 'Length of the interval in seconds.';
 COMMENT ON COLUMN histograms.max_us IS 'Largest value in microseconds.';
 COMMENT ON COLUMN histograms.encoded IS 'HdrHistogram V2, compressed, base64; values in microseconds.';
+
+CREATE TABLE rolled_up (
+    trial_id VARCHAR PRIMARY KEY,
+    histograms BIGINT NOT NULL
+);
+COMMENT ON TABLE rolled_up IS 'Trials that no longer have a histogram per second, only one per iteration: knickpoint history prune.';
+COMMENT ON COLUMN rolled_up.trial_id IS 'The trial.';
+COMMENT ON COLUMN rolled_up.histograms IS 'How many histograms it had before.';

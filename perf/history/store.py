@@ -60,6 +60,11 @@ class History:
         self._path = path
         self._tables = Tables(connection, path)
 
+    @property
+    def tables(self) -> Tables:
+        """Give its tables as plain rows."""
+        return self._tables
+
     def __enter__(self) -> Self:
         """Give the history itself."""
         return self

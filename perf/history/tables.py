@@ -38,6 +38,10 @@ class Tables:
             while some := result.fetchmany(_AT_ONCE):
                 yield from some
 
+    def execute(self, sql: str, values: Sequence[object]) -> None:
+        """Change rows."""
+        self._connection.execute(sql, list(values))
+
     def insert(self, table: str, rows: Sequence[Row]) -> None:
         """Insert all rows of a table at once, as JSON: the fastest way in without further packages."""
         if rows:

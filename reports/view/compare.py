@@ -229,6 +229,10 @@ _WORDS: Mapping[str, str | Sequence[str]] = {
         "The response times of older releases are not part of the site; the history has them: "
         "knickpoint history percentile"
     ),
+    "noCourse": (
+        "How iterations went second by second is no longer kept of every trial shown here: its history "
+        "has one histogram for each iteration (knickpoint history prune)."
+    ),
     "levels": "Response times in ms, by percentile",
     "levelColumns": ("Percentile", "A", "B", "Difference"),
     "diagnostics": "What hosts and clients did",

@@ -185,6 +185,7 @@
         ...levelRows(x, y, words),
       ]),
     );
+    if (!x.course.length || !y.course.length) parts.told.textContent = words.noCourse;
     drawAll(parts, index, names, x, y);
   };
 

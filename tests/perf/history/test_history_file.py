@@ -11,11 +11,9 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from click.testing import CliRunner
 
 from perf.errors import HistoryError
 from perf.history import file
-from perf.history.commands import history
 from perf.history.store import append_all, open_history, rebuild
 from perf.model import Trial
 from perf.places import Places
@@ -218,24 +216,6 @@ def test_another_schema_version_is_refused(places: Places, version: int, message
         connection.execute("UPDATE meta SET schema_version = ?", [version])
     with pytest.raises(HistoryError, match=message):
         open_history(places.history)
-
-
-def test_a_history_of_the_first_schema_is_refused_and_made_new_from_its_bundles(
-    filled: Places,
-) -> None:
-    with duckdb.connect(filled.history) as connection:
-        connection.execute("UPDATE meta SET schema_version = 1")
-        connection.execute("ALTER TABLE samples DROP host")
-        connection.execute("DROP TABLE load_steps")
-    with pytest.raises(
-        HistoryError, match=r"made by an older Knickpoint.* safe in their bundles"
-    ) as error:
-        append_all(filled, silent)
-    assert str(error.value).endswith("with: knickpoint history rebuild")
-    done = CliRunner().invoke(history, ["rebuild", "--data", str(filled.data)])
-    assert done.exit_code == 0, done.output
-    with open_history(filled.history, read_only=True) as opened:
-        assert len(opened.trials()) == len(opened.observations()) // 4 == 3
 
 
 def test_a_rebuild_that_fails_leaves_the_old_history(places: Places, bundles: tuple[Path, ...]) -> None:

@@ -30,7 +30,7 @@ from perf.model import (
 )
 from perf.places import Places
 
-EMPTY = {f"{table}.csv" for table in ("reasons", "remarks", "load_steps")}
+EMPTY = {f"{table}.csv" for table in ("reasons", "remarks", "load_steps", "rolled_up")}
 """Tables of which an ordinary trial has no row."""
 
 

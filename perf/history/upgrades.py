@@ -1,0 +1,40 @@
+"""Histories of older schemas: copied, row by row, into an empty one of today's. Pure but for DuckDB.
+
+A history of any schema that was ever released can be read. What a column or a table of today holds for
+trials that were kept before there was one stands here; `file` decides when, and puts the copy in place.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+
+OLDEST = 1
+# version → table → column → SQL of what it holds for rows that were written by that version
+_NEWER: Mapping[int, Mapping[str, Mapping[str, str]]] = {
+    1: {"samples": {"host": "''"}},  # of all hosts together; there were no others
+    2: {},
+}
+_META = "meta"
+
+
+def copy_rows(old: Path, fresh: Path, version: int) -> None:
+    """Copy all rows of a closed history of a schema version into an empty one of today's schema.
+
+    Tables that the old one lacks stay empty.
+
+    Raises:
+        duckdb.Error: the old one has not the schema that it says, or the new one cannot be written.
+
+    """
+    newer = _NEWER.get(version, {})
+    with duckdb.connect(fresh) as connection:
+        quoted = str(old).replace("'", "''")
+        connection.execute(f"ATTACH '{quoted}' AS old (READ_ONLY)")
+        known = "SELECT table_name FROM duckdb_tables() WHERE database_name {} 'old' ORDER BY 1"
+        ours = {name for (name,) in connection.execute(known.format("<>")).fetchall()} - {_META}
+        for (table,) in connection.execute(known.format("=")).fetchall():
+            if table in ours:
+                added = "".join(f", {sql} AS {name}" for name, sql in newer.get(table, {}).items())
+                connection.execute(f"INSERT INTO {table} BY NAME SELECT *{added} FROM old.{table}")  # noqa: S608  our own names
+        connection.execute("CHECKPOINT")

@@ -1,0 +1,64 @@
+"""The commands that keep a history small: what is old is kept in less detail, and that is said."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+
+from perf.history import file, retention, store
+from perf.options import data_option
+from perf.places import Places
+from perf.progress import Progress
+
+_LEAST_DAYS = 30
+_LONGEST_DAYS = 36_500
+
+
+@click.command()
+@click.option(
+    "--older-than",
+    "days",
+    required=True,
+    metavar="DAYS",
+    type=click.IntRange(min=_LEAST_DAYS, max=_LONGEST_DAYS),
+    help=f"Roll up trials that started longer ago than this; at least {_LEAST_DAYS}.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be rolled up; change nothing.")
+@data_option
+def prune(*, days: int, dry_run: bool, data: Path) -> None:
+    """Keep one histogram per iteration of old trials, instead of one per second.
+
+    No percentile of an iteration, a phase or several trials changes, for they are read from merged
+    histograms anyway. What old trials lose is how an iteration went second by second; pages of such
+    trials say so. Trials, samples, facts and everything else stay, and so do the bundles under
+    <data>/trials, from which `knickpoint history rebuild` brings the histograms per second back.
+
+    Each trial is rolled up by itself, so an interrupted prune goes on with the same command. The file
+    becomes smaller at the end, when a copy replaces it; for that moment both need room.
+
+    \b
+    knickpoint history prune --older-than 400 --dry-run
+    knickpoint history prune --older-than 400
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
+    path, progress = Places(data).history, Progress()
+    before = datetime.now(UTC) - timedelta(days=days)
+    with store.open_history(path, read_only=dry_run) as history:
+        old = retention.find_old(history.tables, before)
+        found = f"{_counted(len(old))} from before {before:%Y-%m-%d} with {sum(old.values())} histograms"
+        if dry_run or not old:
+            click.echo(f"{found}: " + ("would be rolled up" if old else "nothing to roll up"))
+            return
+        left = 0
+        for done, trial in enumerate(old, start=1):
+            left += retention.roll_up_trial(history.tables, path, trial)
+            progress.tell_sometimes(f"rolled up {done} of {len(old)} trials")
+    size = path.stat().st_size
+    file.rewrite(path)
+    click.echo(
+        f"{found}: rolled up, {left} are left; {path} took {size / 1e6:,.1f} MB and takes "
+        f"{path.stat().st_size / 1e6:,.1f} MB now"
+    )
+
+
+def _counted(trials: int) -> str:
+    return "1 trial" if trials == 1 else f"{trials} trials"

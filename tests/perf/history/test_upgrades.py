@@ -1,0 +1,74 @@
+"""Histories and bundles of every schema that was ever released are still read."""
+
+import gzip
+import hashlib
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perf.errors import HistoryError
+from perf.history import bundle, file, upgrades
+from perf.history.store import append_all, open_history
+from perf.places import Places
+
+DATA = Path(__file__).parents[2] / "data"
+OLDER = tuple(range(upgrades.OLDEST, file.SCHEMA_VERSION))
+# What a released schema holds never changes: renew this together with file.SCHEMA_VERSION, after a
+# history of the version before was put into tests/data/histories and what is new stands in `upgrades`.
+RELEASED = {3: "af229229b0c024a8"}
+
+
+def unpack(version: int, places: Places) -> None:
+    places.data.mkdir(parents=True)
+    packed = DATA / f"histories/version-{version}.duckdb.gz"
+    places.history.write_bytes(gzip.decompress(packed.read_bytes()))
+
+
+def test_a_schema_that_changes_gets_a_new_version() -> None:
+    tables = re.sub(r"^(COMMENT|--).*\n", "", file.schema(), flags=re.MULTILINE)
+    found = hashlib.sha256(tables.encode()).hexdigest()[:16]
+    assert {file.SCHEMA_VERSION: found} == RELEASED
+
+
+@pytest.mark.parametrize("version", OLDER)
+@pytest.mark.parametrize("read_only", [False, True])
+def test_an_older_history_holds_what_its_bundles_hold(
+    places: Places, tmp_path: Path, capsys: pytest.CaptureFixture[str], version: int, *, read_only: bool
+) -> None:
+    unpack(version, places)
+    packed = places.history.read_bytes()
+    (fresh := Places(tmp_path / "fresh")).data.mkdir()
+    fresh.trials.symlink_to(DATA / f"bundles/version-{version}")
+    append_all(fresh, lambda _: None)
+    with (
+        open_history(places.history, read_only=read_only) as upgraded,
+        open_history(fresh.history, read_only=True) as rebuilt,
+    ):
+        assert upgraded.trials() == rebuilt.trials() != ()
+        assert upgraded.tables_digest() == rebuilt.tables_digest()
+    assert f"kept as history.schema-{version}.duckdb" in capsys.readouterr().err
+    assert (places.data / f"history.schema-{version}.duckdb").read_bytes() == packed
+    with open_history(places.history) as history:
+        assert len(history.heads()) == 1
+    assert capsys.readouterr().err == ""
+
+
+def test_an_upgrade_that_fails_leaves_the_old_history(places: Places) -> None:
+    unpack(1, places)
+    with duckdb.connect(places.history) as connection:
+        connection.execute("DROP TABLE samples; CREATE TABLE samples (something INTEGER)")
+        connection.execute("INSERT INTO samples VALUES (1)")
+    before = places.history.read_bytes()
+    with pytest.raises(HistoryError, match="knickpoint history rebuild"):
+        open_history(places.history)
+    assert places.history.read_bytes() == before
+
+
+@pytest.mark.parametrize("version", [*range(1, bundle.SCHEMA_VERSION + 1)])
+def test_a_bundle_of_each_version_is_read(version: int) -> None:
+    (place,) = (DATA / f"bundles/version-{version}").iterdir()
+    trial, intervals = bundle.read(place)
+    assert trial.id == place.name
+    assert intervals
