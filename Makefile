@@ -2,10 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 SUITE ?= quickstart
 DATA ?= var
 
-.PHONY: help setup nightly test test-long lint format types contracts wheel-smoke selftest bench bench-bisection bench-detection site lock schema clean
+.PHONY: help setup nightly test test-long lint format types contracts workflows wheel-smoke selftest bench bench-bisection bench-detection site lock schema lab-up lab-down lab-status clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -26,7 +27,7 @@ test: .venv/.dev ## the test suite, real databases included (below 10 minutes on
 test-long: .venv/.dev ## the tests that take longer
 	$(BIN)/pytest -m long --timeout 1800
 
-lint: format-check types contracts ## style, types and import contracts
+lint: format-check types contracts workflows ## style, types, import contracts and workflows
 
 format-check: .venv/.dev
 	$(BIN)/ruff format --check .
@@ -41,6 +42,11 @@ types: .venv/.dev ## strict type check
 
 contracts: .venv/.dev ## import contracts: who may import whom
 	$(BIN)/lint-imports
+
+# shellcheck and pyflakes would be used where a machine has them; findings are to be the same everywhere.
+workflows: .venv/.dev ## are the workflows right, and safe? (actionlint, zizmor)
+	PATH="$$PATH:$(CURDIR)/$(BIN)" go run $(ACTIONLINT) -shellcheck= -pyflakes=
+	$(BIN)/zizmor --offline --pedantic --quiet .github
 
 wheel-smoke: .venv/.dev ## build the wheel, install it in a clean environment, use it
 	sh .ci/wheel-smoke
@@ -69,6 +75,15 @@ schema: .venv/.ready ## write configs/schema again
 
 lock: .venv/.dev ## renew the hash-pinned lock files
 	sh requirements/lock
+
+lab-up: .venv/.ready ## three database hosts and a client host on this machine, over SSH (needs root)
+	$(BIN)/python infra/lab/lab.py up
+
+lab-down: .venv/.ready ## remove the lab with all its data
+	$(BIN)/python infra/lab/lab.py down
+
+lab-status: .venv/.ready ## which hosts of the lab are up
+	@$(BIN)/python infra/lab/lab.py status
 
 clean: ## remove the environment and all caches of tools; var/ (your results) stays
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks dist
