@@ -1,8 +1,8 @@
 """What GitHub knows of workflows, on top of the pull request: runs, artifacts, dispatches, permissions.
 
-Artifacts are the zips that `tests/peers/actions/upload-artifact` wrote: `<store>/<run>/<name>.zip`. As
-on GitHub they lie with somebody else: the interface sends the client there, and `leaked` holds what came
-with a token that is none of theirs. After https://docs.github.com/en/rest/actions.
+Artifacts are the zips that `tests/peers/actions/upload-artifact` wrote: `<store>/<run>/<name>.zip`.
+As on GitHub they lie with somebody else: the interface sends the client there, and `leaked` holds what
+came with a token that is none of theirs. After https://docs.github.com/en/rest/actions.
 """
 
 from collections.abc import Iterator
@@ -28,6 +28,7 @@ class Forge(GitHub):
     roles: dict[str, str] = field(default_factory=dict)
     flows: dict[str, list[JSON]] = field(default_factory=dict)
     """The runs of each workflow file, newest first."""
+    flow_state: str = "active"
     dispatched: list[JSON] = field(default_factory=list)
     reactions: list[tuple[int, str]] = field(default_factory=list)
     leaked: list[str] = field(default_factory=list)
@@ -43,7 +44,9 @@ class Forge(GitHub):
             ("POST", rf"{REPOSITORY}/actions/workflows/([\w.-]+)/dispatches", self._dispatch),
             ("GET", rf"{REPOSITORY}/collaborators/([\w-]+)/permission", self._permission),
             ("GET", rf"{REPOSITORY}/issues/comments/(\d+)", self._comment),
+            ("GET", rf"{REPOSITORY}/issues/comments/(\d+)/reactions", self._list_reactions),
             ("POST", rf"{REPOSITORY}/issues/comments/(\d+)/reactions", self._react),
+            ("GET", rf"{REPOSITORY}/actions/workflows/([\w.-]+)", self._flow),
         )
 
     def _repository(self, _query: object, _sent: object) -> JSON:
@@ -108,6 +111,14 @@ class Forge(GitHub):
     def _react(self, number: str, _query: object, sent: JSON) -> JSON:
         self.reactions.append((int(number), sent["content"]))
         return {"id": next(self.ids), "content": sent["content"], "user": {"login": self.login}}
+
+    def _list_reactions(self, number: str, query: dict[str, list[str]], _sent: object) -> list[JSON]:
+        found = [content for comment, content in self.reactions if comment == int(number)]
+        return page([{"content": one, "user": {"login": self.login}} for one in found], query)
+
+    def _flow(self, name: str, _query: object, _sent: object) -> JSON:
+        url = f"{self.url}{REPOSITORY}/actions/workflows/{name}"
+        return {"id": 5, "url": url, "path": f".github/workflows/{name}", "state": self.flow_state}
 
 
 class Storage(SimpleHTTPRequestHandler):

@@ -55,6 +55,7 @@ class GitHub:
     url: str = ""
     login: str = BOT
     head: str = HEAD
+    head_repo: str = "example/configs"
     examples: Mapping[str, JSON] = field(default_factory=dict)
     comments: dict[int, JSON] = field(default_factory=dict)
     minimised: set[str] = field(default_factory=set)
@@ -153,7 +154,11 @@ class GitHub:
             "number": 7,
             "url": f"{self.url}/repos/example/configs/pulls/7",
             "issue_url": f"{self.url}/repos/example/configs/issues/7",
-            "head": {**shape.get("head", {}), "sha": self.head},
+            "head": {
+                **shape.get("head", {}),
+                "sha": self.head,
+                "repo": {**shape.get("head", {}).get("repo", {}), "full_name": self.head_repo},
+            },
             "base": {**shape.get("base", {}), "repo": repo},
         }
 
