@@ -9,7 +9,6 @@ import click
 from pydantic import Field, TypeAdapter, ValidationError
 
 from perf.errors import GitHubError, InputError, UsageError
-from reports.github.connection import find_api_url
 from reports.github.conversation import GitHubConversation
 from reports.github.options import (
     REPOSITORY,
@@ -115,6 +114,7 @@ _EVENT = TypeAdapter(Event)
     default="https://github.com",
     show_default=True,
     metavar="URL",
+    callback=matching(re.compile(r"https?://[A-Za-z0-9.:/\[\]-]{1,200}"), "an address"),
     help="Where people see the runs.  [env: GITHUB_SERVER_URL]",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be started, and ask GitHub nothing.")
@@ -156,10 +156,6 @@ def answer(
     Exit code 0 once it is answered or ignored; 2 if the file is no such event; 3 if GitHub does not
     start it or does not take the answer.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    try:
-        find_api_url(server_url)
-    except ValueError as error:
-        raise UsageError(f"--server-url {server_url!r} is not https://HOST") from error
     event = _read_event(event_path)
     if event.repository.full_name.lower() != repo.lower():
         raise UsageError(f"the event is not one of {repo} (--repo); is it that of another workflow?")

@@ -22,6 +22,7 @@ from reports.github.options import (
     site_url_option,
 )
 from reports.markdown import clean
+from reports.pull_requests.artifact import read_artifact
 from reports.pull_requests.comment import headline, render_comment
 from reports.pull_requests.posting import (
     NAME,
@@ -58,6 +59,12 @@ class Telling:
     "--comparison",
     type=click.Path(path_type=Path),
     help="The comparison.json that `knickpoint candidate` or `knickpoint compare` wrote.",
+)
+@click.option(
+    "--artifact",
+    type=click.Path(path_type=Path),
+    metavar="ZIP",
+    help="The same, in the zip of an artifact of GitHub; nothing else in it is read.",
 )
 @click.option("--start", "starts", is_flag=True, help="Only begin the check run: in progress.")
 @click.option(
@@ -96,6 +103,7 @@ class Telling:
 def comment(
     *,
     comparison: Path | None,
+    artifact: Path | None,
     starts: bool,
     failed: str | None,
     repo: str,
@@ -122,13 +130,15 @@ def comment(
     \b
     knickpoint comment --start --repo example/configs --pr 7 --sha "$HEAD_SHA"
     knickpoint comment --comparison var/comparison.json --repo example/configs --pr 7 --sha "$HEAD_SHA"
+    knickpoint comment --artifact comparison.zip --repo example/configs --pr 7 --sha "$HEAD_SHA"
     knickpoint comment --failed "the job ended early" --repo example/configs --pr 7 --sha "$HEAD_SHA"
 
     Exit code 0 once all is told, even a regression; 2 if the file is refused: none, or not about the
     commit; 3 if GitHub did not take all of it: what it took is said first.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    if sum((comparison is not None, starts, failed is not None)) != 1:
-        raise UsageError("give one of --comparison FILE, --start and --failed TEXT")
+    path = comparison or artifact
+    if sum((comparison is not None, artifact is not None, starts, failed is not None)) != 1:
+        raise UsageError("give one of --comparison FILE, --artifact ZIP, --start and --failed TEXT")
     telling = Telling(**options)  # type: ignore[arg-type]  # click checked each of them
     if starts and not telling.has_check:
         raise UsageError("--start begins a check run, --no-check wants none; leave one of them out")
@@ -140,9 +150,9 @@ def comment(
         if token
         else None
     )
-    if comparison:
+    if path:
         try:
-            content = _accept(comparison, telling.sha)
+            content = _accept(path, telling.sha, is_zipped=artifact is not None)
         except (InputError, UsageError) as refusal:
             _tell_refusal(pull, refusal, telling)
             raise
@@ -151,14 +161,9 @@ def comment(
         _tell(pull, None if starts else _fail(failed or ""), telling, is_last_resort=not starts)
 
 
-def _accept(path: Path, sha: str) -> ComparisonFile:
+def _accept(path: Path, sha: str, *, is_zipped: bool) -> ComparisonFile:
     """Read the file, and refuse one that is not about the commit that was to be measured."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise InputError(path, [f"it cannot be read: {error.strerror}"]) from error
-    found = read_comparisons(content, path)
+    found = read_comparisons(read_artifact(path) if is_zipped else _read(path), path)
     if sha and not found.head:
         raise UsageError(
             f"the comparison names no commit, so nothing says that it is about {sha} (--sha); only"
@@ -170,6 +175,14 @@ def _accept(path: Path, sha: str) -> ComparisonFile:
             " pull request checked out, or the merge of it?"
         )
     return found
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(path, [f"it cannot be read: {error.strerror}"]) from error
 
 
 def _tell_refusal(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -155,6 +156,20 @@ def test_no_check_run_waits_for_a_file_that_is_refused(hub: GitHub, path: Path, 
     assert "<b>" not in hub.shown[0]
 
 
+def test_the_zip_of_an_artifact_is_read_and_refused_like_the_file(hub: GitHub, path: Path) -> None:
+    zipped = path.with_suffix(".zip")
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("comparison.json", write_comparisons(made_up.UNCHANGED))
+    run("--start", "--sha", HEAD)
+    assert run(f"--artifact={zipped}", "--sha", HEAD).exit_code == 0
+    assert only_run(hub)[1] == "success"
+    zipped.write_bytes(b"no zip")
+    hub.runs.clear()
+    run("--start", "--sha", HEAD)
+    assert isinstance(run(f"--artifact={zipped}", "--sha", HEAD).exception, InputError)
+    assert only_run(hub)[2].endswith("refused: the artifact is no zip that can be read")
+
+
 def test_a_refused_file_is_said_even_if_github_does_not_listen(hub: GitHub, path: Path) -> None:
     hub.faults.append(Fault(method="GET", path="/pulls/7", status=404, message="Not Found"))
     result = run(f"--comparison={path}", "--sha", HEAD)
@@ -295,6 +310,7 @@ def test_a_file_that_is_none_is_refused_before_anything_is_told(
         ("--start", "--site-url", "javascript:alert(1)"),
         ("--start", "--api-url", "http://api.github.com"),
         ("--comparison", "not-there.json"),
+        ("--comparison", "not-there.json", "--artifact", "not-there.zip"),
     ],
     ids=" ".join,
 )
