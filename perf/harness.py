@@ -18,6 +18,9 @@ from perf.history import bundle
 from perf.hosts.checks import check_hosts
 from perf.hosts.drift import find_drift
 from perf.hosts.facts import read_client_facts, read_facts
+from perf.hosts.lease import find_lost
+from perf.hosts.readiness import name_profile, prove
+from perf.leftovers import end_leftovers
 from perf.measurement import Findings, diagnose, judge, measure, summarize_load
 from perf.metrics import CANARY_PHASES, PRICE_PER_HOUR
 from perf.model import (
@@ -90,12 +93,14 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     cluster = placement.place(deployment, order.release, order.artifact, places.run)
     steps = Steps(system, cluster, progress)
     started_at = datetime.now(UTC)
-    steps.end_leftovers()
+    _end_leftovers(cluster, places, progress)
     check_hosts(cluster.nodes, system.ports(), cluster.testbed.needs)
+    proven = prove(deployment, name_profile(system, order.release), places.run, progress.tell)
     staged = bundle.stage(places, order.trial)
     draft = Draft()
     try:
-        draft.before = read_environment(cluster)
+        draft.findings.remarks += proven.remarks
+        draft.before = read_environment(cluster) + proven.facts
         steps.wipe()
         draft.canaries = steps.canaries(CANARY_PHASES[0], draft.findings.remarks.append)
         steps.install()
@@ -104,9 +109,10 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
         steps.start()
         steps.verify_version()
         measure(steps, deployment, places.run, draft.findings)
-        draft.after = read_environment(cluster) + steps.facts()
+        draft.after = read_environment(cluster) + proven.read_again() + steps.facts()
         draft.doubt(judge(draft.findings, deployment))
         draft.doubt(find_drift(draft.before, draft.after))
+        draft.doubt(find_lost(deployment.testbed))
     except ConfigError as mistake:
         draft.record(TrialStatus.FAILED, "configure-failed", str(mistake))
     except NodeDied as death:
@@ -141,14 +147,27 @@ def _state_price(cluster: Cluster) -> tuple[Fact, ...]:
     return () if price is None else (Fact(host="", name=PRICE_PER_HOUR, value=f"{price:.10g}"),)
 
 
+def _end_leftovers(cluster: Cluster, places: Places, progress: Progress) -> None:
+    """End what an interrupted run left running on any host of the trial, servers and engines."""
+    clients = placement.client_hosts(cluster.testbed, cluster.topology.clients)
+    found = {
+        node.remote.name: (node.remote, str(Path(node.work_dir).parents[1])) for node in cluster.nodes
+    }
+    found |= {
+        remote.name: (remote, placement.base_dir(cluster.testbed, host, places.run))
+        for host, remote in clients
+    }
+    for remote, base in found.values():
+        end_leftovers(remote, base, cluster.testbed.limits.stop_s, progress)
+
+
 def _clean_up(steps: Steps, staged: Path, draft: Draft) -> None:
     """Leave the hosts as they were; a clean-up that fails is one more reason, and costs no bundle."""
-    try:
-        steps.clean_up(staged)
-        draft.canaries += steps.canaries(CANARY_PHASES[1], draft.findings.remarks.append)
-    except (StepFailed, OSError) as failure:
-        text = sentence(failure) if isinstance(failure, StepFailed) else str(failure)
+    undone = steps.clean_up(staged)
+    for text in undone:
         draft.record(TrialStatus.FAILED, "clean-up-failed", text)
+    if not undone:
+        draft.canaries += steps.canaries(CANARY_PHASES[1], draft.findings.remarks.append)
 
 
 def _trial(order: Order, draft: Draft, started_at: datetime) -> Trial:

@@ -29,8 +29,8 @@ from perf.measuring import (
     describe,
     fetch_release,
     find_experiment,
+    hold,
     measure_extra,
-    only_one,
     planned_s,
 )
 from perf.model import Source, Trial, TrialStatus
@@ -111,7 +111,8 @@ def matrix(
         backfill = Backfill(session, grid, read_known(session, grid))
         click.echo("\n".join((backfill.announce(), "", *describe_grid(grid, backfill.tally))))
         return
-    with only_one(session.places, session.progress):
+    testbed = catalog.testbeds[session.suite.testbed]
+    with hold(session.places, session.progress, [testbed], f"the matrix of suite {suite_name}"):
         backfill = Backfill(session, grid, read_known(session, grid))
         click.echo(backfill.announce())
         backfill.measure(minutes)

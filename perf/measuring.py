@@ -1,12 +1,13 @@
 """Measure a night or a single trial: which trials, in which order, with which artifacts.
 
-One process at a time measures into a data directory; a second one is refused, and says who holds it.
+One process at a time measures into a data directory, and one job at a time on a testbed; a second one
+is refused, and says who holds it.
 """
 
 import math
 import os
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,11 +17,13 @@ import filelock
 from perf import releases
 from perf.config import Catalog, named
 from perf.deployment import place_nodes
-from perf.design import Deployment, Experiment, Suite
+from perf.design import Deployment, Experiment, Suite, Testbed
 from perf.errors import BundleError, HostUnfit, MeasureError, UsageError
 from perf.harness import Order, run_trial
 from perf.history import bundle
+from perf.hosts import lease
 from perf.hosts.checks import check_hosts
+from perf.hosts.readiness import check_readiness, name_profile
 from perf.load.stages import expected_s
 from perf.metrics import RESPONSE_TIME, THROUGHPUT
 from perf.model import Artifact, Purpose, Release, SeriesKey, Source, Trial, TrialId, TrialStatus
@@ -33,6 +36,9 @@ from perf.systems import registry
 _DEPLOY_S = 45.0
 _PRELOAD_ROWS_PER_S = 400.0
 _LOCK_WAIT_S = 60.0
+# A lease outlasts its trial by far: what runs long must not lose its hosts to another job.
+_LEASED_TIMES = 3
+_LEASED_BEYOND_S = 600.0
 _LOG_LINES = 12
 
 
@@ -56,7 +62,8 @@ def measure_night(session: Session, *, is_to_be_told: bool = False) -> tuple[Tri
         ReleaseError: a release could be fetched from nowhere.
 
     """
-    with only_one(session.places, session.progress):
+    purpose = f"the trials of suite {session.suite.name}"
+    with hold(session.places, session.progress, [_testbed(session)], purpose):
         _check_hosts(session)
         now = datetime.now(UTC)
         night, is_resumed = open_night(
@@ -82,7 +89,8 @@ def measure_night(session: Session, *, is_to_be_told: bool = False) -> tuple[Tri
 
 def measure_one(session: Session, experiment: str, version: str) -> Trial:
     """Measure one extra trial of an experiment at a release, outside of any night's plan."""
-    with only_one(session.places, session.progress):
+    purpose = f"a trial of {experiment} at {version}"
+    with hold(session.places, session.progress, [_testbed(session)], purpose):
         fetched = fetch_release(session, experiment, version)
         session.progress.heading(f"{experiment} at {version}")
         return measure_extra(session, experiment, fetched)
@@ -102,7 +110,7 @@ def fetch_release(session: Session, experiment: str, version: str) -> tuple[Rele
 
 
 def measure_extra(session: Session, experiment: str, fetched: tuple[Release, Artifact]) -> Trial:
-    """Measure one extra trial of what was fetched; the caller holds the lock (`only_one`)."""
+    """Measure one extra trial of what was fetched; the caller holds the testbed (`hold`)."""
     name = f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}.{experiment}.{fetched[0].version}"
     while (session.places.trials / name).exists():  # one that failed within a second is tried again
         name += "+"
@@ -196,6 +204,7 @@ def _run(
         artifact=artifact,
     )
     system = registry.load(deployment.experiment.system)
+    renew_lease(deployment)
     try:
         return run_trial(order, system, session.places, session.progress)
     except HostUnfit as problem:
@@ -239,6 +248,9 @@ def _check_hosts(session: Session) -> None:
         # Servers that an interrupted run left behind hold ports; the first trial ends them.
         if not any(map(system.is_running, nodes)):
             check_hosts(nodes, system.ports(), deployment.testbed.needs)
+        found = (releases.find_release(system, version) for version in experiment.releases)
+        for profile in sorted({name_profile(system, release) for release in found}):
+            check_readiness(deployment, profile, session.places.run)
 
 
 def planned_s(deployment: Deployment) -> float:
@@ -248,8 +260,45 @@ def planned_s(deployment: Deployment) -> float:
     return _DEPLOY_S + rows / _PRELOAD_ROWS_PER_S + expected_s(workload)
 
 
+def renew_lease(deployment: Deployment) -> None:
+    """Hold the testbed until the end of a trial that begins now, and long after.
+
+    Raises:
+        MeasureError: the lease was lost; says how and to whom.
+        StepFailed: a host cannot be reached.
+
+    """
+    limits = deployment.testbed.limits
+    waits_s = limits.start_s + limits.stop_s + limits.load_s + limits.connect_s + limits.settle_s
+    parts = deployment.workload.measurements
+    warm_ups_s = sum(part.warmup_cap_s * part.iterations for part in parts)
+    for_s = _LEASED_TIMES * planned_s(deployment) + warm_ups_s + waits_s + _LEASED_BEYOND_S
+    lease.renew(deployment.testbed, for_s)
+
+
+def _testbed(session: Session) -> Testbed:
+    return session.catalog.testbeds[session.suite.testbed]
+
+
 @contextmanager
-def only_one(places: Places, progress: Progress) -> Iterator[None]:
+def hold(
+    places: Places, progress: Progress, testbeds: Iterable[Testbed], purpose: str
+) -> Iterator[None]:
+    """Hold a data directory and all hosts of some testbeds for one job, over its whole span.
+
+    What this process holds already, as a night over its bisections, it holds on.
+
+    Raises:
+        MeasureError: another process measures into the data directory or on one of the hosts, and
+            keeps doing so; or a host cannot be reached.
+
+    """
+    with _only_one(places, progress), lease.hold(testbeds, purpose, progress.tell):
+        yield
+
+
+@contextmanager
+def _only_one(places: Places, progress: Progress) -> Iterator[None]:
     """Hold the lock of a data directory; raise MeasureError if another process keeps holding it.
 
     Who holds it already, as a bisection over its probes, holds it on.

@@ -25,7 +25,7 @@ from perf.design import STRICT, Deployment, Suite
 from perf.errors import BundleError, HostUnfit
 from perf.harness import Order, run_trial
 from perf.history import bundle
-from perf.measuring import explain, find_experiment
+from perf.measuring import explain, find_experiment, renew_lease
 from perf.model import (
     SIDES,
     Artifact,
@@ -310,6 +310,7 @@ class Course:
             remarks=side.remarks,
         )
         system = registry.load(side.deployment.experiment.system)
+        renew_lease(side.deployment)
         try:
             trial = run_trial(order, system, self.places, self.progress)
         except HostUnfit as problem:

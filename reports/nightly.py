@@ -13,7 +13,7 @@ from analysis.judgement import Judgement
 from analysis.verdict import Outcome
 from perf import config
 from perf.history.store import append_all, open_history
-from perf.measuring import Session, describe, measure_night
+from perf.measuring import Session, describe, hold, measure_night
 from perf.model import Trial, TrialStatus
 from perf.night import finish_night, read_nights
 from perf.options import configs_option, data_option
@@ -59,24 +59,11 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     with open_history(places.history):
         pass
     read_results(places)
-    trials = measure_night(session, is_to_be_told=True)
-    night = read_nights(places)[-1]
-    tonight = Tonight(
-        catalog=catalog,
-        suite=session.suite,
-        night=night,
-        trials=trials,
-        places=places,
-        progress=progress,
-    )
     bad: dict[str, None] = {}
-    judgement = _keep_and_judge(places, root, progress, bad)
-    again = confirm(judgement.suspects, tonight)
-    if session.suite.remeasure_minutes is not None:
-        judgement = _keep_and_judge(places, root, progress, bad)
-    traced = bisect(judgement.suspects, tonight)
-    if session.suite.bisect is not None:
-        judgement = _keep_and_judge(places, root, progress, bad)
+    testbed = catalog.testbeds[session.suite.testbed]
+    # From the first trial to the last bisection: nobody else measures there in between.
+    with hold(places, progress, [testbed], f"the nightly of suite {suite_name}"):
+        night, trials, judgement, again, traced = _measure(session, root, bad)
     index = write_report(
         places, root, datetime.now(UTC), judgement=judgement, summarizes=True, site_url=site_url
     )
@@ -84,13 +71,38 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     click.echo(f"Site:    {index}")
     for problem in bad:
         click.echo(f"A bundle was refused: {problem}", err=True)
-    finish_night(places, night.id)
+    finish_night(places, night)
     context = click.get_current_context()
     if judgement.verdict.outcome is Outcome.REGRESSED:
         context.exit(REGRESSION_FOUND)
     is_unmeasured = any(trial.status is not TrialStatus.COMPLETED for trial in trials)
     if is_unmeasured or bad or again.failed or traced.failed:
         context.exit(NOT_MEASURED)
+
+
+def _measure(
+    session: Session, root: Path, bad: dict[str, None]
+) -> tuple[str, tuple[Trial, ...], Judgement, FollowedUp, FollowedUp]:
+    """Measure the night and make sure; give its id, trials and judgement, and what was made sure."""
+    places, progress, suite = session.places, session.progress, session.suite
+    trials = measure_night(session, is_to_be_told=True)
+    night = read_nights(places)[-1]
+    tonight = Tonight(
+        catalog=session.catalog,
+        suite=suite,
+        night=night,
+        trials=trials,
+        places=places,
+        progress=progress,
+    )
+    judgement = _keep_and_judge(places, root, progress, bad)
+    again = confirm(judgement.suspects, tonight)
+    if suite.remeasure_minutes is not None:
+        judgement = _keep_and_judge(places, root, progress, bad)
+    traced = bisect(judgement.suspects, tonight)
+    if suite.bisect is not None:
+        judgement = _keep_and_judge(places, root, progress, bad)
+    return night.id, trials, judgement, again, traced
 
 
 def _keep_and_judge(places: Places, root: Path, progress: Progress, bad: dict[str, None]) -> Judgement:

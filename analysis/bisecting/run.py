@@ -30,7 +30,7 @@ from analysis.verdict import Outcome
 from perf import releases
 from perf.config import content_hash
 from perf.errors import MeasureError, ReleaseError
-from perf.measuring import find_experiment, only_one
+from perf.measuring import find_experiment, hold
 from perf.model import TURNS, Purpose, Release, SideName, Taken, TrialStatus
 from perf.past_turns import find_past_turns, has_trials
 from perf.places import Places
@@ -89,7 +89,9 @@ def run_bisection(
     """
     sides = _take_sides(question)
     search = _Search(sides=sides, settings=settings, budget=budget, places=places, progress=progress)
-    with only_one(places, progress):
+    testbed = question.catalog.testbeds[question.suite.testbed]
+    purpose = f"a bisection of {question.experiment}, {question.first} to {question.last}"
+    with hold(places, progress, [testbed], purpose):
         record = _open(question, search)
         while record.found is None:
             step = record.next_step(_trials_left(record, search))

@@ -22,10 +22,12 @@ from analysis.comparing.results import Attribution, ComparisonFile, ComparisonRe
 from analysis.comparing.run import Budget, read_results, run_comparison
 from analysis.verdict import Outcome
 from perf import difference
-from perf.errors import KnickpointError
+from perf.errors import KnickpointError, MeasureError
+from perf.measuring import hold
 from perf.model import TURNS
 from perf.places import Places
 from perf.progress import Progress
+from perf.revisions import SHORT
 from perf.side_by_side import RESUMABLE_FOR, Pairing, fetch_sides, find_unfinished, question_hash
 
 _LEAST_TO_ATTRIBUTE = 2 * TURNS
@@ -65,9 +67,16 @@ def run_candidate(
         left=allowed.total,
         each=allowed.each,
     )
-    run.compare()
-    if attributes:
-        run.attribute()
+    sides = (side for one in plan.planned for side in (one.pairing.baseline, one.pairing.candidate))
+    testbeds = [side.deployment.testbed for side in sides]
+    try:
+        with hold(places, progress, testbeds, f"candidate {plan.head.sha[:SHORT]}"):
+            run.compare()
+            if attributes:
+                run.attribute()
+    except MeasureError as error:
+        run.problems.append(cut(f"nothing could be measured: {error}"))
+        progress.tell(run.problems[-1])
     return run.content()
 
 

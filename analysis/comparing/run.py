@@ -33,7 +33,7 @@ from analysis.verdict import Outcome
 from perf.config import named
 from perf.errors import InputError, UsageError
 from perf.load.stages import ladder_phases
-from perf.measuring import only_one, planned_s
+from perf.measuring import hold, planned_s
 from perf.model import SIDES, TURNS, SideName, Taken, Trial, TrialStatus
 from perf.places import Places
 from perf.progress import Progress
@@ -101,7 +101,7 @@ def run_comparison(
 
     Raises:
         BundleError: the plan of a comparison cannot be read.
-        MeasureError: another process measures here, or the hosts cannot carry any trial.
+        MeasureError: another job measures here or on these hosts, or they cannot carry any trial.
         ReleaseError: a release could be fetched from nowhere.
         UsageError: a release is unknown, or no measure can be trusted.
 
@@ -114,7 +114,9 @@ def run_comparison(
         seed=pairing.seed,
         looker=looker,
     )
-    with only_one(places, progress):
+    sides = pairing.baseline, pairing.candidate
+    purpose = f"a comparison of {sides[1].label} with {sides[0].label}"
+    with hold(places, progress, [side.deployment.testbed for side in sides], purpose):
         artifacts = fetch_sides(pairing, progress)
         plan, is_resumed = open_plan(pairing, artifacts, places, datetime.now(UTC))
         how = "resumed" if is_resumed else "new"

@@ -1,0 +1,50 @@
+"""Who measures here, as hosts and other people are told: user, machine and the very process.
+
+A process is named so that the name means it alone, wherever and whenever it is read: by its kernel
+(boot and pid namespace), pid and birth. Machines made from one image share a machine id, containers
+share a kernel, and pids are used again: none of them would do by itself.
+"""
+
+import getpass
+import os
+import socket
+from pathlib import Path
+
+
+def name_owner() -> str:
+    """Give who this is, as others are to read it: user@machine."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = f"uid-{os.getuid()}"
+    return f"{user}@{socket.gethostname()}"
+
+
+def name_process(pid: int | str = "self") -> str:
+    """Give the name of a process of this machine.
+
+    Raises:
+        OSError: there is no such process any more.
+
+    """
+    number, _, rest = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").partition(" ")
+    fields = rest.rpartition(") ")[2].split()
+    if fields[0] == "Z":
+        raise ProcessLookupError(number)
+    return f"{_name_kernel()}/{number}/{fields[19]}"
+
+
+def is_known_gone(process: str) -> bool:
+    """Tell whether a process of that name has ended; of those of other machines nothing is known."""
+    kernel, _, pid = process.rpartition("/")[0].rpartition("/")
+    if kernel != _name_kernel():
+        return False
+    try:
+        return name_process(pid) != process
+    except OSError:
+        return True
+
+
+def _name_kernel() -> str:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot}:{Path('/proc/self/ns/pid').stat().st_ino}"
