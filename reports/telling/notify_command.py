@@ -17,6 +17,7 @@ from perf.errors import GitHubError, HistoryError, KnickpointError, UsageError, 
 from perf.history.store import open_history
 from perf.options import configs_option, data_option
 from perf.places import Places
+from perf.side_by_side import write_durably
 from reports.github.options import (
     REPOSITORY,
     TOKENS,
@@ -31,6 +32,7 @@ from reports.telling.handles import find_all_handles
 from reports.telling.issue_plan import SCOPE, Open, Step, plan_issues
 from reports.telling.issues import GitHubIssues, describe_change
 from reports.telling.ledger import Ledger, open_ledger
+from reports.telling.notices_file import read_notices, write_notices
 from reports.telling.slack import MOST_ALONE, Message, render_digest, render_message
 from reports.telling.webhook import Webhook, read_address
 from reports.view.notice import Notice, view_notices
@@ -59,6 +61,18 @@ class _News:
     callback=matching(REPOSITORY, "OWNER/NAME"),
     help="Keep an issue for each incident in this repository.",
 )
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Judge, and write all that there is to tell, for --notices on another machine.",
+)
+@click.option(
+    "--notices",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --github-issues: tell what --save wrote; no history is needed.",
+)
 @site_url_option("Where the site is: messages and issues link the page of each incident.")
 @click.option("--dry-run", is_flag=True, help="Print what would be told; tell nobody.")
 @click.option(
@@ -77,6 +91,8 @@ def notify(
     configs: Path | None,
     to_webhook: bool,
     repo: str,
+    save: Path | None,
+    notices: Path | None,
     site_url: str,
     dry_run: bool,
     scope: str,
@@ -90,14 +106,16 @@ def notify(
     --webhook sends a message when an incident is new, confirmed, mended or withdrawn, and none twice:
     what was told is kept in told.json in the data directory, written after each message that was
     acknowledged. The address is a secret, so it comes from $KNICKPOINT_WEBHOOK_URL alone; it is that of
-    a Slack incoming webhook, or of a server that understands its messages. More than ten events at once
-    are one message.
+    a Slack incoming webhook, or of a server that understands its messages. More than ten are one.
 
     --github-issues opens an issue for each incident that somebody should look at, rewrites it when its
     state changes, closes it when the incident is mended, withdrawn or decided in triage.yaml, and opens
     it again when it comes back. What somebody closed stays closed. Our issues are found by a hidden
     marker and their author, so nothing on this machine has to be kept. The token comes from
     $KNICKPOINT_GITHUB_TOKEN or $GITHUB_TOKEN, with `issues: write`.
+
+    --save and --notices part the machine that holds the history from the one that holds the token. The
+    file between them is read as hostile data.
 
     \b
     knickpoint notify --webhook --dry-run
@@ -107,15 +125,17 @@ def notify(
     Exit code 0 once all is told, even a regression; 2 on wrong usage or configuration; 3 if something
     could not be told, or there is no history to judge.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    if not to_webhook and not repo:
-        raise UsageError("nobody is to be told: give --webhook, --github-issues OWNER/NAME or both")
+    _check_whom(to_webhook=to_webhook, repo=repo, save=save, notices=notices)
     # What cannot work must be known before anything is told.
     address = read_address(os.environ) if to_webhook and not dry_run else ""
     token = find_token() if repo else ""
     if repo and not token and not dry_run:
         raise UsageError(f"no token: set {' or '.join(TOKENS)}; --dry-run prints without one")
     places = Places(data)
-    news = _read_news(places, configs or config.default_root(), site_url)
+    news = _find_news(notices, places, configs or config.default_root(), site_url)
+    if save:
+        write_durably(save, write_notices(news.notices, news.find_known()))
+        click.echo(f"{len(news.notices)} to tell: {save}")
     tasks: list[Callable[[], None]] = []
     if to_webhook:
         tasks.append(lambda: _tell_channel(places, news, address, is_dry=dry_run))
@@ -125,6 +145,15 @@ def notify(
     elif repo:
         tasks.append(lambda: _print_issues(news, scope))
     _do_all(tasks)
+
+
+def _check_whom(*, to_webhook: bool, repo: str, save: Path | None, notices: Path | None) -> None:
+    if not to_webhook and not repo and not save:
+        raise UsageError("nobody is to be told: give --webhook, --github-issues OWNER/NAME or both")
+    if notices and (save or to_webhook):
+        raise UsageError(
+            "--notices goes with --github-issues alone: the channel is told from a history"
+        )
 
 
 def _do_all(tasks: Sequence[Callable[[], None]]) -> None:
@@ -154,6 +183,14 @@ def _read_news(places: Places, configs_root: Path, site_url: str) -> _News:
         find_known=_remember_handles(judgement),
         site_url=site_url,
     )
+
+
+def _find_news(notices: Path | None, places: Places, configs_root: Path, site_url: str) -> _News:
+    """Take over what another machine judged, or judge."""
+    if not notices:
+        return _read_news(places, configs_root, site_url)
+    found = read_notices(notices)
+    return _News(notices=found.notices, find_known=lambda: found.known, site_url=site_url)
 
 
 def _remember_handles(judgement: Judgement) -> Callable[[], Collection[str]]:

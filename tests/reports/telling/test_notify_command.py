@@ -224,3 +224,29 @@ def test_wrong_usage_is_said_before_anybody_is_told(
     assert "example.org" not in str(result.exception)
     assert run(data, "--github-issues", "no-repository").exit_code == 2
     assert channel.heard == hub.writes == []
+
+
+def test_another_machine_tells_what_was_saved(
+    data: Path, hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "notices.json"
+    with monkeypatch.context() as without_token:
+        without_token.delenv("GITHUB_TOKEN")
+        assert "1 to tell" in run(data, "--save", str(file)).stdout
+    assert hub.asked == []
+    nowhere = tmp_path / "nowhere"
+    told = run(nowhere, "--notices", str(file), "--github-issues", "example/configs")
+    assert "opened https://github.com/example/configs/issues/1" in told.stdout, told.output
+    # The same text as from the history itself, and what it holds is known there, too.
+    assert "the issues say so already" in run(data, "--github-issues", "example/configs").stdout
+    content = json.loads(file.read_text())
+    file.write_text(json.dumps(content | {"notices": []}))
+    run(nowhere, "--notices", str(file), "--github-issues", "example/configs")
+    assert next(iter(hub.issues.values()))["state"] == "closed"
+    assert not nowhere.exists()
+
+
+@pytest.mark.parametrize("others", [("--webhook",), ("--save", "other.json")])
+def test_the_channel_is_told_from_a_history_only(data: Path, others: tuple[str, ...]) -> None:
+    told = run(data, "--notices", "notices.json", *others)
+    assert isinstance(told.exception, UsageError)
