@@ -13,6 +13,7 @@ from datetime import datetime
 from perf.config import named
 from perf.errors import BundleError, HistoryError
 from perf.history import bundle
+from perf.history.place import has_history
 from perf.history.store import open_history
 from perf.model import SIDES, Purpose, SideName, Taken, Trial, TrialId, TrialStatus
 from perf.places import Places
@@ -177,7 +178,7 @@ def _read_bundle(name: str, places: Places, progress: Progress) -> Iterator[Tria
 
 
 def _list_history(pairing: Pairing, places: Places, progress: Progress) -> set[str]:
-    if not places.history.exists():
+    if not has_history(places):
         return set()
     try:
         with open_history(places.history, read_only=True) as history:

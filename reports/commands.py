@@ -8,6 +8,7 @@ import click
 from analysis.judgement import Judgement
 from perf import config
 from perf.errors import UsageError
+from perf.history.place import has_history
 from perf.options import configs_option, data_option
 from perf.places import Places
 from reports.github.options import site_url_option
@@ -63,7 +64,7 @@ def report(
     index = write_report(
         places, root, datetime.now(UTC), output=output, summarizes=True, site_url=site_url
     )
-    if not places.history.exists():
+    if not has_history(places):
         click.echo(f"There is no history at {places.history}; the site says how to begin.", err=True)
     click.echo(index)
 

@@ -19,6 +19,7 @@ from perf.config import Catalog
 from perf.errors import BundleError
 from perf.history import bundle
 from perf.history.distributions import Recording
+from perf.history.place import has_history
 from perf.history.store import open_history
 from perf.model import Move, Trial, TrialHead, TrialId
 from perf.night import Night, read_nights
@@ -128,7 +129,7 @@ def read_scene(
     digests: Mapping[TrialId, str] = {}
     bounds: Bounds = NO_BOUNDS
     catalog = config.load_catalog(configs_root)
-    if places.history.exists():
+    if has_history(places):
         with open_history(places.history, read_only=True) as history:
             heads, digests = history.heads(), history.bundle_digests()
             bounds = history.search_bounds()

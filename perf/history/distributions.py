@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Any
 
+from perf.errors import UsageError
 from perf.history.percentiles import decode, make_room
 from perf.history.rows import HISTOGRAMS, Row
 from perf.model import Interval, TrialId
@@ -26,6 +27,12 @@ RECORDED = f"""
     ORDER BY {", ".join(_IDENTITY)}, iteration, start_s, position
 """  # noqa: S608  our own names
 """Takes a list of trials and one of kinds."""
+
+
+_COMPARABLE = (
+    *("system", "version", "topology", "testbed_class", "config", "config_sha256"),
+    *("workload", "workload_sha256", "engine"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +166,30 @@ def list_percentiles(count: int) -> tuple[float, ...]:
         way_left /= 2
     named = [percentile for percentile in _NAMED if (100 - percentile) * count >= 100]  # noqa: PLR2004  per cent
     return (*sorted({*levels, 100 - way_left, *named} - {0.0}), 100.0)
+
+
+def refuse_mixture(trials: Sequence[TrialId], rows: Sequence[Row]) -> None:
+    """Refuse to merge the histograms of trials; `rows` are those of the table trials that were found.
+
+    Raises:
+        UsageError: a trial is unknown, or they measured different things.
+
+    """
+    if unknown := sorted(set(trials) - {row["trial_id"] for row in rows}):
+        raise UsageError(
+            f"no such trial in the history: {', '.join(unknown)}; "
+            "see them all with: knickpoint history show"
+        )
+    differing = [
+        f"{name} ({', '.join(sorted({str(row[name]) for row in rows}))})"
+        for name in _COMPARABLE
+        if len({row[name] for row in rows}) > 1
+    ]
+    if differing:
+        raise UsageError(
+            f"these {len(trials)} trials cannot be merged, they differ in {'; '.join(differing)}: "
+            "choose fewer by --experiment, --release or --trial"
+        )
 
 
 def gather(rows: Iterable[Row]) -> Iterator[Recording]:

@@ -1,10 +1,9 @@
-"""The history: a DuckDB file of all trials, which the bundles can rebuild at any time.
+"""The history: all trials as tables, which the bundles can rebuild at any time.
 
 Rows come only from sealed bundles, so a history that grew night by night and one rebuilt today answer
-each query alike. What concerns the file as a file (create, lock, check, replace) is in `file`.
+each query alike. What they are kept in is `storage`: a `file`, or a `lake` that several labs share.
 """
 
-import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -20,17 +19,16 @@ from pydantic import ValidationError
 
 from perf.errors import BundleError, HistoryError, UsageError
 from perf.history import bundle, distributions, file, observed
+from perf.history.lake import LakeStorage
 from perf.history.percentiles import percentile_us
+from perf.history.place import has_history, read_place
 from perf.history.rows import PARTS, Row, head_of_row, rows_of_trial, trial_of_rows, values_of_rows
+from perf.history.storage import FileStorage, Storage
 from perf.history.tables import Tables
 from perf.metrics import HIGHEST_LOAD
 from perf.model import Circumstance, Move, Observation, Purpose, Trial, TrialHead, TrialId
 from perf.places import Places
 
-_COMPARABLE = (
-    *("system", "version", "topology", "testbed_class", "config", "config_sha256"),
-    *("workload", "workload_sha256", "engine"),
-)
 _OF_A_LINE = (Purpose.SCHEDULED, Purpose.IMPORTED)
 
 
@@ -54,11 +52,10 @@ class Answer:
 class History:
     """An open history; made by `open_history`, closed at the end of its `with` block."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-        """Take over a connection to a checked history file."""
-        self._connection = connection
-        self._path = path
-        self._tables = Tables(connection, path)
+    def __init__(self, storage: Storage) -> None:
+        """Take over what the history is kept in, open and checked."""
+        self._storage = storage
+        self._tables = storage.tables
 
     @property
     def tables(self) -> Tables:
@@ -75,8 +72,8 @@ class History:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the file; all that was appended is on the disk already."""
-        self._connection.close()
+        """Close it; all that was appended is on the disk already."""
+        self._storage.close(is_fine=kind is None)
 
     def append(self, place: Path) -> bool:
         """Add the trial of a sealed bundle in one transaction; return False if it was there already.
@@ -87,27 +84,25 @@ class History:
 
         """
         sha256 = bundle.digest(place)
-        known = self._tables.rows("SELECT bundle_sha256 FROM trials WHERE trial_id = ?", [place.name])
-        if known:
-            stored = known[0]["bundle_sha256"]
-            if stored == sha256:
-                return False
-            raise BundleError(
-                f"{place} is not the bundle that the history holds under this trial id: its manifest "
-                f"has SHA-256 {sha256}, the history says {stored}. A sealed bundle must not "
-                "change; restore it, or accept what is there now with: knickpoint history rebuild"
-            )
+        if self._holds(place, sha256):
+            return False
         trial, intervals = bundle.read(place)
-        with file.explained(self._path):
+
+        def add() -> bool:
+            # Asked again: by now another lab may have appended it.
+            if self._holds(place, sha256):
+                return False
+            for table, rows in rows_of_trial(trial, intervals, sha256):
+                self._tables.insert(table, rows)
+            return True
+
+        with self._storage.explained():
             try:
-                with self._tables.transaction():
-                    for table, rows in rows_of_trial(trial, intervals, sha256):
-                        self._tables.insert(table, rows)
+                return self._storage.transact(add, f"append {trial.id}")
             except (duckdb.InvalidInputException, duckdb.DataError) as error:
                 raise BundleError(
                     f"{place} has a value that the history cannot hold: {error}"
                 ) from error
-        return True
 
     def observations(self, *purposes: Purpose) -> tuple[Observation, ...]:
         """Give each trial's value for each series it has samples of, whatever the trial's status.
@@ -164,7 +159,7 @@ class History:
         try:
             return tuple(trial_of_rows(row, parts[row["trial_id"]]) for row in rows)
         except ValidationError as error:
-            raise file.damage(self._path, error) from error
+            raise self._storage.damage(error) from error
 
     def heads(self) -> tuple[TrialHead, ...]:
         """Give the heads of all trials by start and id: for all that asks no trial what it measured.
@@ -182,7 +177,7 @@ class History:
         try:
             return tuple(head_of_row(row, reasons[row["trial_id"]]) for row in rows)
         except ValidationError as error:
-            raise file.damage(self._path, error) from error
+            raise self._storage.damage(error) from error
 
     def bundle_digests(self) -> dict[TrialId, str]:
         """Give the SHA-256 of each trial's bundle: equal digest, equal trial."""
@@ -264,7 +259,7 @@ class History:
         try:
             return percentile_us([row["encoded"] for row in rows], percentile) / 1000
         except ValueError as error:
-            raise file.damage(self._path, error) from error
+            raise self._storage.damage(error) from error
 
     def recordings(self, trials: Sequence[TrialId], *kinds: str) -> tuple[distributions.Recording, ...]:
         """Give what these trials measured of these kinds by trial, phase and operation; no warm-ups.
@@ -276,16 +271,7 @@ class History:
 
     def tables_digest(self) -> str:
         """Give a SHA-256 over all rows of all tables in order: equal histories have equal digests."""
-        content = hashlib.sha256()
-        with file.explained(self._path):
-            for (table,) in self._connection.execute(
-                "SELECT table_name FROM duckdb_tables() ORDER BY table_name"
-            ).fetchall():
-                content.update(f"{table}\n".encode())
-                found = self._connection.execute(f'SELECT * FROM "{table}" ORDER BY ALL')  # noqa: S608  from the catalog
-                while chunk := found.fetchmany(1000):
-                    content.update("".join(f"{row!r}\n" for row in chunk).encode())
-        return content.hexdigest()
+        return self._tables.digest()
 
     def query(self, sql: str) -> Answer:
         """Answer any SQL query; open the history read-only for it.
@@ -296,7 +282,8 @@ class History:
 
         """
         try:
-            result: duckdb.DuckDBPyConnection | None = self._connection.execute(sql)
+            self._storage.check_query(sql)
+            result: duckdb.DuckDBPyConnection | None = self._storage.connection.execute(sql)
             if result is None or not result.description:  # DuckDB's own types deny that None
                 raise UsageError(
                     f"there is no statement in the query {sql!r}; see what can be asked for with: "
@@ -307,41 +294,41 @@ class History:
         except duckdb.Error as error:
             raise UsageError(f"the query failed: {error}") from error
 
+    def _holds(self, place: Path, sha256: str) -> bool:
+        """Say whether the history has this bundle; refuse another one under its id."""
+        known = self._tables.rows("SELECT bundle_sha256 FROM trials WHERE trial_id = ?", [place.name])
+        if known and known[0]["bundle_sha256"] != sha256:
+            raise BundleError(
+                f"{place} is not the bundle that the history holds under this trial id: its manifest "
+                f"has SHA-256 {sha256}, the history says {known[0]['bundle_sha256']}. A sealed bundle "
+                f"must not change; {self._storage.advice}"
+            )
+        return bool(known)
+
     def _refuse_mixture(self, trials: Sequence[TrialId]) -> None:
         """Refuse to merge the histograms of trials that are unknown or measured different things."""
-        rows = self._tables.rows(
-            "SELECT * FROM trials WHERE trial_id IN (SELECT unnest(?::VARCHAR[]))", [list(trials)]
-        )
-        if unknown := sorted(set(trials) - {row["trial_id"] for row in rows}):
-            raise UsageError(
-                f"no such trial in the history: {', '.join(unknown)}; "
-                "see them all with: knickpoint history show"
-            )
-        differing = [
-            f"{name} ({', '.join(sorted({str(row[name]) for row in rows}))})"
-            for name in _COMPARABLE
-            if len({row[name] for row in rows}) > 1
-        ]
-        if differing:
-            raise UsageError(
-                f"these {len(trials)} trials cannot be merged, they differ in {'; '.join(differing)}: "
-                "choose fewer by --experiment, --release or --trial"
-            )
+        sql = "SELECT * FROM trials WHERE trial_id IN (SELECT unnest(?::VARCHAR[]))"
+        distributions.refuse_mixture(trials, self._tables.rows(sql, [list(trials)]))
 
 
 def open_history(path: Path, *, read_only: bool = False) -> History:
-    """Open a history file; make an empty one if there is none and it is opened for writing.
+    """Open a history; make an empty one if there is none and it is opened for writing.
+
+    It is the file at `path`, or what `history.yaml` beside it names.
 
     Raises:
-        HistoryError: there is none to read, another process holds it, or it is corrupt, foreign or
-            of another schema version.
+        ConfigError: `history.yaml` is wrong.
+        HistoryError: there is none to read, another process holds it, it cannot be reached, or it is
+            corrupt, foreign or too new.
 
     """
+    if place := read_place(path):
+        return History(LakeStorage(place, read_only=read_only))
     if not path.exists():
         if read_only:
             raise HistoryError(f"there is no history at {path} yet: make one with: knickpoint append")
         file.create(path)
-    return History(file.connect(path, read_only=read_only), path)
+    return History(FileStorage(path, read_only=read_only))
 
 
 def append_all(places: Places, tell: Callable[[str], None]) -> Appended:
@@ -356,7 +343,7 @@ def append_all(places: Places, tell: Callable[[str], None]) -> Appended:
 
     """
     found = bundle.find(places)
-    if not found and not places.history.exists():
+    if not found and not has_history(places):
         raise UsageError(
             f"there are no trial bundles in {places.trials} to append; name the data directory with "
             "--data, or measure first: knickpoint nightly"
@@ -372,9 +359,15 @@ def rebuild(path: Path, bundles: Sequence[Path], tell: Callable[[str], None]) ->
     and on the disk; it may be corrupt.
 
     Raises:
+        UsageError: the history is one of several labs, of which these bundles are a part only.
         HistoryError: another process uses the history, or the new one cannot be written.
 
     """
+    if place := read_place(path):
+        raise UsageError(
+            f"{place.history} holds the trials of several labs, and a lab has only its own bundles: "
+            "refused. To append those that it lacks: knickpoint append"
+        )
     with file.replacement(path) as fresh, open_history(fresh) as history:
         return _append_each(history, bundles, tell)
 

@@ -1,39 +1,42 @@
 """The tables of an open history as plain rows: read at once or one after the other, and added to."""
 
+import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from perf.history import file
 from perf.history.rows import Row
 
 _AT_ONCE = 10_000
 
 
 class Tables:
-    """All tables behind a connection; `path` is the file, for what is said of its troubles."""
+    """All tables behind a connection; `explained` turns DuckDB's errors into those of a person."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-        """Take over a connection to a checked history file."""
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        explained: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        """Take over a connection to a checked history."""
         self._connection = connection
-        self._path = path
+        self._explained = explained
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Give all rows of the answer to a query."""
-        with file.explained(self._path):
+        with self._explained():
             result = self._connection.execute(sql, list(values))
             columns = [column[0] for column in result.description or ()]
             return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
 
     def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
         """Give one row after the other: as dictionaries, millions would not fit into memory."""
-        with file.explained(self._path):
+        with self._explained():
             result = self._connection.execute(sql, list(values))
             while some := result.fetchmany(_AT_ONCE):
                 yield from some
@@ -62,10 +65,26 @@ class Tables:
             raise
         self._connection.execute("COMMIT")
 
+    def digest(self) -> str:
+        """Give a SHA-256 over all rows of all tables in order."""
+        content = hashlib.sha256()
+        names = self.rows(
+            "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() "
+            "ORDER BY table_name"
+        )
+        for table in (row["table_name"] for row in names):
+            content.update(f"{table}\n".encode())
+            for row in self.stream(f'SELECT * FROM "{table}" ORDER BY ALL'):  # noqa: S608  from the catalog
+                content.update(f"{row!r}\n".encode())
+        return content.hexdigest()
+
     @cached_property
     def _structures(self) -> dict[str, str]:
         """Give the form of each table's rows as DuckDB's JSON reader wants it."""
-        rows = self.rows("SELECT table_name, column_name, data_type FROM duckdb_columns()")
+        rows = self.rows(
+            "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+            "WHERE database_name = current_database()"
+        )
         tables: dict[str, dict[str, str]] = defaultdict(dict)
         for row in rows:
             tables[row["table_name"]][row["column_name"]] = row["data_type"]

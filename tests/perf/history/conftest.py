@@ -1,9 +1,12 @@
 """Data directories with sealed bundles in them."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from lake_of_labs import LakeOfLabs, each_lake
+from postgres_server import PASSWORD, PostgresServer, find_programs, serving
 
 from perf.history import bundle
 from perf.history.store import open_history
@@ -58,3 +61,30 @@ def filled(places: Places, bundles: tuple[Path, ...]) -> Places:
         for place in bundles:
             history.append(place)
     return places
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """Give a PostgreSQL of the tests' own; tests that stop it start it again."""
+    programs = find_programs()
+    if programs is None:
+        if os.environ.get("KNICKPOINT_REQUIRE_REAL"):
+            pytest.fail("PostgreSQL is required; install postgresql")
+        pytest.skip("no PostgreSQL here; install postgresql")
+    with serving(programs) as server:
+        yield server
+
+
+@pytest.fixture
+def lake(
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[LakeOfLabs]:
+    """Give an empty history of several labs; its password is in the environment."""
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    yield from each_lake(postgres, tmp_path)
+
+
+@pytest.fixture
+def joined(places: Places, lake: LakeOfLabs) -> Places:
+    """Give an empty data directory of a lab whose history is in the lake."""
+    return lake.join(places)
