@@ -62,6 +62,15 @@ class Catalog:
         """
         return _look_up("suite", name, self.suites)
 
+    def testbed(self, name: str) -> Testbed:
+        """Give a testbed.
+
+        Raises:
+            UsageError: there is no testbed of that name.
+
+        """
+        return _look_up("testbed", name, self.testbeds)
+
     def resolve(self, suite: Suite, experiment: Experiment) -> Deployment:
         """Replace each name in an experiment by what it stands for.
 

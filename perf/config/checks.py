@@ -27,6 +27,7 @@ from perf.design import (
     Topology,
     Workload,
 )
+from perf.hosts.tuning import name_settings
 from perf.load.spec import PRELOAD, WARM_UP
 from perf.load.stages import ladder_phase
 from perf.metrics import CANARY_PHASES, DIAGNOSTICS, METRICS
@@ -106,6 +107,14 @@ def check_testbed(entry: Entry[Testbed]) -> Iterator[str]:
             why = f"as in hosts[{first}]; each server needs an address of its own"
             yield say(document, ("hosts", index, "address"), host.address, why)
     yield from _check_prices(document, hosts)
+    known = name_settings()
+    for name in testbed.tuning.unavailable if testbed.tuning else ():
+        if name not in known:
+            key: Steps = ("tuning", "unavailable", name)
+            yield (
+                f"{document.locate(key)}: tuning.unavailable names {name}, which is a setting of no "
+                f"profile; {suggest(name, known)}"
+            )
 
 
 def _check_prices(document: Document, hosts: Sequence[Host]) -> Iterator[str]:

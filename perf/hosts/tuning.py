@@ -73,6 +73,12 @@ def list_profiles() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in find_root().glob("*.yaml")))
 
 
+def name_settings() -> tuple[str, ...]:
+    """Give the names of the settings of all profiles, sorted."""
+    profiles = (load_profile(name) for name in list_profiles())
+    return tuple(sorted({setting.name for profile in profiles for setting in profile.settings}))
+
+
 @cache
 def load_profile(name: str) -> Profile:
     """Read a profile with all that it extends.

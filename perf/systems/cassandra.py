@@ -81,6 +81,10 @@ class Cassandra:
             Origin(source=Source.MAVEN, location=coordinate, checksum=digest),
         )
 
+    def tuning(self, release: Release) -> str:
+        """Give the tuning profile of server hosts: the same for all releases."""
+        return self.name
+
     def install(self, node: Node, cluster: Cluster) -> None:
         """Link the node to a verified copy of the release and to a Java; bring what its host lacks."""
         make_directory(node.remote, node.work_dir)

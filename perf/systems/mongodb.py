@@ -34,6 +34,7 @@ from perf.systems.contract import (
 )
 
 DOWNLOADS = "https://fastdl.mongodb.org/linux"
+_FIRST_WITH_HUGE_PAGES = 8
 _PROBE_S = 2.0
 _LOOK_S = 15.0
 _UNWRITTEN = "tracked dirty bytes in the cache"
@@ -88,6 +89,11 @@ class MongoDB:
             )
         url = f"{DOWNLOADS}/mongodb-linux-{platform.machine()}-{builds[-1]}-{release.version}.tgz"
         return (Origin(source=Source.ARCHIVE, location=url, checksum=f"{url}.sha256"),)
+
+    def tuning(self, release: Release) -> str:
+        """Give the tuning profile of server hosts: 8.0 turned the advice on huge pages round."""
+        major = int(release.version.partition(".")[0])
+        return "mongodb-thp-on" if major >= _FIRST_WITH_HUGE_PAGES else "mongodb-thp-off"
 
     def install(self, node: Node, cluster: Cluster) -> None:
         """Copy the unpacked build to the node, unless it is there."""
