@@ -29,6 +29,8 @@ class Forge(GitHub):
     flows: dict[str, list[JSON]] = field(default_factory=dict)
     """The runs of each workflow file, newest first."""
     flow_state: str = "active"
+    environments: dict[str, list[JSON]] = field(default_factory=dict)
+    """The protection rules of each environment."""
     dispatched: list[JSON] = field(default_factory=list)
     reactions: list[tuple[int, str]] = field(default_factory=list)
     leaked: list[str] = field(default_factory=list)
@@ -42,6 +44,7 @@ class Forge(GitHub):
             ("GET", rf"{REPOSITORY}/actions/artifacts/(\d+)/zip", self._send_to_storage),
             ("GET", rf"{REPOSITORY}/actions/workflows/([\w.-]+)/runs", self._list_flow_runs),
             ("POST", rf"{REPOSITORY}/actions/workflows/([\w.-]+)/dispatches", self._dispatch),
+            ("GET", rf"{REPOSITORY}/environments/([\w-]+)", self._environment),
             ("GET", rf"{REPOSITORY}/collaborators/([\w-]+)/permission", self._permission),
             ("GET", rf"{REPOSITORY}/issues/comments/(\d+)", self._comment),
             ("GET", rf"{REPOSITORY}/issues/comments/(\d+)/reactions", self._list_reactions),
@@ -98,6 +101,9 @@ class Forge(GitHub):
 
     def _dispatch(self, flow: str, _query: object, sent: JSON) -> None:
         self.dispatched.append({"workflow": flow, **sent})
+
+    def _environment(self, name: str, _query: object, _sent: object) -> JSON:
+        return {"id": 1, "name": name, "protection_rules": self.environments[name]}
 
     def _permission(self, login: str, _query: object, _sent: object) -> JSON:
         role = self.roles.get(login, "read")
