@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 
 from reports.markdown import code, escape
 
-CANDIDATE, BISECT = "candidate.yml", "bisect.yml"
-"""The workflows that are started, by the names of their files."""
+CANDIDATE: Literal["candidate.yml"] = "candidate.yml"
+BISECT: Literal["bisect.yml"] = "bisect.yml"
 MOST_MINUTES = 1440
 _WORD, _ATTRIBUTE = "/knickpoint", "--attribute"
 _MOST_LINE = 300

@@ -1,4 +1,4 @@
-"""The issues of a repository on GitHub, one for each incident. An edge, over PyGithub.
+"""The issues of a repository on GitHub that we keep: one for each incident. An edge, over PyGithub.
 
 All issues are read, page by page, and ours are found among them here: a listing that GitHub filters by
 author comes back empty for some tokens, and then every run would write everything anew.
@@ -80,6 +80,25 @@ class GitHubIssues:
 
         return self._connection.repeat(act, "write the issues", _WRITING)
 
+    def keep(
+        self,
+        plan: Callable[[Sequence[ExistingIssue], str], Sequence[Step]],
+        say: Callable[[str], object],
+    ) -> None:
+        """Do what a plan makes of all issues and of our own login, until there is nothing left to do.
+
+        Raises:
+            GitHubError: GitHub refuses, or does not answer.
+
+        """
+
+        def act() -> None:
+            existing = self._read()
+            for step in plan(existing, self._connection.find_author()):
+                say(self._take(step))
+
+        self._connection.repeat(act, "write the issues", _WRITING)
+
     def plan_telling(
         self,
         notices: Sequence[Notice],
@@ -102,13 +121,17 @@ class GitHubIssues:
         scope: str,
         site_url: str,
     ) -> IssuePlan:
+        existing = self._read()
         author = self._connection.find_author()
+        return plan_issues(existing, notices, find_known, author=author, scope=scope, site_url=site_url)
+
+    def _read(self) -> list[ExistingIssue]:
         self._issues = {
             one.number: one
             for one in self._repo.get_issues(state="all", sort="created", direction="asc")
             if not _is_pull_request(one)
         }
-        existing = [
+        return [
             ExistingIssue(
                 number=one.number,
                 author=_find_login(one),
@@ -118,7 +141,6 @@ class GitHubIssues:
             )
             for one in self._issues.values()
         ]
-        return plan_issues(existing, notices, find_known, author=author, scope=scope, site_url=site_url)
 
     def _take(self, step: Step) -> str:
         match step:

@@ -5,7 +5,7 @@ says how much it leaves out; what other commands of the step wrote before counts
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from analysis.judgement import Judgement
@@ -102,15 +102,32 @@ def append_step_summary(
         SiteError: the file cannot be written.
 
     """
+    return append_summary(
+        lambda most_bytes: render_step_summary(
+            judgement, attention, site_url=site_url, most_bytes=most_bytes
+        ),
+        environment,
+    )
+
+
+def append_summary(
+    render: Callable[[int], str], environment: Mapping[str, str] = os.environ
+) -> Path | None:
+    """Append what is rendered for the room that is left, in bytes, to the file of the variable.
+
+    Gives its path, None where it is not set.
+
+    Raises:
+        SiteError: the file cannot be written.
+
+    """
     name = environment.get(VARIABLE, "").strip()
     if not name:
         return None
     path = Path(name)
     try:
         taken = path.stat().st_size if path.exists() else 0
-        text = render_step_summary(
-            judgement, attention, site_url=site_url, most_bytes=max(MOST_BYTES - taken, 0)
-        )
+        text = render(max(MOST_BYTES - taken, 0))
         with path.open("a", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:

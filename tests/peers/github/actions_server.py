@@ -8,6 +8,7 @@ came with a token that is none of theirs. After https://docs.github.com/en/rest/
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -74,6 +75,7 @@ class Forge(GitHub):
                 "name": one.stem,
                 "size_in_bytes": one.stat().st_size,
                 "expired": False,
+                "created_at": write_time(one.stat().st_mtime),
                 "url": f"{self.url}{REPOSITORY}/actions/artifacts/{every.index(one) + 1}",
                 "archive_download_url": (
                     f"{self.url}{REPOSITORY}/actions/artifacts/{every.index(one) + 1}/zip"
@@ -125,6 +127,11 @@ class Forge(GitHub):
     def _flow(self, name: str, _query: object, _sent: object) -> JSON:
         url = f"{self.url}{REPOSITORY}/actions/workflows/{name}"
         return {"id": 5, "url": url, "path": f".github/workflows/{name}", "state": self.flow_state}
+
+
+def write_time(seconds: float) -> str:
+    """Write a time as GitHub does."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 class Storage(SimpleHTTPRequestHandler):
