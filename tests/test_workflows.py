@@ -1,17 +1,29 @@
 """The workflows keep their promises, as far as that shows without GitHub."""
 
-import os
 import re
-import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import events
 import pytest
+from expressions import evaluate, fill
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
-PINNED = re.compile(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$")
+USES = re.compile(r"uses: ([\w.-]+/[\w./-]+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$")
+WRITES = {
+    ("command", "answer"): {"actions", "issues", "pull-requests"},
+    ("comment", "comment"): {"checks", "pull-requests"},
+    ("nightly", "tell"): {"issues"},
+    ("publish", "deploy"): {"id-token", "pages"},
+    ("watchdog", "look"): {"issues"},
+}
+"""All that any job may write."""
+OWN_HOSTS = {("bisect", "bisect"), ("candidate", "measure"), ("nightly", "night")}
+HEAD = "0123456789abcdef0123456789abcdef01234567"
+THIS = "example/configs"
 
 
 def read(path: Path) -> Any:  # noqa: ANN401  YAML is any tree; each test looks at its own branch
@@ -19,104 +31,233 @@ def read(path: Path) -> Any:  # noqa: ANN401  YAML is any tree; each test looks 
     return YAML(typ="safe", pure=True).load(path.read_text())
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+FLOWS = {path.stem: read(path) for path in WORKFLOWS}
+JOBS = {(flow, name): job for flow, content in FLOWS.items() for name, job in content["jobs"].items()}
+each_workflow = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+each_job = pytest.mark.parametrize("place", sorted(JOBS), ids="-".join)
+
+
+def contexts(event: dict[str, Any], *, ref: str = "refs/heads/main", **more: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Give what an expression can look at; `more` are further contexts, `on` the name of the event."""
+    repository = event.pop("repository", events.REPOSITORY)
+    github = {
+        "event": {**event, "repository": repository},
+        "event_name": more.pop("on", ""),
+        "repository": THIS,
+        "ref": ref,
+        "token": "t",
+    }
+    return {"github": github, "inputs": None, **more}
+
+
+def steps_of(job: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401
+    """Give the steps of a job that use an action."""
+    return (step for step in job["steps"] if "uses" in step)
+
+
+@each_workflow
 def test_may_only_read_by_default(path: Path) -> None:
     assert read(path)["permissions"] == {"contents": "read"}
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_pins_each_action_to_a_commit_and_names_its_version(path: Path) -> None:
-    uses = [line.strip() for line in path.read_text().splitlines() if "uses:" in line]
-    assert uses
-    assert [line for line in uses if not PINNED.search(line)] == []
+@each_job
+def test_writes_what_is_listed_and_says_why(place: tuple[str, str]) -> None:
+    granted = JOBS[place].get("permissions", {})
+    assert {scope for scope, level in granted.items() if level != "read"} == WRITES.get(place, set())
+    text = (ROOT / f".github/workflows/{place[0]}.yml").read_text()
+    for scope, level in granted.items():
+        assert re.search(rf"^ {{6}}{scope}: {level} # to \w", text, re.MULTILINE), scope
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_limits_each_job_in_time_and_puts_no_expression_into_a_script(path: Path) -> None:
-    for job in read(path)["jobs"].values():
-        assert job["timeout-minutes"]
-        assert [step["run"] for step in job["steps"] if "${{" in step.get("run", "")] == []
+def test_each_action_is_one_commit_everywhere_and_names_its_version() -> None:
+    lines = [line.strip() for path in WORKFLOWS for line in path.read_text().splitlines()]
+    uses = [line.removeprefix("- ") for line in lines if "uses:" in line]
+    assert [line for line in uses if not USES.fullmatch(line)] == []
+    pins = {found.groups() for line in uses if (found := USES.fullmatch(line))}
+    assert len({action for action, *_ in pins}) == len(pins)
+    assert {action.partition("/")[0] for action, *_ in pins} == {"actions"}
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+@each_job
+def test_is_limited_in_time_and_has_no_expression_in_a_script(place: tuple[str, str]) -> None:
+    job = JOBS[place]
+    assert 0 < job["timeout-minutes"] <= 600
+    assert [step["run"] for step in job["steps"] if "${{" in step.get("run", "")] == []
+    if any("run" in step for step in job["steps"]) and place[0] != "ci":
+        assert job["defaults"]["run"]["shell"] == "bash"  # with pipefail
+
+
+@each_workflow
 def test_is_a_row_of_the_readme(path: Path) -> None:
     assert f"| [{path.stem}](workflows/{path.name}) |" in (ROOT / ".github/README.md").read_text()
 
 
-def test_our_own_hosts_run_reviewed_code_only() -> None:
-    for path in WORKFLOWS:
-        workflow = read(path)
-        for job in workflow["jobs"].values():
-            if "self-hosted" in job["runs-on"]:
-                assert set(workflow["on"]) <= {"schedule", "workflow_dispatch", "pull_request_target"}
-                assert "github.ref == 'refs/heads/main'" in job["if"]
-                assert job["concurrency"] == {
-                    "group": "testbed-knickpoint",
-                    "cancel-in-progress": False,
-                    "queue": "max",
-                }
+@each_job
+def test_checks_out_the_own_default_branch_and_keeps_no_token(place: tuple[str, str]) -> None:
+    for step in steps_of(JOBS[place]):
+        if step["uses"].startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+            assert step["with"].keys() <= {"persist-credentials", "fetch-depth"}
 
 
-def test_nightly_offers_the_suites_that_exist() -> None:
-    choice = read(ROOT / ".github/workflows/nightly.yml")["on"]["workflow_dispatch"]["inputs"]["suite"]
-    suites = {path.stem for path in (ROOT / "configs/suites").glob("*.yaml")}
-    assert set(choice["options"]) == suites
-    assert choice["default"] in suites
+def test_no_cache_is_shared_with_jobs_that_may_write_or_measure() -> None:
+    caching = {
+        place
+        for place, job in JOBS.items()
+        for step in steps_of(job)
+        if step["uses"].startswith("actions/cache@") or "cache" in step.get("with", {})
+    }
+    assert caching == {("ci", "check")}
 
 
-TOLD = "one: completed\n\nVerdict: Cannot tell yet: of 2 series, 2 undecided\nSite:    index.html\n"
+def test_only_the_channel_has_a_secret_and_a_token_is_given_to_single_steps() -> None:
+    text = "".join(path.read_text() for path in WORKFLOWS)
+    assert re.findall(r"secrets\.\w+", text) == ["secrets.KNICKPOINT_WEBHOOK_URL"]
+    for (flow, _), job in JOBS.items():
+        assert "env" not in FLOWS[flow]
+        assert "env" not in job
+        assert [step for step in job["steps"] if "github.token" in f"{step.get('with')}"] == []
+
+
+@each_job
+def test_no_pull_request_or_comment_starts_code_of_its_own_on_our_hosts(place: tuple[str, str]) -> None:
+    job, started_by = JOBS[place], set(FLOWS[place[0]]["on"])
+    assert ("self-hosted" in job["runs-on"]) == (place in OWN_HOSTS)
+    if place not in OWN_HOSTS:
+        assert job["runs-on"] == "ubuntu-24.04"
+        return
+    assert started_by <= {"schedule", "workflow_dispatch", "pull_request_target"}
+    assert "permissions" not in job  # so it may read, and nothing else
+    assert job["concurrency"] == {
+        "group": "testbed-knickpoint",
+        "cancel-in-progress": False,
+        "queue": "max",
+    }
+    fork = {"full_name": "stranger/configs", "fork": True}
+    assert evaluate(job["if"], contexts({}))
+    assert not evaluate(job["if"], contexts({}, ref="refs/heads/other"))
+    assert not evaluate(job["if"], contexts({"repository": fork}))
+
+
+def test_a_queue_is_what_github_knows() -> None:
+    # actionlint does not know it yet, so .github/actionlint.yaml lets it pass.
+    for place in [*FLOWS.values(), *JOBS.values()]:
+        concurrency = place.get("concurrency", {})
+        assert concurrency.keys() <= {"group", "cancel-in-progress", "queue"}
+        assert concurrency.get("queue", "max") == "max"
+        assert not (concurrency.get("cancel-in-progress") and "queue" in concurrency)
+
+
+BRANCH = events.pull_request_target(HEAD, HEAD)
+STRANGER = events.pull_request_target(HEAD, HEAD, is_fork=True)
+GONE = {**STRANGER, "pull_request": {**STRANGER["pull_request"], "head": {"sha": HEAD, "repo": None}}}
+DISPATCH = {"pull": "7", "sha": HEAD}
 
 
 @pytest.mark.parametrize(
-    ("code", "printed", "headline", "is_kept"),
+    ("on", "event", "inputs", "environment"),
     [
-        (0, TOLD, "## Cannot tell yet: of 2 series, 2 undecided", True),
-        (1, TOLD, "## A regression is confirmed", True),
-        (2, "", "## Not measured: wrong usage or configuration; the log says which", False),
-        (3, TOLD, "## Not everything could be measured; the log says why", True),
-        (3, "", "## Not everything could be measured; the log says why", False),
-        (70, "", "## Knickpoint itself failed with exit code 70; the log says how", False),
+        ("pull_request_target", BRANCH, None, "lab"),
+        ("pull_request_target", STRANGER, None, "lab-strangers"),
+        ("pull_request_target", GONE, None, "lab-strangers"),
+        ("workflow_dispatch", {}, {**DISPATCH, "stranger": False}, "lab"),
+        ("workflow_dispatch", {}, {**DISPATCH, "stranger": True}, "lab-strangers"),
+        ("issue_comment", BRANCH, None, "lab-strangers"),
     ],
 )
-def test_nightly_passes_the_exit_code_on_and_says_what_it_means(
-    tmp_path: Path, code: int, printed: str, headline: str, *, is_kept: bool
+def test_strangers_wait_for_a_reviewer(
+    on: str, event: dict[str, Any], inputs: dict[str, Any] | None, environment: str
 ) -> None:
-    jobs = read(ROOT / ".github/workflows/nightly.yml")["jobs"]
-    script = next(step["run"] for step in jobs["night"]["steps"] if step.get("id") == "night")
-    command = tmp_path / ".venv/bin/knickpoint"
-    command.parent.mkdir(parents=True)
-    command.write_text(f'#!/bin/sh\necho "$@" >arguments\ncat told\nexit {code}\n')
-    command.chmod(0o755)
-    (tmp_path / "told").write_text(printed)
-    (tmp_path / ".github").symlink_to(ROOT / ".github")
-    nights = tmp_path / "data/nights"
-    nights.mkdir(parents=True)
-    for age, night in enumerate(("2026-03-02-1", "2026-03-01-2")):
-        (nights / f"{night}.json").touch()
-        os.utime(nights / f"{night}.json", (1_800_000_000 - age, 1_800_000_000 - age))
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
-        cwd=tmp_path,
-        env={
-            "PATH": os.environ["PATH"],
-            "SUITE": "odd name; exit 0",
-            "SITE_URL": "",
-            "KNICKPOINT_DATA": str(tmp_path / "data"),
-            "RUNNER_TEMP": str(tmp_path),
-            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
-            "GITHUB_OUTPUT": str(tmp_path / "output"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == code
-    arguments = f"nightly --suite odd name; exit 0 --data {tmp_path}/data --site-url \n"
-    assert (tmp_path / "arguments").read_text() == arguments
-    summary = (tmp_path / "summary").read_text().splitlines()
-    assert summary[0] == headline
-    assert summary[2:] == [f"    {line}" for line in printed.splitlines()]
-    assert ("::error" in done.stdout) == (code != 0)
-    output = tmp_path / "output"
-    kept = f"data={tmp_path}/data\nnight=2026-03-02-1\n"
-    assert (output.read_text() if output.exists() else "") == (kept if is_kept else "")
+    job = JOBS["candidate", "admit"]
+    known = contexts(dict(event), on=on, inputs=inputs)
+    assert evaluate(job["environment"], known) == environment
+    # The script looks at the same: it does not see in which environment it runs.
+    assert job["steps"][0]["env"]["ENVIRONMENT"] == job["environment"]
+    assert JOBS["candidate", "measure"]["needs"] == "admit"
+    title = fill(FLOWS["candidate"]["run-name"], known)
+    assert title == f"candidate of pull request 7 at {HEAD}"
+    for step in JOBS["candidate", "measure"]["steps"]:
+        if "HEAD_SHA" in step.get("env", {}):
+            assert fill(step["env"]["HEAD_SHA"], known) == HEAD
+            assert fill(step["env"]["NUMBER"], known) == "7"
+
+
+def test_a_draft_is_not_measured() -> None:
+    draft = {**BRANCH, "pull_request": {**BRANCH["pull_request"], "draft": True}}
+    condition = JOBS["candidate", "admit"]["if"]
+    assert evaluate(condition, contexts(dict(BRANCH)))
+    assert not evaluate(condition, contexts(draft))
+
+
+OTHER = {"full_name": "stranger/configs", "fork": True}
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_told"),
+    [
+        ({}, True),
+        ({"event": "workflow_dispatch"}, True),
+        ({"head_branch": "whatever"}, True),  # what a pull request calls its branch
+        ({"head_repository": OTHER}, True),
+        ({"event": "workflow_dispatch", "head_branch": "mine"}, False),
+        ({"event": "workflow_dispatch", "head_repository": OTHER}, False),
+        ({"event": "pull_request"}, False),
+        ({"event": "push"}, False),
+        ({"path": ".github/workflows/evil.yml"}, False),
+        ({"path": "dynamic/candidate.yml"}, False),
+        ({"conclusion": "skipped"}, False),
+    ],
+    ids=str,
+)
+def test_only_a_run_of_our_candidate_is_told(changes: dict[str, Any], *, is_told: bool) -> None:
+    event = events.workflow_run(1, "title", **changes)
+    assert evaluate(JOBS["comment", "comment"]["if"], contexts(event)) is is_told
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_taken"),
+    [
+        ({}, True),
+        ({"event": "workflow_dispatch"}, True),
+        ({"conclusion": "failure"}, True),  # a regression is told, too
+        ({"event": "pull_request"}, False),
+        ({"event": "workflow_dispatch", "head_branch": "mine"}, False),
+        ({"head_repository": OTHER}, False),
+        ({"path": ".github/workflows/candidate.yml"}, False),
+    ],
+    ids=str,
+)
+def test_only_a_night_of_ours_is_published(changes: dict[str, Any], *, is_taken: bool) -> None:
+    night = {"event": "schedule", "path": ".github/workflows/nightly.yml", **changes}
+    event = events.workflow_run(1, "title", **night)
+    assert evaluate(JOBS["publish", "take"]["if"], contexts(event)) is is_taken
+    assert "if" in JOBS["publish", "deploy"]
+    assert JOBS["publish", "deploy"]["needs"] == "take"
+
+
+@pytest.mark.parametrize(
+    ("body", "is_pull", "is_read"),
+    [("/knickpoint measure", True, True), ("/knickpoint help", False, False), ("hello", True, False)],
+)
+def test_only_a_command_on_a_pull_request_starts_a_machine(
+    body: str, *, is_pull: bool, is_read: bool
+) -> None:
+    event = events.issue_comment(body, 1, login="alice", is_pull=is_pull)
+    assert bool(evaluate(JOBS["command", "answer"]["if"], contexts(event))) is is_read
+
+
+def test_what_a_comment_starts_takes_these_inputs() -> None:
+    inputs = FLOWS["candidate"]["on"]["workflow_dispatch"]["inputs"]
+    assert {"pull", "sha", "stranger", "suite", "minutes", "attribute"} == inputs.keys()
+    assert {name for name, one in inputs.items() if one.get("required")} == {"pull", "sha"}
+    assert inputs["stranger"]["default"] is True
+    inputs = FLOWS["bisect"]["on"]["workflow_dispatch"]["inputs"]
+    named = {"incident", "system", "span", "experiment", "metric", "suite", "minutes"}
+    assert named == inputs.keys()
+
+
+def test_nightly_offers_the_suites_that_exist() -> None:
+    choice = FLOWS["nightly"]["on"]["workflow_dispatch"]["inputs"]["suite"]
+    suites = {path.stem for path in (ROOT / "configs/suites").glob("*.yaml")}
+    assert set(choice["options"]) == suites
+    assert choice["default"] in suites

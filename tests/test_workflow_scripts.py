@@ -1,0 +1,285 @@
+"""The scripts of the workflows, run as a runner runs them: exit codes, hostile texts, what is kept."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from actions_server import Forge, serve_forge
+from github_server import TOKEN
+from job_place import Place, find_script
+
+HEAD = "0123456789abcdef0123456789abcdef01234567"
+HOSTILE = [
+    "$(touch owned)",
+    "`touch owned`",
+    '"; touch owned; "',
+    "'; touch owned; '",
+    "x\ny=$(touch owned)",
+    "-x",
+    "--help",
+    "a\n::error::x",
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.fixture
+def forge(tmp_path: Path) -> Iterator[Forge]:
+    store = tmp_path / "store"
+    store.mkdir()
+    with serve_forge(Forge(store=store)) as forge:
+        yield forge
+
+
+TOLD = "one: completed\n\nVerdict: Cannot tell yet: of 2 series, 2 undecided\nSite:    index.html\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "printed", "headline", "is_kept"),
+    [
+        (0, TOLD, "## Cannot tell yet: of 2 series, 2 undecided", True),
+        (1, TOLD, "## A regression is confirmed", True),
+        (2, "", "## Not measured: wrong usage or configuration; the log says which", False),
+        (3, TOLD, "## Not everything could be measured; the log says why", True),
+        (3, "", "## Not everything could be measured; the log says why", False),
+        (70, "", "## Knickpoint itself failed with exit code 70; the log says how", False),
+    ],
+)
+def test_nightly_passes_the_exit_code_on_and_says_what_it_means(
+    place: Place, code: int, printed: str, headline: str, *, is_kept: bool
+) -> None:
+    place.answer(printed, code)
+    nights = place.data / "nights"
+    nights.mkdir()
+    for age, night in enumerate(("2026-03-02-1", "2026-03-01-2")):
+        (nights / f"{night}.json").touch()
+        os.utime(nights / f"{night}.json", (1_800_000_000 - age, 1_800_000_000 - age))
+    done = place.run(find_script("nightly", "night", "night"), SUITE="odd name; exit 0", SITE_URL="")
+    assert done.returncode == code
+    wanted = ["nightly", "--suite", "odd name; exit 0", "--data", str(place.data), "--site-url", ""]
+    assert place.arguments == wanted
+    assert place.summary[0] == headline
+    assert place.summary[2:] == [f"    {line}" for line in printed.splitlines()]
+    assert ("::error" in done.stdout) == (code != 0)
+    kept = {"data": str(place.data), "night": "2026-03-02-1"}
+    assert place.output == (kept if is_kept else {})
+
+
+@pytest.mark.parametrize("line", ["\n", "é" * 70 + "\n"], ids=["empty lines", "long lines"])
+def test_a_summary_stays_below_what_github_shows(place: Place, line: str) -> None:
+    (place.temporary / "printed").write_text(line * 100_000)
+    script = '.github/scripts/summarize "$HEADLINE" "$RUNNER_TEMP/printed"'
+    assert place.run(script, HEADLINE="$(touch owned)").returncode == 0
+    summary = place.temporary / "summary"
+    assert summary.stat().st_size < (1024 - 900) * 1024
+    text = summary.read_text(errors="replace")
+    assert text.startswith("## $(touch owned)\n")
+    assert text.endswith("Cut here: the log has the rest.\n")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_bisect_takes_each_input_as_one_value(place: Place, text: str) -> None:
+    names = ("INCIDENT", "SYSTEM", "SPAN", "EXPERIMENT", "METRIC", "SUITE")
+    done = place.run(
+        find_script("bisect", "bisect", "bisect"), **dict.fromkeys(names, text), MINUTES="60"
+    )
+    assert done.returncode == 0, done.stderr
+    assert place.arguments[-3:] == ["--", text, text]
+    assert {f"--{one}={text}" for one in ("change", "experiment", "metric", "suite")} <= set(
+        place.arguments
+    )
+    assert not place.is_owned
+
+
+@pytest.mark.parametrize(("code", "said"), [(1, "A release made it worse"), (3, "could not be told")])
+def test_bisect_leaves_out_what_is_not_given(place: Place, code: int, said: str) -> None:
+    place.answer("found\n", code)
+    empty = dict.fromkeys(("SYSTEM", "SPAN", "EXPERIMENT", "METRIC", "SUITE"), "")
+    done = place.run(
+        find_script("bisect", "bisect", "bisect"), INCIDENT="3f9a1c20", MINUTES="60", **empty
+    )
+    assert done.returncode == code
+    file = str(place.temporary / "bisection.json")
+    data = str(place.data)
+    assert place.arguments == [
+        *("bisect", "--minutes=60", "--output", file, "--data", data, "--change=3f9a1c20", "--")
+    ]
+    assert said in place.summary[0]
+
+
+MEASURED = {"NUMBER": "7", "SUITE": "", "MINUTES": "240", "SITE_URL": "", "ATTRIBUTE": ""}
+
+
+def make_repository(place: Place) -> None:
+    for command in (
+        "git init --quiet --initial-branch main .",
+        "git -c user.name=t -c user.email=t@example.org commit --quiet --allow-empty -m begin",
+    ):
+        assert place.run(command).returncode == 0
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 70])
+def test_candidate_hands_over_the_result_of_this_run_only(place: Place, code: int) -> None:
+    make_repository(place)
+    output = place.data / "candidate/pull-7"
+    output.mkdir(parents=True)
+    (output / "comparison.json").write_text("old")
+    script = find_script("candidate", "measure", "measure")
+    place.answer("verdict\n", code)
+    assert place.run(script, **MEASURED).returncode == code
+    assert place.output == {}
+    place.answer("verdict\n", code, leaves=str(output))
+    done = place.run(script, **MEASURED | {"SUITE": "$(touch owned)", "ATTRIBUTE": "true"})
+    assert done.returncode == code
+    assert Path(place.output["result"]).read_text() == "{}\n"
+    assert place.arguments[:5] == ["candidate", "--base", "main", "--head", "refs/knickpoint/head"]
+    assert {"--suite=$(touch owned)", "--attribute", "--testbed=local"} <= set(place.arguments)
+    assert not place.is_owned
+
+
+def test_what_a_head_makes_candidate_print_is_no_command_of_the_runner(place: Place) -> None:
+    make_repository(place)
+    place.answer("::error::x\n::set-output name=result::/etc/passwd\n", 0)
+    done = place.run(find_script("candidate", "measure", "measure"), **MEASURED)
+    first, *printed, last = done.stdout.splitlines()
+    assert first.startswith("::stop-commands::")
+    secret = first.removeprefix("::stop-commands::")
+    assert len(secret) == 32
+    assert last == f"::{secret}::"
+    assert printed == ["::error::x", "::set-output name=result::/etc/passwd"]
+
+
+@pytest.fixture
+def head(place: Place, tmp_path: Path) -> Callable[..., str]:
+    """Give `head(branch=…)`: a commit at the head of pull request 7 of an origin, and its hash."""
+    make_repository(place)
+    git = "git -c user.name=t -c user.email=t@example.org"
+    for command in (
+        f"git clone --quiet --bare . {tmp_path}/origin",
+        f"git remote add origin {tmp_path}/origin",
+    ):
+        assert place.run(command).returncode == 0
+
+    def make(*, branch: str = "") -> str:
+        done = place.run(
+            f"echo more >>file; git add file; {git} commit --quiet -m change && git rev-parse HEAD\n"
+            f"git push --quiet --force origin HEAD:refs/pull/7/head {branch and f'HEAD:{branch}'}\n"
+            "git reset --quiet --hard HEAD~1; echo other >>file"
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    return make
+
+
+FETCH = {"NUMBER": "7", "TOKEN": "t", "ENVIRONMENT": "lab"}
+
+
+def fetch(place: Place, **values: str) -> tuple[int, str]:
+    done = place.run(find_script("candidate", "measure", "Fetch the head"), **FETCH | values)
+    return done.returncode, done.stdout
+
+
+def test_the_head_is_fetched_and_not_checked_out(place: Place, head: Callable[..., str]) -> None:
+    sha = head(branch="refs/heads/mine")
+    before = place.run("git rev-parse HEAD && git status --short").stdout
+    assert fetch(place, HEAD_SHA=sha) == (0, "")
+    assert place.run("git rev-parse refs/knickpoint/head").stdout.strip() == sha
+    assert place.run("git rev-parse HEAD && git status --short").stdout == before
+    assert "extraheader" not in place.run("git config --list").stdout
+
+
+def test_a_push_after_the_approval_is_not_measured(place: Place, head: Callable[..., str]) -> None:
+    approved = head()
+    head()
+    code, said = fetch(place, HEAD_SHA=approved, ENVIRONMENT="lab-strangers")
+    assert code == 3
+    assert "moved on" in said
+
+
+def test_what_is_on_no_branch_needs_a_reviewer(place: Place, head: Callable[..., str]) -> None:
+    sha = head()
+    assert fetch(place, HEAD_SHA=sha, ENVIRONMENT="lab-strangers")[0] == 0
+    for environment in ("lab", "", "other"):
+        code, said = fetch(place, HEAD_SHA=sha, ENVIRONMENT=environment)
+        assert code == 2
+        assert "a reviewer has to approve it" in said
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "", "main", HEAD[:39], f"{HEAD}\n{HEAD}", HEAD.upper()])
+def test_no_other_text_is_a_number_or_a_commit(
+    place: Place, head: Callable[..., str], text: str
+) -> None:
+    sha = head(branch="refs/heads/mine")
+    assert fetch(place, HEAD_SHA=text)[0] == 2
+    assert fetch(place, HEAD_SHA=sha, NUMBER=text)[0] == 2
+    assert not place.is_owned
+
+
+REVIEWERS = [{"type": "required_reviewers", "reviewers": [{"type": "User"}]}]
+
+
+@pytest.mark.parametrize(
+    ("environment", "rules", "code"),
+    [
+        ("lab", None, 0),
+        ("lab-strangers", REVIEWERS, 0),
+        ("lab-strangers", [], 2),
+        ("lab-strangers", [{"type": "wait_timer", "wait_timer": 1}], 2),
+        ("lab-strangers", [{"type": "required_reviewers", "reviewers": []}], 2),
+    ],
+)
+def test_an_environment_without_reviewers_admits_no_stranger(
+    place: Place, forge: Forge, environment: str, rules: list[dict[str, Any]] | None, code: int
+) -> None:
+    if rules is not None:
+        forge.environments[environment] = rules
+    done = place.run(
+        find_script("candidate", "admit", "admit"),
+        ENVIRONMENT=environment,
+        TOKEN=TOKEN,
+        GITHUB_API_URL=forge.url,
+    )
+    assert done.returncode == code, done.stderr
+    assert place.output == {"environment": environment}
+    assert TOKEN not in done.stdout + done.stderr
+
+
+def test_where_github_does_not_answer_no_stranger_is_admitted(place: Place, forge: Forge) -> None:
+    done = place.run(
+        find_script("candidate", "admit", "admit"),
+        ENVIRONMENT="lab-strangers",
+        TOKEN="wrong",  # noqa: S106  it is to be refused
+        GITHUB_API_URL=forge.url,
+    )
+    assert done.returncode != 0
+
+
+TITLE = f"candidate of pull request 7 at {HEAD}"
+
+
+@pytest.mark.parametrize(
+    ("title", "is_ours"),
+    [
+        (TITLE, True),
+        *((one, False) for one in HOSTILE),
+        *((f"{TITLE}{one}", False) for one in (" ", "\n", "0", "\nnumber=1", "$(touch owned)")),
+        *((f"{one}{TITLE}", False) for one in (" ", "\n", "x\n")),
+        (TITLE.replace(" 7 ", " 07 "), False),
+        (TITLE.replace(" 7 ", " -7 "), False),
+        (TITLE.replace(" 7 ", " 7\nnumber=8 "), False),
+        (TITLE.upper(), False),
+        ("candidate of pull request  at ", False),
+    ],
+)
+def test_comment_believes_a_title_of_one_form_only(place: Place, title: str, *, is_ours: bool) -> None:
+    done = place.run(find_script("comment", "comment", "about"), TITLE=title)
+    assert done.returncode == (0 if is_ours else 2)
+    assert place.output == ({"number": "7", "sha": HEAD} if is_ours else {})
+    assert title not in done.stdout
+    assert not place.is_owned
