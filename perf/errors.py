@@ -14,6 +14,7 @@ KnickpointError                      a sentence for a person: what, where, what 
     ├── HostUnfit                    this host lacks memory, disk, a free port or a program
     └── StepFailed                   a step of a trial failed on a node; carries node, step, log tail
         ├── NotReady                 `check`: the cluster does not serve (yet); the harness polls
+        ├── Unreachable              the way to a host was lost; nothing is known of what runs there
         └── TimedOut                 a step passed its time limit
 
 The command line prints the sentence and exits with `exit_code` (0 fine, 1 regression found, 2 wrong
@@ -109,6 +110,10 @@ class StepFailed(MeasureError):  # noqa: N818  reads as what happened
 
 class NotReady(StepFailed):
     """The cluster does not serve yet; the harness asks again until the step's time limit."""
+
+
+class Unreachable(StepFailed):
+    """A host cannot be reached, or the connection to it was lost; it may do anything meanwhile."""
 
 
 class TimedOut(StepFailed):

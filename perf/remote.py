@@ -10,19 +10,26 @@ import shutil
 import signal as signals
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
-from perf.errors import StepFailed
+from perf.children import tie
+from perf.connections import SHARED
+from perf.errors import StepFailed, TimedOut, Unreachable
 
 RUN_TIMEOUT_S = 60.0
-# A host out of reach must never read as "the process there has ended".
+# ssh says so when it failed itself; below zero, a signal has ended it.
 _SSH_ITSELF_FAILED = 255
+# Of copies: what a slow network carries, beside the time of any command.
+_COPY_BYTES_PER_S = 1_000_000
 
-# Reads "pid start-time" and prints the pid only while that very process lives (not as a zombie).
-_ALIVE = (
+# Reads "pid start-time" and prints the pid only while that very process lives (not as a zombie). Exit
+# code 1 says that it does not; any other is no answer.
+ALIVE = (
     'read -r pid born <"$1" 2>/dev/null || exit 1; '
     's=$(cat "/proc/$pid/stat" 2>/dev/null) || exit 1; s="${s##*) }"; '
     'set -- $s; [ "$1" != Z ] && [ "${20}" = "$born" ] && echo "$pid"'
@@ -33,14 +40,6 @@ _START = (
     'setsid "$@" >>"$log" 2>&1 </dev/null & pid=$!; '
     's=$(cat "/proc/$pid/stat") || exit 1; s="${s##*) }"; set -- $s; '
     'echo "$pid ${20}" >"$pid_file.new" && mv "$pid_file.new" "$pid_file"'
-)
-# Local processes die with the process that started them, so that a killed Knickpoint leaves nothing
-# behind: PR_SET_PDEATHSIG is 1, SIGKILL is 9. The parent is compared to close the race at the start.
-_DIE_WITH_PARENT = (
-    "import ctypes,os,sys;"
-    "ctypes.CDLL(None).prctl(1,9,0,0,0);"
-    "os.getppid()==int(sys.argv[1]) or os._exit(1);"
-    "os.execvp(sys.argv[2],sys.argv[2:])"
 )
 
 
@@ -124,10 +123,9 @@ class LocalHost:
 
         The kernel's parent-death signal follows the *thread* that started the child.
         """
-        guarded = [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()), *argv]
         with Path(log).open("ab") as output:
             child = subprocess.Popen(  # noqa: S603  no shell; the command is ours
-                guarded,
+                tie(argv),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -178,15 +176,26 @@ class SshHost:
     port: int = 22
     options: tuple[str, ...] = ()
 
-    def _ssh(self) -> list[str]:
+    def _ssh(self) -> tuple[str, ...]:
         destination = f"{self.user}@{self.address}" if self.user else self.address
-        return [
+        return (
             "ssh",
             *("-o", "BatchMode=yes", "-o", "ConnectTimeout=10"),
             *("-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3"),
             *self.options,
-            *("-p", str(self.port), destination, "--"),
-        ]
+            *("-p", str(self.port), destination),
+        )
+
+    @contextmanager
+    def _connection(self) -> Iterator[list[str]]:
+        """Give how a command reaches the host; what fails on the way ends the shared connection."""
+        ssh = self._ssh()
+        try:
+            yield [*ssh[:1], *SHARED.options(ssh), *ssh[1:], "--"]
+        except (Unreachable, TimedOut):
+            SHARED.drop(ssh)
+            raise
+        SHARED.open(ssh)
 
     def run(
         self,
@@ -196,12 +205,26 @@ class SshHost:
         stdin: str | None = None,
         check: bool = True,
     ) -> Completed:
-        """Run a command to its end; raise StepFailed on a non-zero exit if `check`."""
-        command = [*self._ssh(), shlex.join(argv)]
-        done = _run_here(self.name, command, argv[0], timeout_s, stdin, check=False)
-        if done.returncode == _SSH_ITSELF_FAILED or (check and done.returncode):
+        """Run a command to its end; raise StepFailed on a non-zero exit if `check`.
+
+        Raises:
+            Unreachable: ssh itself failed: the command may have run, in part, wholly or not at all.
+
+        """
+        with self._connection() as ssh:
+            done = _run_here(
+                self.name, [*ssh, shlex.join(argv)], argv[0], timeout_s, stdin, check=False
+            )
+            self._check_reached(done.returncode, done.stderr)
+        if check and done.returncode:
             raise StepFailed(argv[0], self.name, _describe_failure(done))
         return done
+
+    def _check_reached(self, returncode: int, stderr: str) -> None:
+        # A host out of reach must never read as "the process there has ended".
+        if returncode == _SSH_ITSELF_FAILED or returncode < 0:
+            said = stderr.strip()[-2000:].removeprefix("ssh: ")
+            raise Unreachable("ssh", self.name, said or "the connection to the host was lost")
 
     def start(
         self,
@@ -212,47 +235,73 @@ class SshHost:
         cwd: str,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """Start a process that outlives the SSH session."""
+        """Start a process that outlives the SSH session; Ctrl-C waits until its pid file is written."""
         words = [*(["env"] if env else []), *(f"{k}={v}" for k, v in (env or {}).items()), *argv]
-        self.run(["sh", "-c", _START, "start", pid_file, log, cwd, *words])
+        before = signals.pthread_sigmask(signals.SIG_BLOCK, {signals.SIGINT, signals.SIGTERM})
+        try:
+            self.run(["sh", "-c", _START, "start", pid_file, log, cwd, *words])
+        finally:
+            signals.pthread_sigmask(signals.SIG_SETMASK, before)
 
     def put(self, source: Path, target: str) -> None:
         """Copy a file or a directory tree as a tar stream."""
         parent, name = (str(source), ".") if source.is_dir() else (str(source.parent), source.name)
         where = target if source.is_dir() else str(Path(target).parent)
         unpack = shlex.join(["sh", "-c", 'mkdir -p "$1" && tar -xf - -C "$1"', "put", where])
-        with subprocess.Popen(  # noqa: S603  no shell; the command is ours
-            ["tar", "-cf", "-", "-C", parent, name],  # noqa: S607  tar of the system
-            stdout=subprocess.PIPE,
-        ) as packing:
-            done = subprocess.run(  # noqa: S603  no shell; the command is ours
-                [*self._ssh(), unpack],
-                stdin=packing.stdout,
-                capture_output=True,
-                text=True,
-                timeout=1800,
-                check=False,
-            )
+        size = sum(path.lstat().st_size for path in (source, *source.rglob("*")) if path.is_file())
+        with self._connection() as ssh, tempfile.TemporaryFile() as complaints:
+            with subprocess.Popen(  # noqa: S603  no shell; the command is ours
+                ["tar", "-cf", "-", "-C", parent, name],  # noqa: S607  tar of the system
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+            ) as packing:
+                done = _copy(self.name, [*ssh, unpack], size, stdin=packing.stdout)
+            # Leaving has closed the pipe: tar does not wait for a host that takes no more.
+            complaints.seek(0)
+            why = done.stderr.strip() or complaints.read().decode(errors="replace").strip()
+            self._check_reached(done.returncode, why)
         if done.returncode or packing.returncode:
-            raise StepFailed("copy", self.name, f"{source} → {where}: {done.stderr.strip()}")
+            raise StepFailed("copy", self.name, f"{source} → {where}: {why}")
         if not source.is_dir() and Path(target).name != name:
             self.run(["mv", f"{where}/{name}", target])
 
     def get(self, source: str, target: Path) -> None:
         """Copy a file; a partial copy is never left under its final name."""
+        size = int(run_repeatable(self, ["stat", "-Lc", "%s", source]).stdout)
         fresh = target.with_name(f"{target.name}.part")
-        with fresh.open("wb") as output:
-            done = subprocess.run(  # noqa: S603  no shell; the command is ours
-                [*self._ssh(), shlex.join(["cat", source])],
-                stdout=output,
-                stderr=subprocess.PIPE,
-                timeout=1800,
-                check=False,
-            )
-        if done.returncode:
-            fresh.unlink()
-            raise StepFailed("copy", self.name, f"{source}: {done.stderr.decode().strip()}")
-        fresh.rename(target)
+        try:
+            with self._connection() as ssh, fresh.open("wb") as output:
+                done = _copy(self.name, [*ssh, shlex.join(["cat", source])], size, stdout=output)
+                self._check_reached(done.returncode, done.stderr)
+            if done.returncode:
+                raise StepFailed("copy", self.name, f"{source}: {done.stderr.strip()}")
+            fresh.rename(target)
+        finally:
+            fresh.unlink(missing_ok=True)
+
+
+def _copy(
+    host: str,
+    command: Sequence[str],
+    size: int,
+    *,
+    stdin: IO[bytes] | None = None,
+    stdout: IO[bytes] | None = None,
+) -> Completed:
+    """Run a command that carries about `size` bytes, within a time that fits them."""
+    limit_s = RUN_TIMEOUT_S + size / _COPY_BYTES_PER_S
+    try:
+        done = subprocess.run(  # noqa: S603  no shell; the command is ours
+            list(command),
+            stdin=stdin or subprocess.DEVNULL,
+            stdout=stdout or subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=limit_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TimedOut("copy", host, f"{size} bytes had not arrived after {limit_s:.0f} s") from error
+    return Completed(done.returncode, "", done.stderr.decode(errors="replace"))
 
 
 def _run_here(
@@ -278,7 +327,7 @@ def _run_here(
     except FileNotFoundError as error:
         raise StepFailed(what, host, f"command not found: {error.filename}") from error
     except subprocess.TimeoutExpired as error:
-        raise StepFailed(what, host, f"no end after {timeout_s:g} s") from error
+        raise TimedOut(what, host, f"no end after {timeout_s:g} s") from error
     completed = Completed(done.returncode, done.stdout, done.stderr)
     if check and done.returncode:
         raise StepFailed(what, host, _describe_failure(completed))
@@ -294,9 +343,25 @@ def code_here() -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
+def run_repeatable(
+    remote: Remote, argv: Sequence[str], *, stdin: str | None = None, check: bool = True
+) -> Completed:
+    """Run a command that may run twice without harm; once more if the way to its host was lost.
+
+    Raises:
+        Unreachable: it was lost again.
+        StepFailed: the command failed, if `check`.
+
+    """
+    try:
+        return remote.run(argv, stdin=stdin, check=check)
+    except Unreachable:
+        return remote.run(argv, stdin=stdin, check=check)
+
+
 def make_directory(remote: Remote, path: str) -> None:
     """Create a directory and its parents."""
-    remote.run(["mkdir", "-p", path])
+    run_repeatable(remote, ["mkdir", "-p", path])
 
 
 def remove_tree(remote: Remote, path: str) -> None:
@@ -306,24 +371,32 @@ def remove_tree(remote: Remote, path: str) -> None:
 
 def write_text(remote: Remote, path: str, text: str) -> None:
     """Write a small text file in one step."""
-    remote.run(["sh", "-c", 'cat >"$1.new" && mv "$1.new" "$1"', "write", path], stdin=text)
+    argv = ["sh", "-c", 'cat >"$1.new" && mv "$1.new" "$1"', "write", path]
+    run_repeatable(remote, argv, stdin=text)
 
 
 def read_tail(remote: Remote, path: str, lines: int = 40) -> str:
     """Give the last lines of a text file, or nothing if there is none."""
-    return remote.run(["tail", "-n", str(lines), path], check=False).stdout
+    return run_repeatable(remote, ["tail", "-n", str(lines), path], check=False).stdout
 
 
 def running_pid(remote: Remote, pid_file: str) -> int | None:
-    """Give the pid of the process behind `pid_file` while it lives, else None."""
+    """Give the pid of the process behind `pid_file` while it lives, else None.
+
+    Raises:
+        StepFailed: the host cannot be asked, which says nothing about the process.
+
+    """
     if isinstance(remote, LocalHost) and (known := remote.child(pid_file)) is not None:
         return known.pid if known.poll() is None else None
-    answer = remote.run(["sh", "-c", _ALIVE, "alive", pid_file], check=False).stdout.strip()
-    return int(answer) if answer else None
+    answer = run_repeatable(remote, ["sh", "-c", ALIVE, "alive", pid_file], check=False)
+    if answer.returncode not in {0, 1}:
+        raise StepFailed("look", remote.name, f"{pid_file}: {_describe_failure(answer)}")
+    return int(answer.stdout) if answer.returncode == 0 else None
 
 
 def send_signal(remote: Remote, pid_file: str, signal: signals.Signals) -> None:
     """Signal the process behind `pid_file` and its session's group; do nothing if it is gone."""
     pid = running_pid(remote, pid_file)
     if pid is not None:
-        remote.run(["kill", f"-{signal.value}", "--", f"-{pid}"], check=False)
+        run_repeatable(remote, ["kill", f"-{signal.value}", "--", f"-{pid}"], check=False)

@@ -6,16 +6,19 @@ Systems own none of this: no order, no clock, no polling. `harness` puts the ste
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from perf.deployment import client_hosts
 from perf.design import Workload
 from perf.errors import KnickpointError, NotReady, StepFailed, TimedOut
 from perf.hosts.canary import run_canary
+from perf.hosts.fresh_disk import freshen
+from perf.hosts.pinning import prove_pinning
 from perf.model import Fact, Reason, Release, Sample
 from perf.progress import Progress
-from perf.remote import make_directory, read_tail
+from perf.remote import make_directory, read_tail, run_repeatable, running_pid
 from perf.systems.contract import (
     BootstrapsOnce,
     Cluster,
@@ -32,6 +35,7 @@ from perf.systems.contract import (
 from perf.telemetry import Look, look
 
 POLL_S = 0.25
+Answer = TypeVar("Answer")
 
 
 class NodeDied(StepFailed):
@@ -46,16 +50,28 @@ class Steps:
     cluster: Cluster
     progress: Progress
 
-    def end_leftovers(self) -> None:
-        """End servers that an interrupted run left behind in this testbed's directories."""
-        if any(self.system.is_running(node) for node in self.cluster.nodes):
-            self.progress.tell("ending servers that an interrupted run left behind")
-            self.end()
-
     def wipe(self) -> None:
         """Remove what any earlier trial left on each node."""
         for node in self.cluster.nodes:
             self.system.wipe(node)
+
+    def freshen_disks(self) -> tuple[Fact, ...]:
+        """Do to page cache and disk of each server host what the testbed's policy says; give facts.
+
+        Raises:
+            HostUnfit: a host does not let it be done.
+
+        """
+        policy = self.cluster.testbed.disk
+        if policy is None:
+            return ()
+        facts: list[Fact] = []
+        for node in {node.remote.name: node for node in self.cluster.nodes}.values():
+            make_directory(node.remote, node.work_dir)
+            found, said = freshen(node.remote, node.work_dir, policy)
+            facts += found
+            self.progress.tell(f"{node.remote.name}: fresh disk: {'; '.join(said)}")
+        return tuple(facts)
 
     def install(self) -> None:
         """Put the release on each node."""
@@ -93,6 +109,22 @@ class Steps:
             if running != self.cluster.release.version:
                 wanted = self.cluster.release.version
                 raise StepFailed("check", name, f"runs {running}, but {wanted} was to be measured")
+
+    def prove_pinning(self) -> tuple[Fact, ...]:
+        """Read back what the processes of pinned nodes are pinned to; give it as facts of the nodes.
+
+        Raises:
+            StepFailed: one is not pinned as the testbed says, or has ended.
+
+        """
+        facts: list[Fact] = []
+        for node in self.cluster.nodes:
+            if node.cores or node.numa_node is not None:
+                pid = running_pid(node.remote, node.pid_file)
+                if pid is None:
+                    raise NodeDied("pinning", node.name, "its server process ended", self.tail(node))
+                facts += prove_pinning(node.remote, node.name, pid, node.cores, node.numa_node)
+        return tuple(facts)
 
     def target(self, workload: Workload) -> Target:
         """Give what clients of this cluster need to connect."""
@@ -167,38 +199,47 @@ class Steps:
         """Give the last lines of a node's most telling log."""
         return read_tail(node.remote, self.system.logs(node)[0])
 
-    def end(self) -> None:
-        """Stop every node: politely, then by force; return only when all are gone."""
+    def clean_up(self, staged: Path) -> tuple[str, ...]:
+        """End all servers, keep their logs, wipe the nodes. Files under a server that lives stay.
+
+        A node of which any of this fails is left as it is, and the others are cleaned all the same.
+        Returns what was left undone, in one sentence per node.
+        """
+        undone = _Undone()
+        self._end(undone)
+        for node in self.cluster.nodes:
+            undone.attempt(node, lambda node: self._collect_logs(node, staged))
+            undone.attempt(node, self.system.wipe)
+        return tuple(undone.why.values())
+
+    def _end(self, undone: "_Undone") -> None:
+        """Stop every node: politely, then by force; return only when all within reach are gone."""
         limit_s = self.cluster.testbed.limits.stop_s
+
+        def find_running() -> list[Node]:
+            return [node for node in self.cluster.nodes if undone.attempt(node, self.system.is_running)]
+
         for force in (False, True):
-            running = [node for node in self.cluster.nodes if self.system.is_running(node)]
-            if not running:
+            if not (running := find_running()):
                 return
             how = "kill" if force else "stop"
             self.progress.tell(f"{how} {', '.join(node.name for node in running)}")
             for node in running:
-                self.system.stop(node, force=force)
+                undone.attempt(node, lambda node: self.system.stop(node, force=force))  # noqa: B023  called at once
             end_s = time.monotonic() + limit_s
-            while time.monotonic() < end_s and any(map(self.system.is_running, running)):
+            while time.monotonic() < end_s and find_running():
                 time.sleep(POLL_S)
-        for node in self.cluster.nodes:
-            if self.system.is_running(node):
-                raise StepFailed("stop", node.name, f"its server still runs {limit_s:g} s after a kill")
+        for node in find_running():
+            why = f"its server still runs {limit_s:g} s after a kill"
+            undone.why[node.name] = sentence(StepFailed("stop", node.name, why))
 
-    def clean_up(self, staged: Path) -> None:
-        """End all servers, keep their logs, wipe the nodes. Files under a server that lives stay."""
-        self.end()
-        self.collect_logs(staged)
-        self.wipe()
-
-    def collect_logs(self, staged: Path) -> None:
-        """Copy each node's logs into the bundle; a missing log is not a failure."""
-        for node in self.cluster.nodes:
-            for path in self.system.logs(node):
-                target = staged / "logs" / f"{node.name}-{Path(path).name}"
-                target.parent.mkdir(parents=True, exist_ok=True)
-                if node.remote.run(["test", "-f", path], check=False).returncode == 0:
-                    node.remote.get(path, target)
+    def _collect_logs(self, node: Node, staged: Path) -> None:
+        """Copy a node's logs into the bundle; a missing log is not a failure."""
+        for path in self.system.logs(node):
+            target = staged / "logs" / f"{node.name}-{Path(path).name}"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if run_repeatable(node.remote, ["test", "-f", path], check=False).returncode == 0:
+                node.remote.get(path, target)
 
     def _poll(self, ask: Callable[[Cluster], None], what: str, limit_s: float) -> None:
         end_s = time.monotonic() + limit_s
@@ -215,6 +256,24 @@ class Steps:
                 time.sleep(POLL_S)
             else:
                 return
+
+
+@dataclass(slots=True)
+class _Undone:
+    """What could not be done on nodes; each is left alone once something has failed there."""
+
+    why: dict[str, str] = field(default_factory=dict)
+
+    def attempt(self, node: Node, do: Callable[[Node], Answer]) -> Answer | None:
+        """Do it on a node unless something has failed there; None where it is not done."""
+        if node.name not in self.why:
+            try:
+                return do(node)
+            except StepFailed as failure:
+                self.why[node.name] = sentence(failure)
+            except OSError as error:
+                self.why[node.name] = f"{node.name}: {error}"
+        return None
 
 
 def sentence(failure: StepFailed) -> str:

@@ -11,7 +11,7 @@ from itertools import repeat
 
 from perf.errors import StepFailed
 from perf.hosts.usage import HostUsage, read_usage
-from perf.remote import Remote
+from perf.remote import Remote, run_repeatable
 from perf.systems.contract import Cluster, Level, Node
 
 
@@ -103,7 +103,8 @@ def read_processes(nodes: Sequence[Node]) -> tuple[Process, ...]:
 def _read_host(nodes: Sequence[Node]) -> tuple[Process, ...]:
     remote = nodes[0].remote
     files = (node.pid_file for node in nodes)
-    answer = remote.run(["sh", "-c", _READ_PROCESSES, "processes", *files], check=False)
+    argv = ["sh", "-c", _READ_PROCESSES, "processes", *files]
+    answer = run_repeatable(remote, argv, check=False)
     ticks, *lines = answer.stdout.splitlines() or [""]
     found = []
     for node, line in zip(nodes, [*lines, *repeat("", len(nodes))], strict=False):

@@ -8,7 +8,7 @@ import json
 
 from perf.hosts.cgroups import DEFINE_CPU_GROUPS
 from perf.model import Fact
-from perf.remote import Remote
+from perf.remote import Remote, run_repeatable
 
 UNAVAILABLE = "unavailable"
 LOAD_AVERAGE = "load_average_1min"
@@ -78,7 +78,7 @@ def read_facts(remote: Remote) -> tuple[Fact, ...]:
         StepFailed: the host cannot be reached.
 
     """
-    answer = remote.run(["sh", "-c", _SCRIPT]).stdout
+    answer = run_repeatable(remote, ["sh", "-c", _SCRIPT]).stdout
     pairs = (line.partition("\t") for line in answer.splitlines())
     return tuple(
         Fact(host=remote.name, name=name, value=value.strip() or UNAVAILABLE)
@@ -93,7 +93,7 @@ def read_client_facts(remote: Remote, python: str) -> tuple[Fact, ...]:
         StepFailed: the host cannot be reached, or has no such Python.
 
     """
-    answer = remote.run([python, "-c", _VERSIONS, *_PACKAGES]).stdout
+    answer = run_repeatable(remote, [python, "-c", _VERSIONS, *_PACKAGES]).stdout
     return tuple(
         Fact(host=remote.name, name=f"version:{name}", value=value or UNAVAILABLE)
         for name, value in json.loads(answer).items()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from perf.errors import StepFailed
 from perf.hosts.cgroups import DEFINE_CPU_GROUPS
-from perf.remote import Remote
+from perf.remote import Remote, run_repeatable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def read_usage(remote: Remote) -> HostUsage:
         StepFailed: the host cannot be reached, or does not say what every Linux host says.
 
     """
-    answer = remote.run(["sh", "-c", _SCRIPT], check=False)
+    answer = run_repeatable(remote, ["sh", "-c", _SCRIPT], check=False)
     lines: defaultdict[str, list[str]] = defaultdict(list)
     for line in answer.stdout.splitlines():
         key, _, value = line.partition(" ")

@@ -18,7 +18,8 @@ from math import ceil, inf
 from pathlib import Path
 
 from perf.design import Steadiness
-from perf.errors import StepFailed, TimedOut
+from perf.errors import StepFailed, TimedOut, Unreachable
+from perf.hosts.pinning import pin
 from perf.load import steadiness
 from perf.load.histogram import merge_equal_intervals
 from perf.load.hlog import read_hlog
@@ -43,6 +44,7 @@ from perf.remote import (
     make_directory,
     read_tail,
     remove_tree,
+    run_repeatable,
     running_pid,
     send_signal,
     write_text,
@@ -76,6 +78,7 @@ class Engine:
     remote: Remote
     python: str = sys.executable
     program: tuple[str, ...] = _PYTHON_ENGINE
+    numa_node: int | None = None
 
     def path(self, name: str) -> str:
         """Give the path of one of the engine's files on its host."""
@@ -228,8 +231,9 @@ def _start(engine: Engine) -> None:
     write_text(engine.remote, engine.path("spec.json"), dump_spec(engine.spec))
     # On this machine an engine runs the very code that runs here; elsewhere, what is installed.
     is_local = isinstance(engine.remote, LocalHost)
+    command = (engine.python, *engine.program, engine.path("spec.json"))
     engine.remote.start(
-        [engine.python, *engine.program, engine.path("spec.json")],
+        pin(command, engine.spec.cores, engine.numa_node),
         pid_file=engine.path("engine.pid"),
         log=engine.path("engine.log"),
         cwd=".",  # so that a relative output_dir means the same in each step
@@ -238,14 +242,24 @@ def _start(engine: Engine) -> None:
 
 
 def _end(engines: Iterable[Engine]) -> None:
-    running = [engine for engine in engines if _is_running(engine)]
+    running = [engine for engine in engines if _may_be_ended(engine)]
     for end in (signal.SIGTERM, signal.SIGKILL):
         for engine in running:
-            send_signal(engine.remote, engine.path("engine.pid"), end)
+            with suppress(Unreachable):
+                send_signal(engine.remote, engine.path("engine.pid"), end)
         give_up_s = time.monotonic() + _STOP_S
         while running and time.monotonic() < give_up_s:
-            running = [engine for engine in running if _is_running(engine)]
+            running = [engine for engine in running if _may_be_ended(engine)]
             time.sleep(0.05 if running else 0)
+
+
+def _may_be_ended(engine: Engine) -> bool:
+    # One out of reach ends by itself after its stages, or with the next trial on its host; the others
+    # are ended all the same.
+    try:
+        return _is_running(engine)
+    except Unreachable:
+        return False
 
 
 def _await_all(
@@ -349,7 +363,8 @@ def _is_running(engine: Engine) -> bool:
 
 
 def _exists(engine: Engine, name: str) -> bool:
-    return engine.remote.run(["test", "-f", engine.path(name)], check=False).returncode == 0
+    test = ["test", "-f", engine.path(name)]
+    return run_repeatable(engine.remote, test, check=False).returncode == 0
 
 
 def _tail(engine: Engine) -> str:

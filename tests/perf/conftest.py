@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from perf.connections import SHARED
 from perf.remote import SshHost
 
 ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
@@ -59,5 +60,6 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHost]:
             time.sleep(0.02)
         yield host
     finally:
+        SHARED.close()
         server.terminate()
         server.communicate(timeout=10)

@@ -236,23 +236,25 @@ def test_a_server_that_ignores_the_stop_is_killed(run: Run) -> None:
 
 
 class Unclean(fake.Fake):
-    """The fake system on a host whose directories cannot be removed after the trial."""
+    """The fake system with a node whose host is lost while the trial runs."""
 
     def __init__(self) -> None:
-        self.wipes = 0
+        self.wiped: list[str] = []
 
     def wipe(self, node: Node) -> None:
-        self.wipes += 1
-        if self.wipes > 3:
+        if node.name == "node-2" and node.name in self.wiped:
             raise StepFailed("wipe", node.name, "the host is out of reach")
+        self.wiped.append(node.name)
         super().wipe(node)
 
 
-def test_a_failed_clean_up_costs_no_bundle(places: Places) -> None:
-    trial = run_trial(make_order("fake-blink", {}), Unclean(), places, Progress(io.StringIO()))
+def test_a_clean_up_that_fails_on_one_node_costs_nothing_else(places: Places) -> None:
+    system = Unclean()
+    trial = run_trial(make_order("fake-blink", {}), system, places, Progress(io.StringIO()))
     assert trial.status is TrialStatus.FAILED
     assert [reason.kind for reason in trial.reasons] == ["clean-up-failed"]
-    assert "the host is out of reach" in trial.reasons[0].text
+    assert "wipe failed on node-2: the host is out of reach" in trial.reasons[0].text
+    assert system.wiped == ["node-1", "node-2", "node-3", "node-1", "node-3"]
     kept, intervals = bundle.read(places.trials / trial.id)
     assert kept == trial
     assert intervals

@@ -1,0 +1,62 @@
+"""The first process of one host of the lab: its mounts, its name, its sshd.
+
+`lab.py` starts it in namespaces of its own (network, mounts, processes, name). It waits for every
+process that loses its parent, as the first process of any machine does. When it ends, the kernel ends
+all processes of the host and takes its network away: that is how a host of the lab loses its power.
+"""
+
+import argparse
+import os
+import socket
+import subprocess
+import sys
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+WORK_DIR = Path("/var/lib/knickpoint")
+PYTHON_HOME = Path("/opt/knickpoint")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Become a host; end when its sshd ends."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--home", type=Path, required=True, help="directory of the lab")
+    parser.add_argument("--cache", type=Path, required=True, help="the machine's cache of downloads")
+    parser.add_argument("name")
+    given = parser.parse_args(arguments)
+    socket.sethostname(given.name)
+    _mount(given.home / "hosts" / given.name, given.cache)
+    Path("/run/sshd").mkdir()
+    PYTHON_HOME.symlink_to(sys.prefix)
+    keys = given.home / "keys"
+    # -D: stay in the foreground; -e: log to standard error, which is the host's log.
+    command = ["/usr/sbin/sshd", "-D", "-e", "-f", str(given.home / "sshd_config")]
+    server = subprocess.Popen([*command, "-h", str(keys / given.name)])
+    while os.wait()[0] != server.pid:
+        pass
+    return 1
+
+
+def _mount(own: Path, cache: Path) -> None:
+    """Mount what a machine has for itself alone; all else is the machine's own file system."""
+    _run("mount", "-t", "proc", "proc", "/proc")
+    _run("mount", "--bind", str(own), str(WORK_DIR))
+    # Last, for the lab itself may lie below one of them.
+    for path in (Path("/run"), Path("/opt"), cache):
+        # The cache is hidden, so that releases really travel to the hosts.
+        _run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(path))
+    # Hosts that share a kernel share its boot; so that a host that lost its power is seen to have
+    # begun anew, each has an id of its own.
+    own_id = Path("/run/boot_id")
+    own_id.write_text(f"{uuid.uuid4()}\n")
+    _run("mount", "--bind", str(own_id), str(_BOOT_ID))
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,26 @@
+"""Child processes that do not outlive this one: a killed Knickpoint leaves nothing behind."""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+# PR_SET_PDEATHSIG is 1. The parent is compared to close the race at the start. A signal that the parent
+# holds back just now must not be held back in the child for good.
+_DIE_WITH_PARENT = (
+    "import ctypes,os,signal,sys;"
+    "signal.pthread_sigmask(signal.SIG_SETMASK,());"
+    "ctypes.CDLL(None).prctl(1,int(sys.argv[1]),0,0,0);"
+    "os.getppid()==int(sys.argv[2]) or os._exit(1);"
+    "os.execvp(sys.argv[3],sys.argv[3:])"
+)
+
+
+def tie(command: Sequence[str], ending: signal.Signals = signal.SIGKILL) -> list[str]:
+    """Give a command that is sent `ending` when the thread that started it ends.
+
+    The kernel's parent-death signal follows the *thread* that started the child, so start it from the
+    main thread.
+    """
+    guard = [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT]
+    return [*guard, str(ending.value), str(os.getpid()), *command]

@@ -1,0 +1,99 @@
+"""Shared SSH connections: one per host, opened after its first command, used by all that follow.
+
+A connection costs both sides a key exchange and a log-in, which hosts that measure should not pay for
+each look at them. The shared one is a child process of this one (`ssh -M -N`), its socket lies in a
+private directory, and it ends when this process ends, however that ends. It is a convenience, never a
+condition: without it, or once it has failed, each command connects by itself.
+"""
+
+import atexit
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from perf.children import tie
+
+_PREFIX = "knickpoint-ssh-"
+_END_S = 2.0
+
+
+class SharedConnections:
+    """The shared connections of this process, by the ssh command that leads to their host."""
+
+    def __init__(self) -> None:
+        """Have none yet."""
+        self._lock = threading.Lock()
+        self._masters: dict[tuple[str, ...], tuple[subprocess.Popen[bytes], str]] = {}
+        self._directory: Path | None = None
+        self._opened = 0
+
+    def options(self, ssh: Sequence[str]) -> tuple[str, ...]:
+        """Give the options by which a command uses its host's shared connection; none without one.
+
+        Until the connection stands there is no socket, and ssh connects by itself.
+        """
+        with self._lock:
+            master, path = self._masters.get(tuple(ssh), (None, ""))
+            is_there = master is not None and master.poll() is None
+        return ("-o", "ControlMaster=no", "-o", f"ControlPath={path}") if is_there else ()
+
+    def open(self, ssh: Sequence[str]) -> None:
+        """Begin a shared connection to a host that has just answered, and return at once.
+
+        Does nothing where there is one, and outside of the main thread: what another thread starts
+        would end with that thread.
+        """
+        if threading.current_thread() is not threading.main_thread() or self.options(ssh):
+            return
+        with self._lock:
+            path = self._next_path()
+            # SIGTERM, upon which ssh takes its socket away. A session of its own, so that Ctrl-C in a
+            # terminal does not end it before hosts are cleaned up.
+            master = subprocess.Popen(  # noqa: S603  no shell; the command is ours
+                tie([*ssh[:1], "-M", "-N", "-o", f"ControlPath={path}", *ssh[1:]], signal.SIGTERM),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            self._masters[tuple(ssh)] = (master, path)
+
+    def drop(self, ssh: Sequence[str]) -> None:
+        """End a host's shared connection: a command that went through it has failed."""
+        with self._lock:
+            master, _ = self._masters.pop(tuple(ssh), (None, ""))
+        if master is not None:
+            _end(master)
+
+    def close(self) -> None:
+        """End all shared connections."""
+        for ssh in tuple(self._masters):
+            self.drop(ssh)
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            self._directory = None
+
+    def _next_path(self) -> str:
+        # A name of its own for each: the socket of one that is just ending is not used again. Short,
+        # for the path of a socket has room for about 100 characters.
+        if self._directory is None:
+            self._directory = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            atexit.register(self.close)
+        self._opened += 1
+        return str(self._directory / str(self._opened))
+
+
+def _end(master: subprocess.Popen[bytes]) -> None:
+    master.terminate()
+    try:
+        master.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        master.kill()
+        master.wait()
+
+
+SHARED = SharedConnections()
