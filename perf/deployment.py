@@ -36,6 +36,7 @@ def place_nodes(deployment: Deployment, run_dir: Path) -> tuple[Node, ...]:
             remote=open_host(testbed, host),
             work_dir=f"{base_dir(testbed, host, run_dir)}/{deployment.experiment.system}/{host.name}",
             cores=host.cores,
+            numa_node=host.numa_node,
         )
         for index, host in enumerate(servers[: deployment.topology.servers])
     )

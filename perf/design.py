@@ -52,7 +52,7 @@ class Host:
     name: Name
     address: Text
     role: Literal["server", "client"]
-    cores: tuple[int, ...] = ()
+    cores: tuple[Annotated[int, Ge(0)], ...] = ()
     """Cores that processes on this host are pinned to; empty leaves them to the kernel."""
     numa_node: Annotated[int, Ge(0)] | None = None
     """The NUMA node whose memory, and whose cores if none are named, processes on this host use."""

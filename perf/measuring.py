@@ -16,7 +16,7 @@ import filelock
 
 from perf import releases
 from perf.config import Catalog, named
-from perf.deployment import place_nodes
+from perf.deployment import client_hosts, place_nodes
 from perf.design import Deployment, Experiment, Suite, Testbed
 from perf.errors import BundleError, HostUnfit, MeasureError, UsageError
 from perf.harness import Order, run_trial
@@ -247,7 +247,8 @@ def _check_hosts(session: Session) -> None:
         nodes = place_nodes(deployment, session.places.run)
         # Servers that an interrupted run left behind hold ports; the first trial ends them.
         if not any(map(system.is_running, nodes)):
-            check_hosts(nodes, system.ports(), deployment.testbed.needs)
+            clients = client_hosts(deployment.testbed, deployment.topology.clients)
+            check_hosts(nodes, system.ports(), deployment.testbed.needs, clients)
         found = (releases.find_release(system, version) for version in experiment.releases)
         for profile in sorted({name_profile(system, release) for release in found}):
             check_readiness(deployment, profile, session.places.run)

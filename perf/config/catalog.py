@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from perf.config import checks
 from perf.config.checks import Entries, Entry, HasName
 from perf.config.document import Document, read_document
+from perf.config.host_checks import check_leases, check_pinning
 from perf.config.problems import describe, suggest
 from perf.config.reference_checks import check_references
 from perf.config.suite_checks import check_suite
@@ -162,6 +163,8 @@ def _check_all(entries: Entries) -> Iterator[str]:
         yield from checks.check_topology(topology)
     for testbed in entries.testbeds.values():
         yield from checks.check_testbed(testbed)
+        yield from check_pinning(testbed)
+    yield from check_leases(entries.testbeds)
     for workload in entries.workloads.values():
         yield from checks.check_workload(workload)
     for folder, configs in entries.systems.items():

@@ -1,4 +1,4 @@
-"""Can the hosts carry the trial? Memory, disk and ports, checked before anything is started.
+"""Can the hosts carry the trial? Memory, disk, ports and cores, checked before anything is started.
 
 All shortfalls are reported at once. Host facts that must be equal from night to night (tuning) are
 another matter and are proven elsewhere.
@@ -6,15 +6,21 @@ another matter and are proven elsewhere.
 
 from collections.abc import Iterable
 
-from perf.design import Needs
+from perf.design import Host, Needs
 from perf.errors import HostUnfit
+from perf.hosts.pinning import find_unpinnable
 from perf.hosts.ports import find_taken
 from perf.remote import Remote
 from perf.systems.contract import Node
 
 
-def check_hosts(nodes: Iterable[Node], ports: Iterable[int], needs: Needs) -> None:
-    """Check memory, disk and ports of all nodes.
+def check_hosts(
+    nodes: Iterable[Node],
+    ports: Iterable[int],
+    needs: Needs,
+    clients: Iterable[tuple[Host, Remote]] = (),
+) -> None:
+    """Check memory, disk and ports of all nodes, and what nodes and clients are to be pinned to.
 
     `needs` is for the whole cluster; it is shared out evenly over the nodes, and nodes on one host
     add up.
@@ -38,6 +44,10 @@ def check_hosts(nodes: Iterable[Node], ports: Iterable[int], needs: Needs) -> No
         f"stop that process, then run the same command again"
         for (address, port), holder in find_taken(names, ports).items()
     ]
+    for node in nodes:
+        problems += find_unpinnable(node.remote, node.cores, node.numa_node)
+    for host, remote in clients:
+        problems += find_unpinnable(remote, host.cores, host.numa_node)
     if problems:
         raise HostUnfit("this testbed cannot carry the trial:\n  " + "\n  ".join(problems))
 

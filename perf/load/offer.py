@@ -104,7 +104,8 @@ class Offer:
                 output_dir=f"{base_dir(testbed, host, self.run_dir)}/engines/{index}",
                 cores=host.cores[core : core + 1],
             )
-            engines.append(Engine(spec=spec, remote=remote, python=engine_python(host, remote)))
+            python = engine_python(host, remote)
+            engines.append(Engine(spec=spec, remote=remote, python=python, numa_node=host.numa_node))
         return tuple(engines)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 from perf.design import Sensor, SystemConfig, Testbed, Topology
+from perf.hosts.pinning import pin
 from perf.model import Artifact, Fact, Release, Source
 from perf.remote import Remote
 from perf.workloads.sensor import Reading
@@ -27,6 +28,7 @@ class Node:
     remote: Remote
     work_dir: str
     cores: tuple[int, ...] = ()
+    numa_node: int | None = None
 
     @property
     def pid_file(self) -> str:
@@ -34,9 +36,8 @@ class Node:
         return f"{self.work_dir}/server.pid"
 
     def pinned(self, command: Sequence[str]) -> tuple[str, ...]:
-        """Give the command as it runs on the node's cores, if the testbed names any."""
-        cores = ",".join(map(str, self.cores))
-        return ("taskset", "-c", cores, *command) if cores else tuple(command)
+        """Give the command as it runs on the node's cores and memory, if the testbed names any."""
+        return pin(command, self.cores, self.numa_node)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -146,7 +146,7 @@ class Fake:
         if self.is_running(node):
             return
         node.remote.start(
-            [sys.executable, "-m", "perf.systems.fake", f"{node.work_dir}/fake.json"],
+            node.pinned((sys.executable, "-m", "perf.systems.fake", f"{node.work_dir}/fake.json")),
             pid_file=node.pid_file,
             log=self.logs(node)[0],
             cwd=node.work_dir,

@@ -1,0 +1,62 @@
+"""What the schema cannot see of hosts: cores that are named twice, or by both sides, and two leases.
+
+Each check gives complete sentences, as those of `checks` do.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from perf.config.checks import Entry, say
+from perf.config.document import Document, Steps
+from perf.design import Host, Testbed
+
+
+def check_pinning(entry: Entry[Testbed]) -> Iterator[str]:
+    """Find cores that a host names twice, or that servers and clients of one machine would share."""
+    testbed, document = entry.value, entry.document
+    if testbed is None:
+        return
+    for index, host in enumerate(testbed.hosts):
+        for place, core in enumerate(host.cores):
+            if core in host.cores[:place]:
+                why = "for the second time; name each core once"
+                yield say(document, ("hosts", index, "cores", place), core, why)
+        if host.role == "client":
+            yield from _shared_with_servers(document, index, testbed)
+
+
+def _shared_with_servers(document: Document, index: int, testbed: Testbed) -> Iterator[str]:
+    client = testbed.hosts[index]
+    for other, server in enumerate(testbed.hosts):
+        is_one_machine = testbed.transport == "local" or _name(server) == _name(client)
+        shared = sorted(set(client.cores) & set(server.cores))
+        if server.role == "server" and is_one_machine and shared:
+            cores = ", ".join(map(str, shared))
+            why = (
+                f"and hosts[{other}], a server on the same machine, has {cores} as well: the load would"
+                " take from the server what it measures; give each its own"
+            )
+            yield say(document, ("hosts", index, "cores"), list(client.cores), why)
+            return
+
+
+def check_leases(testbeds: Mapping[str, Entry[Testbed]]) -> Iterator[str]:
+    """Insist on one `work_dir` for each host over SSH: its lease lies there, for all testbeds."""
+    seen: dict[tuple[str, int], tuple[str, str, str]] = {}
+    for name, entry in testbeds.items():
+        if entry.value is None or entry.value.transport != "ssh":
+            continue
+        for index, host in enumerate(entry.value.hosts):
+            here = (host.work_dir, f"hosts[{index}]", name)
+            work_dir, place, first = seen.setdefault(_name(host), here)
+            if work_dir != host.work_dir:
+                where = place if first == name else f"{place} of testbed {first}"
+                why = (
+                    f"but {where}, the same host, has {work_dir}; the lease that keeps jobs apart lies "
+                    "there, so make them equal"
+                )
+                steps: Steps = ("hosts", index, "work_dir")
+                yield say(entry.document, steps, host.work_dir, why)
+
+
+def _name(host: Host) -> tuple[str, int]:
+    return host.address.lower(), host.port
