@@ -112,7 +112,14 @@ def test_bisect_leaves_out_what_is_not_given(place: Place, code: int, said: str)
     assert said in place.summary[0]
 
 
-MEASURED = {"NUMBER": "7", "SUITE": "", "MINUTES": "240", "SITE_URL": "", "ATTRIBUTE": ""}
+MEASURED = {
+    "NUMBER": "7",
+    "TESTBED": "local",
+    "SUITE": "",
+    "MINUTES": "240",
+    "SITE_URL": "",
+    "ATTRIBUTE": "",
+}
 
 
 def make_repository(place: Place) -> None:

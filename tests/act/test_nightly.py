@@ -23,7 +23,7 @@ def test_a_scheduled_night_measures_tells_and_keeps(
     runner = make_runner(is_prepared=False)
     done = runner.run("nightly.yml", "schedule", {"schedule": "17 1 * * *"})
     assert done.code == 0, done.log
-    assert done.jobs == {"night": "success"}
+    assert done.jobs == {"night": "success", "tell": "success"}
     assert done.left == ()
     assert set(done.steps.values()) == {"success"}
 
@@ -44,7 +44,7 @@ def test_a_scheduled_night_measures_tells_and_keeps(
     assert f"    Site:    {runner.data}/site/index.html" in done.summary
 
     kept = {path.stem: ZipFile(path) for path in forge.find_artifacts(str(runner.next_run))}
-    assert set(kept) == {"site", f"bundles-{night}"}
+    assert set(kept) == {"site", "notices", f"night-{night}"}
     assert "index.html" in kept["site"].namelist()
-    assert all(name.startswith(f"{night}.01.") for name in kept[f"bundles-{night}"].namelist())
-    assert any(name.endswith("/trial.json") for name in kept[f"bundles-{night}"].namelist())
+    assert all(name.startswith(f"{night}.01.") for name in kept[f"night-{night}"].namelist())
+    assert any(name.endswith("/trial.json") for name in kept[f"night-{night}"].namelist())
