@@ -1,6 +1,7 @@
 """The workflows keep their promises, as far as that shows without GitHub."""
 
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,48 @@ def test_no_pull_request_or_comment_starts_code_of_its_own_on_our_hosts(place: t
     assert evaluate(job["if"], contexts({}))
     assert not evaluate(job["if"], contexts({}, ref="refs/heads/other"))
     assert not evaluate(job["if"], contexts({"repository": fork}))
+
+
+ALLOWED = ROOT / "infra/roles/runner/files/job-allowed.sh"
+
+
+@pytest.mark.parametrize(
+    ("changes", "may_run"),
+    [
+        *(({"FLOW": f"{flow}.yml@refs/heads/main"}, True) for flow, _ in sorted(OWN_HOSTS)),
+        ({"EVENT_NAME": "schedule"}, True),
+        ({"EVENT_NAME": "pull_request_target"}, True),
+        ({"EVENT_NAME": "pull_request"}, False),
+        ({"EVENT_NAME": "push"}, False),
+        ({"FLOW": "nightly.yml@refs/heads/mine"}, False),
+        ({"FLOW": "nightly.yml@refs/pull/7/merge"}, False),
+        ({"FLOW": "evil.yml@refs/heads/main"}, False),
+        ({"FLOW": "x/nightly.yml@refs/heads/main"}, False),
+        ({"REPOSITORY": "stranger/configs"}, False),
+        ({"REPOSITORY": ""}, False),
+    ],
+    ids=str,
+)
+def test_a_host_turns_away_what_a_label_lets_in(changes: dict[str, str], *, may_run: bool) -> None:
+    about = {"EVENT_NAME": "workflow_dispatch", "FLOW": "nightly.yml@refs/heads/main", **changes}
+    known = {
+        "GITHUB_EVENT_NAME": about["EVENT_NAME"],
+        "GITHUB_REPOSITORY": about.get("REPOSITORY", THIS),
+        "GITHUB_WORKFLOW_REF": f"{THIS}/.github/workflows/{about['FLOW']}",
+    }
+    done = subprocess.run(["sh", ALLOWED], env=known, capture_output=True, text=True, check=False)
+    assert done.returncode == (0 if may_run else 1)
+    assert ("::error" in done.stdout) != may_run
+
+
+def test_a_host_asks_that_before_each_job() -> None:
+    files = ALLOWED.parent
+    started = (files / "job-started.sh").read_text()
+    assert (
+        f'if [ "${{1:-}}" != completed ]; then /usr/local/lib/knickpoint/{ALLOWED.name}; fi' in started
+    )
+    assert "job-started.sh completed\n" in (files / "job-completed.sh").read_text()
+    assert ALLOWED.name in (files.parent / "tasks/service.yaml").read_text()
 
 
 def test_a_queue_is_what_github_knows() -> None:

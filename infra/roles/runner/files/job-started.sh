@@ -2,6 +2,7 @@
 # Before each job, as the runner's user: nothing of an earlier job runs beside it.
 # Kept are this shell and what started it, up to the runner itself.
 set -eu
+if [ "${1:-}" != completed ]; then /usr/local/lib/knickpoint/job-allowed.sh; fi
 keep=" " pid=$$
 while [ "$pid" -gt 1 ]; do
   keep="$keep$pid "

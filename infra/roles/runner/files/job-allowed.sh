@@ -1,0 +1,15 @@
+#!/bin/sh
+# May this job run here? A label is no lock: the workflow files of any branch, and of a fork's pull
+# request, can ask for it. The runner group turns them away before they come; where there is none, or
+# it is set up wrong, this host does. GitHub sets these variables, a workflow cannot change them.
+set -eu
+case "${GITHUB_EVENT_NAME:-}" in
+schedule | workflow_dispatch | pull_request_target)
+  for name in bisect candidate nightly; do
+    file=${GITHUB_REPOSITORY:-}/.github/workflows/$name.yml
+    if [ "${GITHUB_WORKFLOW_REF:-}" = "$file@refs/heads/main" ]; then exit 0; fi
+  done
+  ;;
+esac
+echo "::error title=Not allowed here::only bisect, candidate and nightly of the default branch run on this host"
+exit 1
