@@ -84,6 +84,15 @@ class Finding:
         return self.state in {State.DIFFERS, State.LACKS}
 
 
+def ask(settings: Iterable[Setting], work_dir: str) -> str:
+    """Give the shell text that asks a host for all settings; `parse` reads what it prints."""
+    questions = "\n".join(
+        f"ask {shlex.quote(one.name)} {shlex.quote(one.value)} {shlex.quote(one.read)}"
+        for one in settings
+    )
+    return f"work_dir={shlex.quote(work_dir)}\n{_ASK}\n{questions}\n{_END}"
+
+
 def read(remote: Remote, settings: Iterable[Setting], work_dir: str) -> Answer:
     """Ask a host for all settings at once; `work_dir` is the directory of its nodes.
 
@@ -91,11 +100,7 @@ def read(remote: Remote, settings: Iterable[Setting], work_dir: str) -> Answer:
         StepFailed: the host cannot be reached, or did not answer to the end.
 
     """
-    questions = "\n".join(
-        f"ask {shlex.quote(one.name)} {shlex.quote(one.value)} {shlex.quote(one.read)}"
-        for one in settings
-    )
-    script = f"work_dir={shlex.quote(work_dir)}\n{_ASK}\n{questions}\n{_END}"
+    script = ask(settings, work_dir)
     done = remote.run(["sh", "-s"], stdin=script, check=False, timeout_s=_READ_TIMEOUT_S)
     answer = parse(done.stdout)
     if answer is None:
