@@ -4,7 +4,7 @@ Ansible finds filters beside the playbook. They run where Ansible runs, which ha
 (the extra `infra`), and touch no host.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -12,8 +12,17 @@ from ansible.errors import AnsibleFilterError
 
 from perf.errors import KnickpointError
 from perf.hosts.privileged import render_script
-from perf.hosts.proof import Finding, State, compare, describe_found, describe_wanted, parse
-from perf.hosts.tuning import label, list_profiles, load_profile
+from perf.hosts.proof import (
+    Answer,
+    Finding,
+    State,
+    ask,
+    compare,
+    describe_found,
+    describe_wanted,
+    parse,
+)
+from perf.hosts.tuning import Profile, label, list_profiles, load_profile
 
 
 class FilterModule:
@@ -23,16 +32,27 @@ class FilterModule:
         """Give the filters by name."""
         return {
             "tuning_drift": tuning_drift,
+            "tuning_label": tuning_label,
             "tuning_marked": tuning_marked,
-            "tuning_profile": tuning_profile,
+            "tuning_questions": tuning_questions,
             "tuning_script": tuning_script,
         }
 
 
-def tuning_marked(marker: str) -> str:
+def tuning_questions(profile: str, work_dir: str) -> str:
+    """Give the shell text that reads back all settings of a profile."""
+    return ask(_load(profile).settings, str(work_dir))
+
+
+def tuning_marked(text: str) -> str:
     """Give the profile that a host's marker names, or nothing if there is none of that name."""
-    name = marker.partition("@")[0]
+    name = _parse(text).marker.partition("@")[0]
     return name if name in list_profiles() else ""
+
+
+def tuning_label(profile: str) -> str:
+    """Give a profile as the marker names it: name@hash."""
+    return label(_load(profile))
 
 
 def tuning_script(_: str) -> str:
@@ -40,43 +60,28 @@ def tuning_script(_: str) -> str:
     return render_script()
 
 
-def tuning_profile(name: str) -> dict[str, Any]:
-    """Give a profile with all that it extends: its name, label (name@hash) and settings.
-
-    Raises:
-        AnsibleFilterError: there is no such profile.
-
-    """
-    try:
-        profile = load_profile(str(name))
-    except KnickpointError as error:
-        raise AnsibleFilterError(str(error)) from error
-    return {
-        "name": profile.name,
-        "label": label(profile),
-        "settings": [asdict(setting) for setting in profile.settings],
-    }
-
-
-def tuning_drift(
-    results: Iterable[Mapping[str, Any]], profile: str, unavailable: Mapping[str, str]
-) -> list[dict[str, Any]]:
+def tuning_drift(text: str, profile: str, unavailable: Mapping[str, str]) -> list[dict[str, Any]]:
     """Give the settings that refuse a host, in the profile's order, each with what there is.
 
-    `results` are those of a task that looped over settings and ran the `read` of each; settings that
-    it left out are not judged. `found` and `wanted` are words for a person; `is_lacking` says that the
-    host does not have the setting, so that nothing can be applied.
+    `text` is what the host answered. `found` and `wanted` are words for a person; `is_lacking` says
+    that the host does not have the setting, so that nothing can be applied.
     """
-    read = {str(result["item"]["name"]): result for result in results if "item" in result}
-    lines = [
-        f"setting\t{name}\t{(result.get('stdout') or '').partition(chr(10))[0][:400]}"
-        for name, result in read.items()
-        if result.get("rc") == 0
-    ]
-    answer = parse("\n".join((*lines, "end\t")))
-    values = answer.values if answer else {}
-    findings = compare(load_profile(str(profile)), values, unavailable)
-    return [_describe(one) for one in findings if one.is_trouble and one.setting.name in read]
+    findings = compare(_load(profile), _parse(text).values, unavailable)
+    return [_describe(one) for one in findings if one.is_trouble]
+
+
+def _load(name: str) -> Profile:
+    try:
+        return load_profile(str(name))
+    except KnickpointError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+def _parse(text: str) -> Answer:
+    answer = parse(text)
+    if answer is None:
+        raise AnsibleFilterError("the host's answer broke off")
+    return answer
 
 
 def _describe(finding: Finding) -> dict[str, Any]:
