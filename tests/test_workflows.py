@@ -304,3 +304,15 @@ def test_nightly_offers_the_suites_that_exist() -> None:
     suites = {path.stem for path in (ROOT / "configs/suites").glob("*.yaml")}
     assert set(choice["options"]) == suites
     assert choice["default"] in suites
+
+
+def test_security_names_tests_that_exist() -> None:
+    text = (ROOT / "docs/security.md").read_text()
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
+    assert len(named) > 30
+    missing = [
+        name
+        for file, name in named
+        if not re.search(rf"^def {name}\(", (ROOT / file).read_text(), re.MULTILINE)
+    ]
+    assert missing == []
