@@ -163,7 +163,9 @@ def _plan(one: Touched, base: Deployment, head: Deployment, span: Span, release:
     known = [each.version for each in system.releases()]
     chosen = release or max(head.experiment.releases, key=known.index)
     find_release(system, chosen)
-    # Equal but for the config, so that a rename does not tell the two sides apart.
+    # Equal but for the config, so that a rename does not tell the two sides apart. The testbed is that
+    # of base: its hash leaves out how SSH reaches the hosts, and no change is measured its own way.
+    head = replace(head, testbed=base.testbed)
     before = replace(head, config=base.config)
     return Planned(
         pairing=Pairing(

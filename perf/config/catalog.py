@@ -17,6 +17,7 @@ from perf.config.document import Document, read_document
 from perf.config.host_checks import check_leases, check_pinning
 from perf.config.problems import describe, suggest
 from perf.config.reference_checks import check_references
+from perf.config.setting_checks import check_settings
 from perf.config.suite_checks import check_suite
 from perf.config.triage_checks import check_triage
 from perf.design import Deployment, Experiment, Suite, SystemConfig, Testbed, Topology, Workload
@@ -170,6 +171,8 @@ def _check_all(entries: Entries) -> Iterator[str]:
     for folder, configs in entries.systems.items():
         for config in configs.values():
             yield from checks.check_system_config(folder, config, entries.known_systems)
+            if folder in entries.known_systems:
+                yield from check_settings(folder, config)
     for suite in entries.suites.values():
         yield from check_suite(suite, entries)
 
