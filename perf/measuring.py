@@ -21,6 +21,7 @@ from perf.design import Deployment, Experiment, Suite, Testbed
 from perf.errors import BundleError, HostUnfit, MeasureError, UsageError
 from perf.harness import Order, run_trial
 from perf.history import bundle
+from perf.history.place import start_of_ids
 from perf.hosts import lease
 from perf.hosts.checks import check_hosts
 from perf.hosts.readiness import check_readiness, name_profile
@@ -111,7 +112,9 @@ def fetch_release(session: Session, experiment: str, version: str) -> tuple[Rele
 
 def measure_extra(session: Session, experiment: str, fetched: tuple[Release, Artifact]) -> Trial:
     """Measure one extra trial of what was fetched; the caller holds the testbed (`hold`)."""
-    name = f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}.{experiment}.{fetched[0].version}"
+    now = datetime.now(UTC)
+    start = start_of_ids(session.places, "", now)
+    name = f"{start}T{now:%H%M%S}.{experiment}.{fetched[0].version}"
     while (session.places.trials / name).exists():  # one that failed within a second is tried again
         name += "+"
     trial = _run(session, experiment, fetched, name, night="")

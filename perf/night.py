@@ -1,7 +1,8 @@
 """A night: the trials that a suite plans, written down before the first starts.
 
 A trial's id follows from its night and its place in the plan, so that an interrupted night is
-resumed by measuring exactly the trials whose bundles are missing: none lost, none doubled.
+resumed by measuring exactly the trials whose bundles are missing: none lost, none doubled. Where
+several labs share a history, the lab is part of the night's id.
 
     <data>/nights/<id>.json       the plan
     <data>/nights/<id>.untold     there until all has been told: until then the night is resumed
@@ -18,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from perf.config import Catalog, content_hash
 from perf.design import STRICT, Suite
 from perf.errors import BundleError
+from perf.history.place import start_of_ids
 from perf.model import TrialId
 from perf.places import Places
 
@@ -75,7 +77,7 @@ def open_night(
             if is_to_be_told:
                 _untold(places, last.id).touch()
             return last, True
-    night_id = _next_id(places, f"{now:%Y-%m-%d}")
+    night_id = _next_id(places, start_of_ids(places, "", now))
     night = Night(
         id=night_id,
         suite=suite.name,
@@ -119,11 +121,11 @@ def read_nights(places: Places) -> tuple[Night, ...]:
     return tuple(sorted(nights, key=lambda night: night.started_at))
 
 
-def _next_id(places: Places, day: str) -> str:
+def _next_id(places: Places, start: str) -> str:
     # Bundles count too: a plan that was lost or moved away must not lend its trials to a new night.
-    known = (*places.nights.glob(f"{day}-*.json"), *places.trials.glob(f"{day}-*"))
-    numbers = [re.match(r"\d+-\d+-\d+-(\d+)\.", path.name) for path in known]
-    return f"{day}-{1 + max((int(found[1]) for found in numbers if found), default=0)}"
+    known = (*places.nights.glob(f"{start}-*.json"), *places.trials.glob(f"{start}-*"))
+    numbers = [re.match(rf"{re.escape(start)}-(\d+)\.", path.name) for path in known]
+    return f"{start}-{1 + max((int(found[1]) for found in numbers if found), default=0)}"
 
 
 def plan_hash(catalog: Catalog, suite: Suite) -> str:

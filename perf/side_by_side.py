@@ -25,6 +25,7 @@ from perf.design import STRICT, Deployment, Suite
 from perf.errors import BundleError, HostUnfit
 from perf.harness import Order, run_trial
 from perf.history import bundle
+from perf.history.place import start_of_ids
 from perf.measuring import explain, find_experiment, renew_lease
 from perf.model import (
     SIDES,
@@ -183,7 +184,7 @@ def open_plan(
     if unfinished is not None and unfinished.seed == pairing.seed:
         return unfinished, True
     plan = Plan(
-        id=_next_id(places, f"cmp-{now:%Y-%m-%d}"),
+        id=_next_id(places, start_of_ids(places, "cmp-", now)),
         question_sha256=question,
         purpose=pairing.purpose,
         suite=pairing.suite,

@@ -30,6 +30,7 @@ from analysis.verdict import Outcome
 from perf import releases
 from perf.config import content_hash
 from perf.errors import MeasureError, ReleaseError
+from perf.history.place import start_of_ids
 from perf.measuring import find_experiment, hold
 from perf.model import TURNS, Purpose, Release, SideName, Taken, TrialStatus
 from perf.past_turns import find_past_turns, has_trials
@@ -136,11 +137,14 @@ def _open(question: Question, search: _Search) -> BisectionRecord:
 def _plan(question: Question, search: _Search, now: datetime) -> BisectionRecord:
     experiment = find_experiment(question.suite, question.experiment)
     span = question.releases
-    day = f"bis-{now:%Y-%m-%d}"
-    numbers = [re.match(rf"{day}-(\d+)$", path.name) for path in search.places.bisections.glob("*")]
+    start = start_of_ids(search.places, "bis-", now)
+    numbers = [
+        re.match(rf"{re.escape(start)}-(\d+)$", path.name)
+        for path in search.places.bisections.glob("*")
+    ]
     number = 1 + max((int(found[1]) for found in numbers if found), default=0)
     return BisectionRecord(
-        id=f"{day}-{number}",
+        id=f"{start}-{number}",
         question_sha256=_hash(question, span, search),
         purpose=Purpose.BISECTION,
         suite=question.suite.name,

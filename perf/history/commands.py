@@ -2,7 +2,7 @@
 
 import csv
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -11,19 +11,14 @@ import duckdb
 from perf.errors import BundleError, UsageError
 from perf.history import bundle, file, store
 from perf.history.import_commands import import_results
+from perf.history.lake_commands import at, migrate
+from perf.history.texts import TRIALS, align, print_table
 from perf.history.upkeep_commands import prune
 from perf.metrics import DURATION, RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME
 from perf.model import TrialId
 from perf.options import data_option
 from perf.places import Places
 
-_TRIALS = """
-    SELECT night, system || ' ' || version AS release, experiment, status,
-           coalesce((SELECT string_agg(text, '; ' ORDER BY position) FROM reasons
-                     WHERE reasons.trial_id = trials.trial_id), '') AS reason,
-           trial_id AS trial
-    FROM trials ORDER BY started_at, trial_id
-"""
 _COLUMNS = """
     SELECT column_name, data_type, comment FROM duckdb_columns()
     WHERE table_name = ? ORDER BY column_index
@@ -35,7 +30,8 @@ def history() -> None:
     """Look into the history of all trials, ask it anything, or make it new from the bundles.
 
     The history is one DuckDB file, <data>/history.duckdb. The trial bundles under <data>/trials are
-    the truth: the history can be thrown away and rebuilt from them at any time.
+    the truth: the history can be thrown away and rebuilt from them at any time. Several labs can share
+    one history, which <data>/history.yaml names: docs/shared-history.md.
 
     \b
     knickpoint history show                      all trials, and why some do not count
@@ -75,8 +71,8 @@ def rebuild(data: Path) -> None:
 def show(data: Path) -> None:
     """List all trials, oldest first: night, release, experiment, status, and why it does not count."""
     with store.open_history(Places(data).history, read_only=True) as opened:
-        answer = opened.query(_TRIALS)
-    _print_table(answer.columns, answer.rows)
+        answer = opened.query(TRIALS)
+    print_table(answer.columns, answer.rows)
 
 
 @history.command()
@@ -170,7 +166,7 @@ def sql(query: str, *, as_csv: bool, data: Path) -> None:
     if as_csv:
         csv.writer(sys.stdout, lineterminator="\n").writerows([answer.columns, *answer.rows])
     else:
-        _print_table(answer.columns, answer.rows)
+        print_table(answer.columns, answer.rows)
 
 
 @history.command()
@@ -181,12 +177,14 @@ def schema() -> None:
         tables = empty.execute("SELECT table_name, comment FROM duckdb_tables()").fetchall()
         for table, comment in tables:
             click.echo(f"{table}: {comment}")
-            for line in _align(empty.execute(_COLUMNS, [table]).fetchall()):
+            for line in align(empty.execute(_COLUMNS, [table]).fetchall()):
                 click.echo(f"  {line}")
             click.echo()
 
 
 history.add_command(import_results)
+history.add_command(migrate)
+history.add_command(at)
 history.add_command(prune)
 
 
@@ -202,22 +200,3 @@ def _choose(
         f"{len(fitting)} phases with operations fit, one is needed; "
         f"the histograms of these trials have: {there or 'none of this metric'}"
     )
-
-
-def _print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    for line in _align([columns, *rows]):
-        click.echo(line)
-    click.echo("(1 row)" if len(rows) == 1 else f"({len(rows)} rows)")
-
-
-def _align(rows: Iterable[Sequence[object]]) -> list[str]:
-    """Align cells to columns, one row per line; the last column is as wide as it likes."""
-    cells = [[_plain(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
-
-
-def _plain(value: object) -> str:
-    """Give a cell's text on one line, without control characters that a log may have brought in."""
-    text = "" if value is None else str(value)
-    return "".join(character if character.isprintable() else " " for character in text)

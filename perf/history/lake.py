@@ -21,7 +21,7 @@ from perf.errors import HistoryError, UsageError
 from perf.history import file
 from perf.history.place import FORM, LakePlace
 from perf.history.queries import refuse_reaching
-from perf.history.tables import Tables
+from perf.history.tables import Tables, quoted
 from perf.history.writer_lock import MISSING_EXTRA, WriterLock
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ MOST_INLINED = 200
 _INLINED_ROWS = 1_000_000
 _ATTEMPTS = 5
 _TIMEOUT_S = 10
-_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
@@ -64,7 +64,7 @@ class LakeStorage:
         with ExitStack() as undo:
             self._lock = WriterLock(place.address, self.name)
             undo.callback(self._lock.close)
-            self.connection = duckdb.connect(":memory:", config=_CONFIG)
+            self.connection = duckdb.connect(":memory:", config=CONFIG)
             undo.callback(self.connection.close)
             self.tables = Tables(self.connection, self.explained)
             with self.explained():
@@ -105,7 +105,7 @@ class LakeStorage:
                 try:
                     with self.tables.transaction():
                         result = work()
-                        self._sign(message)
+                        sign(self.connection, self._place, message)
                 except duckdb.TransactionException as error:
                     if attempt == _ATTEMPTS:
                         raise self.damage(error) from error
@@ -136,12 +136,6 @@ class LakeStorage:
         """Move all rows that lie in the catalog into Parquet files; snapshots stay as they are."""
         with self._lock.waited_for(), self.explained():
             self.connection.execute("CALL ducklake_flush_inlined_data(?)", [NAME])
-
-    def _sign(self, message: str) -> None:
-        """Say in the snapshot that is about to be made who made it, and what for."""
-        self.connection.execute(
-            "CALL ducklake_set_commit_message(?, ?, ?)", [NAME, self._place.lab, message]
-        )
 
     def _attach_or_make(self) -> None:
         """Attach the lake; make its tables if it has none. The caller holds the lock."""
@@ -179,7 +173,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, place: LakePlace) -> None:
 
     """
     for name in ("postgres_scanner", "ducklake", *(("httpfs",) if place.is_on_s3 else ())):
-        connection.execute(f"LOAD {_quoted(str(_find_extension(name)))}")
+        connection.execute(f"LOAD {quoted(str(_find_extension(name)))}")
     # Tried again by us, with the question of what is there already.
     connection.execute("SET ducklake_max_retry_count = 0")
     if place.is_on_s3:
@@ -195,16 +189,16 @@ def attach(
     inlined_rows: int = _INLINED_ROWS,
 ) -> None:
     """Attach the lake as `NAME` and make it the database that queries are about."""
-    options = [f"DATA_PATH {_quoted(place.data_path)}", f"DATA_INLINING_ROW_LIMIT {inlined_rows}"]
+    options = [f"DATA_PATH {quoted(place.data_path)}", f"DATA_INLINING_ROW_LIMIT {inlined_rows}"]
     if read_only:
         options.append("READ_ONLY")
     if at is not None:
         kind = "SNAPSHOT_VERSION" if at.isdecimal() else "SNAPSHOT_TIME"
-        options.append(f"{kind} {_quoted(at)}")
+        options.append(f"{kind} {quoted(at)}")
     address = place.address
     if "connect_timeout" not in address:
         address = f"{address} connect_timeout={_TIMEOUT_S}"
-    connection.execute(f"ATTACH {_quoted(FORM + address)} AS {NAME} ({', '.join(options)})")
+    connection.execute(f"ATTACH {quoted(FORM + address)} AS {NAME} ({', '.join(options)})")
     connection.execute(f"USE {NAME}")
 
 
@@ -225,6 +219,11 @@ def make_tables(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("COMMIT")
 
 
+def sign(connection: duckdb.DuckDBPyConnection, place: LakePlace, message: str) -> None:
+    """Say in the snapshot that is about to be made which lab made it, and what for."""
+    connection.execute("CALL ducklake_set_commit_message(?, ?, ?)", [NAME, place.lab, message])
+
+
 def conceal(text: str) -> str:
     """Give what DuckDB said without secrets, and without the pages of SQL that it may quote."""
     for name in _SECRETS:
@@ -243,7 +242,7 @@ def _list_tables(connection: duckdb.DuckDBPyConnection) -> set[str]:
 
 def _lock_in(connection: duckdb.DuckDBPyConnection, place: LakePlace) -> None:
     """Let the connection reach the lake's own files only, for good."""
-    connection.execute(f"SET allowed_directories = [{_quoted(place.data_path)}]")
+    connection.execute(f"SET allowed_directories = [{quoted(place.data_path)}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 
@@ -276,11 +275,11 @@ def _secret(place: LakePlace) -> str:
         parts["URL_STYLE"] = place.s3.url_style
         parts |= {"ENDPOINT": place.s3.endpoint} if place.s3.endpoint else {}
         parts |= {"REGION": place.s3.region} if place.s3.region else {}
-    texts = ", ".join(f"{option} {_quoted(value)}" for option, value in parts.items())
+    texts = ", ".join(f"{option} {quoted(value)}" for option, value in parts.items())
     use_ssl = "true" if place.s3 is None or place.s3.use_ssl else "false"
     return (
         f"CREATE SECRET (TYPE s3, PROVIDER config, {texts}, USE_SSL {use_ssl}, "
-        f"SCOPE {_quoted(place.data_path)})"
+        f"SCOPE {quoted(place.data_path)})"
     )
 
 
@@ -295,7 +294,3 @@ def _next_step(said: str, place: LakePlace) -> str:
         f"Does PostgreSQL serve, and can {place.data_path} be read (and for an append written) from "
         "here? Then run the command again: nothing is appended by halves, and nothing twice"
     )
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -375,9 +375,11 @@ def rebuild(path: Path, bundles: Sequence[Path], tell: Callable[[str], None]) ->
 def _append_each(history: History, places: Sequence[Path], tell: Callable[[str], None]) -> Appended:
     new = known = 0
     bad: list[str] = []
+    # Known ones are told at once: asked one by one, a catalog that is far away would take minutes.
+    digests = history.bundle_digests()
     for place in places:
         try:
-            is_new = history.append(place)
+            is_new = digests.get(TrialId(place.name)) != bundle.digest(place) and history.append(place)
         except BundleError as error:
             bad.append(str(error))
             continue

@@ -65,16 +65,17 @@ class Tables:
             raise
         self._connection.execute("COMMIT")
 
-    def digest(self) -> str:
-        """Give a SHA-256 over all rows of all tables in order."""
+    def digest(self, database: str | None = None) -> str:
+        """Give a SHA-256 over all rows of all tables in order; of the current database by default."""
         content = hashlib.sha256()
         names = self.rows(
-            "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() "
-            "ORDER BY table_name"
+            "SELECT table_name, database_name FROM duckdb_tables() "
+            "WHERE database_name = coalesce(?, current_database()) ORDER BY table_name",
+            [database],
         )
-        for table in (row["table_name"] for row in names):
+        for table, place in ((row["table_name"], row["database_name"]) for row in names):
             content.update(f"{table}\n".encode())
-            for row in self.stream(f'SELECT * FROM "{table}" ORDER BY ALL'):  # noqa: S608  from the catalog
+            for row in self.stream(f'SELECT * FROM "{place}"."{table}" ORDER BY ALL'):  # noqa: S608  from the catalog
                 content.update(f"{row!r}\n".encode())
         return content.hexdigest()
 
@@ -89,3 +90,8 @@ class Tables:
         for row in rows:
             tables[row["table_name"]][row["column_name"]] = row["data_type"]
         return {table: json.dumps([columns]) for table, columns in tables.items()}
+
+
+def quoted(text: str) -> str:
+    """Give a text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"

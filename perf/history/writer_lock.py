@@ -23,11 +23,11 @@ MISSING_EXTRA = (
 )
 # The first eight letters of "knickpoint": locks of PostgreSQL are numbers, and per database.
 _KEY = int.from_bytes(b"knickpoi")
-_WAIT_S = 120
+WAIT_S = 120.0
 # A host that lost its power keeps the lock until PostgreSQL misses its sign of life.
 _SETTINGS = (
-    f"-c lock_timeout={_WAIT_S * 1000} -c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 "
-    "-c tcp_keepalives_count=3 -c client_min_messages=error"
+    "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 "
+    "-c client_min_messages=error"
 )
 _HOLDER = """
     SELECT a.usename, coalesce(host(a.client_addr), 'the host of the catalog'), a.backend_start
@@ -52,7 +52,7 @@ class WriterLock:
         self._psycopg = _import()
         try:
             self._session: Connection = self._psycopg.connect(
-                address, autocommit=True, options=_SETTINGS
+                address, autocommit=True, options=f"{_SETTINGS} -c lock_timeout={WAIT_S * 1000:.0f}"
             )
         except self._psycopg.Error as error:
             raise HistoryError(
@@ -129,7 +129,7 @@ class WriterLock:
             self._session.execute("SELECT pg_advisory_lock(%s)", [_KEY])
         except self._psycopg.errors.LockNotAvailable as error:
             raise HistoryError(
-                f"another writer has had the history {self._name} for {_WAIT_S} s"
+                f"another writer has had the history {self._name} for {WAIT_S:.0f} s"
                 f"{self._find_holder()}. Wait until it has ended, then run the command again: what is "
                 "appended already is not appended twice"
             ) from error
