@@ -63,7 +63,7 @@ def _show(place: Place, *, breaks: bool) -> bool:
                 f"{name}: broken" if is_done else f"{name}: it has changed meanwhile; nothing broken"
             )
     except MeasureError as problem:
-        click.echo(f"{name}: {problem}", err=True)
+        click.echo(f"{problem}", err=True)
         return False
     return True
 
