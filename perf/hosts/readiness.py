@@ -13,6 +13,7 @@ from typing import TypeAlias, TypeVar
 from perf.deployment import base_dir, open_host
 from perf.design import Deployment, Host, Testbed
 from perf.errors import HostUnfit, StepFailed
+from perf.hosts.facts import TUNING, TUNING_UNAVAILABLE
 from perf.hosts.privileged import PROGRAM, apply_profile
 from perf.hosts.proof import Answer, Finding, State, compare, describe_found, explain, read
 from perf.hosts.tuning import CLIENT, SERVER, Profile, label, list_profiles, load_profile
@@ -20,8 +21,6 @@ from perf.model import Fact, Reason, Release
 from perf.remote import Remote
 from perf.systems.contract import System, WantsTuning
 
-TUNING, TUNING_UNAVAILABLE = "tuning", "tuning_unavailable"
-"""Facts of each tuned host: what it was tuned to, and what of that it does not have."""
 UNAVAILABLE_REMARK = "tuning-unavailable"
 _EVERY = 1_000_000
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from perf.hosts.drift import MAY_MOVE
-from perf.hosts.facts import BOOT_ID, THERMAL_THROTTLE_COUNT
+from perf.hosts.facts import BOOT_ID, FOLLOW_THE_RELEASE, THERMAL_THROTTLE_COUNT
 from perf.model import Move, Trial, TrialHead, TrialId
 from reports.view import links
 from reports.view.wording import NOTHING, count, moment
@@ -45,20 +45,21 @@ def join_moves(
     of_kind: Iterable[Move],
     kind: Sequence[TrialId],
 ) -> tuple[Move, ...]:
-    """Give what moved in all trials of a testbed, and of versions only what moved in those of a kind.
+    """Give what moved in all trials of a testbed, and of some facts only what moved in those of a kind.
 
-    Releases that take turns bring their own Java: from one trial to the next it is another, and yet it
-    never changed. `kind` is part of `order`; places are those in `order`.
+    Releases that take turns bring their own Java and their own tuning: from one trial to the next it is
+    another, and yet it never changed. `kind` is part of `order`; places are those in `order`.
     """
     places = {trial: place for place, trial in enumerate(order)}
     return (
-        *(one for one in of_all if not one.name.startswith(_VERSION)),
-        *(
-            replace(one, place=places[kind[one.place]])
-            for one in of_kind
-            if one.name.startswith(_VERSION)
-        ),
+        *(one for one in of_all if not _follows_release(one.name)),
+        *(replace(one, place=places[kind[one.place]]) for one in of_kind if _follows_release(one.name)),
     )
+
+
+def _follows_release(name: str) -> bool:
+    """Tell whether a fact, or a move of it, is one that each release brings along."""
+    return name.startswith(_VERSION) or name.partition(" of ")[0] in FOLLOW_THE_RELEASE
 
 
 def view_hosts(
@@ -85,7 +86,7 @@ def view_hosts(
         move = own[-1] if own else None
         # Another trial may have read it since, as another system's: then this is not its last change.
         is_told = move is None or move.after == fact.value
-        ever = _EVER_OF_KIND if fact.name.startswith(_VERSION) else _EVER
+        ever = _EVER_OF_KIND if _follows_release(fact.name) else _EVER
         head = heads[order[move.place]] if move and is_told else None
         row = HostFact(
             host=fact.host,

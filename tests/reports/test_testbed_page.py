@@ -144,6 +144,16 @@ def test_releases_that_take_turns_do_not_change_the_java_of_a_host() -> None:
     assert found == (in_turns[2], replace(upgraded, place=3))
 
 
+def test_releases_that_take_turns_do_not_change_the_tuning_of_a_host() -> None:
+    order = tuple(TrialId(name) for name in ("old-1", "new-1", "old-2", "new-2"))
+    in_turns = [
+        Move(place=place, name=f"{name} of db-1", before="a", after="b")
+        for place in (1, 2, 3)
+        for name in ("tuning", "tuning_unavailable", "thp", "max_map_count")
+    ]
+    assert join_moves(in_turns, order, [], order[1::2]) == ()
+
+
 def test_one_testbed_has_one_page(demo: Any) -> None:
     (page,) = pages(demo.scene()).values()
     for said in ("Canaries over time", "Facts of the hosts", "Utilisation", "What moved"):
