@@ -144,8 +144,11 @@ def test_candidate_hands_over_the_result_of_this_run_only(place: Place, code: in
     done = place.run(script, **MEASURED | {"SUITE": "$(touch owned)", "ATTRIBUTE": "true"})
     assert done.returncode == code
     assert Path(place.output["result"]).read_text() == "{}\n"
-    assert place.arguments[:5] == ["candidate", "--base", "main", "--head", "refs/knickpoint/head"]
-    assert {"--suite=$(touch owned)", "--attribute", "--testbed=local"} <= set(place.arguments)
+    assert place.arguments == [
+        *("candidate", "--base", "main", "--head", "refs/knickpoint/head", "--testbed=local"),
+        *("--minutes=240", "--site-url=", "--data", str(place.data), "--output", str(output)),
+        *("--suite=$(touch owned)", "--attribute"),
+    ]
     assert not place.is_owned
 
 
