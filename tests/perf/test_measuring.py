@@ -10,7 +10,7 @@ import pytest
 
 from perf import measuring
 from perf.config import load_catalog
-from perf.design import Needs
+from perf.design import Deployment, Needs
 from perf.errors import HostUnfit, MeasureError, UsageError
 from perf.harness import Order
 from perf.history import bundle
@@ -47,6 +47,22 @@ def _sealed_at_once(make_trial: Callable[..., Trial], monkeypatch: pytest.Monkey
         return trial
 
     monkeypatch.setattr(measuring, "run_trial", run)
+
+
+def test_hosts_that_drifted_refuse_a_night_before_it_is_planned(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def refuse(_: Deployment, profile: str, __: Path) -> None:
+        asked.append(profile)
+        raise HostUnfit("db1: vm.swappiness is 60, wanted 1")
+
+    monkeypatch.setattr(measuring, "check_readiness", refuse)
+    with pytest.raises(HostUnfit, match=r"vm\.swappiness is 60"):
+        measure_night(session)
+    assert asked == ["server"]
+    assert read_nights(session.places) == ()
 
 
 def test_a_damaged_bundle_does_not_stop_its_night(session: Session) -> None:
