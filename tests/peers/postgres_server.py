@@ -33,6 +33,8 @@ class PostgresServer:
     programs: Path
     place: Path
     port: int
+    is_careful: bool = False
+    """Whether commits wait for the disk, as they do where a history is kept."""
 
     @property
     def address(self) -> str:
@@ -41,9 +43,10 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, and wait until it serves."""
+        fsync = "on" if self.is_careful else "off"
         settings = (
             f"-c port={self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= "
-            "-c fsync=off -c shared_buffers=32MB -c max_connections=60"
+            f"-c fsync={fsync} -c shared_buffers=32MB -c max_connections=60"
         )
         log = str(self.place / "log")
         self._run("pg_ctl", "-D", self._data, "-l", log, "-w", "-t", "60", "-o", settings, "start")
@@ -88,14 +91,14 @@ class PostgresServer:
 
 
 @contextmanager
-def serving(programs: Path) -> Iterator[PostgresServer]:
+def serving(programs: Path, *, is_careful: bool = False) -> Iterator[PostgresServer]:
     """Give a new server that runs, and stop it at the end.
 
     It is not below pytest's own directory, which no other user may enter.
     """
     with tempfile.TemporaryDirectory(prefix="knickpoint-postgres-") as above:
         Path(above).chmod(0o755)
-        server = PostgresServer(programs, Path(above) / "cluster", find_free_port())
+        server = PostgresServer(programs, Path(above) / "cluster", find_free_port(), is_careful)
         server.make()
         server.start()
         try:
