@@ -5,8 +5,9 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import events
 import pytest
-from act_runner import ACT, Runner
+from act_runner import ACT, Done, Runner
 from actions_server import Forge, serve_forge
 from github_server import TOKEN
 from origin import Origin
@@ -65,3 +66,19 @@ def make_runner(tmp_path: Path, origin: Origin, forge: Forge, ready: Path) -> Ru
         )
 
     return make
+
+
+@pytest.fixture
+def tell(make_runner: RunnerMaker) -> Callable[..., Done]:
+    """Give `tell(run, head, **changes)`: `comment`, after that run of `candidate` on that head."""
+
+    def tell(run: int, head: str, **changes: str) -> Done:
+        title = changes.pop("display_title", f"candidate of pull request 7 at {head}")
+        return make_runner().run(
+            "comment.yml",
+            "workflow_run",
+            events.workflow_run(run, title, **changes),
+            variables={"KNICKPOINT_SITE_URL": "https://perf.example/site"},
+        )
+
+    return tell

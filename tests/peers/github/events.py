@@ -50,6 +50,13 @@ def workflow_run(run: int, title: str, **changes: Any) -> JSON:  # noqa: ANN401 
     }
 
 
+def nightly_run(run: int) -> JSON:
+    """Give the event of a scheduled night that ended."""
+    path = ".github/workflows/nightly.yml"
+    event = workflow_run(run, "nightly", name="nightly", path=path, event="schedule")
+    return {**event, "workflow": {"name": "nightly", "path": path}}
+
+
 def issue_comment(body: str, number: int, *, login: str, is_pull: bool = True) -> JSON:
     """Give the event of a new comment on pull request 7, or on issue 7."""
     pull = {"url": "https://api.github.com/repos/example/configs/pulls/7"}
