@@ -26,7 +26,7 @@ from perf.errors import MeasureError, StepFailed
 from perf.hosts.this_process import is_known_gone, name_owner, name_process
 from perf.model import Reason
 from perf.progress import format_duration
-from perf.remote import Remote
+from perf.remote import Remote, run_repeatable
 
 LOST = "lease-lost"
 # From taking a testbed to its first trial, with all that is to be fetched before.
@@ -315,7 +315,7 @@ def _ask(place: Place, **request: Any) -> Mapping[str, Any]:  # noqa: ANN401  JS
 def _ask_for_any(place: Place, request: Mapping[str, Any]) -> Mapping[str, Any]:
     program = files("perf.hosts").joinpath("lease_file.py").read_text(encoding="utf-8")
     words = ("python3", "-I", "-S", "-", place.work_dir, json.dumps(request))
-    done = place.remote.run(words, stdin=program, check=False)
+    done = run_repeatable(place.remote, words, stdin=program, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         why = f"python3 there ended with exit {done.returncode}: {last}"

@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +125,21 @@ def test_only_the_last_few_ends_are_remembered() -> None:
         lease, _ = decide(lease, take(f"job-{number}"), now)
         lease, _ = decide(lease, {"ask": "release", "token": f"job-{number}"}, now)
     assert [one["token"] for one in lease["ended"]] == [f"job-{number}" for number in range(12, 20)]
+
+
+def test_of_jobs_that_ask_at_the_same_time_one_gets_it(tmp_path: Path) -> None:
+    jobs = [f"job-{number}" for number in range(6)]
+    together = threading.Barrier(len(jobs))
+
+    def ask(place: tuple[Path, str]) -> str:
+        together.wait(30)
+        return str(answer(place[0], take(place[1]))["state"])
+
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        for number in range(20):
+            host = tmp_path / f"host-{number}"
+            said = list(pool.map(ask, [(host, job) for job in jobs]))
+            assert sorted(said) == ["held", *["refused"] * 5]
 
 
 def test_to_look_at_a_host_changes_nothing_there(tmp_path: Path) -> None:
