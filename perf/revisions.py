@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from perf.config import Catalog, load_catalog
+from perf.config.document import printable
 from perf.errors import ConfigError, MeasureError, UsageError
 
 SHORT = 8
@@ -162,16 +163,17 @@ def _list_blobs(repository: Repository, commit: str, folder: str) -> list[_Blob]
 def _find_problems(blobs: Sequence[_Blob]) -> list[str]:
     """Say of each what leads out of the folder."""
     links = [
-        f"{one.path}: {kind}, which may lead out of the repository; put the file itself there"
+        f"{printable(one.path)}: {kind}, which may lead out of the repository; put the file there"
         for one in blobs
         for kind in [_LINK_MODES.get(one.mode)]
         if kind
     ]
-    # No git makes such a tree, but one that is made by hand can be fetched.
+    # No git makes such a tree, but one that is made by hand can be fetched. And anybody can commit a name
+    # that a terminal, or the log of a workflow, might obey.
     names = [
-        f"{one.path}: no path of a file"
+        f"{printable(one.path)}: no path of a file"
         for one in blobs
-        if any(part.lower() in _NO_NAMES for part in one.path.split("/"))
+        if not one.path.isprintable() or any(part.lower() in _NO_NAMES for part in one.path.split("/"))
     ]
     return links + names
 

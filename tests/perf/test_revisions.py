@@ -102,6 +102,15 @@ def test_no_file_is_written_outside_of_the_worktree(repository: GitRepository, t
     assert not list(tmp_path.rglob("out.yaml"))
 
 
+def test_no_name_of_a_file_speaks_to_a_terminal_or_a_log(repository: GitRepository) -> None:
+    repository.branch("topic")
+    (repository.root / "configs/suites/a\n::error::b\x1b[2J.yaml").write_text("x")
+    repository.commit("a name")
+    with pytest.raises(ConfigError) as caught:
+        load(repository)
+    assert caught.value.problems[0].endswith(r"a\n::error::b\x1b[2J.yaml: no path of a file")
+
+
 def make_tree(repository: GitRepository, entry: str) -> str:
     """Write a tree with one entry, which git would refuse to make, as an object; give its hash."""
     about, _, name = entry.partition("\t")

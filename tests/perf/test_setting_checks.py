@@ -1,6 +1,9 @@
 """Configuration that acts like code: each known way is refused with file and line, all at once."""
 
+import os
+import shutil
 import string
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -67,6 +70,21 @@ def test_the_configs_that_are_shipped_are_taken() -> None:
         document = read_document(path)
         value = TypeAdapter(SystemConfig).validate_python(document.tree, strict=False)
         assert list(check_settings(path.parent.name, Entry(document, value))) == []
+
+
+def test_no_flag_of_this_java_that_takes_text_takes_a_name() -> None:
+    java = shutil.which("java")
+    if java is None:
+        assert not os.environ.get("KNICKPOINT_REQUIRE_REAL")
+        pytest.skip("no Java on this machine")
+    unlock = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+UnlockExperimentalVMOptions")
+    done = subprocess.run(
+        [java, *unlock, "-XX:+PrintFlagsFinal", "-version"], capture_output=True, text=True, check=True
+    )
+    flags = [line.split()[1] for line in done.stdout.splitlines() if line.lstrip().startswith("ccstr")]
+    assert {"OnError", "HeapDumpPath"} <= set(flags)
+    taken = {flag for flag in flags if is_harmless(f"-XX:{flag}=name")}
+    assert taken <= {"NativeMemoryTracking", "ShenandoahGCHeuristics", "ShenandoahGCMode"}
 
 
 def test_all_is_said_at_once(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The client held against GitHub's own description, by Prism: each path, method and body, both ways."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,14 @@ from made_up_nights import Course, judge_nights
 
 from analysis.verdict import Outcome
 from reports.github.comments import GitHubPullRequest
+from reports.github.conversation import GitHubConversation
+from reports.github.workflow_runs import GitHubWorkflow
 from reports.pull_requests.posting import Check, Message, start_check
 from reports.telling.handles import find_all_handles
 from reports.telling.issues import GitHubIssues
+from reports.telling.night_watch import judge_nights as find_fresh
 
-pytestmark = pytest.mark.long  # Prism starts twice; it is installed where it is not in the cache yet
+pytestmark = pytest.mark.long  # Prism starts four times; it is installed where it is not in the cache yet
 TRUSTED = {"Authorization": f"token {TOKEN}"}
 
 
@@ -114,3 +118,46 @@ def test_the_client_understands_the_answers_that_github_describes(
         told = judge_nights(17)
         issues.tell(told.notices, frozenset, said.append, scope="nightly")
         assert said[-1].startswith("opened ")
+
+
+def test_a_comment_is_answered_and_a_workflow_started_as_github_describes_it(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # PyGithub asks for JSON by the name of a preview long past, which Prism cannot answer in.
+    monkeypatch.setattr("github.Consts.mediaTypeReactionsPreview", "application/json")
+    with prism(place, tmp_path / "mock.log") as url:
+        conversation = GitHubConversation(
+            repo="octocat/Hello-World",
+            number=1347,
+            comment=1,
+            token=TOKEN,
+            api_url=url,
+            author="octocat",
+        )
+        assert conversation.may_write("octocat")
+        assert not conversation.is_accepted()  # the example is a heart
+        conversation.accept()
+        about = conversation.describe_pull()
+        assert about == {
+            "pull": "1347",
+            "sha": "6dcb09b5b57875f334f61aebed695e2e4193db5e",
+            "stranger": "false",
+        }
+        started = conversation.start("candidate.yml", {**about, "minutes": "30"})
+        assert started is not None
+        assert started.startswith("https://github.com/")
+        assert conversation.reply("Started.", "<!-- mark -->").startswith("https://")
+        dispatches = f"{url}/repos/octocat/Hello-World/actions/workflows/candidate.yml/dispatches"
+        wrong = requests.post(dispatches, json={"inputs": {"pull": "7"}}, headers=TRUSTED, timeout=10)
+        assert wrong.status_code == 422
+
+
+def test_the_runs_of_a_workflow_are_read_as_github_describes_them(place: Path, tmp_path: Path) -> None:
+    with prism(place, tmp_path / "mock.log") as url:
+        workflow = GitHubWorkflow(
+            repo="octocat/Hello-World", workflow="nightly.yml", token=TOKEN, api_url=url
+        )
+        sight = workflow.look()
+        assert (sight.state, sight.night) == ("active", None)
+        finding = find_fresh(sight, datetime.now(UTC), 30)
+        assert not finding.is_fresh

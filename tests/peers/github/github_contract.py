@@ -29,6 +29,13 @@ USED = {
     "/repos/{owner}/{repo}/commits/{ref}/check-runs": {"get"},
     "/repos/{owner}/{repo}/issues": {"get", "post"},
     "/repos/{owner}/{repo}/issues/{issue_number}": {"patch"},
+    "/repos/{owner}/{repo}": {"get"},
+    "/repos/{owner}/{repo}/collaborators/{username}/permission": {"get"},
+    "/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions": {"get", "post"},
+    "/repos/{owner}/{repo}/actions/workflows/{workflow_id}": {"get"},
+    "/repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches": {"post"},
+    "/repos/{owner}/{repo}/actions/workflows/{workflow_id}/runs": {"get"},
+    "/repos/{owner}/{repo}/actions/runs/{run_id}/artifacts": {"get"},
 }
 ISSUES = "/repos/{owner}/{repo}/issues"
 SENT_OF_ISSUE = {"title", "body", "state", "state_reason"}
@@ -110,7 +117,7 @@ def cut(whole: JSON) -> JSON:
                 kept[reference] = whole["components"][kind][name]
                 waiting.append(kept[reference])
             waiting.extend(value for key, value in node.items() if key != "$ref")
-    kept["#/components/examples/pull-request"]["value"]["requested_teams"] = []  # breaks its own schema
+    complete(kept)
     for operation in (one for path in paths.values() for one in path.values()):
         if body := operation.get("requestBody"):
             body["required"] = True  # we always send one
@@ -129,6 +136,17 @@ def cut(whole: JSON) -> JSON:
         "paths": {**paths, "/graphql": GRAPHQL},
         "components": components,
     }
+
+
+def complete(kept: JSON) -> None:
+    """Mend the examples that break their own schema."""
+    examples = {key.rsplit("/", 1)[1]: one["value"] for key, one in kept.items() if "/examples/" in key}
+    examples["pull-request"]["requested_teams"] = []
+    repository = examples["full-repository-default-response"]
+    for one in (repository, repository["source"]):
+        one["language"] = None
+    permission = "repository-collaborator-permission-response-if-user-has-admin-permissions"
+    examples[permission]["user"]["role_name"] = "admin"
 
 
 def narrow(operation: JSON) -> None:
