@@ -1,9 +1,10 @@
 """The content hash: two configurations with the same hash measure the same thing.
 
 Left out is what cannot move a number: comments, key order, number spelling, and the prose of a
-file (name, description, owner, source, caveat; how SSH finds its keys; a name travels beside its hash). Everything
-else is hashed, even where it moves a number only on a bad day (a time limit, an address): a hash
-that changes too often costs a fresh series, one that changes too rarely a wrong comparison.
+file (name, description, owner, source, caveat; how SSH finds its keys; a name travels beside its
+hash). Everything else is hashed, even where it moves a number only on a bad day (a time limit, an
+address): a hash that changes too often costs a fresh series, one that changes too rarely a wrong
+comparison.
 
 A field that is absent (null or empty) is left out as well, so that giving a design type a
 new optional field does not break every existing series.

@@ -1,12 +1,14 @@
 """Comparing and explaining, and answers of hosts that nobody should believe."""
 
+import os
+import subprocess
 from dataclasses import replace
 
 import pytest
 
 from perf.errors import StepFailed
-from perf.hosts.proof import Answer, State, compare, describe_found, explain, fits, parse, read
-from perf.hosts.tuning import Profile, Setting
+from perf.hosts.proof import Answer, State, ask, compare, describe_found, explain, fits, parse, read
+from perf.hosts.tuning import Profile, Setting, load_profile
 from perf.remote import LocalHost
 
 SETTING = Setting(
@@ -137,3 +139,15 @@ def test_a_host_is_read_with_one_command_and_hostile_output_stays_in_its_place()
 def test_a_host_that_cannot_answer_is_a_failed_step() -> None:
     with pytest.raises(StepFailed, match="its answer broke off; it printed: "):
         read(LocalHost(), (setting("kills", "kill -9 $PPID"),), "/")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="compares what root reads with what nobody reads")
+def test_no_root_is_needed_to_read() -> None:
+    settings = load_profile("cassandra").settings
+    text = ask(settings, "/")
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-s"]
+    done = subprocess.run(nobody, input=text, capture_output=True, text=True, check=True, cwd="/")
+    seen, of_root = parse(done.stdout), read(LocalHost(), settings, "/")
+    assert seen is not None
+    assert (seen.is_root, of_root.is_root) == (False, True)
+    assert seen.values == of_root.values
