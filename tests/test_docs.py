@@ -14,7 +14,14 @@ from perf.model import Purpose, StepOutcome, TrialStatus
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
     path
-    for pattern in ("*.md", ".github/**/*.md", "docs/**/*.md", "requirements/*.md", "tests/**/*.md")
+    for pattern in (
+        "*.md",
+        ".github/**/*.md",
+        "docs/**/*.md",
+        "infra/**/*.md",
+        "requirements/*.md",
+        "tests/**/*.md",
+    )
     for path in ROOT.glob(pattern)
 )
 TEMPLATES = sorted((ROOT / "reports/templates").iterdir())

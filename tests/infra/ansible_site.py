@@ -103,13 +103,14 @@ def write_site(
     unavailable: Mapping[str, str],
     variables: Mapping[str, Any] | None = None,
     groups: Mapping[str, Any] | None = None,
+    host: Mapping[str, str] | None = None,
 ) -> Site:
     """Write a testbed `trial-rack` of db-1 and load-1 on one port, and an inventory of it."""
     shutil.copytree(ROOT / "configs", home / "configs", dirs_exist_ok=True)
     rack = YAML(typ="safe", pure=True).load(ROOT / "configs/testbeds/example-rack.yaml")
     hosts = {host["name"]: host for host in rack["hosts"]}
     db, load = hosts["db-1"], hosts["load-1"]
-    place = {"port": port, "work_dir": str(home / "work"), "user": "root"}
+    place = {"port": port, "work_dir": str(home / "work"), "user": "root", **(host or {})}
     rack |= {
         "name": "trial-rack",
         "testbed_class": "trial-rack",
