@@ -294,3 +294,32 @@ def test_comment_believes_a_title_of_one_form_only(place: Place, title: str, *, 
     assert place.output == ({"number": "7", "sha": HEAD} if is_ours else {})
     assert title not in done.stdout
     assert not place.is_owned
+
+
+@pytest.mark.parametrize(
+    ("head", "token", "is_told"),
+    [(HEAD, TOKEN, True), (40 * "e", TOKEN, False), (40 * "e", "wrong", True)],
+    ids=["the head", "pushed over", "GitHub does not say"],
+)
+def test_comment_says_that_there_is_no_result_unless_the_commit_was_pushed_over(
+    place: Place, forge: Forge, head: str, token: str, *, is_told: bool
+) -> None:
+    forge.head = head
+    done = place.run(
+        find_script("comment", "comment", "Say so"),
+        GITHUB_API_URL=forge.url,
+        GITHUB_TOKEN=token,
+        NUMBER="7",
+        HEAD_SHA=HEAD,
+        CONCLUSION="cancelled",
+        RUN_ID="5",
+    )
+    assert done.returncode == 0, done.stderr
+    assert (place.root / "arguments").exists() is is_told
+    if is_told:
+        assert place.arguments[:2] == ["comment", "--failed"]
+        assert place.arguments[2].startswith(
+            "the run ended as cancelled and left no result; why: https"
+        )
+        assert place.arguments[2].endswith("github.com/example/configs/actions/runs/5")
+        assert place.arguments[3:] == ["--repo", "example/configs", "--pr", "7", "--sha", HEAD]
