@@ -168,8 +168,8 @@ def _find_problems(blobs: Sequence[_Blob]) -> list[str]:
         for kind in [_LINK_MODES.get(one.mode)]
         if kind
     ]
-    # No git makes such a tree, but one that is made by hand can be fetched. And anybody can commit a name
-    # that a terminal, or the log of a workflow, might obey.
+    # No git makes such a tree, but one that is made by hand can be fetched. And anybody can commit a
+    # name that a terminal, or the log of a workflow, might obey.
     names = [
         f"{printable(one.path)}: no path of a file"
         for one in blobs
