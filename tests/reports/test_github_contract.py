@@ -19,7 +19,7 @@ from reports.telling.handles import find_all_handles
 from reports.telling.issues import GitHubIssues
 from reports.telling.night_watch import judge_nights as find_fresh
 
-pytestmark = pytest.mark.long  # Prism starts four times; it is installed where it is not in the cache yet
+pytestmark = pytest.mark.long  # Prism starts four times, and is installed once
 TRUSTED = {"Authorization": f"token {TOKEN}"}
 
 
