@@ -60,5 +60,3 @@ def test_a_slower_configuration_is_measured_and_told(
     before = dict(forge.comments)
     assert tell(runner.next_run, head, conclusion="failure").code == 0
     assert forge.comments == before
-    print(f"\nmeasured in {measured.took_s:.0f} s, told in {told.took_s:.0f} s\n\n{comment}")
-    print(check["output"])

@@ -33,7 +33,7 @@ SHORT = {
     "iterations: 3": "iterations: 2",
 }
 WINDOW = "commitlog_sync_group_window"
-"""A knob of Cassandra whose effect is certain: so long each write waits for others to be synced with."""
+"""A knob of Cassandra whose effect is certain: so long a write waits for others to be synced with."""
 SETTINGS = f"settings: {{commitlog_sync: group, commitlog_sync_period: 0ms, {WINDOW}: 2ms}}\n"
 
 
