@@ -6,7 +6,9 @@ all processes of the host and takes its network away: that is how a host of the 
 """
 
 import argparse
+import contextlib
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -16,6 +18,13 @@ from pathlib import Path
 
 WORK_DIR = Path("/var/lib/knickpoint")
 PYTHON_HOME = Path("/opt/knickpoint")
+# As the tuning profiles want them of each SSH session; Ansible sets them on real hosts.
+_LIMITS = {
+    resource.RLIMIT_NOFILE: 1_048_576,
+    resource.RLIMIT_NPROC: resource.RLIM_INFINITY,
+    resource.RLIMIT_MEMLOCK: resource.RLIM_INFINITY,
+    resource.RLIMIT_CORE: 0,
+}
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -30,6 +39,9 @@ def main(arguments: Sequence[str]) -> int:
     _mount(given.home / "hosts" / given.name, given.cache)
     Path("/run/sshd").mkdir()
     PYTHON_HOME.symlink_to(sys.prefix)
+    for limit, value in _LIMITS.items():
+        with contextlib.suppress(ValueError):  # more than this machine lets even root have
+            resource.setrlimit(limit, (value, value))
     keys = given.home / "keys"
     # -D: stay in the foreground; -e: log to standard error, which is the host's log.
     command = ["/usr/sbin/sshd", "-D", "-e", "-f", str(given.home / "sshd_config")]

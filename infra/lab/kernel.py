@@ -1,7 +1,8 @@
 """The machine's kernel settings, kept before tuning and put back after it: all hosts share one kernel.
 
 What tuning can change stands in the profiles below infra/tuning; the same shell text reads a setting
-and writes it.
+and writes it. Settings of the network belong to each host; those of CPUs, interrupts, disks and
+services the lab leaves alone (`unavailable` in configs/testbeds/lab.yaml).
 """
 
 import json
@@ -12,14 +13,14 @@ from pathlib import Path
 from perf.hosts.tuning import Setting, list_profiles, load_profile
 
 _LIMIT_S = 30.0
+_PLACES = ("/proc/sys/fs/", "/proc/sys/kernel/", "/proc/sys/vm/", "/sys/kernel/mm/")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def save(path: Path) -> None:
-    """Keep each setting as it is now; what was kept since the machine's last boot stays."""
-    if _read(path) is not None:
-        return
-    values = {setting.name: value for setting in _settings() if (value := _read_setting(setting))}
+    """Keep each setting as it is now; what was kept before, since the machine's last boot, stays."""
+    now = {setting.name: value for setting in _settings() if (value := _read_setting(setting))}
+    values = now | (_read(path) or {})
     path.write_text(json.dumps({"boot": _BOOT_ID.read_text(), "values": values}, indent=1))
 
 
@@ -49,7 +50,11 @@ def _read(path: Path) -> dict[str, str] | None:
 
 def _settings() -> list[Setting]:
     found = (setting for name in list_profiles() for setting in load_profile(name).settings)
-    return list({setting.name: setting for setting in found if setting.apply}.values())
+    return list({setting.name: setting for setting in found if _is_of_kernel(setting)}.values())
+
+
+def _is_of_kernel(setting: Setting) -> bool:
+    return any(place in (setting.apply or "") for place in _PLACES)
 
 
 def _read_setting(setting: Setting) -> str:

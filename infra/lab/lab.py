@@ -5,6 +5,7 @@
     status        say of each host whether it is up
     cut HOST      let nothing more through the cable of a host
     mend HOST     let everything through it again
+    off HOST      take the power from a host; `up` brings it back
 
 A host is a set of namespaces (network, mounts, processes, name) around the first process of `host`.
 It has its own address, sshd, /run, /opt, /var/lib/knickpoint and boot id; it shares with the machine
@@ -52,7 +53,9 @@ _NEEDED = {
     "mount": "mount",
 }
 _SBIN = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+_OF_A_HOST = ("cut", "mend", "off")
 _UP_S = 20.0
+_TUNE_S = 120.0
 _POLL_S = 0.05
 _SSHD = """\
 Port 22
@@ -174,6 +177,7 @@ def up() -> None:
             host.power_on()
         print(f"{host.name:<8}{host.address:<13}up")
     _check_ways()
+    _tune()
     print("the lab is up; next: .venv/bin/knickpoint nightly --suite lab")
 
 
@@ -277,6 +281,17 @@ def _check_ways() -> None:
             raise HostUnfit(text) from problem
 
 
+def _tune() -> None:
+    """Let Knickpoint tune the hosts, as those of any testbed."""
+    command = [sys.executable, "-m", "perf.cli", "host", "tune", "lab"]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=_TUNE_S, check=False
+    )
+    (HOME / "tune.log").write_text(done.stdout + done.stderr)
+    if done.returncode:
+        raise HostUnfit(f"the hosts could not be tuned; see {HOME}/tune.log\n{done.stderr.strip()}")
+
+
 def _await(condition: Callable[[], bool], otherwise: str) -> None:
     end_s = time.monotonic() + _UP_S
     while not condition():
@@ -290,10 +305,10 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="lab.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("verb", choices=("up", "down", "status", "cut", "mend"))
-    parser.add_argument("host", nargs="?", help="of cut and mend")
+    parser.add_argument("verb", choices=("up", "down", "status", *_OF_A_HOST))
+    parser.add_argument("host", nargs="?", help=f"of {', '.join(_OF_A_HOST)}")
     given = parser.parse_args(arguments)
-    if (given.host is not None) != (given.verb in {"cut", "mend"}):
+    if (given.host is not None) != (given.verb in _OF_A_HOST):
         parser.error(f"{given.verb} takes {'no' if given.host else 'a'} host")
     try:
         if given.verb == "status":
@@ -307,8 +322,10 @@ def main(arguments: Sequence[str]) -> int:
                     down()
                 case "cut":
                     network.cut(find(given.host).name)
-                case _:
+                case "mend":
                     network.mend(find(given.host).name)
+                case _:
+                    find(given.host).power_off()
     except KnickpointError as error:
         print(f"lab: {error}", file=sys.stderr)
         return error.exit_code

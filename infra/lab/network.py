@@ -51,7 +51,9 @@ def remove_bridge() -> None:
 def plug(name: str, address: str, pid: int) -> None:
     """Lay a fresh cable from the bridge to the host whose first process is `pid`."""
     unplug(name)
-    end = ("peer", "name", "eth0", "netns", str(pid))
+    # A card of the same number each time: who has talked to the host before finds it again at once.
+    card = f"02:00:{ipaddress.IPv4Address(address).packed.hex(':')}"
+    end = ("peer", "name", "eth0", "address", card, "netns", str(pid))
     run("ip", "link", "add", _cable(name), "type", "veth", *end)
     for change in (
         ("address", "add", f"{address}/{NETWORK.prefixlen}", "dev", "eth0"),

@@ -1,0 +1,82 @@
+"""The lab of this tree, up for these tests and down after them; one that was up before stays up."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import filelock
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HOSTS = ("db-1", "db-2", "db-3", "load-1")
+
+
+@dataclass(frozen=True)
+class Lab:
+    """The hosts of the lab, seen from the machine that carries them."""
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(ROOT / "infra" / "lab" / "lab.py"), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+    def do(self, *arguments: str) -> str:
+        done = self.run(*arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def states(self) -> dict[str, str]:
+        lines = (line.split(maxsplit=2) for line in self.do("status").splitlines())
+        return {name: state for name, _, state in lines}
+
+    def is_up(self) -> bool:
+        return all(state.startswith("up") for state in self.states().values())
+
+    def first_process(self, host: str) -> int:
+        return int(self.states()[host].rsplit(" ", 1)[1])
+
+    def processes(self, host: str, word: str = "") -> list[int]:
+        """Give the pids, as the machine counts, of a host's processes with a word in their command."""
+        room = Path(f"/proc/{self.first_process(host)}/ns/pid").readlink()
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                if (path / "ns" / "pid").readlink() == room:
+                    words = (path / "cmdline").read_bytes().decode(errors="replace")
+                    found += [int(path.name)] if word in words else []
+            except OSError:
+                continue  # it has just ended
+        return found
+
+    def ours(self, *hosts: str) -> dict[str, list[int]]:
+        """Give the servers and engines that run on hosts: they name their directory."""
+        return {host: self.processes(host, "/var/lib/knickpoint/") for host in hosts or HOSTS}
+
+
+def refuse(why: str) -> None:
+    if os.environ.get("KNICKPOINT_REQUIRE_REAL"):
+        pytest.fail(why)
+    pytest.skip(why)
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[Lab]:
+    if os.geteuid():
+        refuse("the lab needs root")
+    if not shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin"):
+        refuse("the lab needs sshd; install openssh-server")
+    found = Lab()
+    (ROOT / "var").mkdir(exist_ok=True)
+    with filelock.FileLock(ROOT / "var" / "lab-tests.lock", timeout=1500):
+        was_up = found.is_up()
+        up = found.run("up")
+        if "another lab is up" in up.stderr or "are in use" in up.stderr:
+            refuse(up.stderr)
+        assert up.returncode == 0, up.stdout + up.stderr
+        try:
+            yield found
+        finally:
+            found.do("up" if was_up else "down")

@@ -1,0 +1,130 @@
+"""Trials on the lab, each measured by a Knickpoint of its own that a test can disturb."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .conftest import HOSTS, ROOT, Lab
+
+SUITE = """\
+name: faults
+description: One trial whose load goes on for long enough to be disturbed.
+testbed: lab
+experiments:
+  - name: steady
+    system: {system}
+    config: default
+    topology: lab-three
+    workload: half-a-minute
+    releases: ["{release}"]
+"""
+WORKLOAD = """\
+name: half-a-minute
+description: Writes, for long enough to be disturbed.
+owner: tests
+source: made up for tests
+records: {kind: sensor, devices: 20, payload_bytes: 256, latest_count: 5}
+operation: write
+consistency: quorum
+preload_rows_per_device: 1
+preload_in_flight: 4
+operation_timeout_s: 5
+measurements:
+  - name: saturation
+    load: {kind: closed, in_flight: 4}
+    warmup_s: 1
+    warmup_cap_s: 1
+    iteration_s: 30
+    iterations: 1
+seed: 7
+"""
+UNDER_LOAD = "saturation: warm; measure iteration 1"
+
+
+def await_that(condition: Callable[[], bool], limit_s: float, what: str) -> None:
+    end = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < end, f"not within {limit_s:g} s: {what}"
+        time.sleep(0.1)
+
+
+@dataclass
+class Trials:
+    """A data directory and configurations of their own; `measure` begins a trial, `end` awaits it."""
+
+    lab: Lab
+    directory: Path
+    system: str = "fake"
+    release: str = "1.0.0"
+    running: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        shutil.copytree(ROOT / "configs", self.directory / "configs")
+        suite = SUITE.format(system=self.system, release=self.release)
+        (self.directory / "configs" / "suites" / "faults.yaml").write_text(suite)
+        (self.directory / "configs" / "workloads" / "half-a-minute.yaml").write_text(WORKLOAD)
+
+    @property
+    def log(self) -> Path:
+        return self.directory / f"{len(self.running)}.log"
+
+    def measure(self) -> subprocess.Popen[bytes]:
+        """Begin a trial, and come back once it is under load."""
+        options = ["--configs", str(self.directory / "configs"), "--data", str(self.directory / "var")]
+        options += ["--suite", "faults", "--experiment", "steady", "--release", self.release]
+        command = [sys.executable, "-m", "perf.cli", "measure", *options]
+        log = self.directory / f"{len(self.running) + 1}.log"
+        # The testbed names its SSH configuration from the tree's root on.
+        with log.open("w") as output:
+            trial = subprocess.Popen(command, stdout=output, stderr=output, cwd=ROOT)
+        self.running.append(trial)
+        limit_s = 60 if self.system == "fake" else 400
+        await_that(lambda: UNDER_LOAD in log.read_text() or trial.poll() is not None, limit_s, "a load")
+        assert trial.poll() is None, log.read_text()
+        assert all(len(self.lab.ours(host)[host]) == 1 for host in HOSTS), "three servers, an engine"
+        return trial
+
+    def end(self, trial: subprocess.Popen[bytes], limit_s: float, code: int) -> dict[str, Any]:
+        """Wait for the end of a trial; give what its bundle says, or nothing if there is none."""
+        assert trial.wait(limit_s) == code, self.log.read_text()
+        bundles = sorted((self.directory / "var" / "trials").glob("*/trial.json"))
+        found: dict[str, Any] = json.loads(bundles[-1].read_text()) if bundles else {}
+        return found
+
+    def logs(self) -> list[str]:
+        """Give the names of the logs in the newest bundle."""
+        newest = max((self.directory / "var" / "trials").iterdir())
+        return sorted(path.name for path in (newest / "logs").iterdir())
+
+    def is_clean_after(self, *hosts: str) -> bool:
+        """Say whether nothing of ours runs on hosts, nor on this machine."""
+        masters = self.ssh_of(*(trial.pid for trial in self.running))
+        return not any(self.lab.ours(*hosts).values()) and not masters
+
+    def ssh_of(self, *parents: int) -> list[int]:
+        """Give the SSH clients of processes; those of one that has ended belong to the machine."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (path / "cmdline").read_bytes().split(b"\0")
+                above = int((path / "stat").read_text().rsplit(") ", 1)[1].split()[1])
+            except OSError:
+                continue
+            is_ssh = words[0] == b"ssh" and any(b"var/lab/ssh_config" in word for word in words)
+            if is_ssh and above in {1, *parents}:
+                found.append(int(path.name))
+        return found
+
+    def stop(self) -> None:
+        """End what a failed test left."""
+        for trial in self.running:
+            if trial.poll() is None:
+                os.kill(trial.pid, 9)
+                trial.wait(10)
