@@ -5,7 +5,9 @@ from pathlib import Path
 
 import click
 
+from perf.errors import UsageError
 from perf.history import file, retention, store
+from perf.history.place import read_place
 from perf.options import data_option
 from perf.places import Places
 from perf.progress import Progress
@@ -41,10 +43,17 @@ def prune(*, days: int, dry_run: bool, data: Path) -> None:
     knickpoint history prune --older-than 400
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     path, progress = Places(data).history, Progress()
+    if place := read_place(path):
+        raise UsageError(
+            f"{place.history} keeps what is removed for as long as its snapshots, so nothing would "
+            "become smaller: refused. What can be done is in docs/shared-history.md"
+        )
     before = datetime.now(UTC) - timedelta(days=days)
     with store.open_history(path, read_only=dry_run) as history:
         old = retention.find_old(history.tables, before)
-        found = f"{_counted(len(old))} from before {before:%Y-%m-%d} with {sum(old.values())} histograms"
+        found = (
+            f"{_counted(len(old))} from before {before:%Y-%m-%d} with {sum(old.values())} histograms"
+        )
         if dry_run or not old:
             click.echo(f"{found}: " + ("would be rolled up" if old else "nothing to roll up"))
             return

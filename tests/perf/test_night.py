@@ -169,3 +169,19 @@ def test_a_foreign_file_among_the_nights_is_named(
     (places.nights / "x.json").write_text('{"id": 3}')
     with pytest.raises(BundleError, match=r"x\.json is not the plan of a night"):
         open_night(places, catalog, suite, NOW)
+
+
+def test_where_labs_share_a_history_the_lab_is_part_of_each_id(
+    tmp_path: Path, catalog: Catalog, suite: Suite
+) -> None:
+    places = Places(tmp_path)
+    named = 'history: "ducklake:postgres:dbname=x"\ndata_path: /srv/x/\nlab: rack-a\n'
+    (tmp_path / "history.yaml").write_text(named, encoding="utf-8")
+    finish(places, "2026-03-01-7.01.fake-write.1.0.0", "2026-03-01-rack-a-b-9.01.fake-write.1.0.0")
+    finish(places, "2026-03-01-rack-aT020000.fake-write.1.0.0")
+    first, _ = open_night(places, catalog, suite, NOW)
+    assert first.trials[0].id == "2026-03-01-rack-a-1.01.fake-write.1.0.0"
+    finish(places, *(trial.id for trial in first.trials))
+    second, is_resumed = open_night(places, catalog, suite, NOW + timedelta(hours=1))
+    assert not is_resumed
+    assert second.id == "2026-03-01-rack-a-2"

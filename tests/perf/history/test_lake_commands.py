@@ -124,5 +124,9 @@ def test_a_lake_is_seen_as_it_was(joined: Places, bundles: tuple[Path, ...]) -> 
     assert "the query failed" in refuse(joined, "at", first[0], "DELETE FROM trials")
 
 
+def test_nothing_is_rolled_up_where_it_would_save_nothing(joined: Places) -> None:
+    assert "nothing would become smaller" in refuse(joined, "prune", "--older-than", "400")
+
+
 def test_a_file_keeps_nothing_of_how_it_was(filled: Places) -> None:
     assert "docs/shared-history.md" in refuse(filled, "at")
