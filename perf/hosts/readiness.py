@@ -186,7 +186,9 @@ def describe_tuning(before: Look, after: Look) -> Iterator[str]:
     ]
     now = after.answer.marker if after.answer else ""
     if changed or was != now:
-        came = "not tuned since it booted" if not was else f"was {was}"
+        came = "not tuned since it booted"
+        if was:
+            came = f"was {was}" if was != now else "had drifted"
         count = "1 setting" if len(changed) == 1 else f"{len(changed)} settings"
         yield f"{host}: tuned to {now or after.profile.name} ({came}), {count} changed"
     else:

@@ -97,6 +97,18 @@ def test_tuning_says_each_change_and_repeats_without_any(lab: Lab) -> None:
     ]
 
 
+def test_tuning_mends_what_drifted(lab: Lab) -> None:
+    lab.tune("server")
+    lab.told.clear()
+    lab.hosts["load1"].write({"clock": "stopped"})
+    lab.tune()
+    client = label(load_profile("client"))
+    assert lab.told[2:] == [
+        f"load1: tuned to {client} (had drifted), 1 setting changed",
+        "load1: clock: stopped → steady",
+    ]
+
+
 def test_a_tuned_host_is_proven_with_one_command_and_named_in_the_trial(lab: Lab) -> None:
     lab.tune("server")
     for host in lab.hosts.values():
