@@ -5,8 +5,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 SUITE ?= quickstart
 DATA ?= var
+INVENTORY ?= example
 
-.PHONY: help setup nightly test test-long lint format types contracts workflows wheel-smoke selftest bench bench-bisection bench-detection site lock schema lab-up lab-down lab-status clean
+.PHONY: help setup nightly test test-long lint format types contracts workflows wheel-smoke selftest bench bench-bisection bench-detection site lock schema infra-check lab-up lab-down lab-status clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -69,6 +70,9 @@ bench-comparison: .venv/.dev ## side-by-side comparisons with a known truth: the
 
 site: .venv/.ready ## write the site again from the history
 	$(BIN)/knickpoint report --data $(DATA)
+
+infra-check: .venv/.dev ## what Ansible would change on the hosts of an inventory; changes nothing (INVENTORY=example)
+	cd infra && ../$(BIN)/ansible-playbook -i inventory/$(INVENTORY).yaml site.yml --check --diff
 
 schema: .venv/.ready ## write configs/schema again
 	$(BIN)/knickpoint schema
