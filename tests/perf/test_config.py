@@ -43,11 +43,11 @@ def edited(tmp_path: Path, name: str, old: str, new: str) -> Workload:
 
 
 def test_shipped_files_hold_what_they_promise(catalog: Catalog) -> None:
-    assert set(catalog.topologies) == {"local-one", "local-three", "rack-three"}
-    assert set(catalog.testbeds) == {"local", "example-rack"}
+    assert set(catalog.topologies) == {"lab-three", "local-one", "local-three", "rack-three"}
+    assert set(catalog.testbeds) == {"lab", "local", "example-rack"}
     assert {"sensor-write", "sensor-read"} <= set(catalog.workloads)
     assert {"cassandra", "mongodb", "fake"} <= set(catalog.systems)
-    assert set(catalog.suites) == {"quickstart", "nightly", "single"}
+    assert set(catalog.suites) == {"lab", "quickstart", "nightly", "single"}
     assert catalog.systems["cassandra"]["default"].heap_mb == 512
     assert set(catalog.detection.relevant_change) == set(METRICS)
 
@@ -89,7 +89,8 @@ def test_unknown_suite_is_refused_with_the_nearest_name(catalog: Catalog) -> Non
     with pytest.raises(UsageError) as caught:
         catalog.suite("quikstart")
     assert str(caught.value) == (
-        "there is no suite 'quikstart'; did you mean quickstart? (known: nightly, quickstart, single)"
+        "there is no suite 'quikstart'; did you mean quickstart? "
+        "(known: lab, nightly, quickstart, single)"
     )
 
 
