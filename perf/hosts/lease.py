@@ -93,7 +93,7 @@ _held: dict[Key, tuple[Place, str]] = {}
 
 def list_places(testbeds: Iterable[Testbed]) -> tuple[Place, ...]:
     """Give where the leases of all hosts of some testbeds lie, each once, in the order to take them."""
-    places = (
+    places = [
         Place(
             remote=open_host(testbed, host),
             address=host.address,
@@ -103,8 +103,10 @@ def list_places(testbeds: Iterable[Testbed]) -> tuple[Place, ...]:
         for testbed in testbeds
         if testbed.transport == "ssh"
         for host in testbed.hosts
-    )
-    return tuple(sorted({place.key: place for place in places}.values(), key=lambda place: place.key))
+    ]
+    # Of several names for one host, the first.
+    by_key = {place.key: place for place in reversed(places)}
+    return tuple(by_key[key] for key in sorted(by_key))
 
 
 @contextmanager

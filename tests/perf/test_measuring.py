@@ -1,16 +1,18 @@
 """Nights that meet trouble of their own: damaged bundles, lost plans, a second command."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import filelock
 import pytest
 
 from perf import measuring
 from perf.config import load_catalog
-from perf.design import Deployment, Needs
+from perf.design import Deployment, Needs, Testbed
 from perf.errors import HostUnfit, MeasureError, UsageError
 from perf.harness import Order
 from perf.history import bundle
@@ -118,6 +120,61 @@ def test_a_second_command_is_refused_and_told_by_whom(
         pytest.raises(MeasureError, match=r"another run \(pid 4711\) measures into"),
     ):
         measure_night(session)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note what is asked of the leases of hosts, and when trials run."""
+    told: list[str] = []
+    run = measuring.run_trial
+
+    @contextmanager
+    def note_hold(testbeds: Iterable[Testbed], purpose: str, _: object) -> Iterator[None]:
+        names = " ".join(testbed.name for testbed in testbeds)
+        told.append(f"hold {names} for {purpose}")
+        yield
+        told.append(f"give back {names}")
+
+    def note_trial(order: Order, *rest: Any) -> Trial:  # noqa: ANN401  passed on
+        told.append(f"trial at {order.release.version}")
+        return run(order, *rest)
+
+    def note_renewal(testbed: Testbed, for_s: float) -> None:
+        told.append(f"renew {testbed.name} for {for_s:.0f} s")
+
+    monkeypatch.setattr(measuring.lease, "hold", note_hold)
+    monkeypatch.setattr(measuring.lease, "renew", note_renewal)
+    monkeypatch.setattr(measuring, "run_trial", note_trial)
+    return told
+
+
+def test_a_job_holds_its_testbed_and_renews_before_each_trial(
+    session: Session, told: list[str]
+) -> None:
+    measure_night(session)
+    # Three times 45.6 s as planned, 0.2 s of warm-up at most, 222 s of limits, and ten minutes.
+    renewal = "renew loop for 959 s"
+    assert told == [
+        "hold loop for the trials of suite fake-short",
+        *(renewal, "trial at 1.0.0"),
+        *(renewal, "trial at 1.0.1"),
+        "give back loop",
+    ]
+    told.clear()
+    measure_one(session, "fake-blink", "1.0.1")
+    assert told[0] == "hold loop for a trial of fake-blink at 1.0.1"
+
+
+def test_a_job_that_lost_its_testbed_begins_no_trial(
+    session: Session, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(*_: object) -> None:
+        raise MeasureError("broken by anna@ci-1")
+
+    monkeypatch.setattr(measuring.lease, "renew", lose)
+    with pytest.raises(MeasureError, match="broken by anna@ci-1"):
+        measure_night(session)
+    assert not any("trial at" in one for one in told)
 
 
 def test_an_unfit_host_is_refused_before_anything_is_planned(session: Session) -> None:

@@ -1,6 +1,6 @@
 """The command of pull requests on a real git repository; trials are made up but for one run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +13,8 @@ from analysis.comparing import candidate_run
 from analysis.comparing.results import ComparisonFile, ExperimentChange, read_comparisons
 from analysis.verdict import Outcome
 from perf import side_by_side
-from perf.errors import ConfigError, HostUnfit, UsageError
+from perf.design import Testbed
+from perf.errors import ConfigError, HostUnfit, MeasureError, UsageError
 from perf.harness import Order
 from perf.history import bundle
 from perf.history.store import open_history
@@ -163,6 +164,24 @@ def test_a_regression_is_told_with_its_knob_and_exit_code_1(
     assert {order.purpose for order in measurer.orders} == {Purpose.CANDIDATE}
     with open_history(tmp_path / "var/history.duckdb", read_only=True) as history:
         assert len(history.trials()) == len(measurer.orders) == len(result.trials)
+
+
+def test_a_testbed_that_another_job_holds_is_a_problem_of_the_result(
+    repository: GitRepository,
+    ask: Ask,
+    read: Callable[[], ComparisonFile],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: object, __: object, testbeds: Iterable[Testbed], purpose: str) -> None:
+        assert {testbed.name for testbed in testbeds} == {"loop"}
+        raise MeasureError(f"db-1 is held by anna@ci-1; {purpose}")
+
+    repository.edit(FAKE, "_ms: 1", "_ms: 2")
+    head = repository.commit("slower")
+    monkeypatch.setattr(candidate_run, "hold", refuse)
+    assert ask("--suite", "fake-short").exit_code == 3
+    (problem,) = read().problems
+    assert problem == f"nothing could be measured: db-1 is held by anna@ci-1; candidate {head[:8]}"
 
 
 def test_the_same_content_in_several_suites_is_measured_once(

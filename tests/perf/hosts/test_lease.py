@@ -107,6 +107,12 @@ def test_what_a_process_holds_it_holds_once(testbed: Testbed) -> None:
         assert owners(testbed) == [name_owner()] * 3
 
 
+def test_a_host_of_two_names_is_called_by_its_first(testbed: Testbed) -> None:
+    first = testbed.hosts[0]
+    twice = replace(testbed, hosts=(first, replace(first, name="load-1", role="client")))
+    assert [place.remote.name for place in places_of(twice)] == ["db-1"]
+
+
 def test_two_addresses_of_one_host_are_held_together(testbed: Testbed) -> None:
     first = testbed.hosts[0]
     again = replace(first, name="db-1-again", address="db-1.again", role="client")
