@@ -55,8 +55,19 @@ class Site:
             timeout=RUN_LIMIT_S,
             check=False,
         )
+        self._hang_up()
         assert done.returncode == code, f"{done.stdout[-6000:]}\n{done.stderr[-3000:]}"
         return done.stdout
+
+    def _hang_up(self) -> None:
+        """End the connections that Ansible keeps open for its next run."""
+        for control in self.sockets.glob("*"):
+            subprocess.run(
+                ["ssh", "-o", f"ControlPath={control}", "-O", "exit", "nobody"],
+                capture_output=True,
+                check=False,
+            )
+        shutil.rmtree(self.sockets, ignore_errors=True)
 
 
 def free_port() -> int:
