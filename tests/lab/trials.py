@@ -95,7 +95,7 @@ class Trials:
         """Wait for the end of a trial; give what its bundle says, or nothing if there is none."""
         assert trial.wait(limit_s) == code, self.log.read_text()
         bundles = sorted((self.directory / "var" / "trials").glob("*/trial.json"))
-        found: dict[str, Any] = json.loads(bundles[-1].read_text()) if bundles else {}
+        found: dict[str, Any] = json.loads(bundles[-1].read_text())["trial"] if bundles else {}
         return found
 
     def logs(self) -> list[str]:
