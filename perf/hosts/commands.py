@@ -7,6 +7,7 @@ import click
 from perf.config import default_root, load_catalog
 from perf.design import Testbed
 from perf.errors import UsageError
+from perf.hosts.lease import hold
 from perf.hosts.lease_commands import show_lease
 from perf.hosts.privileged import render_script
 from perf.hosts.readiness import list_machines, look_at, refuse_drifted
@@ -80,13 +81,16 @@ def tune(testbed_name: str, profile_name: str | None, data: Path, configs: Path 
     A setting that the testbed declares unavailable is left alone. What only a person can do is listed.
     The user of SSH must be root, or allowed to run /usr/local/sbin/knickpoint-tune with sudo. Safe to
     repeat. A measurement switches the profile by itself when the next release wants another; this is
-    for hosts that were never tuned since they booted, and after a repair.
+    for hosts that were never tuned since they booted, and after a repair. It waits for a job that holds
+    the testbed, and gives up after a minute.
     """
     testbed = _find(testbed_name, profile_name, configs)
     if testbed.tuning is None and profile_name is None:
         raise UsageError(f"{_nobody_vouches(testbed)}; say with --profile NAME what to tune them to")
-    looks = look_at(list_machines(testbed, Places(data).run), testbed, profile_name)
-    after = tune_machines(looks, testbed, click.echo)
+    # Not under a job that measures there: what it finds before and after would differ.
+    with hold([testbed], "tuning the hosts", click.echo):
+        looks = look_at(list_machines(testbed, Places(data).run), testbed, profile_name)
+        after = tune_machines(looks, testbed, click.echo)
     refuse_drifted(after, testbed)
     click.echo(summarize(after, testbed))
 

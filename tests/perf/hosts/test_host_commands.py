@@ -2,15 +2,18 @@
 
 import shutil
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from near_host import NearHost
 from toy_hosts import ToyHost, make_hosts, open_toys, write_profiles
 
 from perf.errors import HostUnfit, UsageError
-from perf.hosts import readiness, tuning
+from perf.hosts import commands, lease, readiness, tuning
 from perf.hosts.commands import host
+from perf.hosts.lease_file import answer
 from perf.hosts.privileged import render_script
 from perf.hosts.tuning import label, load_profile
 
@@ -33,6 +36,7 @@ def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mapping[s
     load_profile.cache_clear()
     found = make_hosts(tmp_path)
     monkeypatch.setattr(readiness, "open_host", open_toys(found))
+    monkeypatch.setattr(lease, "open_host", lambda _, place: NearHost(place.name))
     yield found
     load_profile.cache_clear()
 
@@ -44,6 +48,22 @@ def run(tmp_path: Path, *arguments: str, tuning_key: str = "tuning: {}") -> Resu
     text = TESTBED.format(root=tmp_path) + "".join(rest[1:]) + f"\n{tuning_key}\n"
     (configs / "testbeds/rack.yaml").write_text(text)
     return CliRunner().invoke(host, [*arguments, "--configs", str(configs)])
+
+
+@pytest.mark.usefixtures("hosts")
+def test_hosts_that_a_job_holds_are_not_tuned_under_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by = {"token": "theirs", "owner": "anna@ci-1", "purpose": "a night", "process": "elsewhere:1/2/3"}
+    answer(tmp_path / "db2", {"ask": "take", "by": by, "for_s": 3600.0, "gone": ""})
+    at_once = partial(lease.hold_places, wait_s=0)
+    monkeypatch.setattr(
+        commands, "hold", lambda testbeds, *rest: at_once(lease.list_places(testbeds), *rest)
+    )
+    done = run(tmp_path, "tune", "rack")
+    assert isinstance(done.exception, lease.Leased)
+    assert "db2 is held by anna@ci-1 for a night" in str(done.exception)
+    assert "tuned to" not in done.output
 
 
 def test_a_tuned_testbed_is_a_table_per_host_and_fine(
