@@ -105,6 +105,7 @@ class Runner:
         }
         if self.environment is not None:
             environ["KNICKPOINT_PEER_ENVIRONMENT"] = str(self.environment)
+            environ["PIP_DRY_RUN"] = "1"  # it is not theirs to change
         return environ
 
     def _finish(self, command: list[str], limit_s: float) -> Done:
