@@ -41,7 +41,8 @@ def history() -> None:
     knickpoint history sql "SELECT version, count(*) FROM trials GROUP BY version"
     knickpoint history rebuild                   after a corrupt or older file
     knickpoint history import --format csv --system mydb results.csv
-    knickpoint history prune --older-than 400    old trials in less detail
+    knickpoint history prune --older-than 400      old trials in less detail
+    knickpoint history at                        how a history of several labs was
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
 
 

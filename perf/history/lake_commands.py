@@ -41,7 +41,7 @@ def migrate(target: str, data: Path) -> None:
 
     \b
     knickpoint history migrate --to lake
-    knickpoint history migrate --to file        then move history.yaml away
+    knickpoint history migrate --to file         then move history.yaml away
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     path = Places(data).history
     place = _expect_lake(path)
