@@ -12,6 +12,11 @@ import filelock
 import pytest
 
 ROOT = Path(__file__).parents[2]
+OURS = (
+    "perf.systems.fake",
+    "perf.load.python_engine",
+    "org.apache.cassandra.service.CassandraDaemon",
+)
 HOSTS = ("db-1", "db-2", "db-3", "load-1")
 
 
@@ -38,22 +43,23 @@ class Lab:
     def first_process(self, host: str) -> int:
         return int(self.states()[host].rsplit(" ", 1)[1])
 
-    def processes(self, host: str, word: str = "") -> list[int]:
-        """Give the pids, as the machine counts, of a host's processes with a word in their command."""
+    def processes(self, host: str, *programs: str) -> list[int]:
+        """Give the pids, as the machine counts, of a host's processes of these programs."""
         room = Path(f"/proc/{self.first_process(host)}/ns/pid").readlink()
         found = []
         for path in Path("/proc").glob("[0-9]*"):
             try:
                 if (path / "ns" / "pid").readlink() == room:
-                    words = (path / "cmdline").read_bytes().decode(errors="replace")
-                    found += [int(path.name)] if word in words else []
+                    first, *words = (path / "cmdline").read_bytes().decode().split("\0")
+                    is_one = any(first.startswith(name) or name in words for name in programs)
+                    found += [int(path.name)] if is_one and Path(first).name != "sh" else []
             except OSError:
                 continue  # it has just ended
         return found
 
     def ours(self, *hosts: str) -> dict[str, list[int]]:
-        """Give the servers and engines that run on hosts: they name their directory."""
-        return {host: self.processes(host, "/var/lib/knickpoint/") for host in hosts or HOSTS}
+        """Give the servers and engines that run on hosts."""
+        return {host: self.processes(host, *OURS) for host in hosts or HOSTS}
 
 
 def refuse(why: str) -> None:
