@@ -1,8 +1,8 @@
 """One history for several labs: DuckLake, its catalog in PostgreSQL, its rows in Parquet files.
 
 What is appended lies in the catalog at first ("inlined"), so that a trial is one transaction of
-PostgreSQL: a killed writer leaves nothing behind, not even a file. From time to time it is moved into
-Parquet files, so that there is one of them per table and hundreds of trials.
+PostgreSQL: a writer that is killed meanwhile leaves nothing behind, not even a file. From time to time
+all of it is moved into Parquet files, so that there is one of them per table and hundreds of trials.
 
 A query reaches nothing else than on a history file: no other file, no other server, nothing to write.
 """
@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,10 +34,12 @@ MOST_INLINED = 200
 _INLINED_ROWS = 1_000_000
 _ATTEMPTS = 5
 _TIMEOUT_S = 10
-CONFIG: dict[str, str | bool | int | float | list[str]] = {
+_SIGNED: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
+# Signatures are checked once per process, by `_verify`: that takes three times as long as all the rest.
+CONFIG = {**_SIGNED, "allow_unsigned_extensions": True}
 _SECRETS = ("PGPASSWORD", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _MOST_SAID = 600
 
@@ -146,7 +149,7 @@ class LakeStorage:
         # do not fit, are told now and not after the first 200 trials.
         detach(self.connection)
         attach(self.connection, self._place, read_only=False, inlined_rows=0)
-        make_tables(self.connection)
+        make_tables(self.connection, self._place)
         detach(self.connection)
         attach(self.connection, self._place, read_only=False)
 
@@ -173,7 +176,9 @@ def prepare(connection: duckdb.DuckDBPyConnection, place: LakePlace) -> None:
 
     """
     for name in ("postgres_scanner", "ducklake", *(("httpfs",) if place.is_on_s3 else ())):
-        connection.execute(f"LOAD {quoted(str(_find_extension(name)))}")
+        extension = _find_extension(name)
+        _verify(extension)
+        connection.execute(f"LOAD {quoted(str(extension))}")
     # Tried again by us, with the question of what is there already.
     connection.execute("SET ducklake_max_retry_count = 0")
     if place.is_on_s3:
@@ -207,7 +212,7 @@ def detach(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(f"USE memory; DETACH {NAME}")
 
 
-def make_tables(connection: duckdb.DuckDBPyConnection) -> None:
+def make_tables(connection: duckdb.DuckDBPyConnection, place: LakePlace) -> None:
     """Make the tables of an empty history, in one transaction.
 
     DuckLake has no keys; that a trial is there once is what `LakeStorage.transact` sees to.
@@ -216,6 +221,7 @@ def make_tables(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("BEGIN")
     connection.execute(keyless)
     connection.execute("INSERT INTO meta VALUES (?)", [file.SCHEMA_VERSION])
+    sign(connection, place, "make the tables")
     connection.execute("COMMIT")
 
 
@@ -260,6 +266,13 @@ def _find_extension(name: str) -> Path:
         missing = f"{package} for DuckDB {duckdb.__version__}; installed is {versions}"
         raise UsageError(MISSING_EXTRA.format(missing=missing))
     return fitting[0]
+
+
+@cache
+def _verify(extension: Path) -> None:
+    """Check the signature of an extension, as DuckDB does when it loads one; raises duckdb.Error."""
+    with duckdb.connect(":memory:", config=_SIGNED) as connection:
+        connection.execute(f"LOAD {quoted(str(extension))}")
 
 
 def _secret(place: LakePlace) -> str:

@@ -162,6 +162,7 @@ def test_a_query_can_neither_write_nor_reach_elsewhere(
             "FROM ducklake_expire_snapshots('history', older_than => now())",
             "SELECT 1; DETACH history",
             "INSTALL httpfs",
+            "LOAD httpfs",
             "SET enable_external_access = true",
             "SELEKT",
         ):
@@ -182,6 +183,19 @@ def test_even_a_writer_reaches_nothing_else(joined: Places, tmp_path: Path) -> N
             connection.execute(f"COPY trials TO '{tmp_path}/out.csv'")
         with pytest.raises(lake_module.duckdb.Error, match="locked"):
             connection.execute("SET enable_external_access = true")
+
+
+def test_a_forged_extension_is_not_loaded(
+    joined: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = lake_module._find_extension("ducklake")  # noqa: SLF001
+    forged = tmp_path / real.name
+    content = bytearray(real.read_bytes())
+    content[4096] ^= 1
+    forged.write_bytes(content)
+    monkeypatch.setattr(lake_module, "_find_extension", lambda _name: forged)
+    with pytest.raises(HistoryError, match="signature"):
+        open_history(joined.history)
 
 
 def test_there_is_nothing_to_read_yet(joined: Places) -> None:
