@@ -17,7 +17,7 @@ from perf.places import Places
 _SNAPSHOTS = """
     SELECT snapshot_id AS snapshot,
         strftime(snapshot_time AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S') AS time_utc,
-        coalesce(author, '') AS lab, coalesce(commit_message, 'moved into files, by DuckLake') AS what
+        coalesce(author, '') AS lab, coalesce(commit_message, 'by DuckLake itself') AS what
     FROM ducklake_snapshots(?) ORDER BY snapshot_id
 """
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from lake_of_labs import LakeOfLabs
+from postgres_server import PASSWORD
 
 from perf.errors import BundleError, ConfigError, HistoryError, UsageError
 from perf.history import lake as lake_module
@@ -173,6 +174,25 @@ def test_a_query_can_neither_write_nor_reach_elsewhere(
         assert history.query("SUMMARIZE trials").rows
         assert history.query("DESCRIBE trials").rows
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("bundles")
+def test_a_role_that_may_only_read_reads(
+    joined: Places, lake: LakeOfLabs, make_bundle: Callable[..., Path]
+) -> None:
+    append_all(joined, silent)
+    with lake.connect() as session:
+        session.execute(f"DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}'")
+        session.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    address = lake.address.replace("user=knickpoint", "user=reader")
+    lake.join(joined, history=f"ducklake:postgres:{address}")
+    with open_history(joined.history, read_only=True) as history:
+        assert len(history.trials()) == 3
+    make_bundle()
+    with pytest.raises(HistoryError, match="permission denied"):
+        append_all(joined, silent)
+    with lake.connect() as session:
+        session.execute("DROP OWNED BY reader; DROP ROLE reader")
 
 
 def test_even_a_writer_reaches_nothing_else(joined: Places, tmp_path: Path) -> None:
