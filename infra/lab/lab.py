@@ -222,13 +222,13 @@ def alone() -> Iterator[None]:
 
 
 def _state(host: LabHost) -> str:
-    if not host.pids():
+    if not (pids := host.pids()):
         return "down"
     if not network.is_plugged(host.name):
         return "without a cable: run make lab-up"
     if network.is_cut(host.name):
-        return f"cut off: run {Path(sys.argv[0]).name} mend {host.name}"
-    return f"up, first process {host.pids()[0]}" if host.answers() else "its sshd does not answer"
+        return f"cut off, first process {pids[0]}; run lab.py mend {host.name}"
+    return f"up, first process {pids[0]}" if host.answers() else "its sshd does not answer"
 
 
 def _check_machine() -> None:

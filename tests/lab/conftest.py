@@ -1,6 +1,7 @@
 """The lab of this tree, up for these tests and down after them; one that was up before stays up."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -41,7 +42,9 @@ class Lab:
         return all(state.startswith("up") for state in self.states().values())
 
     def first_process(self, host: str) -> int:
-        return int(self.states()[host].rsplit(" ", 1)[1])
+        found = re.search(r"first process (\d+)", self.states()[host])
+        assert found, f"{host} is not up"
+        return int(found[1])
 
     def processes(self, host: str, *programs: str) -> list[int]:
         """Give the pids, as the machine counts, of a host's processes of these programs."""

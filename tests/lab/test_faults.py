@@ -87,14 +87,14 @@ def test_sessions_that_die_cost_nothing(lab: Lab, trials: Trials, host: str, sid
         clients = trials.ssh_of(running.pid)
         return [pid for pid in clients if address in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
-    for _ in range(3):
+    for _ in range(2):
         await_that(lambda: bool(sessions()), 10, "a session")
         for pid in sessions():
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-        time.sleep(1)  # between two looks at the processes, so that each round hits another session
+        time.sleep(8)  # what is lost once is tried again; what is lost twice in a row is lost
     trial = trials.end(running, TRIAL_S, 0)
     assert trial["status"] == "completed", trial["reasons"]
     await_that(lambda: trials.is_clean_after(*HOSTS), 5, "nothing is left")
