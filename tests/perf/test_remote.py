@@ -100,7 +100,7 @@ def test_small_file_verbs(host: Remote, tmp_path: Path) -> None:
 def test_an_unreachable_host_is_an_error_not_a_hang(sshd: SshHost) -> None:
     far = SshHost("db9", "127.0.0.1", sshd.user, 9, sshd.options)
     for check in (True, False):
-        with pytest.raises(StepFailed, match="ssh failed on db9: connect to host .*refused"):
+        with pytest.raises(StepFailed, match=r"ssh failed on db9: connect to host .*refused"):
             far.run(["true"], check=check)
     # Out of reach must never read as "its process has ended".
     with pytest.raises(StepFailed, match="refused"):
