@@ -5,9 +5,11 @@ DuckDB's exceptions end here: `explained` turns them into a HistoryError that sa
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.resources import files
+from itertools import chain, count
 from pathlib import Path, PurePath
 
 import click
@@ -71,15 +73,17 @@ def replacement(path: Path) -> Iterator[Path]:
         HistoryError: another process uses the history, or the new file cannot be written.
 
     """
-    with _locked(path, wait_s=0.0), _held_against_writers(path):
-        with explained(path):
-            fresh = _make(path)
-        try:
-            yield fresh
+    with _locked(path, wait_s=0.0):
+        _fold_log(path)
+        with _held_against_writers(path):
             with explained(path):
-                _put(fresh, path)
-        finally:
-            _remove(fresh)
+                fresh = _make(path)
+            try:
+                yield fresh
+                with explained(path):
+                    _put(fresh, path)
+            finally:
+                _remove(fresh)
 
 
 def rewrite(path: Path) -> None:
@@ -151,16 +155,30 @@ def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
 
 def _upgrade(path: Path, version: int) -> None:
     """Replace a history of an older schema by a copy of today's; the old file is kept beside it."""
-    kept = path.with_name(f"{path.stem}.schema-{version}{path.suffix}")
     click.echo(
-        f"{path} has schema version {version}, of an older Knickpoint; copying it to version "
-        f"{SCHEMA_VERSION}. The old one is kept as {kept.name}, to be removed when you like",
+        f"{path} has schema version {version}, of an older Knickpoint: copying it to version "
+        f"{SCHEMA_VERSION}",
         err=True,
     )
     with replacement(path) as fresh, explained(path):
+        with duckdb.connect(path, read_only=True, config=_CONFIG) as old:
+            version = check_schema(old, path)  # another process may have been faster
         upgrades.copy_rows(path, fresh, version)
-        kept.unlink(missing_ok=True)
+        if version != SCHEMA_VERSION:
+            kept = _keep(path, version)
+            click.echo(f"the old one is kept as {kept}, to be removed when you like", err=True)
+
+
+def _keep(path: Path, version: int) -> Path:
+    """Give the file a second name that nothing has, or copy it where a file has only one."""
+    stem = f"{path.stem}.schema-{version}"
+    names = (f"{stem}{again}{path.suffix}" for again in chain([""], (f"-{n}" for n in count(2))))
+    kept = next(place for name in names if not os.path.lexists(place := path.with_name(name)))
+    try:
         os.link(path, kept)
+    except OSError:
+        shutil.copy2(path, kept)
+    return kept
 
 
 def _in_use(path: Path, error: duckdb.Error) -> HistoryError | None:
@@ -216,6 +234,14 @@ def _locked(path: Path, *, wait_s: float) -> Iterator[None]:
             raise HistoryError(f"another process rebuilds {path}: wait until it has ended") from error
     with lock:
         yield
+
+
+def _fold_log(path: Path) -> None:
+    """Bring what is only in the write-ahead log into the file: a log is removed before its file."""
+    if _log_of(path).exists():
+        # Who has it open is told by what comes next, and a corrupt one is to be replaced.
+        with suppress(duckdb.Error), duckdb.connect(path) as connection:
+            connection.execute("CHECKPOINT")
 
 
 @contextmanager

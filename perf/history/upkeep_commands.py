@@ -48,6 +48,8 @@ def prune(*, days: int, dry_run: bool, data: Path) -> None:
             f"{place.history} keeps what is removed for as long as its snapshots, so nothing would "
             "become smaller: refused. What can be done is in docs/shared-history.md"
         )
+    if not path.exists():
+        raise UsageError(f"there is no history at {path}; is --data the right directory?")
     before = datetime.now(UTC) - timedelta(days=days)
     with store.open_history(path, read_only=dry_run) as history:
         old = retention.find_old(history.tables, before)

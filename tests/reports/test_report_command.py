@@ -103,15 +103,15 @@ def test_bundles_without_any_history_are_told_too(tmp_path: Path) -> None:
     assert "How to begin" in text
 
 
-def test_a_night_on_an_old_history_is_refused_before_it_measures(
+def test_a_night_on_an_unknown_history_is_refused_before_it_measures(
     places: Places, tmp_path: Path
 ) -> None:
     mine = Places(shutil.copytree(places.data, tmp_path / "var"))
     with duckdb.connect(mine.history) as connection:
-        connection.execute("UPDATE meta SET schema_version = 1")
+        connection.execute("UPDATE meta SET schema_version = 0")
     done = CliRunner().invoke(nightly, ["--data", str(mine.data), "--configs", str(CONFIGS)])
     assert isinstance(done.exception, HistoryError)
-    assert str(done.exception).endswith("new from them with: knickpoint history rebuild")
+    assert str(done.exception).endswith("the history from them with: knickpoint history rebuild")
     assert done.output == ""
     assert not mine.nights.exists()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from perf.errors import HistoryError
+from perf.errors import HistoryError, UsageError
 from perf.history.commands import history
 from perf.history.distributions import distribute
 from perf.history.store import History, open_history
@@ -102,6 +102,11 @@ def test_a_damaged_histogram_stops_it_and_loses_nothing(kept: Places) -> None:
     assert isinstance(done.exception, HistoryError)
     with open_history(kept.history, read_only=True) as opened:
         assert count(opened, OLD) == PER_SECOND
+
+
+def test_a_wrong_directory_is_told_and_left_alone(places: Places) -> None:
+    assert isinstance(prune(places, "--older-than", "365").exception, UsageError)
+    assert not places.data.exists()
 
 
 def test_young_trials_cannot_be_chosen_by_mistake(kept: Places) -> None:

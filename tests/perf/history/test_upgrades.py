@@ -2,7 +2,11 @@
 
 import gzip
 import hashlib
+import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -14,6 +18,12 @@ from perf.history.store import append_all, open_history
 from perf.places import Places
 
 DATA = Path(__file__).parents[2] / "data"
+LEAVE_A_LOG = """
+import duckdb, os, signal, sys
+connection = duckdb.connect(sys.argv[1])
+connection.execute("UPDATE trials SET engine = 'changed'")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
 OLDER = tuple(range(upgrades.OLDEST, file.SCHEMA_VERSION))
 # What a released schema holds never changes: renew this together with file.SCHEMA_VERSION, after a
 # history of the version before was put into tests/data/histories and what is new stands in `upgrades`.
@@ -48,11 +58,31 @@ def test_an_older_history_holds_what_its_bundles_hold(
     ):
         assert upgraded.trials() == rebuilt.trials() != ()
         assert upgraded.tables_digest() == rebuilt.tables_digest()
-    assert f"kept as history.schema-{version}.duckdb" in capsys.readouterr().err
+    assert f"history.schema-{version}.duckdb, to be removed" in capsys.readouterr().err
     assert (places.data / f"history.schema-{version}.duckdb").read_bytes() == packed
     with open_history(places.history) as history:
         assert len(history.heads()) == 1
     assert capsys.readouterr().err == ""
+
+
+def test_what_is_only_in_the_log_is_upgraded_and_no_older_copy_is_lost(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpack(2, places)
+    (places.data / "history.schema-2.duckdb").write_text("kept before")
+    done = subprocess.run([sys.executable, "-c", LEAVE_A_LOG, str(places.history)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert (places.data / "history.duckdb.wal").stat().st_size
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", refuse)  # as on a file system without a second name for a file
+    with open_history(places.history, read_only=True) as history:
+        assert history.query("SELECT engine FROM trials").rows == (("changed",),)
+    assert (places.data / "history.schema-2.duckdb").read_text() == "kept before"
+    with duckdb.connect(places.data / "history.schema-2-2.duckdb") as kept:
+        assert kept.execute("SELECT engine FROM trials").fetchall() == [("changed",)]
 
 
 def test_an_upgrade_that_fails_leaves_the_old_history(places: Places) -> None:
