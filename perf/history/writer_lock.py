@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 MISSING_EXTRA = (
     "history.yaml asks for a history of several labs, and this installation lacks what that takes "
-    "({missing}); install it with: pip install 'knickpoint[lake]'"
+    "({missing}); install it with: .venv/bin/python -m pip install --require-hashes -r "
+    "requirements/lake.lock"
 )
 # The first eight letters of "knickpoint": locks of PostgreSQL are numbers, and per database.
 _KEY = int.from_bytes(b"knickpoi")
@@ -94,10 +95,7 @@ class WriterLock:
         it was told of before. To lock the table that each commit writes to is to wait for that.
         """
         with self.held():
-            try:
-                self._session.execute(_UNFINISHED)
-            except self._psycopg.Error as error:
-                raise self._lost(error) from error
+            self._wait_for_unfinished()
             yield
 
     def count_inlined(self) -> int:
@@ -132,6 +130,21 @@ class WriterLock:
                 f"another writer has had the history {self._name} for {WAIT_S:.0f} s"
                 f"{self._find_holder()}. Wait until it has ended, then run the command again: what is "
                 "appended already is not appended twice"
+            ) from error
+        except self._psycopg.Error as error:
+            raise self._lost(error) from error
+
+    def _wait_for_unfinished(self) -> None:
+        try:
+            self._session.execute(_UNFINISHED)
+        except self._psycopg.errors.LockNotAvailable as error:
+            # Else the session stays in the failed transaction, and refuses to give up the lock.
+            self._session.execute("ROLLBACK")
+            raise HistoryError(
+                f"a commit into the history {self._name} has not ended in {WAIT_S:.0f} s: of a writer "
+                "that was killed, or one that asks for no lock. Wait until PostgreSQL has ended it "
+                "(pg_stat_activity shows it), then run the command again: what is appended already is "
+                "not appended twice"
             ) from error
         except self._psycopg.Error as error:
             raise self._lost(error) from error

@@ -1,6 +1,7 @@
 """One history for several labs answers as a file does, keeps each trial once, and lets no query out."""
 
 import re
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -171,9 +172,40 @@ def test_a_query_can_neither_write_nor_reach_elsewhere(
                 history.query(sql)
         assert history.query("SELECT count(*) AS trials FROM trials").rows == ((3,),)
         assert history.query("WITH x AS (SELECT 1 AS y) FROM x SELECT max(y)").rows == ((1,),)
+        for sql in (
+            "FROM range(1)",
+            "SELECT x FROM (SELECT ['a'] AS y), LATERAL unnest(y) AS z(x)",
+            "FROM json_each('[1]')",
+            "SELECT unnest(generate_series(1, 1))",
+            "SELECT table_name FROM duckdb_tables() WHERE table_name = 'trials'",
+        ):
+            assert len(history.query(sql).rows) == 1
         assert history.query("SUMMARIZE trials").rows
         assert history.query("DESCRIBE trials").rows
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_query_that_is_hidden_in_a_text_sends_no_password_to_another_server(joined: Places) -> None:
+    with open_history(joined.history):
+        pass
+    with (
+        socket.create_server(("127.0.0.1", 0)) as other,
+        open_history(joined.history, read_only=True) as history,
+    ):
+        other.setblocking(False)  # noqa: FBT003  the name is socket's
+        address = f"host=127.0.0.1 port={other.getsockname()[1]} user=u dbname=x connect_timeout=2"
+        hidden = f"FROM postgres_scan('{address}', 'public', 't')".replace("'", "''")
+        for sql in (
+            f"FROM json_execute_serialized_sql(json_serialize_sql('{hidden}'))",
+            f"SELECT 1 WHERE 1 IN (FROM json_execute_serialized_sql(json_serialize_sql('{hidden}')))",
+            f"FROM system.main.JSON_Execute_Serialized_SQL(json_serialize_sql('{hidden}'))",
+            f"PRAGMA json_execute_serialized_sql(json_serialize_sql('{hidden}'))",
+            f"FROM query('{hidden}')",
+        ):
+            with pytest.raises(UsageError, match="the query failed"):
+                history.query(sql)
+        with pytest.raises(BlockingIOError):
+            other.accept()
 
 
 @pytest.mark.usefixtures("bundles")
@@ -275,7 +307,7 @@ def test_the_extra_is_named_where_it_is_missing(
     joined: Places, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setitem(lake_module.importlib.sys.modules, package, None)
-    with pytest.raises(UsageError, match=re.escape("pip install 'knickpoint[lake]'")):
+    with pytest.raises(UsageError, match=re.escape("--require-hashes -r requirements/lake.lock")):
         open_history(joined.history)
 
 

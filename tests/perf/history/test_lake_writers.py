@@ -298,3 +298,27 @@ def test_a_writer_waits_for_another_and_says_so_when_it_takes_too_long(
             assert history.append(bundle.find(writer.places)[0])
     finally:
         other.close()
+
+
+def test_a_commit_that_does_not_end_is_told_and_keeps_no_one_else_from_writing(
+    make_lab: Callable[[str, int], Writer], lake: LakeOfLabs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = make_lab("rack-a", 1)
+    place = read_place(writer.places.history)
+    assert place is not None
+    (trial,) = bundle.find(writer.places)
+    with open_history(writer.places.history):
+        pass
+    monkeypatch.setattr(writer_lock, "WAIT_S", 0.2)
+    other = WriterLock(place.address, place.history)
+    try:
+        with open_history(writer.places.history) as history:
+            with lake.connect() as unfinished:
+                unfinished.execute("BEGIN; LOCK TABLE ducklake_snapshot IN ROW EXCLUSIVE MODE")
+                with pytest.raises(HistoryError, match=r"a commit into .* has not ended in 0 s"):
+                    history.append(trial)
+                with other.held():  # given back, although that session goes on
+                    unfinished.execute("ROLLBACK")
+            assert history.append(trial)
+    finally:
+        other.close()
