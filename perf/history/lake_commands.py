@@ -8,7 +8,7 @@ import click
 
 from perf.errors import UsageError
 from perf.history import lake, migration
-from perf.history.place import LakePlace, lake_file, read_place
+from perf.history.place import lake_file, read_place
 from perf.history.store import History
 from perf.history.texts import TRIALS, print_table
 from perf.options import data_option
@@ -44,7 +44,12 @@ def migrate(target: str, data: Path) -> None:
     knickpoint history migrate --to file         then move history.yaml away
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     path = Places(data).history
-    place = _expect_lake(path)
+    place = read_place(path)
+    if place is None:
+        raise UsageError(
+            f"{lake_file(path)} is not there, and it is what names the lake: write it first, as "
+            "docs/shared-history.md shows, then run the command again"
+        )
     if target == "file":
         count = migration.copy_to_file(place, path)
         click.echo(
@@ -79,7 +84,14 @@ def at(when: str | None, query: str | None, data: Path) -> None:
     knickpoint history at 42
     knickpoint history at "2026-03-01 06:00" "SELECT count(*) FROM trials"
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    place = _expect_lake(Places(data).history)
+    path = Places(data).history
+    place = read_place(path)
+    if place is None:
+        raise UsageError(
+            f"the history is the file {path}, which keeps nothing of how it was before; its trials say "
+            "when they were measured: knickpoint history show. To share a history with other labs, and "
+            f"see it as it was, name a lake in {lake_file(path)}: docs/shared-history.md"
+        )
     if when is None:
         storage = lake.LakeStorage(place, read_only=True)
         try:
@@ -91,17 +103,6 @@ def at(when: str | None, query: str | None, data: Path) -> None:
     with History(lake.LakeStorage(place, read_only=True, at=_read_moment(when))) as history:
         answer = history.query(query or TRIALS)
     print_table(answer.columns, answer.rows)
-
-
-def _expect_lake(path: Path) -> LakePlace:
-    place = read_place(path)
-    if place is None:
-        raise UsageError(
-            f"the history is the file {path}, which keeps nothing of how it was before; its trials say "
-            "when they were measured: knickpoint history show. To share a history with other labs, and "
-            f"see it as it was, name a lake in {lake_file(path)}: docs/shared-history.md"
-        )
-    return place
 
 
 def _read_moment(text: str) -> str:

@@ -89,7 +89,8 @@ def test_a_copy_that_is_not_equal_does_not_count(
 
 
 def test_there_must_be_something_to_move(places: Places, filled: Places, lake: LakeOfLabs) -> None:
-    assert "name a lake in" in refuse(filled, "migrate", "--to", "lake")
+    for target in ("file", "lake"):
+        assert "history.yaml is not there, and" in refuse(filled, "migrate", "--to", target)
     places.history.unlink()
     lake.join(places)
     assert "knickpoint append" in refuse(places, "migrate", "--to", "lake")
