@@ -7,7 +7,7 @@ SUITE ?= quickstart
 DATA ?= var
 INVENTORY ?= example
 
-.PHONY: help setup nightly test test-long lint format types contracts workflows wheel-smoke selftest bench bench-bisection bench-detection site lock schema infra-check lab-up lab-down lab-status clean
+.PHONY: help setup nightly test test-long test-longest lint format types contracts workflows wheel-smoke selftest bench bench-bisection bench-detection site lock schema infra-check lab-up lab-down lab-status clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -26,7 +26,10 @@ test: .venv/.dev ## the test suite, real databases included (below 10 minutes on
 	$(BIN)/pytest -m "alone and not long"
 
 test-long: .venv/.dev ## the tests that take longer
-	$(BIN)/pytest -m long --timeout 1800
+	$(BIN)/pytest -m "long and not longest" --timeout 1800
+
+test-longest: .venv/.dev ## hosts that are lost in a trial, a Debian prepared by the whole playbook (half an hour)
+	$(BIN)/pytest -m longest --timeout 1800
 
 lint: format-check types contracts workflows ## style, types, import contracts and workflows
 

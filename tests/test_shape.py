@@ -1,7 +1,8 @@
 """The shape of the code: small files, small functions, names that say something. No exceptions."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,22 @@ MAX_FUNCTION_LINES = 60
 VAGUE = {"utils", "helpers", "common", "manager", "misc", "base"}
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Give all that a file consists of, parsed once: there are many files, and many looks at them."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+def module_of(path: Path) -> ast.Module:
+    """Give a file as the module that it is."""
+    module = nodes(path)[0]
+    assert isinstance(module, ast.Module)
+    return module
+
+
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Give all functions of a file, nested ones too."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -35,12 +49,12 @@ def test_files_and_functions_fit_a_head(path: Path) -> None:
     assert {name: size for name, size in sizes.items() if size > MAX_FUNCTION_LINES} == {}
 
 
-def stray_strings(code: str) -> list[int]:
+def stray_strings(parts: Iterable[ast.AST], code: str) -> list[int]:
     """Give the lines of strings that nothing uses; in triple quotes they are documentation."""
     lines = code.splitlines()
     alone = (
         node
-        for node in ast.walk(ast.parse(code))
+        for node in parts
         if isinstance(node, ast.Expr)
         and (
             isinstance(node.value, ast.JoinedStr)
@@ -55,14 +69,15 @@ def stray_strings(code: str) -> list[int]:
 
 def test_no_string_stands_where_a_longer_one_was_meant() -> None:
     # `a, b = c, "one " ⏎ "two"` without parentheses ends after "one ": half a sentence for people.
-    assert stray_strings('a = 1, "one "\n"two"\n"""What a is."""\nf"{a}"') == [2, 4]
-    found = {path: stray_strings(path.read_text()) for path in (*SOURCES, *TESTS)}
+    planted = 'a = 1, "one "\n"two"\n"""What a is."""\nf"{a}"'
+    assert stray_strings(ast.walk(ast.parse(planted)), planted) == [2, 4]
+    found = {path: stray_strings(nodes(path), path.read_text()) for path in (*SOURCES, *TESTS)}
     assert {str(path): lines for path, lines in found.items() if lines} == {}
 
 
 def test_modules_have_telling_names_and_say_what_belongs_in_them() -> None:
     assert [path for path in SOURCES if path.stem in VAGUE] == []
-    silent = [path for path in SOURCES if not ast.get_docstring(ast.parse(path.read_text()))]
+    silent = [path for path in SOURCES if not ast.get_docstring(module_of(path))]
     assert silent == []
 
 
@@ -94,5 +109,4 @@ def is_patch_by_string(node: ast.AST) -> bool:
 def test_no_test_replaces_code_by_a_path_in_a_string() -> None:
     # mock.patch("perf.…") patches nothing once the name moves; a fake is passed in instead.
     assert is_patch_by_string(ast.parse("mock.patch('perf.night.open_night')", mode="eval").body)
-    trees = {path: ast.parse(path.read_text()) for path in TESTS}
-    assert [path for path, tree in trees.items() if any(map(is_patch_by_string, ast.walk(tree)))] == []
+    assert [path for path in TESTS if any(map(is_patch_by_string, nodes(path)))] == []

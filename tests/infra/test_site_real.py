@@ -28,7 +28,7 @@ from ansible_site import (
     write_ssh_config,
 )
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.longest]
 
 PACKAGES = "systemd,systemd-sysv,dbus,openssh-server,python3,python3-apt,sudo,ca-certificates"
 TOKEN = "planted"  # noqa: S105  nobody's
