@@ -9,7 +9,7 @@ from github.WorkflowRun import WorkflowRun
 
 from reports.github.connection import Connection, Hints
 from reports.github.patience import Patience
-from reports.telling.night_watch import EVENTS, NIGHT, Night, Run, Sight
+from reports.telling.night_watch import EVENT, NIGHT, Night, Run, Sight
 
 _READING = "the token needs `actions: read`"
 _MOST_RUNS = 50
@@ -44,7 +44,7 @@ class GitHubWorkflow:
         self._repo = self._connection.hub.get_repo(repo)
 
     def look(self) -> Sight:
-        """Read its state, its newest runs and its newest night.
+        """Read its state, the newest runs of its schedule and the newest night of these.
 
         Raises:
             GitHubError: GitHub refuses, or does not answer.
@@ -52,8 +52,8 @@ class GitHubWorkflow:
         """
         with self._connection.explained("read the runs", _READING):
             workflow: Workflow = self._repo.get_workflow(self._name)
-            listed = workflow.get_runs(branch=self._repo.default_branch)
-            runs = [one for one in islice(listed, _MOST_RUNS) if one.event in EVENTS]
+            listed = workflow.get_runs(branch=self._repo.default_branch, event=EVENT)
+            runs = [one for one in islice(listed, _MOST_RUNS) if one.event == EVENT]
             return Sight(
                 workflow=self._name,
                 state=workflow.state,

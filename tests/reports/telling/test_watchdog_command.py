@@ -76,6 +76,7 @@ def test_a_fresh_night_is_enough_whatever_it_found(hub: Forge, conclusion: str) 
         {},
         {"night": True, "head_branch": "feature"},
         {"night": True, "event": "pull_request"},
+        {"night": True, "event": "workflow_dispatch"},
         {"night": True, "conclusion": "cancelled"},
         {"night": True, "status": "in_progress", "conclusion": None},
     ],
