@@ -140,3 +140,13 @@ def test_a_bomb_and_a_file_without_a_front_page_are_refused(place: Place) -> Non
     assert "no index.html" in unpack(place, {"a.html": b""})[1]
     (place.root / "site.zip").write_bytes(json.dumps({}).encode())
     assert place.run("python3 .github/scripts/unpack_site.py site.zip site").returncode == 2
+
+
+def test_a_site_that_was_damaged_on_its_way_is_refused(place: Place) -> None:
+    with zipfile.ZipFile(place.root / "site.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("index.html", bytes(1000))
+    whole = bytearray((place.root / "site.zip").read_bytes())
+    whole[30 + len("index.html")] = 0xFF  # a kind of block that deflate does not have
+    (place.root / "site.zip").write_bytes(whole)
+    done = place.run("python3 .github/scripts/unpack_site.py site.zip site")
+    assert (done.returncode, "it cannot be unpacked: Error -3" in done.stdout) == (2, True), done

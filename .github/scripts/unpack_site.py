@@ -10,6 +10,7 @@ import re
 import stat
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def unpack(path: Path, directory: Path) -> list[str]:
                 return problems
             # Python holds every entry to the size that was just looked at, and to its checksum.
             archive.extractall(directory)
-    except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
         return [f"it cannot be unpacked: {error}"]
     return []
 
