@@ -18,7 +18,7 @@ TASK_FILES = sorted(INFRA.glob("roles/*/tasks/*.yaml")) + sorted(INFRA.glob("rol
 # What a task may say beside its module.
 KEYWORDS = {
     *("become", "changed_when", "check_mode", "delegate_to", "diff", "environment", "failed_when"),
-    *("loop", "loop_control", "name", "notify", "register", "run_once", "vars", "when"),
+    *("loop", "loop_control", "name", "notify", "register", "run_once", "throttle", "vars", "when"),
 }
 
 
@@ -37,6 +37,13 @@ def test_the_playbook_parses() -> None:
     done = subprocess.run(command, cwd=INFRA, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "[WARNING]" not in done.stderr
+
+
+def test_an_inventory_that_is_not_there_is_a_failure() -> None:
+    command = [ANSIBLE, "-i", "inventory/exampel.yaml", "site.yml", "--check"]
+    done = subprocess.run(command, cwd=INFRA, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout
+    assert "exampel.yaml" in done.stderr
 
 
 @pytest.mark.parametrize("path", TASK_FILES, ids=lambda path: str(path.relative_to(INFRA)))
