@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from actions_server import Forge, serve_forge
 from github_server import TOKEN
-from job_place import Place, find_script
+from job_place import ROOT, Place, find_script
 
 HEAD = "0123456789abcdef0123456789abcdef01234567"
 HOSTILE = [
@@ -323,3 +323,55 @@ def test_comment_says_that_there_is_no_result_unless_the_commit_was_pushed_over(
         )
         assert place.arguments[2].endswith("github.com/example/configs/actions/runs/5")
         assert place.arguments[3:] == ["--repo", "example/configs", "--pr", "7", "--sha", HEAD]
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_the_packages_of_a_shared_history_are_there_where_one_is(
+    place: Place, *, is_shared: bool
+) -> None:
+    (place.root / "Makefile").write_text("setup:\n\ttouch made\n")
+    python = place.root / ".venv/bin/python"
+    python.write_text('#!/bin/sh\ntest -e made && echo "$@" >asked\n')
+    python.chmod(0o755)
+    if is_shared:
+        (place.data / "history.yaml").touch()
+    assert place.run(".github/scripts/prepare").returncode == 0
+    assert (place.root / "made").exists()
+    assert (place.root / "asked").exists() == is_shared
+    if is_shared:
+        said = (place.root / "asked").read_text()
+        assert said.endswith("--require-hashes -r requirements/lake.lock\n")
+
+
+def stand_in(place: Place, name: str, text: str) -> str:
+    """Give a PATH on which this program comes first."""
+    program = place.root / "bin" / name
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f"#!/bin/bash\n{text}\n")
+    program.chmod(0o755)
+    return f"{program.parent}:{os.environ['PATH']}"
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_ci_runs_as_root_and_gives_its_files_back(place: Place, code: int) -> None:
+    path = stand_in(place, "sudo", 'echo "$@" >>asked\n[ "$1" = chown ] || "${@:2}"')
+    (place.root / ".ci").mkdir()
+    (place.root / ".ci/run").write_text(
+        f'echo "as=${{SUDO_UID-none}} home=$HOME" >>asked\nexit {code}\n'
+    )
+    script = find_script("ci", "check", "Run all checks")
+    assert place.run(script, PATH=path, SUDO_UID="1001").returncode == code
+    first, run, said, last = (place.root / "asked").read_text().splitlines()
+    cache = place.temporary / ".cache"
+    assert first == f"chown -R root:root . {cache}"
+    assert run.startswith("--preserve-env env -u SUDO_COMMAND ")
+    assert f" PATH={path} " in run
+    assert said == f"as=none home={place.temporary}"
+    assert last == f"chown -R {os.getuid()}:{os.getgid()} . {cache}"
+
+
+def test_all_checks_say_that_they_need_root(place: Place) -> None:
+    path = stand_in(place, "id", "echo 1000")
+    done = place.run(f"bash {ROOT}/.ci/run", PATH=path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert ".ci/run needs root" in done.stderr
