@@ -22,12 +22,14 @@ import click
 
 from perf.config import default_root, load_catalog
 from perf.design import Suite, Testbed
-from perf.errors import ConfigError, UsageError
+from perf.errors import ConfigError, HistoryError, UsageError
+from perf.history.place import read_place
+from perf.history.store import open_history
 from perf.hosts.facts import read_facts
 from perf.hosts.ports import find_taken
 from perf.java import Java, search
 from perf.options import configs_option, data_option
-from perf.places import cache_dir
+from perf.places import Places, cache_dir
 from perf.remote import LocalHost
 from perf.systems import registry
 
@@ -37,6 +39,10 @@ _OLDEST_PYTHON = (3, 11)
 _ENOUGH_CORES = 2
 _CACHE_MB = 2000
 """A release is about 70 MB; Maven keeps a copy, and a runtime of Java and Maven itself come on top."""
+_NOT_FOR_MEASURING = {
+    "infra": "only preparing hosts takes it: requirements/infra.lock",
+    "lake": "only a history of several labs takes it: requirements/lake.lock",
+}
 _ENOUGH_MAPS = 1_048_575
 """What Cassandra asks for when it starts."""
 
@@ -73,6 +79,8 @@ def check_extra(extra: str, absent: Sequence[str]) -> Finding:
     name = f"extra {extra}"
     if not absent:
         return Finding(name=name, state=State.OK, found="installed")
+    if otherwise := _NOT_FOR_MEASURING.get(extra):
+        return Finding(name=name, state=State.OK, found=f"none here; {otherwise}")
     return Finding(
         name=name,
         state=State.MISSING,
@@ -115,6 +123,15 @@ def check_writable(name: str, path: Path, *, is_writable: bool) -> Finding:
     place = "--data DIR" if name == "data directory" else "KNICKPOINT_CACHE=DIR"
     advice = f"change its owner or mode, or choose another place with {place}"
     return Finding(name=name, state=State.MISSING, found=f"{path} is not writable", advice=advice)
+
+
+def check_shared_history(name: str, trouble: str) -> Finding:
+    """Tell whether the history of several labs could be opened; `trouble` is empty if it could."""
+    if not trouble:
+        return Finding(name="shared history", state=State.OK, found=f"{name} can be read")
+    found, _, advice = trouble.partition("\n")
+    advice = advice or "mend that: docs/shared-history.md"
+    return Finding(name="shared history", state=State.MISSING, found=found, advice=advice)
 
 
 def check_java(major: int, purpose: str, found: Java | None, machine: str) -> Finding:
@@ -191,6 +208,7 @@ def examine_machine(data: Path) -> Iterator[Finding]:
     yield check_cores(len(os.sched_getaffinity(0)))
     yield check_writable("data directory", data, is_writable=_is_writable(data))
     yield check_writable("cache", cache, is_writable=_is_writable(cache))
+    yield from _examine_shared_history(Places(data).history)
     yield check_disk("cache disk", cache, _free_mb(cache), _CACHE_MB)
     for major, purpose in ((17, "Cassandra 5.0 and later"), (11, "Cassandra 4.x")):
         yield check_java(major, purpose, search(here, (major,)), platform.machine())
@@ -210,6 +228,17 @@ def examine_for_suite(data: Path, suite: Suite, testbed: Testbed) -> Iterator[Fi
     yield check_disk("data disk", data, _free_mb(data), testbed.needs.disk_mb)
     addresses = [host.address for host in testbed.hosts if host.role == "server"]
     yield check_ports(find_taken(addresses, _ports(suite)))
+
+
+def _examine_shared_history(path: Path) -> Iterator[Finding]:
+    """Open the history of several labs, if history.yaml names one, to read only."""
+    try:
+        if place := read_place(path):
+            with open_history(path, read_only=True):
+                pass
+            yield check_shared_history(place.history, "")
+    except (ConfigError, HistoryError, UsageError) as error:
+        yield check_shared_history(str(path), str(error))
 
 
 def _absent_packages() -> dict[str, list[str]]:
@@ -305,7 +334,7 @@ def doctor(context: click.Context, suite: str, data: Path, configs: Path | None)
 
     A line is `ok`, `advice` (numbers would be steadier with it) or `MISSING` (the suite cannot be
     measured without it); the arrow below says what to do. Nothing is installed or changed. Looks only
-    at this machine, also for a testbed over SSH.
+    at this machine, also for a testbed over SSH, and at the history that history.yaml names.
 
     Exit codes: 0 nothing required is missing, 3 something is.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"

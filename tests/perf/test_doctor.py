@@ -33,6 +33,13 @@ def test_absent_packages_name_the_extra_to_install() -> None:
     )
 
 
+def test_an_extra_that_measures_nothing_is_not_required() -> None:
+    for extra in ("infra", "lake"):
+        found = doctor.check_extra(extra, ("some-package",))
+        assert found.state is State.OK
+        assert f"requirements/{extra}.lock" in found.found
+
+
 def test_memory_is_compared_with_the_need() -> None:
     assert doctor.check_memory(5000, 5000).state is State.OK
     short = doctor.check_memory(4999, 5000)
@@ -150,3 +157,29 @@ def test_broken_configuration_is_told_beside_everything_else(tmp_path: Path) -> 
     assert "MISSING  configuration   1 problem in the configuration:" in result.output
     assert "ok       Python" in result.output
     assert "Missing: configuration" in result.output
+
+
+def test_a_shared_history_that_cannot_be_opened_is_missing(tmp_path: Path) -> None:
+    text = (
+        'history: "ducklake:postgres:host=127.0.0.1 port=1 dbname=x"\ndata_path: /srv/x/\nlab: rack-a\n'
+    )
+    for content, said, advice in (
+        (text, "MISSING  shared history  the catalog of the history", "Is PostgreSQL running there"),
+        ("lab: Rack A\n", "MISSING  shared history ", "history.yaml:1"),
+    ):
+        (tmp_path / "history.yaml").write_text(content, encoding="utf-8")
+        arguments = ["--data", str(tmp_path), "--configs", str(CONFIGS)]
+        result = CliRunner().invoke(doctor.doctor, arguments)
+        assert result.exit_code == 3
+        assert said in result.output
+        assert advice in result.output
+
+
+@pytest.mark.parametrize("trouble", ["", "it is not there\nmake it", "it is not there"])
+def test_what_to_do_about_a_shared_history_is_the_second_line(trouble: str) -> None:
+    found = doctor.check_shared_history("ducklake:postgres:dbname=x", trouble)
+    assert (found.state is State.OK) == (not trouble)
+    assert (
+        found.advice
+        == {0: "", 1: "mend that: docs/shared-history.md", 2: "make it"}[len(trouble.splitlines())]
+    )

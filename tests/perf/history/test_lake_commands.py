@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 from lake_of_labs import LakeOfLabs
 
+from perf.doctor import doctor
 from perf.history import migration
 from perf.history.commands import history
 from perf.history.store import append_all, open_history
@@ -127,6 +128,15 @@ def test_a_lake_is_seen_as_it_was(joined: Places, bundles: tuple[Path, ...]) -> 
 
 def test_nothing_is_rolled_up_where_it_would_save_nothing(joined: Places) -> None:
     assert "nothing would become smaller" in refuse(joined, "prune", "--older-than", "400")
+
+
+def test_the_doctor_opens_the_lake(joined: Places) -> None:
+    arguments = ["--data", str(joined.data)]
+    empty = CliRunner().invoke(doctor, arguments).output
+    assert re.search(r"MISSING +shared history .*\n.*make one with: knickpoint append", empty)
+    with open_history(joined.history):
+        pass
+    assert re.search(r"ok +shared history .*can be read", CliRunner().invoke(doctor, arguments).output)
 
 
 def test_a_file_keeps_nothing_of_how_it_was(filled: Places) -> None:
