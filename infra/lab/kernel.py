@@ -64,7 +64,11 @@ def _read_setting(setting: Setting) -> str:
 def _shell(text: str, value: str) -> str:
     # The hosts' own files are not the machine's: a directory that is not there has no settings.
     env = {**os.environ, "value": value, "work_dir": "/nonexistent"}
-    done = subprocess.run(
-        ["sh", "-c", text], env=env, capture_output=True, text=True, timeout=_LIMIT_S, check=False
-    )
+    command = ["sh", "-c", text]
+    try:
+        done = subprocess.run(
+            command, env=env, capture_output=True, text=True, timeout=_LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return ""  # the value that is read afterwards shows whether it was written
     return done.stdout if done.returncode == 0 else ""

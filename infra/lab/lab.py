@@ -189,13 +189,15 @@ def down() -> None:
         host.power_off()
     if network.owner() is not None:
         network.remove_bridge()
-    left = kernel.restore(HOME / "kernel.json")
+    if left := kernel.restore(HOME / "kernel.json"):
+        raise HostUnfit(
+            f"these kernel settings could not be put back: {', '.join(left)}; how they were stands in "
+            f"{HOME}/kernel.json, which stays; see why, and run `down` again"
+        )
     if (HOME / "made-work-dir").exists() and _WORK_DIR.is_dir() and not any(_WORK_DIR.iterdir()):
         _WORK_DIR.rmdir()
     shutil.rmtree(HOME, ignore_errors=True)
     print("the lab is down")
-    if left:
-        raise HostUnfit(f"these kernel settings could not be put back: {', '.join(left)}")
 
 
 def describe() -> list[tuple[str, str, str]]:
@@ -231,9 +233,12 @@ def _state(host: LabHost) -> str:
     return f"up, first process {pids[0]}" if host.answers() else "its sshd does not answer"
 
 
-def _check_machine() -> None:
+def _check_root() -> None:
     if os.geteuid():
-        raise HostUnfit("the lab makes namespaces, which needs root: run it with sudo")
+        raise HostUnfit("the lab is made of namespaces, which needs root: run it with sudo")
+
+
+def _check_machine() -> None:
     missing = {package for program, package in _NEEDED.items() if not shutil.which(program, path=_SBIN)}
     if missing:
         packages = " ".join(sorted(missing))
@@ -314,6 +319,7 @@ def main(arguments: Sequence[str]) -> int:
         if given.verb == "status":
             print("\n".join(f"{name:<8}{address:<13}{state}" for name, address, state in describe()))
             return 0
+        _check_root()
         with alone():
             match given.verb:
                 case "up":
