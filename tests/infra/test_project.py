@@ -1,12 +1,13 @@
 """The Ansible project is sound: it parses, uses builtin modules only, and fits the testbed it names."""
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_site import ANSIBLE, ROOT
+from ansible_site import ANSIBLE, ROOT, write_yaml
 from ruamel.yaml import YAML
 
 from perf.config import load_catalog
@@ -70,3 +71,37 @@ def test_ansible_and_knickpoint_mean_the_same_files() -> None:
     assert (defaults["tune_marker"], defaults["tune_script"]) == (MARKER, PROGRAM)
     account = (INFRA / "roles/base/tasks/account.yaml").read_text()
     assert f"ALL=(root) NOPASSWD: {PROGRAM}\n" in account
+
+
+def play_check(home: Path, host: dict[str, str], *variables: str) -> str:
+    """Run what the playbook asks first, against a testbed with such hosts; nobody is connected to."""
+    rack = read(ROOT / "configs/testbeds/example-rack.yaml")
+    for one in rack["hosts"]:
+        del one["user"], one["work_dir"]
+        one.update(host)
+    write_yaml(home / "configs/testbeds/example-rack.yaml", rack)
+    command = [ANSIBLE, "-i", "inventory/example.yaml", "site.yml", "--tags", "base", "--limit", "db-1"]
+    settings = {
+        "ansible_connection": "local",
+        "ansible_become": False,
+        "other_configs": str(home / "configs"),
+        "base_public_keys": ["ssh-ed25519 AAAA nobody"],
+    }
+    command += ["--check", "-e", json.dumps(settings), *variables]
+    done = subprocess.run(command, cwd=INFRA, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stdout + done.stderr
+    return " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("host", [{"user": "knickpoint"}, {"work_dir": "/var/lib/knickpoint"}])
+def test_a_testbed_that_leaves_the_account_open_is_refused(
+    tmp_path: Path, host: dict[str, str]
+) -> None:
+    said = play_check(tmp_path, host)
+    assert "the testbed example-rack does not say user and work_dir of db-1" in said
+
+
+def test_root_is_not_made_the_account_that_measures(tmp_path: Path) -> None:
+    said = play_check(tmp_path, {"user": "root", "work_dir": "/var/lib/knickpoint"})
+    assert "the testbed has user root for db-1" in said
+    assert "TASK [base" not in said, "before anything is changed"
