@@ -89,6 +89,8 @@ class Leased(MeasureError):  # noqa: N818  a claim about the testbed
 
 _held: dict[Key, tuple[Place, str]] = {}
 """What this process holds, with the token it holds it by."""
+_left: list[Place] = []
+"""What inner holds are done with, while an outer one goes on."""
 
 
 def list_places(testbeds: Iterable[Testbed]) -> tuple[Place, ...]:
@@ -143,7 +145,7 @@ def hold_places(
     finally:
         for place in new:
             del _held[place.key]
-        _give_back(new, token, tell)
+        _leave(new, token, tell)
 
 
 def renew(testbed: Testbed, for_s: float) -> None:
@@ -240,11 +242,23 @@ def _take_all(places: Sequence[Place], by: Mapping[str, str], tell: Tell) -> Non
             asked.append(place)
             _take(place, by, tell)
     except Leased:
-        _give_back(asked[:-1], by["token"], tell)
+        _leave(asked[:-1], by["token"], tell)
         raise
     except BaseException:
-        _give_back(asked, by["token"], tell)
+        _leave(asked, by["token"], tell)
         raise
+
+
+def _leave(places: Sequence[Place], token: str, tell: Tell) -> None:
+    """Give places back, at the end of the outermost hold.
+
+    Not before: one of them may be a host that an outer hold has under another name.
+    """
+    _left.extend(places)
+    if not _held:
+        done = tuple(_left)
+        _left.clear()
+        _give_back(done, token, tell)
 
 
 def _take(place: Place, by: Mapping[str, str], tell: Tell) -> None:

@@ -12,6 +12,7 @@ import fcntl
 import hashlib
 import json
 import os
+import stat
 import sys
 import time
 from datetime import datetime, timezone
@@ -164,6 +165,7 @@ def answer(directory: Path, request: Json) -> Json:
     if request["ask"] == "show" and not (directory / LEASE).exists():
         return {"state": "free", "holder": None, "left_s": 0.0}
     directory.mkdir(parents=True, exist_ok=True)
+    _refuse_foreign(directory)
     with (directory / LOCK).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         content, path = b"", directory / LEASE
@@ -182,6 +184,17 @@ def answer(directory: Path, request: Json) -> Json:
         if changed is not None:
             _write(path, json.dumps({"format": _FORMAT, **changed}, indent=1))
     return said
+
+
+def _refuse_foreign(directory: Path) -> None:
+    """End where somebody else could put links in the way of what is written here."""
+    found = directory.lstat()
+    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    if not is_ours or found.st_mode & stat.S_IWOTH:
+        raise PermissionError(
+            f"{directory} must be a directory of user {os.geteuid()}, whose it is alone to write to; "
+            "name another work_dir in the testbed, or mend this one"
+        )
 
 
 def _answer_corrupt(path: Path, request: Json, why: str, seen: str) -> Json:

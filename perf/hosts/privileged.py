@@ -38,7 +38,9 @@ check_directory() {
     *) refuse "not an absolute path" ;;
   esac
   case $1 in
-    *[!A-Za-z0-9/._-]* | */../* | */..) refuse "a path of letters, digits and ._- only, without .." ;;
+    *[!A-Za-z0-9/._-]* | */../* | */.. | */)
+      refuse "a path of letters, digits and ._- only, without .. and with no / at its end"
+      ;;
   esac
 }
 """

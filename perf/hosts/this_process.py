@@ -41,8 +41,21 @@ def is_known_gone(process: str) -> bool:
         return False
     try:
         return name_process(pid) != process
-    except OSError:
+    except ProcessLookupError:
         return True
+    except OSError:
+        return not _is_there(int(pid))
+
+
+def _is_there(pid: int) -> bool:
+    """Tell whether a process is there, also where /proc hides those of other users (hidepid)."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _name_kernel() -> str:

@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,37 @@ def test_commands_share_one_connection(sshd: SshHost) -> None:
     assert share(sshd) != port, "and the next one is opened"
     SHARED.close()
     assert masters(os.getpid()) == []
+
+
+def test_what_the_operator_configured_of_shared_connections_is_set_aside(
+    sshd: SshHost, tmp_path: Path
+) -> None:
+    config = tmp_path / "config"
+    shared = f"ControlMaster auto\nControlPath {tmp_path}/%C\nControlPersist 60\n"
+    config.write_text(f"Host *\n{shared}")
+    mine = replace(sshd, options=("-F", str(config), *sshd.options))
+    share(mine)
+    (master,) = masters(os.getpid())
+    assert Path(f"/proc/{master}").exists(), "it went to the background, tied to nothing"
+    assert [path.name for path in tmp_path.iterdir()] == ["config"]
+    SHARED.close()
+    assert masters(os.getpid()) == []
+
+
+def test_what_killed_processes_left_is_swept(
+    sshd: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SHARED.close()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    gone, living = (tmp_path / f"knickpoint-ssh-{pid}-x" for pid in (ended.pid, os.getppid()))
+    gone.mkdir()
+    living.mkdir()
+    sshd.run(["true"])  # which opens a shared connection
+    assert not gone.exists()
+    assert living.exists()
+    SHARED.close()
 
 
 def test_a_shared_connection_ends_with_a_killed_process(sshd: SshHost) -> None:
@@ -142,3 +175,5 @@ def test_a_copy_has_a_time_limit(
     with pytest.raises(TimedOut, match=r"copy failed on db1: 0 bytes had not arrived after 0 s"):
         sshd.get(str(tmp_path / "endless"), tmp_path / "here")
     assert not list(tmp_path.glob("here*"))
+    # What waits on the host to read it ends with this.
+    os.close(os.open(tmp_path / "endless", os.O_WRONLY | os.O_NONBLOCK))

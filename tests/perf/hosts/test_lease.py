@@ -16,7 +16,7 @@ from near_host import NearHost
 
 from perf.design import Host, Testbed
 from perf.errors import MeasureError, StepFailed
-from perf.hosts import lease
+from perf.hosts import lease, this_process
 from perf.hosts.lease import Leased, Place, break_lease, find_lost, hold, hold_places, look, renew
 from perf.hosts.lease_file import LEASE
 from perf.hosts.this_process import is_known_gone, name_owner, name_process
@@ -120,6 +120,45 @@ def test_two_addresses_of_one_host_are_held_together(testbed: Testbed) -> None:
     with hold([twice], "a job", print):
         renew(twice, 60.0)
     assert owners(testbed) == [""] * 3
+
+
+def test_an_inner_hold_does_not_give_back_what_an_outer_one_has_by_another_name(
+    testbed: Testbed,
+) -> None:
+    again = replace(testbed.hosts[0], name="db-1-again", address="db-1.again")
+    with hold([testbed], "a night", print):
+        with hold([replace(testbed, hosts=(again,))], "a bisection", print):
+            pass
+        renew(testbed, 60.0)
+        assert owners(testbed) == [name_owner()] * 3
+    assert owners(testbed) == [""] * 3
+
+
+def test_a_directory_of_somebody_else_is_refused(testbed: Testbed, tmp_path: Path) -> None:
+    # Whoever may write there could put a link in the way, and have the lease written through it.
+    first = testbed.hosts[0]
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "open").mkdir(mode=0o777)
+    (tmp_path / "open").chmod(0o777)
+    for name in ("link", "open"):
+        one = replace(testbed, hosts=(replace(first, work_dir=str(tmp_path / name)),))
+        with pytest.raises(StepFailed, match="must be a directory of user"), hold([one], "x", print):
+            pass
+    assert not list((tmp_path / "real").iterdir())
+
+
+def test_a_process_that_proc_hides_is_not_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, pid, born = name_process().split("/")
+
+    def hide(_pid: str) -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(this_process, "name_process", hide)  # as /proc with hidepid=2
+    assert not is_known_gone(f"{here}/{pid}/{born}")
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    assert is_known_gone(f"{here}/{ended.pid}/1")
 
 
 def test_a_testbed_on_this_machine_has_no_lease(make_testbed: Callable[..., Testbed]) -> None:
