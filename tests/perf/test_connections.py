@@ -176,4 +176,4 @@ def test_a_copy_has_a_time_limit(
         sshd.get(str(tmp_path / "endless"), tmp_path / "here")
     assert not list(tmp_path.glob("here*"))
     # What waits on the host to read it ends with this.
-    os.close(os.open(tmp_path / "endless", os.O_WRONLY | os.O_NONBLOCK))
+    os.close(os.open(tmp_path / "endless", os.O_RDWR | os.O_NONBLOCK))
