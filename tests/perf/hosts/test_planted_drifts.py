@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from perf.connections import SHARED
 from perf.errors import HostUnfit
 from perf.hosts.commands import host
 from perf.hosts.tuning import label, load_profile
@@ -118,6 +119,8 @@ def check(sshd: SshHost, tmp_path: Path) -> Callable[..., str]:
 
     def run(command: str = "check", *options: str) -> str:
         done = CliRunner().invoke(host, [command, "planted", *options, "--configs", str(configs)])
+        # A command is a process of its own: what it shared of connections ends with it.
+        SHARED.close()
         if done.exception is not None and not isinstance(done.exception, HostUnfit):
             raise done.exception
         return str(done.exception or "")
