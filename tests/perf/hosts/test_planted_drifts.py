@@ -40,12 +40,13 @@ PLANTED = {
 }
 LIMIT = "limit.core"
 """The one that is no file: that of the sshd, which its sessions inherit."""
-WORK_DIR = "/var/tmp"  # noqa: S108  only its disk matters
+DISK = "/var/tmp"  # noqa: S108  whichever disk this is on
+WORK_DIR = f"{DISK}/knickpoint-drifts"
 
 
 def find_read_ahead() -> dict[str, tuple[str, str]]:
-    """Give where the read-ahead of the disk of WORK_DIR stands; nothing where that is no disk."""
-    device = Path(WORK_DIR).stat().st_dev
+    """Give where the read-ahead of that disk stands; nothing where that is no disk."""
+    device = Path(DISK).stat().st_dev
     disk = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
     path = next(
         disk.parent.glob(f"{disk.name}/queue/read_ahead_kb"), disk.parent / "queue/read_ahead_kb"
@@ -148,6 +149,7 @@ def machine(sshd: SshHost) -> Iterator[Machine]:
         for path, value in before.items():
             path.write_text(value)
         marker.unlink(missing_ok=True)
+        shutil.rmtree(WORK_DIR, ignore_errors=True)
         if old_marker is not None:
             marker.write_text(old_marker)
 
