@@ -33,9 +33,10 @@ from cassandra.query import BatchStatement, BatchType, tuple_factory
 
 from perf.cql_rows import ReadingsProtocol
 from perf.cql_wire import Connection
-from perf.design import Sensor
 from perf.errors import NotReady
-from perf.systems.contract import Node, OnRead, OnWritten, Stored, Target
+from perf.records import Sensor
+from perf.sessions import OnRead, OnWritten, Stored
+from perf.systems.contract import Node, Target
 from perf.workloads.sensor import Reading, payload_bytes
 
 FIRST_TOKEN = -(1 << 63)

@@ -5,31 +5,27 @@ Everything that can move a number is here, and its content hash travels with eac
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
 
 from annotated_types import Ge, Gt, Le, MinLen
-from pydantic import ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import Field, JsonValue
 
-STRICT = ConfigDict(strict=True, extra="forbid")
-
-Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
-Version: TypeAlias = Annotated[
-    str, StringConstraints(pattern=r"^[0-9]+(\.[0-9A-Za-z]+)*(-[0-9A-Za-z]+)*$")
-]
-Text: TypeAlias = Annotated[str, MinLen(1)]
-AbsolutePath: TypeAlias = Annotated[str, StringConstraints(pattern=r"^/")]
-Positive: TypeAlias = Annotated[int, Gt(0)]
-PositiveFloat: TypeAlias = Annotated[float, Gt(0)]
-SettingName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$")]
-Statistic: TypeAlias = Literal["mean", "p50", "p95", "p99", "p99.9", "max", "estimate"]
-Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
-# Far above what any client of this program can offer, and low enough that a slip of a few zeros is
-# told before a night instead of by a client out of memory.
-OfferedLoad: TypeAlias = Annotated[float, Gt(0), Le(1_000_000)]
-# The same for a price: no host costs more in an hour.
-Price: TypeAlias = Annotated[float, Gt(0), Le(100_000)]
-InFlight: TypeAlias = Annotated[int, Gt(0), Le(100_000)]
+from perf.records import Operation, Records
+from perf.scalars import (
+    STRICT,
+    AbsolutePath,
+    Count,
+    InFlight,
+    Name,
+    OfferedLoad,
+    Positive,
+    PositiveFloat,
+    Price,
+    SettingName,
+    Share,
+    Text,
+    Version,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +189,9 @@ class SystemConfig:
     name: Name
     description: Text
     settings: Mapping[str, JsonValue] = field(default_factory=dict)
+    layout: Mapping[str, JsonValue] = field(default_factory=dict)
+    """How the system lays out the tables of a workload, in words of its own: compaction, indexes,
+    shards. Each system knows which words there are; absent ones mean its default."""
     heap_mb: Positive | None = None
     jvm_options: tuple[str, ...] = ()
 
@@ -258,28 +257,6 @@ Load: TypeAlias = Annotated[
 ]
 
 
-class Operation(StrEnum):
-    """What a client can ask of a system under the sensor workload."""
-
-    WRITE = "write"
-    READ_LATEST = "read-latest"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sensor:
-    """The records of the sensor workload.
-
-    `payload_bytes` is the size of one reading with its padding; `latest_count` the number of newest
-    readings that a read asks for.
-    """
-
-    __pydantic_config__ = STRICT
-    kind: Literal["sensor"]
-    devices: Positive
-    payload_bytes: Annotated[int, Ge(128)]
-    latest_count: Positive = 10
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
     """One measured phase: its load, and equal iterations, each after a warm-up that is thrown away.
@@ -295,27 +272,84 @@ class Measurement:
     warmup_cap_s: PositiveFloat
     iteration_s: PositiveFloat
     iterations: Positive
+    histogram_s: Positive | None = None
+    """Seconds per histogram that is kept; absent: one. For soaks, whose logs would be too long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedPhase:
+    """One measured phase that ends when so many operations are done, in a closed loop, without a warm-up.
+
+    Without `operations`, each record once. `value_seed` is what a phase that stores values draws them
+    from, in the put/get workload; the phases that read after it expect these.
+    """
+
+    __pydantic_config__ = STRICT
+    name: Name
+    operation: Operation
+    in_flight: InFlight
+    operations: Positive | None = None
+    value_seed: Count | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floors:
+    """Below what a workload is not scaled down: fewer rows or shorter phases would measure nothing.
+
+    `records` bounds devices, keys, records and hosts, `operations` those of counted phases, `seconds`
+    iterations and, at a quarter, warm-ups and spans of data.
+    """
+
+    __pydantic_config__ = STRICT
+    records: Positive
+    operations: Positive
+    in_flight: Positive
+    offered_load_ops_per_s: PositiveFloat
+    seconds: PositiveFloat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What clients do: records, operation, consistency, preload, measured phases, seed."""
+    """What clients do: records, operations, consistency, preload, measured phases, seed.
+
+    The phases of `sequence` run first, one after the other, and then `measurements`. These offer
+    `operation`, or a `mix` of operations, each with its share of them.
+    """
 
     __pydantic_config__ = STRICT
     name: Name
     description: Text
+    """One line, for lists."""
+    purpose: Text
+    """The question that it answers."""
     owner: Text
     source: Text
-    records: Sensor
-    operation: Operation
+    not_comparable: Text
+    """What its figures must not be compared with, and why."""
+    records: Records
+    operation: Operation | None = None
+    mix: Mapping[Operation, PositiveFloat] = field(default_factory=dict)
     consistency: Literal["one", "quorum", "all"]
-    preload_rows_per_device: Annotated[int, Ge(0)]
+    preload_rows_per_device: Count = 0
+    """Readings of each device that are stored before the first phase, in the sensor workload."""
+    preload: Literal["records"] | None = None
+    """Whether all records are stored before the first phase, in the others; absent: none is."""
     preload_in_flight: InFlight
     batch_rows: Positive | None = None
-    """Write this many rows of one device in each operation; the preload writes single rows."""
+    """Write this many rows in each operation, in the sensor workload those of one device."""
     operation_timeout_s: PositiveFloat
-    measurements: Annotated[tuple[Measurement, ...], MinLen(1)]
-    seed: Annotated[int, Ge(0)]
+    sequence: tuple[CountedPhase, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+    floors: Floors | None = None
+    """Absent: the workload is not scaled down."""
+    scaled_down_by: Positive | None = None
+    """Set by a suite that runs it smaller than it is written, never in its own file."""
+    seed: Count
+
+    @property
+    def offered_mix(self) -> Mapping[Operation, float]:
+        """The operations of `measurements`, each with its weight."""
+        return self.mix or ({self.operation: 1.0} if self.operation else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -349,6 +383,8 @@ class Suite:
     name: Name
     description: Text
     testbed: Name
+    scaled_down_by: Positive | None = None
+    """How many times smaller than written its workloads are run; absent: as they are written."""
     experiments: Annotated[tuple[Experiment, ...], MinLen(1)]
     remeasure_minutes: Positive | None = None
     bisect: Literal["auto"] | None = None

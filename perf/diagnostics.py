@@ -31,7 +31,7 @@ from perf.systems.contract import (
     UNWRITTEN_BYTES,
 )
 from perf.telemetry import Look, Window
-from perf.workloads.sensor import Answer
+from perf.workloads.answer import Answer
 
 Figures: TypeAlias = Mapping[str, float]
 

@@ -8,16 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perf.deployment import price_per_hour_usd
-from perf.design import (
-    ClosedLoop,
-    Deployment,
-    Measurement,
-    OpenLoop,
-    Operation,
-    SearchLoad,
-    SteppedLoad,
-    Workload,
-)
+from perf.design import ClosedLoop, Deployment, Measurement, OpenLoop, SearchLoad, SteppedLoad, Workload
 from perf.diagnostics import Diagnostics, summarize_windows
 from perf.errors import StepFailed
 from perf.load.engines import Edge
@@ -29,8 +20,9 @@ from perf.load.stages import ladder_phases, plan_stages, search_stage, searches
 from perf.load.summary import summarize
 from perf.load.validity import find_faults, find_remarks, judge_step
 from perf.model import LoadStep, Reason, Sample
+from perf.records import Operation
+from perf.sessions import SensorSession
 from perf.steps import Steps
-from perf.systems.contract import SensorSession
 from perf.telemetry import Look, Window
 
 

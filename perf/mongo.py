@@ -27,8 +27,9 @@ from pymongo.errors import CollectionInvalid, NetworkTimeout, OperationFailure
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
-from perf.design import Sensor
-from perf.systems.contract import Stored, Target
+from perf.records import Sensor
+from perf.sessions import Stored
+from perf.systems.contract import Target
 from perf.workloads.sensor import Reading, payload_bytes
 
 Document: TypeAlias = dict[str, Any]

@@ -17,11 +17,12 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from perf.config import Catalog, content_hash
-from perf.design import STRICT, Suite
+from perf.design import Suite
 from perf.errors import BundleError
 from perf.history.place import start_of_ids
 from perf.model import TrialId
 from perf.places import Places
+from perf.scalars import STRICT
 
 RESUMABLE_FOR = timedelta(hours=20)
 

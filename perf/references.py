@@ -10,8 +10,8 @@ from typing import Annotated, TypeAlias
 
 from pydantic import StringConstraints
 
-from perf.design import STRICT, Name, PositiveFloat, Statistic, Text, Version
 from perf.model import SeriesKey
+from perf.scalars import STRICT, Name, PositiveFloat, Statistic, Text, Version
 
 Address: TypeAlias = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/\S*)?$")]
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from annotated_types import Ge, Gt, Le
 
-from perf.design import STRICT, Name, Positive, PositiveFloat, Share, Statistic, Text
+from perf.scalars import STRICT, Name, Positive, PositiveFloat, Share, Statistic, Text
 
 LoadKind: TypeAlias = Literal["closed", "open", "stepped", "search"]
 

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from perf import releases
 from perf.config import Catalog, content_hash
-from perf.design import STRICT, Deployment, Suite
+from perf.design import Deployment, Suite
 from perf.errors import BundleError, HostUnfit
 from perf.harness import Order, run_trial
 from perf.history import bundle
@@ -41,6 +41,7 @@ from perf.model import (
 )
 from perf.places import Places
 from perf.progress import Progress
+from perf.scalars import STRICT
 from perf.systems import registry
 
 RESUMABLE_FOR = timedelta(hours=20)

@@ -19,6 +19,7 @@ from perf.hosts.pinning import prove_pinning
 from perf.model import Fact, Reason, Release, Sample
 from perf.progress import Progress
 from perf.remote import make_directory, read_tail, run_repeatable, running_pid
+from perf.sessions import SensorSession
 from perf.systems.contract import (
     BootstrapsOnce,
     Cluster,
@@ -27,7 +28,6 @@ from perf.systems.contract import (
     Node,
     ReportsFacts,
     ReportsTelemetry,
-    SensorSession,
     Settles,
     System,
     Target,

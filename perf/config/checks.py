@@ -18,7 +18,6 @@ from perf.config.problems import suggest
 from perf.design import (
     Host,
     Measurement,
-    Operation,
     SearchLoad,
     SteppedLoad,
     Suite,
@@ -31,6 +30,7 @@ from perf.hosts.tuning import name_settings
 from perf.load.spec import PRELOAD, WARM_UP
 from perf.load.stages import ladder_phase
 from perf.metrics import CANARY_PHASES, DIAGNOSTICS, METRICS
+from perf.records import Operation
 from perf.rules import Detection
 
 # RFC 1123, 2.1: labels of letters, digits and inner hyphens; the last is not all digits, so that a

@@ -26,7 +26,8 @@ from ruamel.yaml import YAML
 
 from perf.config.checks import Entry, say
 from perf.config.document import Steps
-from perf.design import STRICT, SystemConfig
+from perf.design import SystemConfig
+from perf.scalars import STRICT
 
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 _PATH = re.compile(r"[/\\$`]|\.\.|[\x00-\x1f\x7f]")

@@ -10,9 +10,9 @@ from typing import get_args
 from perf.config.checks import find_repeated, say
 from perf.config.document import Document, Steps, dotted
 from perf.config.problems import suggest
-from perf.design import Statistic
 from perf.metrics import METRICS
 from perf.rules import Triage, TriageEntry, TriageState, is_like
+from perf.scalars import Statistic
 
 _ENDING = (TriageState.ACKNOWLEDGED, TriageState.IGNORED)
 _PROSE = ("name", "state", "owner", "note", "expires", "fixed_in")

@@ -28,12 +28,12 @@ from annotated_types import Ge
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from perf.design import STRICT
 from perf.errors import BundleError
 from perf.history import disk
 from perf.load.hlog import read_hlog, write_hlog
 from perf.model import Interval, LoadStep, Trial, TrialId
 from perf.places import Places
+from perf.scalars import STRICT
 
 SCHEMA_VERSION = 2
 """Of the bundles that are written; those of version 1 lack the fields that have defaults in `model`."""

@@ -21,9 +21,9 @@ from pydantic import StringConstraints, TypeAdapter, ValidationError
 from perf.config.checks import say
 from perf.config.document import Document, read_document
 from perf.config.problems import describe, suggest
-from perf.design import STRICT, Name, Text
 from perf.errors import ConfigError
 from perf.places import Places
+from perf.scalars import STRICT, Name, Text
 
 Plain: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 

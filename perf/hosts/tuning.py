@@ -16,8 +16,8 @@ from typing import Literal, TypeAlias
 from pydantic import TypeAdapter
 from ruamel.yaml import YAML
 
-from perf.design import STRICT, SettingName, Text
 from perf.errors import UsageError
+from perf.scalars import STRICT, SettingName, Text
 
 HASH_DIGITS = 12
 SERVER, CLIENT = "server", "client"

@@ -14,7 +14,7 @@ from typing import Generic, Protocol
 from perf.errors import StepFailed
 from perf.load.recorder import Log
 from perf.load.tasks import Prepared, Reply, Task
-from perf.workloads.sensor import Answer
+from perf.workloads.answer import Answer
 
 PRELOAD_ATTEMPTS = 6
 NAP_S = 0.25

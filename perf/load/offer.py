@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perf.deployment import base_dir, client_hosts, engine_python
-from perf.design import Deployment, Operation
+from perf.design import Deployment
 from perf.load.engines import Edge, Engine, run_engines
 from perf.load.outcome import LoadOutcome
 from perf.load.spec import LoadSpec, Preload, Stage
+from perf.records import Operation
 from perf.systems.contract import Target
 
 # A stage's last operations may end one operation timeout after it; engines end and write after that.

@@ -34,7 +34,7 @@ from perf.model import (
     Counter,
     Interval,
 )
-from perf.workloads.sensor import Answer
+from perf.workloads.answer import Answer
 
 _BESIDE = (ATTEMPTED, COMPLETED_IN_WINDOW, SENT_IN_WINDOW, HELD, ROWS, CLAMPED)
 _ALWAYS_COUNTED = (ATTEMPTED, *Answer, TIMEOUTS, COMPLETED_IN_WINDOW, SENT_IN_WINDOW, HELD, ROWS)

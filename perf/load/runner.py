@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from perf.design import ClosedLoop, OpenLoop, Operation
+from perf.design import ClosedLoop, OpenLoop
 from perf.errors import StepFailed
 from perf.load.callbacks import ClosedCalls, OpenCalls
 from perf.load.loops import Clock, Loop, Span
@@ -24,7 +24,8 @@ from perf.load.schedule import Share, Starts, plan_starts
 from perf.load.spec import PRELOAD, EngineResult, LoadSpec, Preload
 from perf.load.tasks import Task, WriteTask, make_task
 from perf.model import Interval
-from perf.systems.contract import SensorSession
+from perf.records import Operation
+from perf.sessions import SensorSession
 
 # A second is folded this long after its end, when those who ended in it have surely noted it.
 _FOLD_LAG_S = 0.1

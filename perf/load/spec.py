@@ -16,8 +16,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from perf.design import STRICT, Operation, Positive, PositiveFloat, Sensor, SimpleLoad
+from perf.design import SimpleLoad
 from perf.model import Counter
+from perf.records import Operation, Sensor
+from perf.scalars import STRICT, Positive, PositiveFloat
 from perf.systems.contract import Target
 
 WARM_UP = "warm-up"

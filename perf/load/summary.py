@@ -33,7 +33,7 @@ from perf.metrics import (
     WARM_UP,
 )
 from perf.model import COMPLETED_IN_WINDOW, ROWS, LoadStep, Sample, StepOutcome
-from perf.workloads.sensor import Answer
+from perf.workloads.answer import Answer
 
 _HOUR_S = 3600
 _EVERY = ("p50", "p95", "p99", "p99.9", "max", "mean")

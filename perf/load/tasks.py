@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from perf.design import Operation
 from perf.load.spec import LoadSpec
-from perf.systems.contract import AnswersLater, OnRead, SensorSession
+from perf.records import Operation
+from perf.sessions import AnswersLater, OnRead, SensorSession
+from perf.workloads.answer import Answer
 from perf.workloads.sensor import (
-    Answer,
     Reading,
     batch,
     check_latest,

@@ -29,7 +29,7 @@ from perf.model import (
     StepOutcome,
 )
 from perf.telemetry import Window
-from perf.workloads.sensor import Answer
+from perf.workloads.answer import Answer
 
 _ERRORS = (TIMEOUTS, ERROR)
 _MISSES = (Answer.NOT_FOUND, Answer.WRONG_DATA)

@@ -23,8 +23,8 @@ from typing import Annotated
 from annotated_types import Ge
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from perf.design import STRICT, Positive, PositiveFloat
 from perf.errors import ConfigError
+from perf.scalars import STRICT, Positive, PositiveFloat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,9 +16,10 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 from zlib import crc32
 
-from perf.design import Sensor
 from perf.null.wire import ANSWER, REQUEST, Kind, Status
-from perf.systems.contract import OnRead, OnWritten, Stored, Target
+from perf.records import Sensor
+from perf.sessions import OnRead, OnWritten, Stored
+from perf.systems.contract import Target
 from perf.workloads.sensor import Reading, payload_bytes
 
 _RECEIVE_BYTES = 1 << 16

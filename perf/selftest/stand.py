@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from perf.design import Operation, Sensor, SimpleLoad, Steadiness
+from perf.design import SimpleLoad, Steadiness
 from perf.errors import NotReady, TimedOut
 from perf.load.engines import Engine, run_engines
 from perf.load.outcome import LoadOutcome
@@ -24,6 +24,7 @@ from perf.load.spec import GO, INTERVALS, LoadSpec, Stage
 from perf.null.behaviour import Behaviour, write_settings
 from perf.null.record import Deeds, read_record
 from perf.null.wire import PORT
+from perf.records import Operation, Sensor
 from perf.remote import LocalHost, make_directory, running_pid
 from perf.systems.contract import Node, Target
 from perf.systems.null import RECORD, SYSTEM, check_node, configure_node, start_node

@@ -19,7 +19,7 @@ from perf.null.client import Refused
 from perf.selftest.finding import Finding, compare
 from perf.selftest.stand import Evidence
 from perf.selftest.times import merge_kind
-from perf.workloads.sensor import Answer
+from perf.workloads.answer import Answer
 
 _MERGE = "merge"
 _COUNTERS = "counters"

@@ -28,6 +28,7 @@ from perf.errors import ConfigError, NotReady, StepFailed
 from perf.model import Fact, Release, Source
 from perf.releases import SUMS
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
+from perf.sessions import SensorSession
 from perf.systems.contract import (
     COMPACTION_PENDING_TASKS,
     COMPACTION_REMAINING_BYTES,
@@ -36,7 +37,6 @@ from perf.systems.contract import (
     Level,
     Node,
     Origin,
-    SensorSession,
     System,
     Target,
 )

@@ -6,16 +6,18 @@ idempotent. Failures raise one of `perf.errors`, with node and step. Optional ab
 of their own (`BootstrapsOnce`, `Settles`); the harness asks and falls back.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self, TypeAlias, runtime_checkable
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
-from perf.design import Sensor, SystemConfig, Testbed, Topology
+from pydantic import JsonValue
+
+from perf.design import SystemConfig, Testbed, Topology
 from perf.hosts.pinning import pin
 from perf.model import Artifact, Fact, Release, Source
 from perf.remote import Remote
-from perf.workloads.sensor import Reading
+from perf.sessions import DevopsSession, KeyValueSession, SensorSession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,8 @@ class Target:
     replication_factor: int
     consistency: str
     timeout_s: float
+    layout: Mapping[str, JsonValue] = field(default_factory=dict)
+    """How tables are laid out: `SystemConfig.layout`."""
 
     @classmethod
     def of(cls, cluster: Cluster, *, port: int, consistency: str, timeout_s: float) -> Self:
@@ -73,6 +77,7 @@ class Target:
             replication_factor=cluster.topology.replication_factor,
             consistency=consistency,
             timeout_s=timeout_s,
+            layout=cluster.config.layout,
         )
 
 
@@ -87,59 +92,6 @@ class Origin:
     source: Source
     location: str
     checksum: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
-    """What is in the database: readings, and the sum of their sizes as the workload counts them."""
-
-    rows: int
-    payload_bytes: int
-
-
-class SensorSession(Protocol):
-    """A client's connection, used by many threads at once. Raises what its driver raises."""
-
-    def create_schema(self, records: Sensor) -> None:
-        """Create tables or collections; do nothing if they exist."""
-        ...
-
-    def write(self, readings: Sequence[Reading]) -> None:
-        """Store readings of one device in one request; return when they are acknowledged."""
-        ...
-
-    def read_latest(self, device_id: str, count: int) -> Sequence[Reading]:
-        """Give the newest readings of a device, newest first."""
-        ...
-
-    def stored(self) -> Stored:
-        """Count all stored readings and their bytes, from what is read back; slow, used once."""
-        ...
-
-    def classify(self, error: Exception) -> str:
-        """Name the kind of an error from this driver: "timeouts", or "error:<kind>"."""
-        ...
-
-
-OnWritten: TypeAlias = Callable[[None, Exception | None], None]
-OnRead: TypeAlias = Callable[[Sequence[Reading] | None, Exception | None], None]
-
-
-@runtime_checkable
-class AnswersLater(Protocol):
-    """A session whose driver does not need a waiting thread per operation.
-
-    Each call returns at once and later calls `done` exactly once, with the answer or with what the
-    driver raised; maybe from another thread, maybe before it returns. It never raises by itself.
-    """
-
-    def write_soon(self, readings: Sequence[Reading], done: OnWritten) -> None:
-        """Store readings of one device in one request."""
-        ...
-
-    def read_latest_soon(self, device_id: str, count: int, done: OnRead) -> None:
-        """Give the newest readings of a device, newest first."""
-        ...
 
 
 class System(Protocol):
@@ -196,7 +148,34 @@ class System(Protocol):
         ...
 
     def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
+        """Connect a client of the sensor workload; change no data."""
+        ...
+
+
+@runtime_checkable
+class SpeaksKeyValue(Protocol):
+    """A system that can be asked the workloads put/get and YCSB."""
+
+    def connect_key_value(self, target: Target) -> AbstractContextManager[KeyValueSession]:
         """Connect a client; change no data."""
+        ...
+
+
+@runtime_checkable
+class SpeaksDevops(Protocol):
+    """A system that can be asked the devops workload."""
+
+    def connect_devops(self, target: Target) -> AbstractContextManager[DevopsSession]:
+        """Connect a client; change no data."""
+        ...
+
+
+@runtime_checkable
+class ChecksLayout(Protocol):
+    """A system whose configs may say how tables are laid out."""
+
+    def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
+        """Give what is wrong with a layout, each as "key: what, what next"; nothing is connected."""
         ...
 
 

@@ -26,9 +26,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from perf.design import Sensor
 from perf.errors import NotReady, StepFailed
 from perf.model import Release, Source
+from perf.records import Sensor
 from perf.remote import (
     code_here,
     make_directory,
@@ -38,7 +38,8 @@ from perf.remote import (
     send_signal,
     write_text,
 )
-from perf.systems.contract import Cluster, Node, Origin, SensorSession, Stored, System, Target
+from perf.sessions import SensorSession, Stored
+from perf.systems.contract import Cluster, Node, Origin, System, Target
 from perf.workloads.sensor import Reading
 
 PORT = 17_999

@@ -22,16 +22,8 @@ from perf.model import Release, Source
 from perf.mongo import REPLICA_SET, Client, Document, connect, open_client
 from perf.releases import copy_variable
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
-from perf.systems.contract import (
-    UNWRITTEN_BYTES,
-    Cluster,
-    Level,
-    Node,
-    Origin,
-    SensorSession,
-    System,
-    Target,
-)
+from perf.sessions import SensorSession
+from perf.systems.contract import UNWRITTEN_BYTES, Cluster, Level, Node, Origin, System, Target
 
 DOWNLOADS = "https://fastdl.mongodb.org/linux"
 _FIRST_WITH_HUGE_PAGES = 8

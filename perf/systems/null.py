@@ -29,7 +29,8 @@ from perf.remote import (
     send_signal,
     write_text,
 )
-from perf.systems.contract import Cluster, Node, Origin, SensorSession, System, Target
+from perf.sessions import SensorSession
+from perf.systems.contract import Cluster, Node, Origin, System, Target
 
 RECORD = "record.bin"
 """In a node's directory, once the server has ended: what it did, if it was told to keep a record."""

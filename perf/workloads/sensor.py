@@ -13,10 +13,11 @@ language, and cheap: a reading costs about 5 µs, a small share of what a driver
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 
-from perf.design import Sensor
+from perf.records import Sensor
+from perf.workloads.answer import Answer
+from perf.workloads.splitmix import GAMMA, MASK, UNIT, mix, stream
 
 EPOCH_MS = 1_704_067_200_000
 """The first timestamp of each device: 2024-01-01T00:00:00Z."""
@@ -29,9 +30,6 @@ _FIXED_BYTES = 16 + 8 + 8 * _VALUES  # device id, timestamp, values
 # the padding stays incompressible; overlaps cost well under 1 % there.
 _POOL_BYTES = 4 << 20
 
-_MASK = (1 << 64) - 1
-_GAMMA = 0x9E3779B97F4A7C15
-_UNIT = 2.0**-53
 # Counters of different purposes never meet: each purpose starts its own stream.
 _READING_STREAM = 1
 _DEVICE_STREAM = 2
@@ -45,14 +43,6 @@ class Reading:
     ts_ms: int
     values: tuple[float, float, float, float, float, float, float, float]
     metadata: bytes
-
-
-class Answer(StrEnum):
-    """What an operation's answer was worth; each answered operation counts as exactly one."""
-
-    COMPLETED = "completed"
-    NOT_FOUND = "not_found"
-    WRONG_DATA = "wrong_data"
 
 
 def device_id(device_index: int) -> str:
@@ -73,14 +63,14 @@ def reading(records: Sensor, seed: int, row: int) -> Reading:
     """
     sequence, device_index = divmod(row, records.devices)
     padding = records.payload_bytes - _FIXED_BYTES
-    state = _stream(seed, _READING_STREAM) + row * _VALUES * _GAMMA
+    state = stream(seed, _READING_STREAM) + row * _VALUES * GAMMA
     words = []
     for _ in range(_VALUES):
-        state = (state + _GAMMA) & _MASK
-        words.append(_mix(state))
+        state = (state + GAMMA) & MASK
+        words.append(mix(state))
     # The offset reuses the first word: nothing asks the padding to be independent of a value.
     offset = words[0] % (_POOL_BYTES - padding)
-    a, b, c, d, e, f, g, h = [(word >> 11) * _UNIT for word in words]
+    a, b, c, d, e, f, g, h = [(word >> 11) * UNIT for word in words]
     return Reading(
         device_id(device_index),
         EPOCH_MS + sequence * STEP_MS,
@@ -112,8 +102,8 @@ def batch(
 
 def choose_device(records: Sensor, seed: int, operation_number: int) -> int:
     """Choose the device that read number `operation_number` asks for; uniform over all devices."""
-    state = _stream(seed, _DEVICE_STREAM) + (operation_number + 1) * _GAMMA
-    return _mix(state & _MASK) % records.devices
+    state = stream(seed, _DEVICE_STREAM) + (operation_number + 1) * GAMMA
+    return mix(state & MASK) % records.devices
 
 
 def expected_latest(
@@ -162,17 +152,6 @@ def check_latest(
 
 def _stored_readings(records: Sensor, readable_rows: int, device_index: int) -> int:
     return max(0, -((device_index - readable_rows) // records.devices))
-
-
-def _mix(state: int) -> int:
-    state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _MASK
-    return state ^ (state >> 31)
-
-
-@lru_cache(maxsize=8)
-def _stream(seed: int, purpose: int) -> int:
-    return _mix((_mix((seed + _GAMMA) & _MASK) + purpose * _GAMMA) & _MASK)
 
 
 @lru_cache(maxsize=2)

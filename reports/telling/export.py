@@ -18,9 +18,9 @@ from analysis.detection import ChangePoint
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries, Judgement
 from analysis.series import Point
-from perf.design import STRICT
 from perf.metrics import DIAGNOSTICS, METRICS
 from perf.model import SeriesKey, TrialHead, TrialId
+from perf.scalars import STRICT
 from reports.telling.tables import (
     FORMAT,
     ChangePointRow,

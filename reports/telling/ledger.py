@@ -13,8 +13,8 @@ from typing import Literal
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
-from perf.design import STRICT
 from perf.errors import InputError, UsageError
+from perf.scalars import STRICT
 from perf.side_by_side import write_durably
 from reports.telling.events import Told, Update
 

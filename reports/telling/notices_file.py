@@ -13,8 +13,8 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from perf.design import STRICT
 from perf.errors import InputError
+from perf.scalars import STRICT
 from reports.view.incident import triage_command
 from reports.view.notice import Notice
 from reports.view.wording import OUTCOME_BADGES

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
-from perf.design import STRICT
+from perf.scalars import STRICT
 
 FORMAT = 1
 

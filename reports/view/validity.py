@@ -12,7 +12,7 @@ from statistics import median
 from perf.design import Testbed, Validity
 from perf.metrics import CLIENT_CPU, RESPONSE_TIME, SEND_LATENESS, THROUGHPUT
 from perf.model import ATTEMPTED, ERROR, SENT_IN_WINDOW, TIMEOUTS, Named, Purpose, Trial
-from perf.workloads.sensor import Answer
+from perf.workloads.answer import Answer
 from reports.view.wording import (
     NOTHING,
     Badge,

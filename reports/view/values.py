@@ -17,7 +17,7 @@ from perf.model import (
     Counter,
     Sample,
 )
-from perf.workloads.sensor import Answer
+from perf.workloads.answer import Answer
 from reports.view.diagnostics import is_diagnostic
 from reports.view.wording import (
     NOTHING,

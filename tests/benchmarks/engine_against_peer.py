@@ -17,13 +17,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perf import config
-from perf.design import ClosedLoop, OpenLoop, Operation, Sensor, Steadiness
+from perf.design import ClosedLoop, OpenLoop, Steadiness
 from perf.errors import KnickpointError, NotReady
 from perf.java import find_java
 from perf.load.engines import Engine, run_engines
 from perf.load.histogram import merge
 from perf.load.spec import LoadSpec, Preload, Stage
 from perf.model import Interval
+from perf.records import Operation, Sensor
 from perf.releases import fetch, fetch_maven, find_release
 from perf.remote import LocalHost
 from perf.systems.cassandra import Cassandra

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from perf.design import Sensor
 from perf.load.histogram import encode, make_histogram
 from perf.load.recorder import Recorder
-from perf.workloads.sensor import Answer, check_latest, expected_latest, reading
+from perf.records import Sensor
+from perf.workloads.answer import Answer
+from perf.workloads.sensor import check_latest, expected_latest, reading
 
 RECORDS = Sensor(kind="sensor", devices=1000, payload_bytes=1000)
 SEED = 42

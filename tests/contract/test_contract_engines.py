@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from perf.design import ClosedLoop, Operation, Sensor, Steadiness
+from perf.design import ClosedLoop, Steadiness
 from perf.load.engines import Engine, run_engines
 from perf.load.outcome import LoadOutcome
 from perf.load.spec import LoadSpec, Preload, Stage
+from perf.records import Operation, Sensor
 from perf.remote import LocalHost
 from perf.systems import registry
 from perf.systems.contract import Target

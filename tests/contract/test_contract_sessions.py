@@ -18,12 +18,14 @@ from pathlib import Path
 
 import pytest
 
-from perf.design import Sensor, SystemConfig, Testbed, Topology
+from perf.design import SystemConfig, Testbed, Topology
 from perf.errors import NotReady
+from perf.records import Sensor
 from perf.releases import fetch
 from perf.remote import LocalHost
+from perf.sessions import AnswersLater, SensorSession
 from perf.systems import registry
-from perf.systems.contract import AnswersLater, Cluster, Node, SensorSession, System, Target
+from perf.systems.contract import Cluster, Node, System, Target
 from perf.workloads.sensor import Reading, payload_bytes
 
 ADDRESS = "127.0.0.26"

@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
-from perf.design import ClosedLoop, Operation, Sensor, SystemConfig, Testbed, Topology
+from perf.design import ClosedLoop, SystemConfig, Testbed, Topology
 from perf.errors import NotReady, ReleaseError, StepFailed
 from perf.load.spec import LoadSpec, Stage, dump_spec, read_spec
 from perf.model import Artifact, Source
+from perf.records import Operation, Sensor
 from perf.releases import SUMS
 from perf.remote import RUN_TIMEOUT_S, Completed, LocalHost
 from perf.systems import registry

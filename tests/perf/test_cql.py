@@ -14,7 +14,8 @@ from cassandra import (
 from cassandra.cluster import NoHostAvailable
 
 from perf.cql import CqlSession
-from perf.systems.contract import AnswersLater, Target
+from perf.sessions import AnswersLater
+from perf.systems.contract import Target
 from perf.workloads.sensor import Reading
 
 TARGET = Target(

@@ -10,7 +10,7 @@ import pytest
 from perf.load.callbacks import ClosedCalls, OpenCalls
 from perf.load.loops import Loop, Span
 from perf.load.recorder import Log
-from perf.workloads.sensor import Answer
+from perf.workloads.answer import Answer
 
 Done = Callable[[None, Exception | None], None]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perf.design import ClosedLoop, OpenLoop, Operation, Sensor, SimpleLoad, Steadiness
+from perf.design import ClosedLoop, OpenLoop, SimpleLoad, Steadiness
 from perf.errors import StepFailed, TimedOut
 from perf.load.engines import Edge, Engine, run_engines
 from perf.load.histogram import merge
@@ -19,6 +19,7 @@ from perf.load.hlog import read_hlog
 from perf.load.outcome import LoadOutcome, WarmedUp
 from perf.load.spec import GO, INTERVALS, PRELOAD, READY, RESULT, LoadSpec, Preload, Stage, dump_spec
 from perf.model import Counter, Interval
+from perf.records import Operation, Sensor
 from perf.remote import LocalHost, code_here, running_pid, send_signal
 from perf.systems import fake
 from perf.systems.contract import Target

@@ -9,7 +9,7 @@ import pytest
 from perf.errors import StepFailed
 from perf.load.loops import PRELOAD_ATTEMPTS, Loop, MonotonicClock, Span
 from perf.load.recorder import Log
-from perf.workloads.sensor import Answer
+from perf.workloads.answer import Answer
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import pytest
 
-from perf.design import ClosedLoop, OpenLoop, Operation, Sensor, SimpleLoad
+from perf.design import ClosedLoop, OpenLoop, SimpleLoad
 from perf.errors import StepFailed
 from perf.load.histogram import Histogram, merge
 from perf.load.loops import MonotonicClock
@@ -22,7 +22,9 @@ from perf.load.python_engine import main
 from perf.load.runner import Surroundings, plan_schedules, run_preload, run_stages
 from perf.load.spec import EngineResult, LoadSpec, Preload, Stage
 from perf.model import Interval
-from perf.systems.contract import OnRead, OnWritten, Stored, Target
+from perf.records import Operation, Sensor
+from perf.sessions import OnRead, OnWritten, Stored
+from perf.systems.contract import Target
 from perf.workloads.sensor import Reading, batch, reading
 
 RECORDS = Sensor(kind="sensor", devices=5, payload_bytes=200, latest_count=3)

@@ -23,7 +23,7 @@ from perf.load.recorder import Recorder
 from perf.load.schedule import Starts
 from perf.load.spec import Stage
 from perf.model import Interval
-from perf.workloads.sensor import Answer
+from perf.workloads.answer import Answer
 
 START_S = 1_700_000_000.25
 END_S = 5.5

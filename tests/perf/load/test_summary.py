@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from perf.design import ClosedLoop, Measurement, OpenLoop, Operation, SearchLoad, Sensor, Workload
+from perf.design import ClosedLoop, Measurement, OpenLoop, SearchLoad, Workload
 from perf.load.outcome import LoadOutcome, WarmedUp
 from perf.load.search import Found
 from perf.load.spec import EngineResult, Stage, Usage
@@ -13,6 +13,7 @@ from perf.load.stages import plan_stages
 from perf.load.summary import summarize
 from perf.metrics import DIAGNOSTICS, METRICS
 from perf.model import Counter, Interval, LoadStep, Sample, StepOutcome
+from perf.records import Operation, Sensor
 
 CLOSED = ClosedLoop(kind="closed", in_flight=1)
 OPEN = OpenLoop(kind="open", offered_load_ops_per_s=50.0, in_flight=8)

@@ -18,7 +18,8 @@ import pytest
 from perf.null.client import NullSession, Refused
 from perf.null.record import Deeds, read_record
 from perf.null.wire import PORT
-from perf.systems.contract import Stored, Target
+from perf.sessions import Stored
+from perf.systems.contract import Target
 from perf.workloads.sensor import Reading
 
 # Loopback has sixteen million addresses: two runs of the tests take two of them.

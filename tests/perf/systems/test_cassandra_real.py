@@ -13,20 +13,19 @@ import pytest
 from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable
 
-from perf.design import Sensor, SystemConfig, Testbed, Topology
+from perf.design import SystemConfig, Testbed, Topology
 from perf.errors import NotReady, StepFailed
+from perf.records import Sensor
 from perf.releases import fetch, find_release
 from perf.remote import LocalHost, running_pid
+from perf.sessions import AnswersLater, SensorSession, Stored
 from perf.systems.cassandra import Cassandra
 from perf.systems.contract import (
     COMPACTION_PENDING_TASKS,
     COMPACTION_REMAINING_BYTES,
     GC_PAUSE_S,
-    AnswersLater,
     Cluster,
     Node,
-    SensorSession,
-    Stored,
 )
 from perf.telemetry import look
 from perf.workloads.sensor import Reading

@@ -17,11 +17,13 @@ import bson
 import pytest
 from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 
-from perf.design import Sensor, SystemConfig, Testbed, Topology
+from perf.design import SystemConfig, Testbed, Topology
 from perf.errors import NotReady, StepFailed
 from perf.model import Artifact, Source
+from perf.records import Sensor
 from perf.remote import LocalHost
-from perf.systems.contract import UNWRITTEN_BYTES, Cluster, Node, SensorSession, Stored
+from perf.sessions import SensorSession, Stored
+from perf.systems.contract import UNWRITTEN_BYTES, Cluster, Node
 from perf.systems.mongodb import MongoDB
 from perf.workloads.sensor import Reading
 

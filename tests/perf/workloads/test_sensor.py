@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf.design import Sensor
+from perf.records import Sensor
+from perf.workloads.answer import Answer
 from perf.workloads.sensor import (
     EPOCH_MS,
     STEP_MS,
-    Answer,
     Reading,
     _mix,
     batch,

@@ -1,0 +1,27 @@
+"""The plain values of configuration files, each with the bounds that every file keeps to."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from annotated_types import Ge, Gt, Le, MinLen
+from pydantic import ConfigDict, StringConstraints
+
+STRICT = ConfigDict(strict=True, extra="forbid")
+
+Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+Version: TypeAlias = Annotated[
+    str, StringConstraints(pattern=r"^[0-9]+(\.[0-9A-Za-z]+)*(-[0-9A-Za-z]+)*$")
+]
+Text: TypeAlias = Annotated[str, MinLen(1)]
+AbsolutePath: TypeAlias = Annotated[str, StringConstraints(pattern=r"^/")]
+Positive: TypeAlias = Annotated[int, Gt(0)]
+Count: TypeAlias = Annotated[int, Ge(0)]
+PositiveFloat: TypeAlias = Annotated[float, Gt(0)]
+SettingName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$")]
+Statistic: TypeAlias = Literal["mean", "p50", "p95", "p99", "p99.9", "max", "estimate"]
+Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
+# Far above what any client of this program can offer, and low enough that a slip of a few zeros is
+# told before a night instead of by a client out of memory.
+OfferedLoad: TypeAlias = Annotated[float, Gt(0), Le(1_000_000)]
+# The same for a price: no host costs more in an hour.
+Price: TypeAlias = Annotated[float, Gt(0), Le(100_000)]
+InFlight: TypeAlias = Annotated[int, Gt(0), Le(100_000)]
