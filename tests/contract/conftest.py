@@ -1,16 +1,22 @@
-"""Servers for the contract suite that are no system of their own."""
+"""The servers of the contract suite: `<system>_server` is one that sessions of that system can talk to.
+
+Each is started at most once per worker of pytest-xdist, by the first test that asks for it.
+"""
 
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from served import ADDRESS, TIMEOUT_S, Served, deploy
 
+from perf.design import Testbed
 from perf.java import find_java
 from perf.releases import fetch_maven
+from perf.systems import registry
+from perf.systems.contract import Target
 
-_PEER_ADDRESS = "127.0.0.27"
 _PEER_JARS = (
     "de.bwaldvogel:mongo-java-server:1.47.0",
     "de.bwaldvogel:mongo-java-server-h2-backend:1.47.0",
@@ -28,7 +34,7 @@ def mongo_peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, 
     java = find_java((17, 11), tell=print).path
     jars = fetch_maven("mongo-java-server", _PEER_JARS, tell=print).location
     with socket.socket() as probe:
-        probe.bind((_PEER_ADDRESS, 0))
+        probe.bind((ADDRESS, 0))
         port = probe.getsockname()[1]
     program = Path(__file__).parents[1] / "peers" / "Run.java"
     classes, libraries = tmp_path_factory.mktemp("peer"), f"{jars}/lib/*"
@@ -37,11 +43,54 @@ def mongo_peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, 
     compile_it = [java, "-cp", libraries, compiler, "-11", "-proc:none", "-cp", jar_paths]
     subprocess.run([*compile_it, "-d", str(classes), str(program)], check=True)
     options = ["-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", f"{classes}:{libraries}"]
-    command = [java, *options, "Run", _PEER_ADDRESS, str(port)]
+    command = [java, *options, "Run", ADDRESS, str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert server.stdout is not None
         try:
             assert server.stdout.readline() == b"serving\n", "the emulator did not start"
-            yield _PEER_ADDRESS, port
+            yield ADDRESS, port
         finally:
             server.kill()
+
+
+@pytest.fixture(scope="session")
+def fake_server(
+    tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
+) -> Iterator[Served]:
+    """Give a server of the fake system."""
+    with deploy("fake", "1.1", tmp_path_factory.mktemp("fake"), make_testbed()) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def null_server(
+    tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
+) -> Iterator[Served]:
+    """Give a null server."""
+    with deploy("null", "1.0", tmp_path_factory.mktemp("null"), make_testbed()) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def cassandra_server(
+    tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
+) -> Iterator[Served]:
+    """Give a real Cassandra."""
+    testbed = make_testbed(jvm_options=("-XX:TieredStopAtLevel=1",))
+    with deploy("cassandra", "5.0", tmp_path_factory.mktemp("cassandra"), testbed) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def mongodb_server(mongo_peer: tuple[str, int]) -> Served:
+    """Give the emulator of MongoDB's wire protocol: MongoDB itself is not here."""
+    address, port = mongo_peer
+    target = Target(
+        system="mongodb",
+        addresses=(address,),
+        port=port,
+        replication_factor=1,
+        consistency="quorum",
+        timeout_s=TIMEOUT_S,
+    )
+    return Served(registry.load("mongodb"), target)

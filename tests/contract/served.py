@@ -1,0 +1,102 @@
+"""Servers that sessions talk to in the contract suite, and how one is deployed."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from perf.design import SystemConfig, Testbed, Topology
+from perf.errors import NotReady
+from perf.promises.promise import NotAsked, Promise
+from perf.releases import fetch
+from perf.remote import LocalHost
+from perf.sessions import SensorSession
+from perf.systems import registry
+from perf.systems.contract import Cluster, Node, System, Target
+
+Asked = TypeVar("Asked")
+TIMEOUT_S = 10.0
+# Each worker of pytest-xdist has servers of its own, which all listen on the same ports.
+ADDRESS = f"127.26.0.{1 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))}"
+HEAP_MB = {"cassandra": 512}
+STORES_NOTHING = {"null": "it acknowledges and counts what is written, and keeps no row, by design"}
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A system and a running server that its sessions can talk to."""
+
+    system: System
+    target: Target
+
+    def connect(self) -> AbstractContextManager[SensorSession]:
+        """Connect a client of the sensor workload."""
+        return self.system.connect(self.target)
+
+
+def keep(promise: Promise[Asked], served: Served, asked: Asked) -> None:
+    """Ask a promise; skip where it does not concern the system."""
+    name = served.system.name
+    if promise.reads_back and name in STORES_NOTHING:
+        pytest.skip(f"{name}: {STORES_NOTHING[name]}")
+    try:
+        assert promise.ask(asked)
+    except NotAsked as reason:
+        pytest.skip(f"{name}: {reason}")
+
+
+def name_promise(promise: Promise[Any]) -> str:
+    """Give the id of a promise as a test: the name of its function."""
+    return promise.ask.__name__.strip("_").replace("_", "-")
+
+
+@contextmanager
+def deploy(name: str, line: str, directory: Path, testbed: Testbed) -> Iterator[Served]:
+    """Deploy one node of a line's newest release, through the system's own verbs."""
+    system = registry.load(name)
+    release = next(known for known in reversed(system.releases()) if known.line == line)
+    node = Node(name="s1", index=0, address=ADDRESS, remote=LocalHost(), work_dir=str(directory / "s1"))
+    cluster = Cluster(
+        release=release,
+        artifact=fetch(system, release, tell=print),
+        nodes=(node,),
+        topology=Topology(name="test", description="test", servers=1),
+        testbed=testbed,
+        config=SystemConfig(
+            system=name,
+            name="test",
+            description="test",
+            heap_mb=HEAP_MB.get(name),
+        ),
+    )
+    system.install(node, cluster)
+    system.configure(node, cluster)
+    system.start(node, cluster)
+    try:
+        _wait(lambda: system.check(cluster), cluster.testbed.limits.start_s)
+        yield Served(system, system.target(cluster, consistency="quorum", timeout_s=TIMEOUT_S))
+    finally:
+        system.stop(node, force=True)
+        _wait(lambda: _require_gone(system, node), cluster.testbed.limits.stop_s)
+        system.wipe(node)
+
+
+def _require_gone(system: System, node: Node) -> None:
+    if system.is_running(node):
+        raise NotReady("stop", node.name, "still runs")
+
+
+def _wait(ask: Callable[[], None], limit_s: float) -> None:
+    end_s = time.monotonic() + limit_s
+    while True:
+        try:
+            return ask()
+        except NotReady:
+            if time.monotonic() > end_s:
+                raise
+        time.sleep(0.05)
