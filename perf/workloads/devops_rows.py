@@ -1,4 +1,4 @@
-"""The plain values that the devops workload exchanges with a session: rows, queries and their groups."""
+"""The plain values that the devops workload exchanges with a session: rows, queries, groups."""
 
 from dataclasses import dataclass
 from typing import Literal
