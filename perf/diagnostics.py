@@ -24,6 +24,7 @@ from perf.metrics import (
     Metric,
 )
 from perf.model import COMPLETED_IN_WINDOW, ROWS, Counter, Reason, Sample
+from perf.records import ALL, is_part
 from perf.systems.contract import (
     COMPACTION_PENDING_TASKS,
     COMPACTION_REMAINING_BYTES,
@@ -79,15 +80,16 @@ class _Phase:
 def summarize_windows(
     windows: Sequence[Window],
     counters: Sequence[Counter],
-    payload_bytes_per_row: int,
-    *,
-    is_write: bool,
+    row_bytes: Mapping[str, float],
 ) -> Diagnostics:
-    """Give the diagnostics of every phase that has windows."""
+    """Give the diagnostics of every phase that has windows.
+
+    `row_bytes` is the payload per row of the phases whose operations store rows and do nothing else.
+    """
     found: list[Sample | Reason] = []
     for name in dict.fromkeys(window.phase for window in windows):
         phase = _gather(name, windows, counters)
-        found += _costs(phase, payload_bytes_per_row if is_write else 0)
+        found += _costs(phase, row_bytes.get(name, 0))
         found += _pauses(phase)
         found += _debts(phase)
     return Diagnostics(
@@ -99,15 +101,20 @@ def summarize_windows(
 def _gather(name: str, windows: Sequence[Window], counters: Sequence[Counter]) -> _Phase:
     mine = tuple(window for window in windows if window.phase == name)
     seen = {iteration for window in mine for iteration in window.iterations}
-    counted = [one for one in counters if one.phase == name and one.iteration in seen]
+    counted = [
+        one
+        for one in counters
+        if one.phase == name and one.iteration in seen and not is_part(one.operation)
+    ]
     counts: defaultdict[str, int] = defaultdict(int)
     for one in counted:
         counts[one.name] += one.value
-    operation = "+".join(sorted({one.operation for one in counted}))
+    operations = {one.operation for one in counted}
+    operation = operations.pop() if len(operations) == 1 else ALL
     return _Phase(name=name, operation=operation, windows=mine, counts=counts)
 
 
-def _costs(phase: _Phase, payload_bytes_per_row: int) -> Iterator[Sample | Reason]:
+def _costs(phase: _Phase, payload_bytes_per_row: float) -> Iterator[Sample | Reason]:
     if not phase.counts:  # the load ended early, which is told elsewhere
         return
     completed = phase.counts[COMPLETED_IN_WINDOW]

@@ -16,14 +16,22 @@ from perf.load.offer import Offer
 from perf.load.outcome import LoadOutcome
 from perf.load.search import Found, next_load
 from perf.load.spec import Stage
-from perf.load.stages import ladder_phases, plan_stages, search_stage, searches
+from perf.load.stages import (
+    counted_stage,
+    ladder_phases,
+    operations_of,
+    plan_stages,
+    search_stage,
+    searches,
+)
 from perf.load.summary import summarize
 from perf.load.validity import find_faults, find_remarks, judge_step
 from perf.model import LoadStep, Reason, Sample
-from perf.records import Operation
-from perf.sessions import SensorSession
+from perf.records import Devops, Operation
+from perf.sessions import Session, Stored
 from perf.steps import Steps
 from perf.telemetry import Look, Window
+from perf.workloads.loading import devops_stored, row_bytes, writes_only
 
 
 @dataclass(slots=True)
@@ -32,6 +40,8 @@ class Findings:
 
     outcome: LoadOutcome = field(default_factory=LoadOutcome)
     windows: list[Window] = field(default_factory=list)
+    counted: list[Stage] = field(default_factory=list)
+    """The phases of the sequence that ran to their end, with their lengths."""
     load_steps: list[LoadStep] = field(default_factory=list)
     answers: list[tuple[Measurement, Found]] = field(default_factory=list)
     faults: list[Reason] = field(default_factory=list)
@@ -49,13 +59,15 @@ def measure(steps: Steps, deployment: Deployment, run_dir: Path, findings: Findi
     workload = deployment.workload
     target = steps.target(workload)
     offer = Offer(deployment=deployment, target=target, run_dir=run_dir, watch=steps.watch)
-    with steps.connect(target) as session:
+    with steps.connect(target, workload.records) as session:
         session.create_schema(workload.records)
         if offer.preload_rows:
             findings.faults += _preload(steps, offer, session)
     steps.settle()
     with steps.telemetry(findings.remarks.append) as look:
         run = _Run(steps, offer, look, findings)
+        for place in range(len(workload.sequence)):
+            run.count(place)
         if stages := plan_stages(workload):
             steps.progress.tell(describe_load(workload))
             run.offer_planned(stages)
@@ -68,6 +80,7 @@ def judge(findings: Findings, deployment: Deployment) -> tuple[Reason, ...]:
     workload = deployment.workload
     ladders = ladder_phases(workload)
     plain = [stage for stage in plan_stages(workload) if stage.phase not in ladders]
+    plain += findings.counted
     validity = deployment.testbed.validity
     # A release that cannot hold even the lowest load has no point in the series: that must be heard.
     unanswered = [
@@ -87,12 +100,14 @@ def diagnose(findings: Findings, workload: Workload) -> Diagnostics:
 
     Not about a search: the loads that it offers differ from trial to trial.
     """
-    planned = {stage.phase for stage in plan_stages(workload)}
+    operations: dict[str, tuple[Operation, ...]] = {
+        phase.name: (phase.operation,) for phase in workload.sequence
+    }
+    operations |= {stage.phase: tuple(workload.offered_mix) for stage in plan_stages(workload)}
     return summarize_windows(
-        [window for window in findings.windows if window.phase in planned],
+        [window for window in findings.windows if window.phase in operations],
         findings.outcome.counters,
-        workload.records.payload_bytes,
-        is_write=workload.operation is Operation.WRITE,
+        {phase: row_bytes(workload) for phase, offered in operations.items() if writes_only(offered)},
     )
 
 
@@ -101,7 +116,7 @@ def summarize_load(findings: Findings, deployment: Deployment) -> tuple[Sample, 
     workload, servers = deployment.workload, deployment.topology.servers
     return summarize(
         workload,
-        plan_stages(workload),
+        (*findings.counted, *plan_stages(workload)),
         findings.outcome,
         findings.load_steps,
         findings.answers,
@@ -109,19 +124,23 @@ def summarize_load(findings: Findings, deployment: Deployment) -> tuple[Sample, 
     )
 
 
-def _preload(steps: Steps, offer: Offer, session: SensorSession) -> tuple[Reason, ...]:
+def _preload(steps: Steps, offer: Offer, session: Session) -> tuple[Reason, ...]:
     """Write the rows that must be there and read them back: count and bytes."""
     rows = offer.preload_rows
-    expected_bytes = rows * offer.deployment.workload.records.payload_bytes
-    steps.progress.tell(f"load: {rows} rows, {expected_bytes / 1e6:.1f} MB")
+    expected = Stored(rows=rows, payload_bytes=round(rows * row_bytes(offer.deployment.workload)))
+    steps.progress.tell(f"load: {rows} rows, {expected.payload_bytes / 1e6:.1f} MB")
     offer.preload()
     steps.watch()
+    return _compare_stored(session, expected)
+
+
+def _compare_stored(session: Session, expected: Stored) -> tuple[Reason, ...]:
     stored = session.stored()
-    if (stored.rows, stored.payload_bytes) == (rows, expected_bytes):
+    if stored == expected:
         return ()
     text = (
-        f"{stored.rows} of {rows} rows and {stored.payload_bytes} of {expected_bytes} bytes "
-        "were stored after the load phase"
+        f"{stored.rows} of {expected.rows} rows and {stored.payload_bytes} of "
+        f"{expected.payload_bytes} bytes were stored after the load phase"
     )
     return (Reason(kind="not-loaded", text=text),)
 
@@ -142,6 +161,29 @@ class _Run:
         self.findings.remarks += find_remarks(stages, outcome)
         for name in ladder_phases(self.offer.deployment.workload):
             self._judge([stage for stage in stages if stage.phase == name], outcome, None)
+
+    def count(self, place: int) -> None:
+        """Run one phase of the sequence until all its operations are done."""
+        workload = self.offer.deployment.workload
+        phase = workload.sequence[place]
+        operations = operations_of(workload, phase)
+        self.steps.progress.tell(
+            f"{phase.name}: {operations} × {phase.operation.value}, closed loop, "
+            f"{phase.in_flight} in flight per engine process"
+        )
+        outcome = self.offer.count(place, self._observe, self._keep)
+        self.steps.watch()
+        self._keep(outcome)
+        lengths_s = [one.counted_s for one in outcome.results if one.counted_s is not None]
+        self.findings.counted.append(counted_stage(phase, max(lengths_s)))
+        if phase.operation is Operation.LOAD and isinstance(workload.records, Devops):
+            self._finish_load(workload.records)
+
+    def _finish_load(self, records: Devops) -> None:
+        """Make loaded rows visible to queries, and count them."""
+        with self.steps.connect(self.offer.target, records) as session:
+            session.finish_load()
+            self.findings.faults += _compare_stored(session, devops_stored(records))
 
     def search(self, phase: Measurement, search: SearchLoad) -> None:
         """Offer one load after the other until the search has its answer."""
@@ -179,17 +221,17 @@ class _Run:
     def _observe(self, edge: Edge) -> None:
         """Look as iterations begin and end; two looks make a window."""
         try:
-            now, stage = self.look(), edge.stage
+            now = self.look()
         except StepFailed:
             self.steps.watch()  # a node that died says more than that it could not be read
             raise
         if edge.is_start:
-            numbers = ", ".join(map(str, stage.iterations))
-            self.steps.progress.tell(f"{stage.phase}: warm; measure iteration {numbers}")
+            numbers = ", ".join(map(str, edge.iterations))
+            self.steps.progress.tell(f"{edge.phase}: measure iteration {numbers}")
             self._before = now
         elif self._before is not None:
             self.findings.windows.append(
-                Window(phase=stage.phase, iterations=stage.iterations, before=self._before, after=now)
+                Window(phase=edge.phase, iterations=edge.iterations, before=self._before, after=now)
             )
             self._before = None
 
@@ -197,11 +239,19 @@ class _Run:
 def describe_load(workload: Workload) -> str:
     """Say what will be offered, one line per measured phase."""
     return "\n".join(
-        f"{phase.name}: {workload.operation.value}, {_how(phase)}; "
+        f"{phase.name}: {_name_mix(workload)}, {_how(phase)}; "
         f"{phase.iterations} × {phase.iteration_s:g} s, each after "
         f"{phase.warmup_s:g} to {phase.warmup_cap_s:g} s of warm-up"
         for phase in workload.measurements
     )
+
+
+def _name_mix(workload: Workload) -> str:
+    mix = workload.offered_mix
+    if len(mix) == 1:
+        return next(iter(mix)).value
+    total = sum(mix.values())
+    return " + ".join(f"{weight / total:.3g} {operation.value}" for operation, weight in mix.items())
 
 
 def _how(phase: Measurement) -> str:

@@ -25,13 +25,14 @@ from perf.history.place import start_of_ids
 from perf.hosts import lease
 from perf.hosts.checks import check_hosts
 from perf.hosts.readiness import check_readiness, name_profile
-from perf.load.stages import expected_s
+from perf.load.stages import expected_s, operations_of
 from perf.metrics import RESPONSE_TIME, THROUGHPUT
 from perf.model import Artifact, Purpose, Release, SeriesKey, Source, Trial, TrialId, TrialStatus
 from perf.night import Night, PlannedTrial, open_night
 from perf.places import Places
 from perf.progress import Progress
 from perf.systems import registry
+from perf.workloads.loading import preload_rows
 
 # Measured on two busy cores: boot and end of a three-node ring beside the load itself.
 _DEPLOY_S = 45.0
@@ -260,7 +261,8 @@ def _check_hosts(session: Session) -> None:
 def planned_s(deployment: Deployment) -> float:
     """Guess how long a trial takes, in seconds, from its configuration alone."""
     workload = deployment.workload
-    rows = workload.preload_rows_per_device * workload.records.devices
+    rows = preload_rows(workload)
+    rows += sum(operations_of(workload, phase) for phase in workload.sequence)
     return _DEPLOY_S + rows / _PRELOAD_ROWS_PER_S + expected_s(workload)
 
 

@@ -86,11 +86,15 @@ class Ycsb:
     field_length: Annotated[int, Ge(8)] = 100
     insert_order: Literal["hashed", "ordered"] = "hashed"
     zero_padding: Positive = 1
-    read_all_fields: bool = True
+    read_all_fields: Literal[True] = True
+    """A session reads whole records."""
     write_all_fields: bool = False
     hotspot_data_fraction: Share = 0.2
     hotspot_operation_fraction: Share = 0.8
     max_scan_length: Positive = 100
+    operation_count: Positive | None = None
+    """How many operations a run is expected to have: zipfian leaves room for twice their inserts.
+    Absent: as many as records, as in the workload files that come with YCSB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,3 +139,8 @@ WRITES = (Operation.WRITE, Operation.PUT, Operation.INSERT, Operation.LOAD)
 
 ALL = "all"
 """The name under which what all operations of a mix did together is kept."""
+
+
+def is_part(operation: str) -> bool:
+    """Say whether a name is that of a part of an operation, `<operation>.<part>`, which has times only."""
+    return "." in operation

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from perf.deployment import client_hosts
 from perf.design import Workload
@@ -18,8 +18,8 @@ from perf.hosts.fresh_disk import freshen
 from perf.hosts.pinning import prove_pinning
 from perf.model import Fact, Reason, Release, Sample
 from perf.progress import Progress
+from perf.records import Records
 from perf.remote import make_directory, read_tail, run_repeatable, running_pid
-from perf.sessions import SensorSession
 from perf.systems.contract import (
     BootstrapsOnce,
     Cluster,
@@ -31,6 +31,7 @@ from perf.systems.contract import (
     Settles,
     System,
     Target,
+    open_session,
 )
 from perf.telemetry import Look, look
 
@@ -133,10 +134,13 @@ class Steps:
         )
 
     @contextmanager
-    def connect(self, target: Target) -> Iterator[SensorSession]:
-        """Connect the harness's own client; a driver's error is a failed step, not a defect."""
+    def connect(self, target: Target, records: Records) -> Iterator[Any]:
+        """Connect the harness's own client of the data model that records are of.
+
+        A driver's error is a failed step, not a defect.
+        """
         try:
-            with self.system.connect(target) as session:
+            with open_session(self.system, target, records) as session:
                 yield session
         except KnickpointError:
             raise

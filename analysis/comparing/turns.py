@@ -11,8 +11,8 @@ from analysis.comparing.blocks import Block, Measure, Measured
 from analysis.comparing.results import MeasureResult
 from analysis.comparing.sequential import Look, Rule, look
 from analysis.verdict import WORST_FIRST, Outcome, merge
-from perf.design import Measurement, SearchLoad, SteppedLoad, Workload
-from perf.load.stages import ladder_phase
+from perf.design import SearchLoad, Workload
+from perf.load.stages import list_phases
 from perf.metrics import HIGHEST_LOAD, METRICS, RESPONSE_TIME, SERVICE_TIME, THROUGHPUT, Better
 from perf.model import SIDES, SideName, Taken, Trial, TrialStatus
 from perf.rules import Detection
@@ -61,33 +61,26 @@ class Inquiry:
 
 
 def choose_trusted(workload: Workload, settings: Detection) -> tuple[Measure, ...]:
-    """Name the measures of a workload on which a verdict rests, as `settings.comparison` says."""
+    """Name the measures of a workload on which a verdict rests, as `settings.comparison` says.
+
+    Of a mix that is what all its operations came to together.
+    """
     return tuple(
-        Measure(phase=phase, operation=workload.operation.value, metric=metric, statistic=statistic)
-        for part in workload.measurements
-        for phase in _phases(part)
-        for metric, statistics in settings.comparison.trusted.get(part.load.kind, {}).items()
+        Measure(phase=phase, operation=operation, metric=metric, statistic=statistic)
+        for phase, operation, load in list_phases(workload)
+        for metric, statistics in settings.comparison.trusted.get(load.kind, {}).items()
         for statistic in statistics
     )
 
 
-def _phases(part: Measurement) -> Iterator[str]:
-    if isinstance(part.load, SteppedLoad):
-        yield from (ladder_phase(part, load) for load in part.load.offered_loads_ops_per_s)
-    else:
-        yield part.name
-
-
 def list_measures(workload: Workload, settings: Detection) -> tuple[Measure, ...]:
-    """Name all measures that trials of a workload can have and that are judged, sorted."""
+    """Name all measures of whole phases that trials of a workload can have and that are judged, sorted."""
     return tuple(
         sorted(
-            Measure(phase=phase, operation=workload.operation.value, metric=metric, statistic=statistic)
-            for part in workload.measurements
-            for phase in _phases(part)
+            Measure(phase=phase, operation=operation, metric=metric, statistic=statistic)
+            for phase, operation, load in list_phases(workload)
             for metric, statistics in settings.judged.items()
-            if (metric == HIGHEST_LOAD.name) == isinstance(part.load, SearchLoad)
-            and metric in _MEASURED
+            if (metric == HIGHEST_LOAD.name) == isinstance(load, SearchLoad) and metric in _MEASURED
             for statistic in statistics
         )
     )

@@ -16,21 +16,23 @@ from perf.config.checks import Entries, Entry, HasName
 from perf.config.document import Document, read_document
 from perf.config.host_checks import check_leases, check_pinning
 from perf.config.problems import describe, suggest
-from perf.config.reference_checks import check_references
+from perf.config.reference_checks import check_report
 from perf.config.setting_checks import check_settings
 from perf.config.suite_checks import check_suite
 from perf.config.triage_checks import check_triage
+from perf.config.variants import split_variants
+from perf.config.workload_checks import check_workload
 from perf.design import Deployment, Experiment, Suite, SystemConfig, Testbed, Topology, Workload
 from perf.errors import ConfigError, UsageError
-from perf.references import Reference, References
+from perf.references import Reference, Report, figures_of
 from perf.rules import Detection, Triage, TriageEntry
 from perf.systems import registry
+from perf.workloads.scaling import scale_down
 
 T = TypeVar("T")
 N = TypeVar("N", bound=HasName)
 
 TRIAGE_FILE = "triage.yaml"
-REFERENCES_FILE = "references.yaml"
 
 _TOPOLOGY = TypeAdapter(Topology)
 _TESTBED = TypeAdapter(Testbed)
@@ -39,7 +41,7 @@ _SYSTEM_CONFIG = TypeAdapter(SystemConfig)
 _SUITE = TypeAdapter(Suite)
 _DETECTION = TypeAdapter(Detection)
 _TRIAGE = TypeAdapter(Triage)
-_REFERENCES = TypeAdapter(References)
+_REPORT = TypeAdapter(Report)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,12 @@ class Catalog:
     suites: Mapping[str, Suite]
     detection: Detection
     triage: tuple[TriageEntry, ...] = ()
-    references: tuple[Reference, ...] = ()
+    reports: tuple[Report, ...] = ()
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """All published figures, in the order of their reports."""
+        return tuple(figure for report in self.reports for figure in figures_of(report))
 
     def suite(self, name: str) -> Suite:
         """Give a suite.
@@ -85,9 +92,13 @@ class Catalog:
             experiment=experiment,
             topology=_look_up("topology", experiment.topology, self.topologies),
             testbed=_look_up("testbed", suite.testbed, self.testbeds),
-            workload=_look_up("workload", experiment.workload, self.workloads),
+            workload=_scale(_look_up("workload", experiment.workload, self.workloads), suite),
             config=_look_up(f"{experiment.system} config", experiment.config, configs),
         )
+
+
+def _scale(workload: Workload, suite: Suite) -> Workload:
+    return scale_down(workload, suite.scaled_down_by) if suite.scaled_down_by else workload
 
 
 def default_root() -> Path:
@@ -109,7 +120,7 @@ def load_catalog(root: Path) -> Catalog:
     entries = Entries(
         topologies=_read_folder(_TOPOLOGY, root / "topologies", problems),
         testbeds=_read_folder(_TESTBED, root / "testbeds", problems),
-        workloads=_read_folder(_WORKLOAD, root / "workloads", problems),
+        workloads=_read_workloads(root / "workloads", problems),
         systems={
             folder.name: _read_folder(_SYSTEM_CONFIG, folder, problems)
             for folder in sorted((root / "systems").glob("*/"))
@@ -123,8 +134,7 @@ def load_catalog(root: Path) -> Catalog:
     if detection is not None and detection.value is not None:
         problems += checks.check_detection(detection.document, detection.value)
     triage = read_triage(root / TRIAGE_FILE, problems)
-    rules = detection.value if detection else None
-    references = _read_references(root / REFERENCES_FILE, problems, entries, rules)
+    reports = _read_reports(root / "reference", problems, entries)
     if problems or detection is None or detection.value is None:
         raise ConfigError(problems)
     return Catalog(
@@ -135,7 +145,7 @@ def load_catalog(root: Path) -> Catalog:
         suites=_values(entries.suites),
         detection=detection.value,
         triage=triage,
-        references=references,
+        reports=reports,
     )
 
 
@@ -148,15 +158,13 @@ def read_triage(path: Path, problems: list[str]) -> tuple[TriageEntry, ...]:
     return entry.value.entries
 
 
-def _read_references(
-    path: Path, problems: list[str], entries: Entries, detection: Detection | None
-) -> tuple[Reference, ...]:
-    """Read the published figures and add what is wrong with them; no file, no figure."""
-    entry = _read_entry(_REFERENCES, path, problems) if path.exists() else None
-    if entry is None or entry.value is None:
-        return ()
-    problems += check_references(entry.document, entry.value, entries, detection)
-    return entry.value.entries
+def _read_reports(folder: Path, problems: list[str], entries: Entries) -> tuple[Report, ...]:
+    """Read the published figures, a file for each report, and add what is wrong with them."""
+    found = _read_folder(_REPORT, folder, problems)
+    for entry in found.values():
+        if entry.value is not None:
+            problems += check_report(entry.document, entry.value, entries)
+    return tuple(_values(found).values())
 
 
 def _check_all(entries: Entries) -> Iterator[str]:
@@ -167,7 +175,7 @@ def _check_all(entries: Entries) -> Iterator[str]:
         yield from check_pinning(testbed)
     yield from check_leases(entries.testbeds)
     for workload in entries.workloads.values():
-        yield from checks.check_workload(workload)
+        yield from check_workload(workload)
     for folder, configs in entries.systems.items():
         for config in configs.values():
             yield from checks.check_system_config(folder, config, entries.known_systems)
@@ -188,8 +196,8 @@ def _known_releases() -> dict[str, dict[str, str]]:
 
 def _stray_files(root: Path) -> Iterator[str]:
     """Find YAML files that nothing would ever read; silence would look like acceptance."""
-    read = {root / "detection.yaml", root / TRIAGE_FILE, root / REFERENCES_FILE}
-    for pattern in ("topologies/*.yaml", "testbeds/*.yaml", "workloads/*.yaml"):
+    read = {root / "detection.yaml", root / TRIAGE_FILE}
+    for pattern in ("topologies/*.yaml", "testbeds/*.yaml", "workloads/*.yaml", "reference/*.yaml"):
         read.update(root.glob(pattern))
     for pattern in ("systems/*/*.yaml", "suites/*.yaml"):
         read.update(root.glob(pattern))
@@ -197,7 +205,7 @@ def _stray_files(root: Path) -> Iterator[str]:
     for path in sorted(found - read):
         yield (
             f"{path}: nothing reads this file; put it into topologies/, testbeds/, workloads/, "
-            "systems/<system>/ or suites/, with the ending .yaml"
+            "systems/<system>/, suites/ or reference/, with the ending .yaml"
         )
 
 
@@ -212,6 +220,26 @@ def _read_folder(adapter: TypeAdapter[N], folder: Path, problems: list[str]) -> 
     return entries
 
 
+def _read_workloads(folder: Path, problems: list[str]) -> Mapping[str, Entry[Workload]]:
+    """Read the workloads of a folder, and the variants that their files hold."""
+    entries: dict[str, Entry[Workload]] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        try:
+            document = read_document(path)
+        except ConfigError as error:
+            problems += error.problems
+            entries[path.stem] = Entry(_unread(path), None)
+            continue
+        problems += document.problems
+        for name, part in split_variants(document, problems):
+            entry = _validate(_WORKLOAD, part, problems)
+            if entry.value is not None and entry.value.name != name:
+                why = f"but the file is {path.name}; make them equal"
+                problems.append(checks.say(part, ("name",), entry.value.name, why))
+            entries[name] = entry
+    return entries
+
+
 def _read_entry(adapter: TypeAdapter[T], path: Path, problems: list[str]) -> Entry[T] | None:
     try:
         document = read_document(path)
@@ -219,6 +247,10 @@ def _read_entry(adapter: TypeAdapter[T], path: Path, problems: list[str]) -> Ent
         problems += error.problems
         return None
     problems += document.problems
+    return _validate(adapter, document, problems)
+
+
+def _validate(adapter: TypeAdapter[T], document: Document, problems: list[str]) -> Entry[T]:
     try:
         value = adapter.validate_json(json.dumps(document.tree))
     except ValidationError as error:

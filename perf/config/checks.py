@@ -10,16 +10,12 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
-from itertools import pairwise
 from typing import Generic, Protocol, TypeVar
 
 from perf.config.document import Document, Steps, dotted
 from perf.config.problems import suggest
 from perf.design import (
     Host,
-    Measurement,
-    SearchLoad,
-    SteppedLoad,
     Suite,
     SystemConfig,
     Testbed,
@@ -27,10 +23,7 @@ from perf.design import (
     Workload,
 )
 from perf.hosts.tuning import name_settings
-from perf.load.spec import PRELOAD, WARM_UP
-from perf.load.stages import ladder_phase
-from perf.metrics import CANARY_PHASES, DIAGNOSTICS, METRICS
-from perf.records import Operation
+from perf.metrics import DIAGNOSTICS, METRICS
 from perf.rules import Detection
 
 # RFC 1123, 2.1: labels of letters, digits and inner hyphens; the last is not all digits, so that a
@@ -132,33 +125,6 @@ def _check_prices(document: Document, hosts: Sequence[Host]) -> Iterator[str]:
             )
 
 
-def check_workload(entry: Entry[Workload]) -> Iterator[str]:
-    """Find measurements that would be confused, and reads of rows that were never written."""
-    workload, document = entry.value, entry.document
-    if workload is None:
-        return
-    parts = workload.measurements
-    yield from find_repeated(document, ("measurements",), parts, "name", lambda part: part.name)
-    for index, part in enumerate(parts):
-        steps: Steps = ("measurements", index)
-        if part.name in {WARM_UP, PRELOAD, *CANARY_PHASES}:
-            why = "which names a phase of every trial; choose another name"
-            yield say(document, (*steps, "name"), part.name, why)
-        if part.warmup_cap_s < part.warmup_s:
-            why = f"but warmup_s is {part.warmup_s:g}; make the cap at least as long"
-            yield say(document, (*steps, "warmup_cap_s"), part.warmup_cap_s, why)
-        yield from _check_load(document, steps, part)
-        yield from _check_objective(document, steps, part, workload.operation_timeout_s)
-    yield from _confused_phases(document, parts)
-    if workload.batch_rows is not None and workload.operation is not Operation.WRITE:
-        why = f"but operation is {workload.operation.value}; only writes have batches, so remove it"
-        yield say(document, ("batch_rows",), workload.batch_rows, why)
-    rows, wanted = workload.preload_rows_per_device, workload.records.latest_count
-    if workload.operation is Operation.READ_LATEST and rows < wanted:
-        why = f"but each read asks for records.latest_count = {wanted} rows; preload at least as many"
-        yield say(document, ("preload_rows_per_device",), rows, why)
-
-
 def _check_trusted(document: Document, detection: Detection) -> Iterator[str]:
     """Find what a verdict is to rest on, but is not judged at all."""
     for load, metrics in detection.comparison.trusted.items():
@@ -223,57 +189,6 @@ def check_topology(entry: Entry[Topology]) -> Iterator[str]:
     if topology is not None and topology.replication_factor > topology.servers:
         why = f"but servers is {topology.servers}; keep no more copies than there are servers"
         yield say(entry.document, ("replication_factor",), topology.replication_factor, why)
-
-
-def _check_load(document: Document, steps: Steps, part: Measurement) -> Iterator[str]:
-    """Insist that a ladder goes up, each load in a phase of its own, and that a search has room."""
-    load = part.load
-    if isinstance(load, SteppedLoad):
-        rungs: Steps = (*steps, "load", "offered_loads_ops_per_s")
-        for place, (before, rung) in enumerate(pairwise(load.offered_loads_ops_per_s), start=1):
-            if rung <= before:
-                why = f"but the one before it is {before:g}; list them from the lowest up, each once"
-                yield say(document, (*rungs, place), rung, why)
-            elif ladder_phase(part, rung) == ladder_phase(part, before):
-                why = "which reads like the one before it; let them differ in their first six digits"
-                yield say(document, (*rungs, place), rung, why)
-    elif isinstance(load, SearchLoad) and load.lowest_ops_per_s >= load.highest_ops_per_s:
-        why = f"but highest_ops_per_s is {load.highest_ops_per_s:g}; make it the lower of the two"
-        yield say(document, (*steps, "load", "lowest_ops_per_s"), load.lowest_ops_per_s, why)
-
-
-def _check_objective(
-    document: Document, steps: Steps, part: Measurement, timeout_s: float
-) -> Iterator[str]:
-    """Insist that an operation can miss the objective of a search and still have a response time."""
-    if isinstance(part.load, SearchLoad):
-        objective_ms, longest_ms = part.load.response_time_p99_objective_ms, timeout_s * 1000
-        if objective_ms >= longest_ms:
-            why = (
-                f"but operation_timeout_s is {timeout_s:g}: what takes longer has no response time, so "
-                f"no load would ever miss; make it less than {longest_ms:g}"
-            )
-            place = (*steps, "load", "response_time_p99_objective_ms")
-            yield say(document, place, objective_ms, why)
-
-
-def _confused_phases(document: Document, parts: Sequence[Measurement]) -> Iterator[str]:
-    """Find measurements that are named like a phase of a ladder or of a search."""
-    for index, part in enumerate(parts):
-        steps: Steps = ("measurements", index, "name")
-        for other in parts:
-            if isinstance(other.load, SteppedLoad):
-                is_taken = any(
-                    part.name == ladder_phase(other, rung)
-                    for rung in other.load.offered_loads_ops_per_s
-                )
-            elif isinstance(other.load, SearchLoad):
-                is_taken = re.fullmatch(rf"{other.name}-[0-9]{{2,}}", part.name) is not None
-            else:
-                continue
-            if is_taken:
-                why = f"which names a phase of the measurement {other.name}; rename one of the two"
-                yield say(document, steps, part.name, why)
 
 
 def _refuse_address(host: Host, transport: str) -> str | None:

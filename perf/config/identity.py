@@ -1,8 +1,9 @@
 """The content hash: two configurations with the same hash measure the same thing.
 
 Left out is what cannot move a number: comments, key order, number spelling, and the prose of a
-file (name, description, owner, source, caveat; how SSH finds its keys; a name travels beside its
-hash). Everything else is hashed, even where it moves a number only on a bad day (a time limit, an
+file (name, description, purpose, owner, source, what not to compare it with, caveat; how SSH finds its
+keys; a name travels beside its hash), and below what a workload is never scaled, since what it is scaled
+to is hashed. Everything else is hashed, even where it moves a number only on a bad day (a time limit, an
 address): a hash that changes too often costs a fresh series, one that changes too rarely a wrong
 comparison.
 
@@ -25,7 +26,12 @@ HASH_DIGITS = 12
 
 File: TypeAlias = Topology | Testbed | Workload | SystemConfig | Suite
 _FILES = (Topology, Testbed, Workload, SystemConfig, Suite)
-_PROSE = frozenset({"name", "description", "owner", "source", "caveat", "ssh_config"})
+_PROSE = frozenset(
+    (
+        *("name", "description", "purpose", "owner", "source", "not_comparable", "caveat"),
+        *("ssh_config", "floors"),
+    )
+)
 
 
 def content_hash(value: object) -> str:

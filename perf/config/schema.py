@@ -7,14 +7,15 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from perf.config.variants import KEY
 from perf.design import Suite, SystemConfig, Testbed, Topology, Workload
-from perf.references import References
+from perf.references import Report
 from perf.rules import Detection, Triage
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _TYPES: tuple[tuple[str, type], ...] = (
     ("detection", Detection),
-    ("references", References),
+    ("reference", Report),
     ("suite", Suite),
     ("system-config", SystemConfig),
     ("testbed", Testbed),
@@ -24,12 +25,21 @@ _TYPES: tuple[tuple[str, type], ...] = (
 )
 
 
+_VARIANTS = {
+    "type": "object",
+    "description": "Workloads like this one, under <name>-<key>, each with the keys that differ.",
+    "additionalProperties": {"type": "object", "required": ["description"]},
+}
+
+
 def schema_texts() -> Mapping[str, str]:
     """Give each schema's text by file name; the same on every call and machine."""
     texts = {}
     for name, kind in _TYPES:
         adapter: TypeAdapter[Any] = TypeAdapter(kind)
         schema = {"$schema": _DIALECT, **adapter.json_schema()}
+        if kind is Workload:
+            schema["properties"][KEY] = _VARIANTS
         texts[f"{name}.schema.json"] = json.dumps(schema, indent=2, sort_keys=True) + "\n"
     return texts
 

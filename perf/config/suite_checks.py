@@ -2,11 +2,16 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from perf.config.checks import Entries, Entry, find_repeated, say, say_dangling
 from perf.config.document import Document, Steps
 from perf.config.problems import suggest, suggest_few
 from perf.design import Experiment, Suite, Testbed, Topology, Workload
+from perf.errors import UsageError
+from perf.systems import registry
+from perf.systems.contract import can_speak
+from perf.workloads.scaling import scale_down
 
 # How a warm-up ends (see `perf.load.engines`): a second is reported a little after its end, looked for
 # once a second, and all engines are told of a whole second that is far enough ahead for each of them.
@@ -37,8 +42,12 @@ def check_suite(entry: Entry[Suite], entries: Entries) -> Iterator[str]:
         yield from _check_room(document, steps, topology.value, testbed.value)
         workload = entries.workloads.get(experiment.workload)
         if workload and workload.value:
+            yield from _check_scale(document, steps, suite, workload.value)
+            yield from _check_ability(document, steps, experiment, workload.value)
             engines = testbed.value.client_cores * topology.value.clients
-            yield from _check_warm_ups(document, steps, workload.value, testbed.value, engines)
+            by = suite.scaled_down_by if workload.value.floors else None
+            run = scale_down(workload.value, by) if by else workload.value
+            yield from _check_warm_ups(document, steps, run, testbed.value, engines)
 
 
 def _check_minutes(document: Document, suite: Suite) -> Iterator[str]:
@@ -101,6 +110,28 @@ def _check_warm_ups(
                 f"of {window_s} s), and {needed_s - seen_s:g} s to be seen and told to all engine "
                 f"processes, {engines} here; make warmup_cap_s at least {needed_s:g}, or equal to "
                 "warmup_s for a fixed length"
+            )
+            yield say(document, (*steps, "workload"), workload.name, why)
+
+
+def _check_scale(document: Document, steps: Steps, suite: Suite, workload: Workload) -> Iterator[str]:
+    if suite.scaled_down_by is not None and workload.floors is None:
+        why = (
+            f"which has no floors, so it cannot be scaled down by {suite.scaled_down_by}; add floors to "
+            "it, or remove scaled_down_by from the suite"
+        )
+        yield say(document, (*steps, "workload"), workload.name, why)
+
+
+def _check_ability(
+    document: Document, steps: Steps, experiment: Experiment, workload: Workload
+) -> Iterator[str]:
+    """Find a system that has no client of the workload's data model, where its driver is installed."""
+    with suppress(UsageError):
+        if not can_speak(registry.load(experiment.system), workload.records):
+            why = (
+                f"whose records are of kind {workload.records.kind}, which {experiment.system} cannot be "
+                "asked; see docs/systems.md for who can"
             )
             yield say(document, (*steps, "workload"), workload.name, why)
 

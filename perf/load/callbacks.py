@@ -9,24 +9,22 @@ import math
 import queue
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Generic
+from typing import Any
 
-from perf.load.loops import NAP_S, Loop
-from perf.load.tasks import Prepared, Reply, Soon
+from perf.load.loops import NAP_S, Lane, Loop
 
 
-class OpenCalls(Generic[Prepared, Reply]):
+class OpenCalls:
     """An open loop: `run` is the sender's thread, which waits for intended starts and free slots."""
 
     def __init__(
         self,
-        loop: Loop[Prepared, Reply],
-        soon: Soon[Prepared, Reply],
+        loop: Loop,
         in_flight: int,
         fail: Callable[[Exception], None],
     ) -> None:
         """Free all slots. `fail` takes what is wrong with ourselves, seen in a driver's thread."""
-        self._loop, self._soon, self._in_flight, self._fail = loop, soon, in_flight, fail
+        self._loop, self._in_flight, self._fail = loop, in_flight, fail
         # When each free slot became free, oldest first.
         self._slots: queue.SimpleQueue[float] = queue.SimpleQueue()
         for _ in range(in_flight):
@@ -45,7 +43,9 @@ class OpenCalls(Generic[Prepared, Reply]):
         loop, span = self._loop, self._loop.span
         for start_s in starts:
             intended_s = span.begin_s + start_s
-            prepared = loop.task.prepare(next(loop.numbers))
+            number = next(loop.numbers)
+            lane = loop.choose(number)
+            prepared = lane.task.prepare(number)
             loop.await_start(intended_s)
             if intended_s >= span.end_s:
                 return
@@ -54,8 +54,8 @@ class OpenCalls(Generic[Prepared, Reply]):
                 return
             sent_s = loop.clock.now()
             ready_s = loop.lag.find_ready(intended_s, freed_s, sent_s)
-            loop.log.sent.extend((intended_s, ready_s, sent_s))
-            self._soon(prepared, partial(self._end, prepared, intended_s, sent_s))
+            lane.log.sent.extend((intended_s, ready_s, sent_s))
+            lane.soon(prepared, partial(self._end, lane, prepared, intended_s, sent_s))
 
     def _take_slot(self, drain_s: float) -> float | None:
         while (rest_s := self._loop.span.end_s + drain_s - self._loop.clock.now()) > 0:
@@ -67,28 +67,36 @@ class OpenCalls(Generic[Prepared, Reply]):
 
     def _end(
         self,
-        prepared: Prepared,
+        lane: Lane,
+        prepared: Any,  # noqa: ANN401  what the lane's task made ready
         intended_s: float,
         sent_s: float,
         reply: Any,  # noqa: ANN401  a reply, if there is no error
         error: Exception | None,
     ) -> None:
         ended_s = self._loop.clock.now()
-        _note(self._loop, self._fail, prepared, (intended_s, sent_s, ended_s), reply=reply, error=error)
+        _note(
+            self._loop,
+            self._fail,
+            lane,
+            prepared,
+            (intended_s, sent_s, ended_s),
+            reply=reply,
+            error=error,
+        )
         self._slots.put(ended_s)
 
 
-class ClosedCalls(Generic[Prepared, Reply]):
+class ClosedCalls:
     """One slot of a closed loop: the end of each operation sends the next."""
 
     def __init__(
         self,
-        loop: Loop[Prepared, Reply],
-        soon: Soon[Prepared, Reply],
+        loop: Loop,
         fail: Callable[[Exception], None],
     ) -> None:
         """Be ready. `fail` takes what is wrong with ourselves, seen in a driver's thread."""
-        self._loop, self._soon, self._fail = loop, soon, fail
+        self._loop, self._fail = loop, fail
         # Each operation takes two turns: one when the call that sends it has returned, one when it is
         # answered; whichever comes second goes on. An answer from within the call therefore never
         # sends from there, and the stack does not grow. A count's step is one under the interpreter's
@@ -106,43 +114,51 @@ class ClosedCalls(Generic[Prepared, Reply]):
 
     def _send(self) -> bool:
         loop = self._loop
-        prepared = loop.task.prepare(next(loop.numbers))
+        number = next(loop.numbers, None)
+        if number is None:
+            self.is_idle = True
+            return False
+        lane = loop.choose(number)
+        prepared = lane.task.prepare(number)
         sent_s = loop.clock.now()
         if sent_s >= loop.span.end_s:
             self.is_idle = True
             return False
-        loop.log.begun.append(sent_s)
-        self._soon(prepared, partial(self._end, prepared, sent_s))
+        lane.log.begun.append(sent_s)
+        lane.soon(prepared, partial(self._end, lane, prepared, sent_s))
         return True
 
     def _end(
         self,
-        prepared: Prepared,
+        lane: Lane,
+        prepared: Any,  # noqa: ANN401  what the lane's task made ready
         sent_s: float,
         reply: Any,  # noqa: ANN401  a reply, if there is no error
         error: Exception | None,
     ) -> None:
         ended_s = self._loop.clock.now()
-        _note(self._loop, self._fail, prepared, (sent_s, sent_s, ended_s), reply=reply, error=error)
+        _note(
+            self._loop, self._fail, lane, prepared, (sent_s, sent_s, ended_s), reply=reply, error=error
+        )
         if next(self._turns) % 2:
             self.run()
 
 
 def _note(
-    loop: Loop[Prepared, Reply],
+    loop: Loop,
     fail: Callable[[Exception], None],
-    prepared: Prepared,
+    lane: Lane,
+    prepared: Any,  # noqa: ANN401  what the lane's task made ready
     times_s: tuple[float, float, float],
     *,
     reply: Any,  # noqa: ANN401  a reply, if there is no error
     error: Exception | None,
 ) -> None:
     """Note how an operation ended; `times_s` are its intended start, send and end."""
-    intended_s, sent_s, ended_s = times_s
     try:
         if error is None:
-            loop.note(prepared, intended_s, sent_s, ended_s, reply)
+            loop.note(lane, prepared, times_s, reply)
         else:
-            loop.note_error(prepared, intended_s, ended_s, error)
+            loop.note_error(lane, prepared, times_s, error)
     except Exception as defect:  # noqa: BLE001  handed to the main thread, which raises it
         fail(defect)

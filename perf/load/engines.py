@@ -31,6 +31,7 @@ from perf.load.spec import (
     PROGRESS,
     READY,
     RESULT,
+    Counted,
     LoadSpec,
     Stage,
     dump_spec,
@@ -87,9 +88,10 @@ class Engine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """The iterations of a stage begin now, or have just ended."""
+    """These iterations of a phase begin now, or have just ended."""
 
-    stage: Stage
+    phase: str
+    iterations: tuple[int, ...]
     is_start: bool
 
 
@@ -125,6 +127,8 @@ def run_engines(
             _tell(engines, GO, begin_s)
             limit = _Limit(until_s=begin_s + limit_s, limit_s=limit_s, what="had not ended")
             load = _Load(engines, steadiness, watch, observe, limit)
+            if engines[0].spec.counted:
+                load.follow_counted(engines[0].spec.counted, begin_s)
             load.follow_stages(begin_s)
             _await_all(engines, _has_ended, limit, _END_POLL_S, watch)
             return replace(_collect(engines, load.starts), warm_ups=tuple(load.warm_ups))
@@ -178,7 +182,16 @@ class _Load:
             begin_s = measure_s + stage.measured_s
             for edge_s, is_start in ((measure_s, True), (begin_s, False)):
                 self._follow(edge_s)
-                self._observe(Edge(stage=stage, is_start=is_start))
+                edge = Edge(phase=stage.phase, iterations=stage.iterations, is_start=is_start)
+                self._observe(edge)
+
+    def follow_counted(self, counted: Counted, begin_s: float) -> None:
+        """Follow the engines from `begin_s` (Unix time) until all have done their operations."""
+        self.starts[counted.phase, 1] = begin_s
+        self._follow(begin_s)
+        self._observe(Edge(phase=counted.phase, iterations=(1,), is_start=True))
+        _await_all(self._engines, _has_ended, self._limit, POLL_S, self._watch)
+        self._observe(Edge(phase=counted.phase, iterations=(1,), is_start=False))
 
     def _warm_up(self, place: int, stage: Stage, begin_s: float) -> WarmedUp:
         """Wait until the load is steady and say so to all engines, or until its cap is too near."""

@@ -6,13 +6,14 @@ Warm-ups are in none of them.
 
 from collections import Counter as Tally
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perf.design import OpenLoop, SimpleLoad
 from perf.load.histogram import Statistics, merge, summarize_times
 from perf.load.outcome import LoadOutcome, WarmedUp
 from perf.load.spec import Stage, Usage
 from perf.model import Interval
+from perf.records import ALL, is_part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +111,25 @@ def collect_figures(stages: Sequence[Stage], outcome: LoadOutcome) -> Iterator[P
     for phase in dict.fromkeys(stage.phase for stage in stages):
         for operation in (operation for name, operation in operations if name == phase):
             yield _collect(phase, operation, stages, outcome)
+
+
+def collect_phases(stages: Sequence[Stage], outcome: LoadOutcome) -> Iterator[PhaseFigures]:
+    """Give the figures of each phase as a whole: of its one operation, or of all of its mix together."""
+    each = [one for one in collect_figures(stages, outcome) if not is_part(one.operation)]
+    for phase in dict.fromkeys(one.phase for one in each):
+        yield _together([one for one in each if one.phase == phase])
+
+
+def _together(figures: Sequence[PhaseFigures]) -> PhaseFigures:
+    (first, *others) = figures
+    if not others:
+        return first
+    counts: dict[int, Tally[str]] = {}
+    for one in figures:
+        for iteration, own in one.counts.items():
+            counts.setdefault(iteration, Tally()).update(own)
+    intervals = tuple(interval for one in figures for interval in one.intervals)
+    return replace(first, operation=ALL, counts=counts, intervals=intervals)
 
 
 def add_up(outcome: LoadOutcome) -> Mapping[tuple[str, str], Mapping[str, int]]:

@@ -9,11 +9,11 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol
+from typing import Any, Protocol
 
 from perf.errors import StepFailed
 from perf.load.recorder import Log
-from perf.load.tasks import Prepared, Reply, Task
+from perf.load.tasks.task import Soon, Task
 from perf.workloads.answer import Answer
 
 PRELOAD_ATTEMPTS = 6
@@ -82,15 +82,31 @@ class Lag:
         return max(intended_s, freed_s - self._last_s)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loop(Generic[Prepared, Reply]):
-    """What one thread needs. `numbers` is shared by all threads of the engine, and by all stages."""
+def _cannot(_: object, __: object) -> None:
+    raise AssertionError("only a load whose every operation answers later is driven by callbacks")
 
-    task: Task[Prepared, Reply]
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One of the operations that a load consists of: how it is done, and the log of it alone."""
+
+    task: Task[Any, Any]
+    log: Log
+    soon: Soon[Any, Any] = _cannot
+    """How it is sent without waiting, where every operation of the load can be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """What one thread needs. `numbers` is shared by all threads of the engine, and by all stages.
+
+    `choose` gives the lane of an operation number.
+    """
+
+    choose: Callable[[int], Lane]
     classify: Callable[[Exception], str]
     numbers: Iterator[int]
     clock: Clock
-    log: Log
     span: Span
     lag: Lag = field(default_factory=Lag)
 
@@ -98,12 +114,13 @@ class Loop(Generic[Prepared, Reply]):
         """Send one operation after the other until the span ends; each is intended when it is sent."""
         self.clock.sleep_until(self.span.begin_s)
         for number in self.numbers:
-            prepared = self.task.prepare(number)
+            lane = self.choose(number)
+            prepared = lane.task.prepare(number)
             sent_s = self.clock.now()
             if sent_s >= self.span.end_s:
                 return
-            self.log.begun.append(sent_s)
-            self._perform(prepared, sent_s, sent_s)
+            lane.log.begun.append(sent_s)
+            self._perform(lane, prepared, sent_s, sent_s)
 
     def run_open(self, places: Iterator[int], starts: Sequence[float], drain_s: float) -> None:
         """Send operations at their intended starts, or as soon after as this thread is free.
@@ -116,13 +133,15 @@ class Loop(Generic[Prepared, Reply]):
         freed_s = -math.inf
         for place in places:
             intended_s = self.span.begin_s + starts[place]
-            prepared = self.task.prepare(next(self.numbers))
+            number = next(self.numbers)
+            lane = self.choose(number)
+            prepared = lane.task.prepare(number)
             sent_s = self.await_start(intended_s)
             if intended_s >= self.span.end_s or sent_s >= self.span.end_s + drain_s:
                 return
             ready_s = self.lag.find_ready(intended_s, freed_s, sent_s)
-            self.log.sent.extend((intended_s, ready_s, sent_s))
-            freed_s, _ = self._perform(prepared, intended_s, sent_s)
+            lane.log.sent.extend((intended_s, ready_s, sent_s))
+            freed_s, _ = self._perform(lane, prepared, intended_s, sent_s)
 
     def run_to_completion(self) -> None:
         """Perform every operation, each in a bounded number of attempts with growing pauses.
@@ -133,18 +152,19 @@ class Loop(Generic[Prepared, Reply]):
         """
         self.clock.sleep_until(self.span.begin_s)
         for number in self.numbers:
-            prepared = self.task.prepare(number)
+            lane = self.choose(number)
+            prepared = lane.task.prepare(number)
             failure: str | None = None
             for attempt in range(PRELOAD_ATTEMPTS):
                 if attempt:
                     self.clock.sleep_until(self.clock.now() + _FIRST_PAUSE_S * 2 ** (attempt - 1))
                 sent_s = self.clock.now()
-                self.log.begun.append(sent_s)
-                _, failure = self._perform(prepared, sent_s, sent_s)
+                lane.log.begun.append(sent_s)
+                _, failure = self._perform(lane, prepared, sent_s, sent_s)
                 if failure is None:
                     break
             else:
-                what = self.task.describe(prepared)
+                what = lane.task.describe(prepared)
                 why = f"{what} did not succeed in {PRELOAD_ATTEMPTS} attempts; the last: {failure}"
                 raise StepFailed("load", "the load engine", why)
 
@@ -157,41 +177,61 @@ class Loop(Generic[Prepared, Reply]):
         return now_s
 
     def note(
-        self, prepared: Prepared, intended_s: float, sent_s: float, ended_s: float, reply: Reply
+        self,
+        lane: Lane,
+        prepared: Any,  # noqa: ANN401  what the lane's task made ready
+        times_s: tuple[float, float, float],
+        reply: Any,  # noqa: ANN401  what its driver answered
     ) -> str | None:
-        """Judge an answer and note how the operation ended; give the message of a failure."""
-        worth = self.task.judge(prepared, reply)
+        """Judge an answer and note how the operation ended; give the message of a failure.
+
+        `times_s` are its intended start, send and end.
+        """
+        worth = lane.task.judge(prepared, reply)
         if worth is Answer.COMPLETED:
-            self.log.completed.extend((intended_s, sent_s, ended_s))
+            lane.log.completed.extend(times_s)
             return None
-        return self._note_failure(prepared, intended_s, ended_s, worth.value, repr(reply)[:200])
+        return _note_failure(lane, prepared, times_s, worth.value, repr(reply)[:200])
 
     def note_error(
-        self, prepared: Prepared, intended_s: float, ended_s: float, error: Exception
+        self,
+        lane: Lane,
+        prepared: Any,  # noqa: ANN401  what the lane's task made ready
+        times_s: tuple[float, float, float],
+        error: Exception,
     ) -> str:
         """Note an operation that ended with an error; give the message."""
-        kind = self.classify(error)
-        return self._note_failure(prepared, intended_s, ended_s, kind, repr(error))
+        return _note_failure(lane, prepared, times_s, self.classify(error), repr(error))
 
     def _perform(
-        self, prepared: Prepared, intended_s: float, sent_s: float
+        self,
+        lane: Lane,
+        prepared: Any,  # noqa: ANN401  what the lane's task made ready
+        intended_s: float,
+        sent_s: float,
     ) -> tuple[float, str | None]:
         """Do one operation; give when it ended, and the message of its failure, if it failed."""
         try:
-            reply = self.task.send(prepared)
+            reply = lane.task.send(prepared)
         except Exception as error:  # noqa: BLE001  a driver may raise anything; the session names it
             ended_s = self.clock.now()
-            return ended_s, self.note_error(prepared, intended_s, ended_s, error)
+            return ended_s, self.note_error(lane, prepared, (intended_s, sent_s, ended_s), error)
         ended_s = self.clock.now()
-        return ended_s, self.note(prepared, intended_s, sent_s, ended_s, reply)
+        return ended_s, self.note(lane, prepared, (intended_s, sent_s, ended_s), reply)
 
-    def _note_failure(
-        self, prepared: Prepared, intended_s: float, ended_s: float, kind: str, found: str
-    ) -> str:
-        self.log.failed.append((intended_s, ended_s, kind))
-        message = f"{self.task.describe(prepared)}: {found}"
-        self.log.examples.setdefault(kind, message)
-        return message
+
+def _note_failure(
+    lane: Lane,
+    prepared: Any,  # noqa: ANN401  what the lane's task made ready
+    times_s: tuple[float, float, float],
+    kind: str,
+    found: str,
+) -> str:
+    intended_s, _, ended_s = times_s
+    lane.log.failed.append((intended_s, ended_s, kind))
+    message = f"{lane.task.describe(prepared)}: {found}"
+    lane.log.examples.setdefault(kind, message)
+    return message
 
 
 def _wall_minus_monotonic_s() -> float:

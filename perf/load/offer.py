@@ -1,6 +1,6 @@
 """Turn a deployment's workload into engines, and offer the load: one engine per client core."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,14 +8,17 @@ from perf.deployment import base_dir, client_hosts, engine_python
 from perf.design import Deployment
 from perf.load.engines import Edge, Engine, run_engines
 from perf.load.outcome import LoadOutcome
-from perf.load.spec import LoadSpec, Preload, Stage
-from perf.records import Operation
+from perf.load.spec import Counted, LoadSpec, Preload, Stage
+from perf.load.stages import operations_of
+from perf.records import Operation, Sensor
 from perf.systems.contract import Target
+from perf.workloads.loading import preload_rows, value_seed
 
 # A stage's last operations may end one operation timeout after it; engines end and write after that.
 _GRACE_S = 30.0
 # The rows of each run of engines have numbers of their own; no run writes as many per device.
 _RUN_ROWS_PER_DEVICE = 1_000_000
+_RUN_ROWS = 1_000_000_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,14 +35,36 @@ class Offer:
     @property
     def preload_rows(self) -> int:
         """How many rows are stored before the first measured phase."""
-        workload = self.deployment.workload
-        return workload.preload_rows_per_device * workload.records.devices
+        return preload_rows(self.deployment.workload)
 
     def preload(self) -> LoadOutcome:
         """Write the rows that must be there; StepFailed if a row could not be written."""
         preload = Preload(rows=self.preload_rows, in_flight=self.deployment.workload.preload_in_flight)
-        engines = self._engines(Operation.WRITE, preload=preload)
+        engines = self._engines({}, preload=preload)
         return self._run(engines, self.deployment.testbed.limits.load_s, _ignore, _ignore)
+
+    def count(
+        self,
+        place: int,
+        observe: Callable[[Edge], None],
+        keep: Callable[[LoadOutcome], None],
+    ) -> LoadOutcome:
+        """Run phase number `place` of the workload's sequence until all its operations are done."""
+        workload = self.deployment.workload
+        phase = workload.sequence[place]
+        counted = Counted(
+            phase=phase.name,
+            operations=operations_of(workload, phase),
+            in_flight=phase.in_flight,
+        )
+        first_row = self._next_first_row()
+        engines = self._engines(
+            {phase.operation: 1.0},
+            counted=counted,
+            first_row=first_row,
+            value_seed=value_seed(workload.sequence, place),
+        )
+        return self._run(engines, self.deployment.testbed.limits.load_s, observe, keep)
 
     def run(
         self,
@@ -49,12 +74,25 @@ class Offer:
     ) -> LoadOutcome:
         """Run stages back to back; `observe` and `keep` are called as `run_engines` says."""
         workload = self.deployment.workload
-        first_row = self.preload_rows + self._runs * workload.records.devices * _RUN_ROWS_PER_DEVICE
-        self._runs += 1
-        engines = self._engines(workload.operation, stages=tuple(stages), first_row=first_row)
+        first_row = self._next_first_row()
+        engines = self._engines(
+            workload.offered_mix,
+            stages=tuple(stages),
+            first_row=first_row,
+            value_seed=value_seed(workload.sequence, len(workload.sequence)),
+        )
         longest_s = sum(stage.longest_s for stage in stages)
         limit_s = longest_s + workload.operation_timeout_s + _GRACE_S
         return self._run(engines, limit_s, observe, keep)
+
+    def _next_first_row(self) -> int:
+        records = self.deployment.workload.records
+        rows_per_run = _RUN_ROWS
+        if isinstance(records, Sensor):
+            rows_per_run = records.devices * _RUN_ROWS_PER_DEVICE
+        first_row = self.preload_rows + self._runs * rows_per_run
+        self._runs += 1
+        return first_row
 
     def _run(
         self,
@@ -76,11 +114,13 @@ class Offer:
 
     def _engines(
         self,
-        operation: Operation,
+        mix: Mapping[Operation, float],
         *,
         preload: Preload | None = None,
+        counted: Counted | None = None,
         stages: tuple[Stage, ...] = (),
         first_row: int = 0,
+        value_seed: int = 0,
     ) -> tuple[Engine, ...]:
         testbed, workload = self.deployment.testbed, self.deployment.workload
         clients = client_hosts(testbed, self.deployment.topology.clients)
@@ -92,14 +132,16 @@ class Offer:
             spec = LoadSpec(
                 target=self.target,
                 records=workload.records,
-                operation=operation,
+                mix=mix,
                 seed=workload.seed,
                 engine_index=index,
                 engine_count=len(places),
                 preload=preload,
+                counted=counted,
                 stages=stages,
                 readable_rows=self.preload_rows,
                 first_row=first_row,
+                value_seed=value_seed,
                 run=self._runs,
                 batch_rows=workload.batch_rows or 1,
                 output_dir=f"{base_dir(testbed, host, self.run_dir)}/engines/{index}",

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from perf.errors import KnickpointError, StepFailed
 from perf.load.hlog import HlogWriter
 from perf.load.loops import MonotonicClock
-from perf.load.runner import Surroundings, plan_schedules, run_preload, run_stages
+from perf.load.runner import Surroundings, plan_schedules, run_counted, run_preload, run_stages
 from perf.load.spec import (
     GO,
     INTERVALS,
@@ -39,6 +39,7 @@ from perf.load.spec import (
 )
 from perf.model import Interval
 from perf.systems import registry
+from perf.systems.contract import open_session
 
 _GO_POLL_S = 0.02
 _LATEST_START_S = 1.0
@@ -104,7 +105,7 @@ def _measure(spec: LoadSpec) -> int:
         os.sched_setaffinity(0, spec.cores)
     output = Path(spec.output_dir)
     schedules = plan_schedules(spec)
-    with registry.load(spec.target.system).connect(spec.target) as session:
+    with open_session(registry.load(spec.target.system), spec.target, spec.records) as session:
         # What exists by now stays: the collector need never look at it again in a measured phase.
         gc.collect()
         gc.freeze()
@@ -120,6 +121,8 @@ def _measure(spec: LoadSpec) -> int:
                 )
                 if spec.preload:
                     result = run_preload(spec, spec.preload, session, around)
+                elif spec.counted:
+                    result = run_counted(spec, spec.counted, session, around)
                 else:
                     result = run_stages(spec, session, schedules, around)
             write_result(output / RESULT, result)

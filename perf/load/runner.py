@@ -10,22 +10,22 @@ import math
 import threading
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from perf.design import ClosedLoop, OpenLoop
 from perf.errors import StepFailed
 from perf.load.callbacks import ClosedCalls, OpenCalls
+from perf.load.lanes import MakeTasks, lay_lanes
 from perf.load.loops import Clock, Loop, Span
 from perf.load.own_usage import OwnUsage, Used, use_between
-from perf.load.recorder import Recorder
 from perf.load.schedule import Share, Starts, plan_starts
-from perf.load.spec import PRELOAD, EngineResult, LoadSpec, Preload
-from perf.load.tasks import Task, WriteTask, make_task
+from perf.load.spec import PRELOAD, Counted, EngineResult, LoadSpec, Preload
+from perf.load.tasks.making import make_preload_task, make_tasks
 from perf.model import Interval
 from perf.records import Operation
-from perf.sessions import SensorSession
+from perf.sessions import Session
 
 # A second is folded this long after its end, when those who ended in it have surely noted it.
 _FOLD_LAG_S = 0.1
@@ -87,7 +87,7 @@ def plan_schedules(spec: LoadSpec) -> tuple[Starts | None, ...]:
 
 def run_stages(
     spec: LoadSpec,
-    session: SensorSession,
+    session: Session,
     schedules: Sequence[Starts | None],
     surroundings: Surroundings,
 ) -> EngineResult:
@@ -100,7 +100,7 @@ def run_stages(
         StepFailed: MEASURE came too late to change over together with the other engines.
 
     """
-    run = _Run(spec, session, make_task(spec, session), spec.operation, surroundings)
+    run = _Run(spec, session, partial(make_tasks, spec, session), surroundings)
     begin_s = 0.0
     span = run.start_stage(0, schedules[0], begin_s)
     run.look_at(begin_s)
@@ -121,7 +121,7 @@ def run_stages(
 
 
 def run_preload(
-    spec: LoadSpec, preload: Preload, session: SensorSession, surroundings: Surroundings
+    spec: LoadSpec, preload: Preload, session: Session, surroundings: Surroundings
 ) -> EngineResult:
     """Write this engine's share of the rows, for as long as that takes.
 
@@ -129,8 +129,8 @@ def run_preload(
         StepFailed: a row could not be written.
 
     """
-    task = WriteTask(spec, session, first_row=0, batch_rows=1)
-    run = _Run(spec, session, task, Operation.WRITE, surroundings)
+    task = make_preload_task(spec, session)
+    run = _Run(spec, session, lambda _: {Operation.WRITE: task}, surroundings)
     run.recorder.begin_stage(PRELOAD, 0.0)
     run.numbers = iter(range(spec.engine_index, preload.rows, spec.engine_count))
     loop = run.loop(Span(0.0, math.inf))
@@ -145,38 +145,63 @@ def run_preload(
     return run.result()
 
 
+def run_counted(
+    spec: LoadSpec, counted: Counted, session: Session, surroundings: Surroundings
+) -> EngineResult:
+    """Do this engine's share of so many operations in a closed loop, for as long as that takes."""
+    run = _Run(spec, session, partial(make_tasks, spec, session), surroundings)
+    run.recorder.begin_counted(counted.phase)
+    run.numbers = iter(range(spec.engine_index, counted.operations, spec.engine_count))
+    run.look_at(0.0)
+    run.start_closed(Span(0.0, math.inf), counted.in_flight)
+    second = 1.0
+    while not run.await_idle(second):
+        run.fold()
+        second += 1.0
+    run.fold()
+    run.recorder.end_counted(run.recorder.last_end_s)
+    run.look_at(0.0)
+    return replace(run.result(), counted_s=run.recorder.last_end_s)
+
+
 class _Run:
     """The threads of a load, the log that all of them append to, and looks at this process."""
 
     def __init__(
         self,
         spec: LoadSpec,
-        session: SensorSession,
-        task: Task[Any, Any],
-        operation: Operation,
+        session: Session,
+        make_tasks: MakeTasks,
         surroundings: Surroundings,
     ) -> None:
-        self._spec, self._task, self._classify = spec, task, session.classify
+        self._spec, self._classify = spec, session.classify
         self._start_at_s = surroundings.start_at_s
         self._clock, self._output = surroundings.clock, surroundings.output
-        self.recorder = Recorder(operation.value, surroundings.start_at_s, task.rows)
+        self._lanes = lay_lanes(
+            make_tasks,
+            spec.mix or {Operation.WRITE: 1.0},
+            spec.seed,
+            clock=surroundings.clock,
+            start_at_s=surroundings.start_at_s,
+        )
+        self.recorder = self._lanes.recorder
         self.numbers: Iterator[int] = itertools.count(spec.engine_index, spec.engine_count)
         self.second = 0
         """Seconds of the stage under way that are folded."""
+        self._pace_s = 1
         self._threads: list[threading.Thread] = []
-        self._calls: list[ClosedCalls[Any, Any] | OpenCalls[Any, Any]] = []
+        self._calls: list[ClosedCalls | OpenCalls] = []
         self._failures: list[Exception] = []
         self._own = OwnUsage()
         self._looks: list[Used] = []
 
-    def loop(self, span: Span) -> Loop[Any, Any]:
+    def loop(self, span: Span) -> Loop:
         """Give what a thread needs that works within a span."""
         return Loop(
-            task=self._task,
+            choose=self._lanes.choose,
             classify=self._classify,
             numbers=self.numbers,
             clock=self._clock,
-            log=self.recorder.log,
             span=span,
         )
 
@@ -191,26 +216,30 @@ class _Run:
         """Start the threads of a stage; they wait until it begins. Its span ends at the latest end."""
         stage = self._spec.stages[place]
         span = Span(begin_s, begin_s + stage.longest_s)
-        loop, soon, in_flight = self.loop(span), self._task.soon(), stage.load.in_flight
-        drain_s = self._drain_s(place)
         if schedule is None:
-            if soon is None:
-                self.start([loop.run_closed] * in_flight)
-            else:
-                closed = [ClosedCalls(loop, soon, self._failures.append) for _ in range(in_flight)]
-                self._calls += closed
-                self.start([partial(_begin_all, closed, self._clock, begin_s)])
+            self.start_closed(span, stage.load.in_flight)
             return span
+        loop, in_flight, drain_s = self.loop(span), stage.load.in_flight, self._drain_s(place)
         # A plain array is the fastest to take single floats from.
         starts = array("d", schedule.tobytes())
-        if soon is None:
+        if not self._lanes.answer_later:
             places = iter(range(len(starts)))
             self.start([partial(loop.run_open, places, starts, drain_s)] * in_flight)
         else:
-            calls = OpenCalls(loop, soon, in_flight, self._failures.append)
+            calls = OpenCalls(loop, in_flight, self._failures.append)
             self._calls.append(calls)
             self.start([partial(calls.run, starts, drain_s)])
         return span
+
+    def start_closed(self, span: Span, in_flight: int) -> None:
+        """Start a closed loop: in the driver's own threads where it has any, else in ours."""
+        loop = self.loop(span)
+        if not self._lanes.answer_later:
+            self.start([loop.run_closed] * in_flight)
+            return
+        closed = [ClosedCalls(loop, self._failures.append) for _ in range(in_flight)]
+        self._calls += closed
+        self.start([partial(_begin_all, closed, self._clock, span.begin_s)])
 
     def _drain_s(self, place: int) -> float:
         """Say how long after a stage its overdue operations are still sent.
@@ -228,6 +257,7 @@ class _Run:
             StepFailed: what MEASURE says has passed.
 
         """
+        self._pace_s = 1
         cap_s = begin_s + self._spec.stages[place].warmup_cap_s
         while (at_s := self._told(place, cap_s)) is None:
             now_s = self._clock.now()
@@ -247,6 +277,7 @@ class _Run:
 
         """
         cells = self.recorder.cells[-len(self._spec.stages[place].iterations) :]
+        self._pace_s = self._spec.stages[place].histogram_s
         for edge_s in (*(cell.start_s for cell in cells), cells[-1].end_s):
             self._tend(begin_s, edge_s)
             self.look_at(edge_s)
@@ -291,10 +322,12 @@ class _Run:
         )
 
     def _tend(self, begin_s: float, until_s: float) -> None:
-        """Fold each whole second of the stage that ends before `until_s`, a little after its end."""
-        while (due_s := begin_s + self.second + 1 + _FOLD_LAG_S) <= until_s:
+        """Fold each whole second, or histogram, of the stage that ends before `until_s`, a little later."""
+        while (due_s := begin_s + self.second + self._pace_s + _FOLD_LAG_S) <= until_s:
             self._clock.sleep_until(due_s)
-            self.second = max(self.second + 1, math.floor(self._clock.now() - begin_s - _FOLD_LAG_S))
+            self.second = max(
+                self.second + self._pace_s, math.floor(self._clock.now() - begin_s - _FOLD_LAG_S)
+            )
             self.fold(begin_s + self.second)
             self._output.tell(self.recorder.tell_seconds(self.second))
             self.look_at(due_s)
@@ -312,7 +345,7 @@ class _Run:
             self._failures.append(error)
 
 
-def _begin_all(closed: Sequence[ClosedCalls[Any, Any]], clock: Clock, begin_s: float) -> None:
+def _begin_all(closed: Sequence[ClosedCalls], clock: Clock, begin_s: float) -> None:
     clock.sleep_until(begin_s)
     for calls in closed:
         calls.run()

@@ -11,6 +11,7 @@ A line of PROGRESS is `stage,second,completed,service_s`: the place of the stage
 since the stage began, the operations that ended in it, and the sum of their service times.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from pydantic import TypeAdapter
 
 from perf.design import SimpleLoad
 from perf.model import Counter
-from perf.records import Operation, Sensor
+from perf.records import Operation, Records
 from perf.scalars import STRICT, Positive, PositiveFloat
 from perf.systems.contract import Target
 
@@ -48,6 +49,8 @@ class Stage:
     warmup_cap_s: PositiveFloat
     iteration_s: PositiveFloat
     iterations: tuple[int, ...]
+    histogram_s: Positive = 1
+    """Seconds per histogram in the interval log."""
 
     @property
     def measured_s(self) -> float:
@@ -70,28 +73,46 @@ class Preload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """Operations [0, operations) of one kind, each once, with `in_flight` of them per engine process.
+
+    They are measured as iteration 1 of `phase`, and none is tried again.
+    """
+
+    __pydantic_config__ = STRICT
+    phase: str
+    operations: Positive
+    in_flight: Positive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSpec:
-    """What one engine process does: a preload, or stages.
+    """What one engine process does: a preload, or so many operations, or stages.
 
     A preload writes the engine's share of its rows and ends. Stages run back to back. Engine
     `engine_index` of `engine_count` takes every `engine_count`-th operation number, so shares are
-    disjoint; numbers go on from stage to stage. Operation n of the stages writes batch number n of
-    `batch_rows` rows each, from row `first_row` on. The engine waits `go_within_s` for GO, then gives
-    up.
+    disjoint; numbers go on from stage to stage. `mix` holds the operations and the weight of each; which
+    one operation number n is depends on the seed and n alone. Operation n of the sensor workload writes
+    batch number n of `batch_rows` rows each, from row `first_row` on. The engine waits `go_within_s` for
+    GO, then gives up.
     """
 
     __pydantic_config__ = STRICT
     target: Target
-    records: Sensor
-    operation: Operation
+    records: Records
+    mix: Mapping[Operation, PositiveFloat]
     seed: int
     engine_index: int
     engine_count: int
     preload: Preload | None = None
+    counted: Counted | None = None
     stages: tuple[Stage, ...] = ()
     readable_rows: int = 0
     """Rows that are known to be stored, which reads verify against."""
     first_row: int = 0
+    """The first row that this run of engines may write; no other run writes it or one near after it."""
+    value_seed: int = 0
+    """What the put/get workload's values are, or are to be, drawn from."""
     run: int = 0
     """Which of a trial's runs of engines this is: Poisson arrivals are drawn anew in each."""
     batch_rows: Positive = 1
@@ -120,7 +141,8 @@ class Usage:
 class EngineResult:
     """What one engine process counted.
 
-    `examples` holds the first message of each kind of error.
+    `examples` holds the first message of each kind of error; `counted_s` how long it took to the end of
+    the last operation, where so many were to be done.
     """
 
     __pydantic_config__ = STRICT
@@ -128,6 +150,7 @@ class EngineResult:
     counters: tuple[Counter, ...]
     usages: tuple[Usage, ...]
     examples: tuple[str, ...] = ()
+    counted_s: float | None = None
 
 
 _SPEC = TypeAdapter(LoadSpec)

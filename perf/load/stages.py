@@ -1,7 +1,21 @@
 """From a workload to the stages that engines run; pure."""
 
-from perf.design import ClosedLoop, Measurement, OpenLoop, SearchLoad, SteppedLoad, Workload
+from math import ceil
+from typing import assert_never
+
+from perf.design import (
+    ClosedLoop,
+    CountedPhase,
+    Load,
+    Measurement,
+    OpenLoop,
+    SearchLoad,
+    SteppedLoad,
+    Workload,
+)
 from perf.load.spec import Stage
+from perf.records import ALL, Devops, Operation, PutGet, Sensor, Ycsb
+from perf.workloads.loading import devops_rows
 
 # A search of a factor of ten to within a few per cent, with two confirmations, takes about so many
 # steps, and each of them new engines.
@@ -15,7 +29,7 @@ def plan_stages(workload: Workload) -> tuple[Stage, ...]:
     The iterations of the measured phases take turns, so that a drift of the host or of the data meets
     all of them alike. A search is not among them: its loads depend on what it finds.
     """
-    rounds = max(phase.iterations for phase in workload.measurements)
+    rounds = max((phase.iterations for phase in workload.measurements), default=0)
     return tuple(
         stage
         for iteration in range(1, rounds + 1)
@@ -37,6 +51,62 @@ def search_stage(phase: Measurement, search: SearchLoad, step: int, offered_load
     load = _open_loop(search, offered_load)
     iterations = tuple(range(1, phase.iterations + 1))
     return _stage(phase, f"{phase.name}-{step:02d}", load, iterations)
+
+
+def counted_stage(phase: CountedPhase, length_s: float) -> Stage:
+    """Give a counted phase as the stage that it was: one iteration of `length_s`, after no warm-up."""
+    return Stage(
+        phase=phase.name,
+        load=ClosedLoop(kind="closed", in_flight=phase.in_flight),
+        warmup_s=0.0,
+        warmup_cap_s=0.0,
+        iteration_s=length_s,
+        iterations=(1,),
+    )
+
+
+def operations_of(workload: Workload, phase: CountedPhase) -> int:
+    """Count the operations of a counted phase: as many as it says, or one for each record."""
+    if phase.operations is not None:
+        return phase.operations
+    match workload.records:
+        case Sensor(devices=devices):
+            return devices
+        case PutGet(keys=keys):
+            return keys
+        case Ycsb(record_count=count):
+            return count
+        case Devops() as records if phase.operation is Operation.LOAD:
+            return ceil(devops_rows(records) / (workload.batch_rows or 1))
+        case Devops(queries=queries):
+            return queries
+        case _:
+            assert_never(workload.records)
+
+
+def list_phases(workload: Workload) -> tuple[tuple[str, str, Load], ...]:
+    """Name all phases in order: each with its operation, `all` for a mix, and the load it is part of.
+
+    A search is one phase here, by the name of its measurement.
+    """
+    mix = workload.offered_mix
+    offered = next(iter(mix)).value if len(mix) == 1 else ALL
+    counted = (
+        (one.name, one.operation.value, ClosedLoop(kind="closed", in_flight=one.in_flight))
+        for one in workload.sequence
+    )
+    return (
+        *counted,
+        *(
+            (name, offered, part.load)
+            for part in workload.measurements
+            for name in (
+                [ladder_phase(part, one) for one in part.load.offered_loads_ops_per_s]
+                if isinstance(part.load, SteppedLoad)
+                else [part.name]
+            )
+        ),
+    )
 
 
 def ladder_phases(workload: Workload) -> tuple[str, ...]:
@@ -91,6 +161,7 @@ def _stage(
         warmup_cap_s=phase.warmup_cap_s,
         iteration_s=phase.iteration_s,
         iterations=iterations,
+        histogram_s=phase.histogram_s or 1,
     )
 
 

@@ -12,12 +12,12 @@ system drops the better it looks. Nor have the steps of a search samples: which 
 from trial to trial, so they could make no series.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from statistics import mean
 
 from perf.design import Measurement, Workload
-from perf.load.figures import PhaseFigures, collect_figures
+from perf.load.figures import PhaseFigures, collect_figures, collect_phases
 from perf.load.outcome import LoadOutcome
 from perf.load.search import Found
 from perf.load.spec import Stage
@@ -33,6 +33,7 @@ from perf.metrics import (
     WARM_UP,
 )
 from perf.model import COMPLETED_IN_WINDOW, ROWS, LoadStep, Sample, StepOutcome
+from perf.records import ALL, is_part
 from perf.workloads.answer import Answer
 
 _HOUR_S = 3600
@@ -57,17 +58,25 @@ def summarize(
     """
     untold = {step.phase for step in steps if step.outcome is not StepOutcome.HELD}
     told = [stage for stage in stages if stage.phase not in untold]
-    operation = workload.operation.value
+    mix = workload.offered_mix
+    searched = next(iter(mix)).value if len(mix) == 1 else ALL
+    wholes = tuple(collect_phases(told, outcome))
     return (
         *(
             sample
+            for whole in wholes
+            for sample in _summarize_phase(whole, workload.batch_rows or 1, price_per_hour_usd)
+        ),
+        *(
+            sample
             for figures in collect_figures(told, outcome)
-            for sample in _summarize_phase(figures, workload.batch_rows or 1, price_per_hour_usd)
+            if figures.operation not in {whole.operation for whole in wholes}
+            for sample in _summarize_operation(figures, workload.batch_rows or 1)
         ),
         *(
             sample
             for phase, found in answers
-            for sample in _summarize_search(phase.name, operation, found)
+            for sample in _summarize_search(phase.name, searched, found)
         ),
     )
 
@@ -75,25 +84,37 @@ def summarize(
 def _summarize_phase(
     figures: PhaseFigures, batch_rows: int, price_per_hour_usd: float | None
 ) -> Iterator[Sample]:
-    everything = figures.iterations
-    for label, iterations in ((None, everything), *((one, (one,)) for one in everything)):
-        sample = partial(
-            Sample, phase=figures.phase, operation=figures.operation, iteration=label, statistic="mean"
-        )
+    """Give what is known of a phase as a whole: of its operation, or of all its operations together."""
+    yield from _summarize_operation(figures, batch_rows)
+    for label, iterations in _labels(figures):
+        sample = _sampler(figures, label)
         completed = figures.count(COMPLETED_IN_WINDOW, iterations)
-        throughput = completed / figures.seconds(iterations)
-        yield sample(metric=THROUGHPUT.name, value=throughput)
         if price_per_hour_usd is not None and not figures.is_open:
+            throughput = completed / figures.seconds(iterations)
             per_dollar = throughput * _HOUR_S / price_per_hour_usd
             yield sample(metric=OPERATIONS_PER_DOLLAR.name, value=per_dollar)
-        # Rows are counted by when operations were to start, throughput by when they ended: what carries
-        # over from one to the other is how many rows an operation has.
-        counted = figures.count(Answer.COMPLETED, iterations)
-        if batch_rows > 1 and counted:
-            rows = figures.count(ROWS, iterations) / counted
-            yield sample(metric=ROW_THROUGHPUT.name, value=throughput * rows)
+        engines = figures.engines(iterations)
+        if engines and completed:
+            cpu_us = sum(use.cpu_s for use in engines) * 1e6
+            yield sample(metric=CLIENT_CPU.name, value=cpu_us / completed)
+    yield from _summarize_warm_ups(figures)
+
+
+def _summarize_operation(figures: PhaseFigures, batch_rows: int) -> Iterator[Sample]:
+    """Give throughput and times of one operation; of a part of one, only its times."""
+    for label, iterations in _labels(figures):
+        sample = _sampler(figures, label)
+        if not is_part(figures.operation):
+            throughput = figures.count(COMPLETED_IN_WINDOW, iterations) / figures.seconds(iterations)
+            yield sample(metric=THROUGHPUT.name, value=throughput)
+            # Rows are counted by when operations were to start, throughput by when they ended: what
+            # carries over from one to the other is how many rows an operation has.
+            counted = figures.count(Answer.COMPLETED, iterations)
+            if batch_rows > 1 and counted:
+                rows = figures.count(ROWS, iterations) / counted
+                yield sample(metric=ROW_THROUGHPUT.name, value=throughput * rows)
         for metric, statistics in (
-            (RESPONSE_TIME, _EVERY),
+            (RESPONSE_TIME, () if is_part(figures.operation) else _EVERY),
             (SERVICE_TIME, _EVERY),
             (SEND_LATENESS, _OF_THE_CLIENT if figures.is_open else ()),
         ):
@@ -102,11 +123,23 @@ def _summarize_phase(
                 for name in statistics:
                     value = getattr(times, name.replace(".", "_"))
                     yield sample(metric=metric.name, statistic=name, value=value)
-        engines = figures.engines(iterations)
-        if engines and completed:
-            cpu_us = sum(use.cpu_s for use in engines) * 1e6
-            yield sample(metric=CLIENT_CPU.name, value=cpu_us / completed)
-    yield from _summarize_warm_ups(figures)
+
+
+def _labels(figures: PhaseFigures) -> Iterator[tuple[int | None, tuple[int, ...]]]:
+    """Give all iterations together, without a number, and then each."""
+    yield None, figures.iterations
+    for iteration in figures.iterations:
+        yield iteration, (iteration,)
+
+
+def _sampler(figures: PhaseFigures, iteration: int | None) -> Callable[..., Sample]:
+    return partial(
+        Sample,
+        phase=figures.phase,
+        operation=figures.operation,
+        iteration=iteration,
+        statistic="mean",
+    )
 
 
 def _summarize_warm_ups(figures: PhaseFigures) -> Iterator[Sample]:

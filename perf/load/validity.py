@@ -13,7 +13,7 @@ from statistics import median
 
 from perf.design import OpenLoop, Validity
 from perf.load.disturbance import find_disturbances, percent
-from perf.load.figures import PhaseFigures, add_up, collect_figures
+from perf.load.figures import PhaseFigures, add_up, collect_phases
 from perf.load.outcome import LoadOutcome
 from perf.load.spec import Stage
 from perf.metrics import RESPONSE_TIME, SEND_LATENESS
@@ -56,7 +56,7 @@ def find_faults(
     spoil the trial, and so does a host that was not left alone in one.
     """
     reasons: list[Reason] = []
-    collected = tuple(collect_figures(stages, outcome))
+    collected = tuple(collect_phases(stages, outcome))
     measured = {figures.phase for figures in collected}
     for phase in dict.fromkeys(stage.phase for stage in stages):
         if phase not in measured:
@@ -94,7 +94,7 @@ def find_remarks(stages: Sequence[Stage], outcome: LoadOutcome) -> tuple[Reason,
                 "the figures may be of a system that was still warming up"
             )
             remarks.append(Reason(kind="warm-up-capped", text=text))
-    for figures in collect_figures(stages, outcome):
+    for figures in collect_phases(stages, outcome):
         remarks += _unanswered(figures)
     return tuple(remarks)
 
@@ -123,7 +123,7 @@ def judge_step(
         raise ValueError(f"a step is one phase with an open loop, not {sorted(phases)} with {load}")
     (phase,) = phases
     offered = load.offered_load_ops_per_s
-    figures = next(collect_figures(stages, outcome), None)
+    figures = next(collect_phases(stages, outcome), None)
     if figures is None:
         return LoadStep(
             phase=phase,

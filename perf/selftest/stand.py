@@ -120,7 +120,7 @@ class Stand:
                 LoadSpec(
                     target=_target(nodes[server], timeout_s),
                     records=_RECORDS,
-                    operation=Operation.WRITE,
+                    mix={Operation.WRITE: 1.0},
                     seed=_SEED,
                     engine_index=place,
                     engine_count=len(engines),

@@ -9,13 +9,15 @@ of their own (`BootstrapsOnce`, `Settles`); the harness asks and falls back.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from pydantic import JsonValue
 
 from perf.design import SystemConfig, Testbed, Topology
+from perf.errors import UsageError
 from perf.hosts.pinning import pin
 from perf.model import Artifact, Fact, Release, Source
+from perf.records import Devops, PutGet, Records, Sensor, Ycsb
 from perf.remote import Remote
 from perf.sessions import DevopsSession, KeyValueSession, SensorSession
 
@@ -177,6 +179,34 @@ class ChecksLayout(Protocol):
     def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
         """Give what is wrong with a layout, each as "key: what, what next"; nothing is connected."""
         ...
+
+
+def can_speak(system: System, records: Records) -> bool:
+    """Say whether a system has sessions of the data model that records are of."""
+    match records:
+        case Sensor():
+            return True
+        case PutGet() | Ycsb():
+            return isinstance(system, SpeaksKeyValue)
+        case Devops():
+            return isinstance(system, SpeaksDevops)
+
+
+def open_session(system: System, target: Target, records: Records) -> AbstractContextManager[Any]:
+    """Connect a client of the data model that records are of.
+
+    Raises:
+        UsageError: the system has no sessions of it.
+
+    """
+    match records:
+        case Sensor():
+            return system.connect(target)
+        case PutGet() | Ycsb() if isinstance(system, SpeaksKeyValue):
+            return system.connect_key_value(target)
+        case Devops() if isinstance(system, SpeaksDevops):
+            return system.connect_devops(target)
+    raise UsageError(f"{system.name} cannot be asked workloads with records of kind {records.kind}")
 
 
 @runtime_checkable

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from perf.design import ClosedLoop, Measurement, OpenLoop, Workload
 from perf.metrics import SEND_LATENESS, THROUGHPUT, WARM_UP
 from perf.model import ATTEMPTED, COMPLETED_IN_WINDOW, Named, Reason, Sample, Trial
+from perf.workloads.loading import preload_rows
 from reports.view.wording import NOTHING, count, number
 
 CAPPED = "warm-up-capped"
@@ -173,6 +174,6 @@ def _tell_preload(trial: Trial, workload: Workload | None) -> str:
     )
     if not attempted:
         return ""
-    planned = workload.preload_rows_per_device * workload.records.devices if workload else 0
+    planned = preload_rows(workload) if workload else 0
     of_plan = f" of {planned:,} planned" if planned else ""
     return f"Before them {count(attempted, 'row')}{of_plan} were written in the phase load."

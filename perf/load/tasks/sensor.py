@@ -1,15 +1,11 @@
-"""What one operation is: made ready beforehand, sent, and its answer judged, in three steps.
+"""The operations of the sensor workload: write a batch of readings, read the newest of a device."""
 
-Only the step in the middle is timed; making the data and checking the answer is the client's own
-work and must not count as the system's.
-"""
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias, TypeVar
 
 from perf.load.spec import LoadSpec
-from perf.records import Operation
+from perf.load.tasks.task import Soon
+from perf.records import Sensor
 from perf.sessions import AnswersLater, OnRead, SensorSession
 from perf.workloads.answer import Answer
 from perf.workloads.sensor import (
@@ -21,61 +17,32 @@ from perf.workloads.sensor import (
     expected_latest,
 )
 
-Prepared = TypeVar("Prepared")
-Reply = TypeVar("Reply")
-
-Soon: TypeAlias = Callable[[Prepared, Callable[[Reply | None, Exception | None], None]], None]
-"""Sends without waiting: takes what was prepared, and what to call with the answer or the error."""
-
 # Expected answers that are kept: enough for the devices of a usual workload, and some tens of MB.
 _KEPT_ANSWERS = 4096
-
-
-class Task(Protocol[Prepared, Reply]):
-    """One kind of operation, used by many threads at once."""
-
-    @property
-    def rows(self) -> int:
-        """How many rows a completed operation writes or reads."""
-        ...
-
-    def prepare(self, number: int) -> Prepared:
-        """Make operation `number` ready; a pure function of the seed and the number."""
-        ...
-
-    def send(self, prepared: Prepared) -> Reply:
-        """Send it and return the answer; raise what the driver raises."""
-        ...
-
-    def soon(self) -> Soon[Prepared, Reply] | None:
-        """Give the call that sends it without waiting, if the driver has one."""
-        ...
-
-    def judge(self, prepared: Prepared, reply: Reply) -> Answer:
-        """Say what the answer is worth."""
-        ...
-
-    def describe(self, prepared: Prepared) -> str:
-        """Name the operation in a message."""
-        ...
 
 
 class WriteTask:
     """Write one batch of readings; an acknowledged write is complete."""
 
     def __init__(
-        self, spec: LoadSpec, session: SensorSession, *, first_row: int, batch_rows: int
+        self,
+        spec: LoadSpec,
+        records: Sensor,
+        session: SensorSession,
+        *,
+        first_row: int,
+        batch_rows: int,
     ) -> None:
         """Let operation number n write batch number n from row `first_row` on."""
         self.rows = batch_rows
-        self._spec = spec
+        self._records, self._seed = records, spec.seed
         self._first_row = first_row
         self._session = session
         self.prepare(0)  # makes the padding pool, so that no measured operation has to
 
     def prepare(self, number: int) -> tuple[Reading, ...]:
         """Compute the rows."""
-        return batch(self._spec.records, self._spec.seed, self._first_row, self.rows, number)
+        return batch(self._records, self._seed, self._first_row, self.rows, number)
 
     def send(self, prepared: tuple[Reading, ...]) -> None:
         """Write them."""
@@ -98,25 +65,23 @@ class WriteTask:
 class ReadLatestTask:
     """Read the newest readings of a device and compare each with what must be there."""
 
-    def __init__(self, spec: LoadSpec, session: SensorSession) -> None:
+    def __init__(self, spec: LoadSpec, records: Sensor, session: SensorSession) -> None:
         """Verify against the rows that the spec says are stored."""
-        self._spec = spec
-        self._device_ids = device_ids(spec.records)
+        self._spec, self._records = spec, records
+        self._device_ids = device_ids(records)
         self._session = session
-        self._count = spec.records.latest_count
-        self.rows = min(self._count, spec.readable_rows // spec.records.devices)
+        self._count = records.latest_count
+        self.rows = min(self._count, spec.readable_rows // records.devices)
 
         @lru_cache(maxsize=_KEPT_ANSWERS)
         def expect(device_index: int) -> tuple[Reading, ...]:
-            return expected_latest(
-                spec.records, spec.seed, spec.readable_rows, device_index, self._count
-            )
+            return expected_latest(records, spec.seed, spec.readable_rows, device_index, self._count)
 
         self._expect = expect
 
     def prepare(self, number: int) -> int:
         """Choose the device, by index."""
-        return choose_device(self._spec.records, self._spec.seed, number)
+        return choose_device(self._records, self._spec.seed, number)
 
     def send(self, prepared: int) -> Sequence[Reading]:
         """Read its newest readings."""
@@ -138,7 +103,7 @@ class ReadLatestTask:
         if tuple(reply) == self._expect(prepared):
             return Answer.COMPLETED
         return check_latest(
-            self._spec.records,
+            self._records,
             self._spec.seed,
             self._spec.readable_rows,
             prepared,
@@ -149,12 +114,3 @@ class ReadLatestTask:
     def describe(self, prepared: int) -> str:
         """Name the device."""
         return f"newest readings of {self._device_ids[prepared]}"
-
-
-def make_task(spec: LoadSpec, session: SensorSession) -> Task[Any, Any]:
-    """Give the task of the stages."""
-    match spec.operation:
-        case Operation.WRITE:
-            return WriteTask(spec, session, first_row=spec.first_row, batch_rows=spec.batch_rows)
-        case Operation.READ_LATEST:
-            return ReadLatestTask(spec, session)

@@ -1,0 +1,1 @@
+"""One module per data model: what each of its operations is, on the client."""

@@ -1,0 +1,44 @@
+"""Which tasks a load consists of: those of its mix, on a session of the right data model."""
+
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+from perf.errors import UsageError
+from perf.load.spec import LoadSpec
+from perf.load.tasks.sensor import ReadLatestTask, WriteTask
+from perf.load.tasks.task import Parts, Task
+from perf.records import Devops, Operation, PutGet, Sensor, Ycsb
+
+
+def make_tasks(spec: LoadSpec, session: Any, parts: Parts) -> Mapping[Operation, Task[Any, Any]]:  # noqa: ANN401  of the records' data model
+    """Give the task of each operation of the mix; `parts` gives the places for times of parts."""
+    return {operation: _make_task(operation, spec, session, parts) for operation in spec.mix}
+
+
+def make_preload_task(spec: LoadSpec, session: Any) -> Task[Any, Any]:  # noqa: ANN401  of the records' data model
+    """Give the task whose operation number n stores record number n, each once."""
+    match spec.records:
+        case Sensor() as records:
+            return WriteTask(spec, records, session, first_row=0, batch_rows=1)
+        case PutGet() | Ycsb() | Devops():
+            raise NotImplementedError
+        case _:
+            assert_never(spec.records)
+
+
+def _make_task(
+    operation: Operation,
+    spec: LoadSpec,
+    session: Any,  # noqa: ANN401  of the records' data model
+    parts: Parts,
+) -> Task[Any, Any]:
+    match spec.records, operation:
+        case Sensor() as records, Operation.WRITE:
+            return WriteTask(
+                spec, records, session, first_row=spec.first_row, batch_rows=spec.batch_rows
+            )
+        case Sensor() as records, Operation.READ_LATEST:
+            return ReadLatestTask(spec, records, session)
+        case _:
+            pass
+    raise UsageError(f"records of kind {spec.records.kind} know no operation {operation.value}")

@@ -1,0 +1,365 @@
+"""The operations of a YCSB core workload: read, update, insert, scan, read-modify-write.
+
+After site.ycsb.workloads.CoreWorkload of YCSB core 0.17.0. What differs: an operation chooses among
+records that its engine knows to be stored (those that were there, and its own acknowledged inserts), so
+a record that is not found is a fault of the system. YCSB takes failed inserts for stored as well. Of
+several engines each inserts records of its own, as several YCSB clients do.
+"""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from perf.errors import UsageError
+from perf.load.spec import LoadSpec
+from perf.load.tasks.task import Parts, Soon
+from perf.records import Operation, Ycsb
+from perf.sessions import AnswersKeysLater, KeyValueSession, OnGot, OnWritten, Scans, Values
+from perf.workloads.answer import Answer
+from perf.workloads.keys import insert_share, make_chooser
+from perf.workloads.ycsb import (
+    check_record,
+    check_scan,
+    choose_field,
+    choose_length,
+    choose_record,
+    key_name,
+    make_field,
+    make_record,
+    updated_version,
+)
+
+
+class KnownRecords:
+    """The records that one engine knows to be stored, from the oldest, and the numbers of its inserts.
+
+    An insert costs 4 bytes: a million per hour and engine are 48 MB in twelve hours.
+    """
+
+    def __init__(self, spec: LoadSpec) -> None:
+        """Know what is there before the first operation, and let inserts begin where this run's do."""
+        self._stored = spec.readable_rows
+        self._first = spec.first_row + spec.engine_index
+        self._step = spec.engine_count
+        self._turns = count()
+        # In the order in which they were acknowledged. Threads append and read it without a lock: one
+        # never sees an insert that is not acknowledged.
+        self._acknowledged = array("I")
+
+    def __len__(self) -> int:
+        """Count them."""
+        return self._stored + len(self._acknowledged)
+
+    def number(self, index: int) -> int:
+        """Give the record number at a place in the order of age."""
+        if index < self._stored:
+            return index
+        return self._first + self._acknowledged[index - self._stored] * self._step
+
+    def next_turn(self) -> int:
+        """Give the next of this engine's inserts, from 0."""
+        return next(self._turns)
+
+    def number_of_turn(self, turn: int) -> int:
+        """Give the record number that an insert creates."""
+        return self._first + turn * self._step
+
+    def acknowledge(self, turn: int) -> None:
+        """Know an insert's record from now on."""
+        self._acknowledged.append(turn)
+
+
+class Choices:
+    """What each operation is about, chosen by its number; shared by all tasks of an engine."""
+
+    def __init__(self, spec: LoadSpec, records: Ycsb) -> None:
+        """Choose for this run of engines."""
+        self.records, self.seed = records, spec.seed
+        self.known = KnownRecords(spec)
+        self._run = spec.run
+        self._chooser = make_chooser(
+            records,
+            stored=spec.readable_rows,
+            insert_share=insert_share(spec.mix),
+            engine_count=spec.engine_count,
+        )
+
+    def key(self, number: int) -> str:
+        """Choose the record, among those known by now, and give its key."""
+        index = choose_record(self._chooser, self.seed, self._run, number, len(self.known))
+        return key_name(self.records, self.known.number(index))
+
+    def changes(self, number: int, key: str) -> dict[int, bytes]:
+        """Make what an update writes: one field, or all."""
+        version = updated_version(number)
+        if self.records.write_all_fields:
+            return dict(enumerate(make_record(self.records, self.seed, key, version)))
+        field = choose_field(self.records, self.seed, self._run, number)
+        return {field: make_field(self.records, self.seed, key, field, version)}
+
+    def length(self, number: int) -> int:
+        """Choose how many records a scan asks for."""
+        return choose_length(self.records, self.seed, self._run, number)
+
+    def judge(self, key: str, reply: Values | None) -> Answer:
+        """Judge what was read under a key."""
+        return check_record(self.records, self.seed, key, reply)
+
+
+class StoreTask:
+    """Store record number n, whatever is under its key: a preload's operations may be repeated."""
+
+    rows = 1
+
+    def __init__(self, spec: LoadSpec, records: Ycsb, session: KeyValueSession) -> None:
+        """Store on a session."""
+        self._records, self._seed, self._session = records, spec.seed, session
+
+    def prepare(self, number: int) -> tuple[str, Values]:
+        """Make the record."""
+        key = key_name(self._records, number)
+        return key, make_record(self._records, self._seed, key)
+
+    def send(self, prepared: tuple[str, Values]) -> None:
+        """Store it."""
+        self._session.put(*prepared)
+
+    def soon(self) -> Soon[tuple[str, Values], None] | None:
+        """Give the driver's own call."""
+        session = self._session
+        if not isinstance(session, AnswersKeysLater):
+            return None
+        return lambda prepared, done: session.put_soon(*prepared, done)
+
+    def judge(self, prepared: tuple[str, Values], reply: None) -> Answer:
+        """Trust the acknowledgement; what is stored is verified by counting and by reading."""
+        return Answer.COMPLETED
+
+    def describe(self, prepared: tuple[str, Values]) -> str:
+        """Name the record."""
+        return f"put of {prepared[0]}"
+
+
+class ReadTask:
+    """Read a record and verify each of its fields."""
+
+    rows = 1
+
+    def __init__(self, choices: Choices, session: KeyValueSession) -> None:
+        """Read on a session."""
+        self._choices, self._session = choices, session
+        self.prepare = choices.key
+        self.judge = choices.judge
+
+    def send(self, prepared: str) -> Values | None:
+        """Read it."""
+        return self._session.get(prepared)
+
+    def soon(self) -> Soon[str, Values | None] | None:
+        """Give the driver's own call."""
+        return self._session.get_soon if isinstance(self._session, AnswersKeysLater) else None
+
+    def describe(self, prepared: str) -> str:
+        """Name the record."""
+        return f"read of {prepared}"
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Fields of a record, by number, and what they are to become."""
+
+    key: str
+    changes: Mapping[int, bytes]
+
+
+class UpdateTask:
+    """Change one field of a record, or all."""
+
+    rows = 1
+
+    def __init__(self, choices: Choices, session: KeyValueSession) -> None:
+        """Update on a session."""
+        self._choices, self._session = choices, session
+
+    def prepare(self, number: int) -> Update:
+        """Choose the record and make what is written."""
+        key = self._choices.key(number)
+        return Update(key, self._choices.changes(number, key))
+
+    def send(self, prepared: Update) -> None:
+        """Write it."""
+        self._session.update(prepared.key, prepared.changes)
+
+    def soon(self) -> Soon[Update, None] | None:
+        """Give the driver's own call."""
+        session = self._session
+        if not isinstance(session, AnswersKeysLater):
+            return None
+        return lambda prepared, done: session.update_soon(prepared.key, prepared.changes, done)
+
+    def judge(self, prepared: Update, reply: None) -> Answer:
+        """Trust the acknowledgement; what is stored is verified by reading."""
+        return Answer.COMPLETED
+
+    def describe(self, prepared: Update) -> str:
+        """Name the record."""
+        return f"update of {prepared.key}"
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """A new record: which of its engine's inserts it is, its key and its fields."""
+
+    turn: int
+    key: str
+    values: Values
+
+
+class InsertTask:
+    """Insert a new record; once that is acknowledged, others may choose it."""
+
+    rows = 1
+
+    def __init__(self, choices: Choices, session: KeyValueSession) -> None:
+        """Insert on a session."""
+        self._choices, self._session = choices, session
+
+    def prepare(self, number: int) -> Insert:
+        """Make this engine's next record, whatever the number of the operation is."""
+        choices = self._choices
+        turn = choices.known.next_turn()
+        key = key_name(choices.records, choices.known.number_of_turn(turn))
+        return Insert(turn, key, make_record(choices.records, choices.seed, key))
+
+    def send(self, prepared: Insert) -> None:
+        """Insert it."""
+        self._session.insert(prepared.key, prepared.values)
+
+    def soon(self) -> Soon[Insert, None] | None:
+        """Give the driver's own call."""
+        session = self._session
+        if not isinstance(session, AnswersKeysLater):
+            return None
+        return lambda prepared, done: session.insert_soon(prepared.key, prepared.values, done)
+
+    def judge(self, prepared: Insert, reply: None) -> Answer:
+        """Trust the acknowledgement, and let the record be chosen from now on."""
+        self._choices.known.acknowledge(prepared.turn)
+        return Answer.COMPLETED
+
+    def describe(self, prepared: Insert) -> str:
+        """Name the record."""
+        return f"insert of {prepared.key}"
+
+
+class ScanTask:
+    """Read some records from a key on, in the system's own order, and verify them."""
+
+    def __init__(self, choices: Choices, session: KeyValueSession) -> None:
+        """Scan on a session.
+
+        Raises:
+            UsageError: its system cannot scan.
+
+        """
+        if not isinstance(session, Scans):
+            raise UsageError(f"{type(session).__name__} cannot scan; leave out what has scans (YCSB E)")
+        self._choices, self._session = choices, session
+        # Their mean, as whole records; at the end of the keys they are fewer.
+        self.rows = (1 + choices.records.max_scan_length) // 2
+
+    def prepare(self, number: int) -> tuple[str, int]:
+        """Choose where to begin, and how many records to ask for."""
+        return self._choices.key(number), self._choices.length(number)
+
+    def send(self, prepared: tuple[str, int]) -> Sequence[tuple[str, Values]]:
+        """Read them."""
+        return self._session.scan(*prepared)
+
+    def soon(self) -> None:
+        """Give nothing: scans are waited for."""
+        return
+
+    def judge(self, prepared: tuple[str, int], reply: Sequence[tuple[str, Values]]) -> Answer:
+        """Verify the order, the keys and each field."""
+        first_key, asked = prepared
+        return check_scan(self._choices.records, self._choices.seed, first_key, asked, reply)
+
+    def describe(self, prepared: tuple[str, int]) -> str:
+        """Name where it begins."""
+        return f"scan of {prepared[1]} from {prepared[0]}"
+
+
+class ReadModifyWriteTask:
+    """Read a record, then change one field of it, or all: one operation, whose parts are timed as well.
+
+    As in YCSB, what is written does not depend on what was read, and nothing is if nothing was found.
+    """
+
+    rows = 1
+
+    def __init__(self, choices: Choices, session: KeyValueSession, parts: Parts) -> None:
+        """Work on a session; note the parts `read` and `update`."""
+        self._choices, self._session = choices, session
+        self._read, self._update = (
+            parts(Operation.READ_MODIFY_WRITE, name) for name in ("read", "update")
+        )
+        self.prepare = UpdateTask(choices, session).prepare
+
+    def send(self, prepared: Update) -> Values | None:
+        """Do the one, then the other; give what was read."""
+        begin_s = self._read.now()
+        found = self._session.get(prepared.key)
+        read_s = self._read.now()
+        self._read.note(begin_s, read_s)
+        if found is not None:
+            self._session.update(prepared.key, prepared.changes)
+            self._update.note(read_s, self._update.now())
+        return found
+
+    def soon(self) -> Soon[Update, Values | None] | None:
+        """Give a call that begins the update when the record is there."""
+        session = self._session
+        if not isinstance(session, AnswersKeysLater):
+            return None
+
+        def begin(prepared: Update, done: OnGot) -> None:
+            session.get_soon(prepared.key, self._go_on(session, prepared, done))
+
+        return begin
+
+    def _go_on(self, session: AnswersKeysLater, prepared: Update, done: OnGot) -> OnGot:
+        begin_s = self._read.now()
+
+        def write(found: Values | None, error: Exception | None) -> None:
+            if error is not None:
+                done(None, error)
+                return
+            read_s = self._read.now()
+            self._read.note(begin_s, read_s)
+            if found is None:
+                done(None, None)
+            else:
+                finish = self._finish(read_s, found, done)
+                session.update_soon(prepared.key, prepared.changes, finish)
+
+        return write
+
+    def _finish(self, begin_s: float, found: Values, done: OnGot) -> OnWritten:
+        def finish(_: None, error: Exception | None) -> None:
+            if error is not None:
+                done(None, error)
+                return
+            self._update.note(begin_s, self._update.now())
+            done(found, None)
+
+        return finish
+
+    def judge(self, prepared: Update, reply: Values | None) -> Answer:
+        """Judge what was read."""
+        return self._choices.judge(prepared.key, reply)
+
+    def describe(self, prepared: Update) -> str:
+        """Name the record."""
+        return f"read-modify-write of {prepared.key}"
