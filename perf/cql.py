@@ -47,18 +47,26 @@ RING = 1 << 64
 _CONNECT_TIMEOUT_S = 15.0
 _SLOW_S = 120.0
 _RING_SLICES = 64
-_KEYSPACE = "knickpoint"
+KEYSPACE = "knickpoint"
 _VALUES = (
     *("temperature", "humidity", "pressure", "vibration"),
     *("battery", "latitude", "longitude", "signal"),
 )
 _COLUMNS = ", ".join(("device_id", "ts", *_VALUES, "metadata"))
-_TABLE = f"{_KEYSPACE}.sensor_readings"
+_TABLE = f"{KEYSPACE}.sensor_readings"
 _CREATE_TABLE = f"""
 CREATE TABLE IF NOT EXISTS {_TABLE} (
     device_id text, ts timestamp, {", ".join(f"{value} double" for value in _VALUES)}, metadata blob,
     PRIMARY KEY ((device_id), ts)
 ) WITH CLUSTERING ORDER BY (ts DESC) AND compaction = {{'class': 'LeveledCompactionStrategy'}}"""
+
+
+def create_keyspace(target: Target) -> str:
+    """Give the statement that creates the keyspace of all tables, unless it exists."""
+    return (
+        f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', "
+        f"'replication_factor': {target.replication_factor}}}"
+    )
 
 
 class CqlSession:
@@ -74,11 +82,7 @@ class CqlSession:
 
     def create_schema(self, records: Sensor) -> None:
         """Create keyspace and table as in the public report that the workload follows."""
-        self._session.execute(
-            f"CREATE KEYSPACE IF NOT EXISTS {_KEYSPACE} WITH replication = {{'class': "
-            f"'SimpleStrategy', 'replication_factor': {self._target.replication_factor}}}",
-            timeout=_SLOW_S,
-        )
+        self._session.execute(create_keyspace(self._target), timeout=_SLOW_S)
         self._session.execute(_CREATE_TABLE, timeout=_SLOW_S)
         self.prepare()
 
@@ -156,13 +160,18 @@ class CqlSession:
 
     def classify(self, error: Exception) -> str:
         """Name the kind of an error: a timeout on either side is "timeouts"."""
-        if isinstance(error, OperationTimedOut | Timeout):
-            return "timeouts"
-        if isinstance(error, Unavailable):
-            return "error:unavailable"
-        if isinstance(error, NoHostAvailable):
-            return "error:no-host-available"
-        return f"error:{type(error).__name__}"
+        return name_error(error)
+
+
+def name_error(error: Exception) -> str:
+    """Name the kind of an error of the driver; for `Session.classify`."""
+    if isinstance(error, OperationTimedOut | Timeout):
+        return "timeouts"
+    if isinstance(error, Unavailable):
+        return "error:unavailable"
+    if isinstance(error, NoHostAvailable):
+        return "error:no-host-available"
+    return f"error:{type(error).__name__}"
 
 
 @contextmanager
@@ -190,8 +199,8 @@ def _open(addresses: Sequence[str], port: int, profile: ExecutionProfile) -> Ite
 
 
 @contextmanager
-def connect(target: Target) -> Iterator[CqlSession]:
-    """Connect a client that sends each request to a replica of its row."""
+def open_driver(target: Target) -> Iterator[Any]:
+    """Connect a session of the driver that sends each request to a replica of its row."""
     # Where every node holds every row, taking turns is enough: no token of a row has to be computed.
     takes_turns = RoundRobinPolicy()
     everywhere = target.replication_factor >= len(target.addresses)
@@ -203,6 +212,13 @@ def connect(target: Target) -> Iterator[CqlSession]:
         row_factory=tuple_factory,
     )
     with _open(target.addresses, target.port, profile) as session:
+        yield session
+
+
+@contextmanager
+def connect(target: Target) -> Iterator[CqlSession]:
+    """Connect a client of the sensor workload."""
+    with open_driver(target) as session:
         wrapped = CqlSession(session, target)
         with suppress(InvalidRequest):  # there is no table yet: then the first operation prepares
             wrapped.prepare()

@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 import pymongo
 from bson.codec_options import CodecOptions, DatetimeConversion
 from bson.datetime_ms import DatetimeMS
+from pymongo.database import Database
 from pymongo.errors import CollectionInvalid, NetworkTimeout, OperationFailure
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
@@ -56,10 +57,7 @@ class MongoSession:
 
     def __init__(self, client: Client, target: Target) -> None:
         """Bind the collection of readings with the target's consistency."""
-        write, read = _concerns(target)
-        self._database = client.get_database(
-            _DATABASE, codec_options=_MILLISECONDS, write_concern=write, read_concern=read
-        )
+        self._database = open_database(client, target)
         self._readings = self._database[_COLLECTION]
 
     def create_schema(self, records: Sensor) -> None:
@@ -104,10 +102,23 @@ class MongoSession:
         "timeouts" are operations that were sent and not answered in time. No server to send to is
         another kind of fault and keeps its own name.
         """
-        late = isinstance(error, OperationFailure) and error.code in _TIMEOUTS
-        if late or isinstance(error, NetworkTimeout):
-            return "timeouts"
-        return f"error:{type(error).__name__}"
+        return name_error(error)
+
+
+def name_error(error: Exception) -> str:
+    """Name the kind of an error of the driver; for `Session.classify`."""
+    late = isinstance(error, OperationFailure) and error.code in _TIMEOUTS
+    if late or isinstance(error, NetworkTimeout):
+        return "timeouts"
+    return f"error:{type(error).__name__}"
+
+
+def open_database(client: Client, target: Target) -> Database[Document]:
+    """Give the database of all collections, with the target's consistency and exact milliseconds."""
+    write, read = _concerns(target)
+    return client.get_database(
+        _DATABASE, codec_options=_MILLISECONDS, write_concern=write, read_concern=read
+    )
 
 
 def open_client(addresses: Sequence[str], port: int, timeout_s: float) -> Client:
