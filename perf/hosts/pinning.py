@@ -23,9 +23,12 @@ echo "of_node $(cat "/sys/devices/system/node/node$1/cpulist" 2>/dev/null)"
 for program in taskset numactl; do command -v $program >/dev/null && echo "$program found"; done
 :
 """
-# The cpuset of a process (Mems_allowed_list) says nothing of its policy, which numactl sets.
+# The cpuset of a process (Mems_allowed_list) says nothing of its policy, which numactl sets. The cores
+# are those of all threads together: a server may pin each of its threads to one of them by itself.
 _READ = r"""
-sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$1/status" || exit 1
+lists=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$1/task"/*/status 2>/dev/null | sort -u)
+[ -n "$lists" ] || exit 1
+echo $lists | tr ' ' ,
 read -r _ policy _ <"/proc/$1/numa_maps" && echo "$policy"
 :
 """

@@ -6,6 +6,7 @@ Each is started at most once per worker of pytest-xdist, by the first test that 
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,13 @@ def cassandra_server(
     testbed = make_testbed(jvm_options=("-XX:TieredStopAtLevel=1",))
     with deploy("cassandra", "5.0", tmp_path_factory.mktemp("cassandra"), testbed) as served:
         yield served
+
+
+@pytest.fixture(scope="session")
+def scylladb_server(cassandra_server: Served) -> Served:
+    """Give a real Cassandra to ScyllaDB's sessions: both speak CQL, and ScyllaDB itself is not here."""
+    system = registry.load("scylladb")
+    return Served(system, replace(cassandra_server.target, system=system.name))
 
 
 @pytest.fixture(scope="session")

@@ -68,7 +68,7 @@ def test_engines_read_what_engines_wrote(mongo_peer: tuple[str, int], tmp_path: 
         LoadSpec(
             target=target,
             records=RECORDS,
-            operation=Operation.WRITE,
+            mix={Operation.WRITE: 1.0},
             seed=7,
             engine_index=index,
             engine_count=ENGINES,
@@ -85,7 +85,7 @@ def test_engines_read_what_engines_wrote(mongo_peer: tuple[str, int], tmp_path: 
         assert (loaded["completed"], session.stored().rows - before) == (ROWS, ROWS)
 
         reading = [
-            replace(spec, operation=Operation.READ_LATEST, readable_rows=ROWS, stages=(STAGE,))
+            replace(spec, mix={Operation.READ_LATEST: 1.0}, readable_rows=ROWS, stages=(STAGE,))
             for spec in specs
         ]
         read = _total(_run(reading))

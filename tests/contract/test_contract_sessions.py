@@ -1,8 +1,8 @@
 """What every session of the sensor workload must keep to, against servers that really answer.
 
-The promises are in `perf/promises/sensor.py`: `knickpoint prove` asks the same of a product on a testbed.
-Systems that are declared to store nothing are not asked to read back. MongoDB itself is not here: its
-session is proven against an emulator of its wire protocol.
+The promises are in `perf/promises/sensor.py`: `knickpoint prove` asks the same of a product elsewhere.
+Systems that are declared to store nothing are not asked to read back. MongoDB and ScyllaDB are not
+here: the one's session is proven against an emulator of its protocol, the other's against Cassandra.
 """
 
 from collections.abc import Iterator
@@ -22,6 +22,7 @@ SERVERS = [
     pytest.param("null"),
     pytest.param("mongodb", marks=pytest.mark.real),
     pytest.param("cassandra", marks=pytest.mark.real),
+    pytest.param("scylladb", marks=pytest.mark.real),
 ]
 
 

@@ -33,11 +33,12 @@ SOON_S = 10.0
 class Example:
     """What the suite must know of a system: a minimal artifact, and settings to look for.
 
-    `files` are made in the artifact's directory, empty and executable. MARK, somewhere in
-    `settings`, must appear in a configuration file.
+    `files` are made in the artifact's directory, empty and executable, `scripts` with their text. MARK,
+    somewhere in `settings`, must appear in a configuration file.
     """
 
     files: tuple[str, ...] = ()
+    scripts: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any]
 
 
@@ -57,6 +58,14 @@ EXAMPLES = {
         files=("bin/mongod",), settings={"operationProfiling": {"slowOpThresholdMs": MARK}}
     ),
     "null": Example(settings={"service_time_ms": MARK}),
+    "scylladb": Example(
+        # As the release's own, which puts all below the directory behind --prefix.
+        scripts={
+            "scylla/install.sh": 'mkdir -p "$4/bin" "$4/etc/scylla"; echo "cluster_name: Test Cluster" '
+            '>"$4/etc/scylla/scylla.yaml"; cp "$0" "$4/bin/scylla"; chmod 755 "$4/bin/scylla"\n'
+        },
+        settings={"compaction_static_shares": MARK},
+    ),
 }
 
 
@@ -132,12 +141,16 @@ class Case:
         """Give a cluster of the newest release in which no verb has been called."""
         example = EXAMPLES[self.name]
         artifact = self.directory / "artifact"
-        for name in example.files:
+        contents = dict.fromkeys(example.files, "") | example.scripts
+        for name, text in contents.items():
             file = artifact / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.touch(mode=0o755)
+            file.write_text(text)
         artifact.mkdir(exist_ok=True)
-        sums = "".join(f"{hashlib.sha256().hexdigest()}  {name}\n" for name in example.files)
+        sums = "".join(
+            f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n" for name, text in contents.items()
+        )
         (artifact / SUMS).write_text(sums)
         nodes = tuple(
             Node(
@@ -268,7 +281,7 @@ def test_target_travels_to_an_engine_unchanged(case: Case, tmp_path: Path) -> No
     spec = LoadSpec(
         target=target,
         records=Sensor(kind="sensor", devices=1, payload_bytes=1000),
-        operation=Operation.WRITE,
+        mix={Operation.WRITE: 1.0},
         stages=(STAGE,),
         seed=1,
         engine_index=0,
