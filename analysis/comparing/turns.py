@@ -74,7 +74,7 @@ def choose_trusted(workload: Workload, settings: Detection) -> tuple[Measure, ..
 
 
 def list_measures(workload: Workload, settings: Detection) -> tuple[Measure, ...]:
-    """Name all measures of whole phases that trials of a workload can have and that are judged, sorted."""
+    """Name all judged measures of whole phases that trials of a workload can have, sorted."""
     return tuple(
         sorted(
             Measure(phase=phase, operation=operation, metric=metric, statistic=statistic)

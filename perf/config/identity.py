@@ -1,11 +1,11 @@
 """The content hash: two configurations with the same hash measure the same thing.
 
 Left out is what cannot move a number: comments, key order, number spelling, and the prose of a
-file (name, description, purpose, owner, source, what not to compare it with, caveat; how SSH finds its
-keys; a name travels beside its hash), and below what a workload is never scaled, since what it is scaled
-to is hashed. Everything else is hashed, even where it moves a number only on a bad day (a time limit, an
-address): a hash that changes too often costs a fresh series, one that changes too rarely a wrong
-comparison.
+file (name, description, purpose, owner, source, what not to compare it with, caveat; how SSH finds
+its keys; a name travels beside its hash). So is below what a workload is never scaled down: what it is
+scaled to is hashed. Everything else is hashed, even where it moves a number only on a bad day (a time
+limit, an address): a hash that changes too often costs a fresh series, one that changes too rarely a
+wrong comparison.
 
 A field that is absent (null or empty) is left out as well, so that giving a design type a
 new optional field does not break every existing series.
@@ -29,7 +29,7 @@ _FILES = (Topology, Testbed, Workload, SystemConfig, Suite)
 _PROSE = frozenset(
     (
         *("name", "description", "purpose", "owner", "source", "not_comparable", "caveat"),
-        *("ssh_config", "floors"),
+        *("ssh_config", "floors", "prices_from"),
     )
 )
 

@@ -117,8 +117,8 @@ def _check_warm_ups(
 def _check_scale(document: Document, steps: Steps, suite: Suite, workload: Workload) -> Iterator[str]:
     if suite.scaled_down_by is not None and workload.floors is None:
         why = (
-            f"which has no floors, so it cannot be scaled down by {suite.scaled_down_by}; add floors to "
-            "it, or remove scaled_down_by from the suite"
+            f"which has no floors, so it cannot be scaled down by {suite.scaled_down_by}; add floors "
+            "to it, or remove scaled_down_by from the suite"
         )
         yield say(document, (*steps, "workload"), workload.name, why)
 
@@ -130,8 +130,8 @@ def _check_ability(
     with suppress(UsageError):
         if not can_speak(registry.load(experiment.system), workload.records):
             why = (
-                f"whose records are of kind {workload.records.kind}, which {experiment.system} cannot be "
-                "asked; see docs/systems.md for who can"
+                f"whose records are of kind {workload.records.kind}, which {experiment.system} cannot "
+                "be asked; see docs/systems.md for who can"
             )
             yield say(document, (*steps, "workload"), workload.name, why)
 

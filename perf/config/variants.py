@@ -1,4 +1,4 @@
-"""The variants in a workload's file: the same workload with some keys changed, each under a name of its own.
+"""The variants in a workload's file: the same with some keys changed, each under a name of its own.
 
     variants:
       2kb: {records: {payload_bytes: 2048}, description: …}

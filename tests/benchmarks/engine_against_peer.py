@@ -180,7 +180,7 @@ def preload(target: Target, directory: Path) -> None:
 
 def spec(target: Target, directory: Path, operation: Operation, **more: object) -> LoadSpec:
     """Give what one engine process is told."""
-    common = {"target": target, "records": RECORDS, "operation": operation, "seed": SEED}
+    common = {"target": target, "records": RECORDS, "mix": {operation: 1.0}, "seed": SEED}
     own = {"engine_index": 0, "engine_count": 1, "output_dir": str(directory)}
     return LoadSpec(**common, **own, **more)  # type: ignore[arg-type]  # fields by name
 

@@ -7,7 +7,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from perf.load.histogram import encode, make_histogram
-from perf.load.recorder import Recorder
+from perf.load.recorder import Kind, Recorder
 from perf.records import Sensor
 from perf.workloads.answer import Answer
 from perf.workloads.sensor import check_latest, expected_latest, reading
@@ -55,7 +55,7 @@ Rows = Sequence[tuple[float, float, float]]
 
 def append_and_fold(recorder: Recorder, rows: Rows) -> tuple[str, ...]:
     """Do all that an engine does for two histograms: one step per operation, then a fold."""
-    note = recorder.log.completed.extend
+    note = recorder.logs["write"].completed.extend
     for row in rows:
         note(row)
     return tuple(one.encoded for one in recorder.fold())
@@ -66,7 +66,7 @@ def test_append_and_fold(benchmark: BenchmarkFixture) -> None:
     rows = draw_operations()
 
     def begin() -> tuple[tuple[Recorder, Rows], dict[str, object]]:
-        recorder = Recorder("write", 0.0, rows=1)
+        recorder = Recorder((Kind(operation="write"),), 0.0)
         recorder.begin_stage("steady", 0.0)
         return (recorder, rows), {}
 

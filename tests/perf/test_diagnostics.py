@@ -77,7 +77,7 @@ TWO = window(
 
 
 def test_costs_are_per_operation_that_completed_in_the_window() -> None:
-    found = summarize_windows([TWO], counters(1000), 4, is_write=True)
+    found = summarize_windows([TWO], counters(1000), {"steady": 4})
     assert found.remarks == ()
     assert values(found) == {
         ("server_cpu", "mean", ""): pytest.approx(4000),
@@ -102,7 +102,7 @@ def test_windows_of_one_phase_are_added_up_and_other_iterations_do_not_count() -
     later = window(look(300.0, ("node-1", 50.0, 0, 0)), look(310.0, ("node-1", 52.0, 0, 6000)), 2)
     first = window(look(100.0, ("node-1", 10.0, 0, 0)), look(110.0, ("node-1", 11.0, 0, 3000)), 1)
     counted = [*counters(100, 1), *counters(200, 2), *counters(5000, 0), *counters(7000, 3)]
-    found = values(summarize_windows([first, later], counted, 10, is_write=True))
+    found = values(summarize_windows([first, later], counted, {"steady": 10}))
     assert found["server_cpu", "mean", ""] == pytest.approx(3e6 / 300)
     assert found["storage_written", "mean", ""] == pytest.approx(30)
     assert found["write_amplification", "mean", ""] == 3.0
@@ -110,12 +110,12 @@ def test_windows_of_one_phase_are_added_up_and_other_iterations_do_not_count() -
 
 def test_payload_counts_the_rows_of_batches_that_completed_in_the_window() -> None:
     counted = counters(100, completed=80, rows=800)
-    found = values(summarize_windows([TWO], counted, 2, is_write=True))
+    found = values(summarize_windows([TWO], counted, {"steady": 2}))
     assert found["write_amplification", "mean", ""] == pytest.approx(10_000 / (100 * 10 * 2))
 
 
 def test_reads_have_no_write_amplification() -> None:
-    found = values(summarize_windows([TWO], counters(1000), 4, is_write=False))
+    found = values(summarize_windows([TWO], counters(1000), {}))
     assert ("write_amplification", "mean", "") not in found
     assert found["storage_written", "mean", ""] == 10.0
 
@@ -123,7 +123,7 @@ def test_reads_have_no_write_amplification() -> None:
 def test_phases_are_kept_apart() -> None:
     other = replace(TWO, phase="saturation")
     nothing = [replace(one, phase="saturation") for one in counters(0)]
-    found = summarize_windows([TWO, other], [*counters(1000), *nothing], 4, is_write=True)
+    found = summarize_windows([TWO, other], [*counters(1000), *nothing], {"steady": 4})
     assert {sample.phase for sample in found.samples} == {"steady"}
     (remark,) = found.remarks
     assert remark.kind == "telemetry-missing"
@@ -134,7 +134,7 @@ def test_phases_are_kept_apart() -> None:
 
 
 def test_nothing_is_said_of_the_costs_of_a_load_that_ended_before_it_was_counted() -> None:
-    assert summarize_windows([TWO], (), 4, is_write=True) == Diagnostics(samples=(), remarks=())
+    assert summarize_windows([TWO], (), {"steady": 4}) == Diagnostics(samples=(), remarks=())
 
 
 def test_pauses_are_per_second_and_their_mean_is_over_nodes() -> None:
@@ -144,7 +144,7 @@ def test_pauses_are_per_second_and_their_mean_is_over_nodes() -> None:
         before=replace(before, levels=tuple(levels(GC_PAUSE_S, node_1=1.0, node_2=0.5))),
         after=replace(after, levels=tuple(levels(GC_PAUSE_S, node_1=1.25, node_2=0.55))),
     )
-    found = values(summarize_windows([seen], counters(1000), 4, is_write=True))
+    found = values(summarize_windows([seen], counters(1000), {"steady": 4}))
     assert found["gc_pause", "mean", "node-1"] == pytest.approx(25)
     assert found["gc_pause", "mean", "node-2"] == pytest.approx(5)
     assert found["gc_pause", "mean", ""] == pytest.approx(15)
@@ -163,7 +163,7 @@ def test_debts_are_what_was_left_at_the_end_of_the_last_window(
 ) -> None:
     middle = replace(TWO, after=replace(TWO.after, levels=tuple(levels(level, node_1=9e9))))
     last = replace(TWO, after=replace(TWO.after, levels=tuple(levels(level, node_1=3e6, node_2=1e6))))
-    found = values(summarize_windows([middle, last], counters(1000), 4, is_write=True))
+    found = values(summarize_windows([middle, last], counters(1000), {"steady": 4}))
     assert found[metric, "last", "node-1"] == pytest.approx(3e6 * unit)
     assert found[metric, "last", ""] == pytest.approx(4e6 * unit)
 
@@ -173,7 +173,7 @@ def test_a_counter_that_fell_gives_no_number_and_a_remark() -> None:
         look(100.0, ("node-1", 10.0, 0, 0), ("node-2", 20.0, 0, 0)),
         look(110.0, ("node-1", 13.0, 0, 10), ("node-2", 0.5, 0, 10)),
     )
-    found = summarize_windows([restarted], counters(1000), 4, is_write=True)
+    found = summarize_windows([restarted], counters(1000), {"steady": 4})
     assert not [sample for sample in found.samples if sample.metric == "server_cpu"]
     assert ("storage_written", "mean", "") in values(found)
     (remark,) = found.remarks
@@ -189,7 +189,7 @@ def test_a_figure_that_one_look_missed_gives_no_number_and_a_remark() -> None:
         before=replace(TWO.before, levels=tuple(levels(GC_PAUSE_S, node_1=1.0, node_2=0.5))),
         after=replace(TWO.after, levels=tuple(levels(GC_PAUSE_S, node_1=1.25))),
     )
-    found = summarize_windows([seen], counters(1000), 4, is_write=True)
+    found = summarize_windows([seen], counters(1000), {"steady": 4})
     assert not [sample for sample in found.samples if sample.metric == "gc_pause"]
     (remark,) = found.remarks
     assert remark.text == (
@@ -198,4 +198,4 @@ def test_a_figure_that_one_look_missed_gives_no_number_and_a_remark() -> None:
 
 
 def test_a_trial_without_windows_has_no_diagnostics() -> None:
-    assert summarize_windows([], counters(1), 4, is_write=True) == Diagnostics(samples=(), remarks=())
+    assert summarize_windows([], counters(1), {"steady": 4}) == Diagnostics(samples=(), remarks=())

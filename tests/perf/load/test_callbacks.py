@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from perf.load.callbacks import ClosedCalls, OpenCalls
-from perf.load.loops import Loop, Span
+from perf.load.loops import Lane, Loop, Span
 from perf.load.recorder import Log
 from perf.workloads.answer import Answer
 
@@ -75,20 +75,24 @@ def fail(defect: Exception) -> None:
     raise defect
 
 
-def make_loop(server: Server, end_s: float) -> Loop[int, None]:
+def make_loop(server: Server, end_s: float, call: Callable[[int, Done], None] | None = None) -> Loop:
+    lane = Lane(server, Log(), call or server.call)
     return Loop(
-        task=server,
+        choose=lambda _: lane,
         classify=server.classify,
         numbers=itertools.count(),
         clock=server,
-        log=Log(),
         span=Span(0.0, end_s),
     )
 
 
-def make_closed(server: Server, end_s: float) -> tuple[ClosedCalls[int, None], Log]:
+def make_closed(server: Server, end_s: float) -> tuple[ClosedCalls, Log]:
     loop = make_loop(server, end_s)
-    return ClosedCalls(loop, server.soon(), fail), loop.log
+    return ClosedCalls(loop, fail), log_of(loop)
+
+
+def log_of(loop: Loop) -> Log:
+    return loop.choose(0).log
 
 
 def triples(flat: list[float]) -> list[tuple[float, float, float]]:
@@ -137,7 +141,7 @@ def test_an_answer_from_another_thread_before_the_call_returns_sends_once() -> N
         if prepared % 2:  # else whichever comes first
             thread.join()
 
-    calls = ClosedCalls(make_loop(server, 1000.0), call, fail)
+    calls = ClosedCalls(make_loop(server, 1000.0, call), fail)
     calls.run()
     assert finished.wait(60)
     assert server.sent == list(range(2001))
@@ -146,8 +150,6 @@ def test_an_answer_from_another_thread_before_the_call_returns_sends_once() -> N
 
 def test_an_open_loop_knows_when_a_slot_became_free() -> None:
     server = Server(answers_at_once=False)
-    loop = make_loop(server, 0.035)
-    calls = OpenCalls(loop, server.soon(), 2, fail)
 
     def call(prepared: int, done: Done) -> None:
         server.call(prepared, done)
@@ -155,17 +157,18 @@ def test_an_open_loop_knows_when_a_slot_became_free() -> None:
             server.answer(0.007)  # the first is answered at 0.017, when both slots were taken
             server.answer(0.008)  # and the second at 0.025, after the third was due
 
-    calls = OpenCalls(loop, call, 2, fail)
+    loop = make_loop(server, 0.035, call)
+    calls = OpenCalls(loop, 2, fail)
     calls.run([0.0, 0.01, 0.02, 0.03, 0.04], 1.0)
     # Intended, ready, sent. The third could go at 0.02 (a slot was free since 0.017) and went at
     # 0.025: it was late. The fourth was on time; the fifth lies behind the end.
-    assert triples(loop.log.sent) == [
+    assert triples(log_of(loop).sent) == [
         (0.0, 0.0, 0.0),
         (0.01, 0.01, 0.01),
         (0.02, 0.02, 0.025),
         (0.03, 0.03, 0.03),
     ]
-    assert triples(loop.log.completed) == [(0.0, 0.0, 0.017), (0.01, 0.01, 0.025)]
+    assert triples(log_of(loop).completed) == [(0.0, 0.0, 0.017), (0.01, 0.01, 0.025)]
     assert not calls.is_idle
     while server.waiting:
         server.answer()
@@ -174,14 +177,14 @@ def test_an_open_loop_knows_when_a_slot_became_free() -> None:
 
 def test_an_operation_that_waits_for_a_slot_is_held() -> None:
     server = Server(answers_at_once=False)
-    loop = make_loop(server, 0.05)
 
     def call(prepared: int, done: Done) -> None:
         server.call(prepared, done)
         server.answer(0.015)  # the only slot is taken for longer than the gap to the next
 
-    OpenCalls(loop, call, 1, fail).run([0.0, 0.01, 0.02], 1.0)
-    assert triples(loop.log.sent) == [(0.0, 0.0, 0.0), (0.01, 0.015, 0.015), (0.02, 0.03, 0.03)]
+    loop = make_loop(server, 0.05, call)
+    OpenCalls(loop, 1, fail).run([0.0, 0.01, 0.02], 1.0)
+    assert triples(log_of(loop).sent) == [(0.0, 0.0, 0.0), (0.01, 0.015, 0.015), (0.02, 0.03, 0.03)]
 
 
 def test_what_is_overdue_is_dropped_when_the_drain_is_over() -> None:
@@ -190,7 +193,7 @@ def test_what_is_overdue_is_dropped_when_the_drain_is_over() -> None:
             return self.time_s + (1.0 if len(self.sent) == 2 else 0.0)
 
     server = Late(answers_at_once=False)
-    OpenCalls(make_loop(server, 0.05), server.soon(), 2, fail).run([0.0, 0.01, 0.02], 0.5)
+    OpenCalls(make_loop(server, 0.05), 2, fail).run([0.0, 0.01, 0.02], 0.5)
     assert server.sent == [0, 1]
 
 
@@ -199,10 +202,10 @@ def test_errors_are_noted_with_an_example(*, is_open: bool) -> None:
     server = Server(time_s=0.0, error=OSError("gone"))
     loop = make_loop(server, 0.01)
     if is_open:
-        OpenCalls(loop, server.soon(), 1, fail).run([0.0, 0.002, 0.004], 1.0)
+        OpenCalls(loop, 1, fail).run([0.0, 0.002, 0.004], 1.0)
     else:
-        ClosedCalls(loop, server.soon(), fail).run()
-    assert {kind for *_, kind in loop.log.failed} == {"error:OSError"}
-    assert len(loop.log.failed) == len(server.sent) > 2
-    assert loop.log.examples == {"error:OSError": "operation 0: OSError('gone')"}
-    assert loop.log.completed == []
+        ClosedCalls(loop, fail).run()
+    assert {kind for *_, kind in log_of(loop).failed} == {"error:OSError"}
+    assert len(log_of(loop).failed) == len(server.sent) > 2
+    assert log_of(loop).examples == {"error:OSError": "operation 0: OSError('gone')"}
+    assert log_of(loop).completed == []

@@ -100,7 +100,7 @@ def make_engines(
             spec=LoadSpec(
                 target=target,
                 records=RECORDS,
-                operation=operation,
+                mix={operation: 1.0},
                 seed=5,
                 engine_index=index,
                 engine_count=count,
@@ -194,8 +194,8 @@ def test_stages_end_their_warm_ups_together_and_are_observed(host: LocalHost, tm
     assert even.is_steady
     assert 2 <= even.duration_s < 30
     assert capped == WarmedUp(phase="capped", duration_s=1.0, is_steady=False)
-    assert [(edge.stage, edge.is_start) for edge, _ in seen] == [
-        (stage, is_start) for stage in stages for is_start in (True, False)
+    assert [(edge.phase, edge.is_start) for edge, _ in seen] == [
+        (stage.phase, is_start) for stage in stages for is_start in (True, False)
     ]
     begin_s = float(Path(engines[0].path(GO)).read_text())
     expected = [even.duration_s, even.duration_s + 2, even.duration_s + 3, even.duration_s + 4]

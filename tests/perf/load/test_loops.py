@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from perf.errors import StepFailed
-from perf.load.loops import PRELOAD_ATTEMPTS, Loop, MonotonicClock, Span
+from perf.load.loops import PRELOAD_ATTEMPTS, Lane, Loop, MonotonicClock, Span
 from perf.load.recorder import Log
 from perf.workloads.answer import Answer
 
@@ -67,34 +67,34 @@ class Script:
         return f"error:{type(error).__name__}"
 
 
-def make_loop(script: Script, count: int | None = None, end_s: float = 1.0) -> Loop[int, None]:
+def make_loop(script: Script, count: int | None = None, end_s: float = 1.0) -> Loop:
+    lane = Lane(script, Log())
     return Loop(
-        task=script,
+        choose=lambda _: lane,
         classify=script.classify,
         numbers=itertools.count() if count is None else iter(range(count)),
         clock=script.clock,
-        log=Log(),
         span=Span(0.0, end_s),
     )
 
 
-def completed(loop: Loop[int, None]) -> list[tuple[float, float, float]]:
-    times_s = iter(loop.log.completed)
+def completed(loop: Loop) -> list[tuple[float, float, float]]:
+    times_s = iter(loop.choose(0).log.completed)
     return list(zip(times_s, times_s, times_s, strict=True))
 
 
-def sent(loop: Loop[int, None]) -> list[tuple[float, float, float]]:
-    times_s = iter(loop.log.sent)
+def sent(loop: Loop) -> list[tuple[float, float, float]]:
+    times_s = iter(loop.choose(0).log.sent)
     return list(zip(times_s, times_s, times_s, strict=True))
 
 
-def times_ms(loop: Loop[int, None]) -> tuple[list[int], list[int]]:
+def times_ms(loop: Loop) -> tuple[list[int], list[int]]:
     response = [round((end - intended) * 1000) for intended, _, end in completed(loop)]
     service = [round((end - sent) * 1000) for _, sent, end in completed(loop)]
     return response, service
 
 
-def run_open(loop: Loop[int, None], drain_s: float = 2.0) -> None:
+def run_open(loop: Loop, drain_s: float = 2.0) -> None:
     loop.run_open(iter(range(len(STARTS))), STARTS, drain_s)
 
 
@@ -177,9 +177,9 @@ def test_overdue_operations_are_still_sent_until_the_drain_ends() -> None:
 def test_a_closed_loop_begins_at_zero_and_sends_nothing_at_the_end() -> None:
     loop = make_loop(Script(VirtualClock()), end_s=0.1)
     loop.run_closed()
-    assert loop.log.begun[0] == 0.0
-    assert max(loop.log.begun) < 0.1
-    assert len(loop.log.begun) == len(completed(loop)) == 100
+    assert loop.choose(0).log.begun[0] == 0.0
+    assert max(loop.choose(0).log.begun) < 0.1
+    assert len(loop.choose(0).log.begun) == len(completed(loop)) == 100
 
 
 def test_failures_and_misses_are_counted_apart_from_times() -> None:
@@ -190,10 +190,10 @@ def test_failures_and_misses_are_counted_apart_from_times() -> None:
     )
     loop = make_loop(script, end_s=0.02)
     loop.run_closed()
-    kinds = [kind for _, _, kind in loop.log.failed]
+    kinds = [kind for _, _, kind in loop.choose(0).log.failed]
     assert kinds == ["error:ValueError", "error:ValueError", "not_found", "wrong_data"]
-    assert len(completed(loop)) + len(loop.log.failed) == len(loop.log.begun)
-    assert loop.log.examples["error:ValueError"] == "operation 3: ValueError(3)"
+    assert len(completed(loop)) + len(loop.choose(0).log.failed) == len(loop.choose(0).log.begun)
+    assert loop.choose(0).log.examples["error:ValueError"] == "operation 3: ValueError(3)"
 
 
 def test_a_preload_repeats_what_failed_with_growing_pauses() -> None:

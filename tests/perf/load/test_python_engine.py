@@ -142,7 +142,7 @@ def make_spec(
             timeout_s=0.3,
         ),
         records=RECORDS,
-        operation=operation,
+        mix={operation: 1.0},
         seed=11,
         engine_index=1,
         engine_count=3,

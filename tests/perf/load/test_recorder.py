@@ -19,7 +19,7 @@ from perf.load.histogram import (
     merge,
     merge_equal_intervals,
 )
-from perf.load.recorder import Recorder
+from perf.load.recorder import Kind, Recorder
 from perf.load.schedule import Starts
 from perf.load.spec import Stage
 from perf.model import Interval
@@ -40,7 +40,7 @@ STAGE = Stage(
 
 
 def make_recorder(rows: int = 1, starts: Starts | None = None) -> Recorder:
-    recorder = Recorder("write", START_S, rows)
+    recorder = Recorder((Kind(operation="write", rows=rows),), START_S)
     recorder.begin_stage("steady", 0.0)
     assert recorder.begin_iterations(STAGE, 1.5, starts) == END_S
     recorder.begin_stage("next", END_S)
@@ -62,8 +62,8 @@ def total(intervals: Iterable[Interval], kind: str) -> int:
 
 def test_an_operation_belongs_to_the_cell_and_second_of_its_intended_start() -> None:
     recorder = make_recorder()
-    recorder.log.sent += (1.4, 1.5, 1.6)
-    recorder.log.completed += (1.4, 1.6, 1.75)
+    recorder.logs["write"].sent += (1.4, 1.5, 1.6)
+    recorder.logs["write"].completed += (1.4, 1.6, 1.75)
     intervals = recorder.fold()
     assert [(one.kind, one.iteration, one.start_s, one.length_s) for one in intervals] == [
         ("response_time", 0, START_S + 1.0, 0.5),
@@ -76,8 +76,8 @@ def test_an_operation_belongs_to_the_cell_and_second_of_its_intended_start() -> 
 
 def test_what_happens_late_counts_into_the_window_in_which_it_happened_if_of_the_same_stage() -> None:
     recorder = make_recorder()
-    recorder.log.sent += (1.4, 1.4, 1.6, 5.4, 5.4, 5.6)
-    recorder.log.completed += (1.4, 1.6, 1.75, 5.4, 5.6, 5.7)
+    recorder.logs["write"].sent += (1.4, 1.4, 1.6, 5.4, 5.4, 5.6)
+    recorder.logs["write"].completed += (1.4, 1.6, 1.75, 5.4, 5.6, 5.7)
     recorder.fold()
     cells = [counted(recorder, iteration) for iteration in (0, 1, 2)]
     cells.append(counted(recorder, 0, "next"))
@@ -92,7 +92,7 @@ def test_what_happens_late_counts_into_the_window_in_which_it_happened_if_of_the
 def test_intervals_lie_within_their_cell() -> None:
     recorder = make_recorder()
     for tenth in range(55):
-        recorder.log.completed += (tenth / 10, tenth / 10, tenth / 10)
+        recorder.logs["write"].completed += (tenth / 10, tenth / 10, tenth / 10)
     found = {(one.iteration, one.start_s, one.length_s) for one in recorder.fold()}
     assert sorted(found) == [
         (0, START_S, 1.0),
@@ -105,11 +105,11 @@ def test_intervals_lie_within_their_cell() -> None:
 
 
 def test_what_happened_after_the_horizon_waits_until_it_is_known_where_it_belongs() -> None:
-    recorder = Recorder("write", START_S, 1)
+    recorder = Recorder((Kind(operation="write"),), START_S)
     recorder.begin_stage("steady", 0.0)
     for tenth in range(35):
-        recorder.log.begun.append(tenth / 10)
-        recorder.log.completed += (tenth / 10, tenth / 10, tenth / 10 + 0.05)
+        recorder.logs["write"].begun.append(tenth / 10)
+        recorder.logs["write"].completed += (tenth / 10, tenth / 10, tenth / 10 + 0.05)
     early = recorder.fold(horizon_s=2.0)
     assert [(one.iteration, one.start_s, one.length_s) for one in early[::2]] == [
         (0, START_S, 1.0),
@@ -128,9 +128,9 @@ def test_what_happened_after_the_horizon_waits_until_it_is_known_where_it_belong
 
 def test_what_never_ended_counts_as_a_timeout() -> None:
     recorder = make_recorder()
-    recorder.log.begun += [2.0, 2.1, 2.2, 2.3]
-    recorder.log.completed += (2.0, 2.0, 2.05)
-    recorder.log.failed.append((2.1, 2.2, "error:Unavailable"))
+    recorder.logs["write"].begun += [2.0, 2.1, 2.2, 2.3]
+    recorder.logs["write"].completed += (2.0, 2.0, 2.05)
+    recorder.logs["write"].failed.append((2.1, 2.2, "error:Unavailable"))
     recorder.fold()
     found = counted(recorder, 1)
     assert (found["attempted"], found["completed"], found["sent_in_window"]) == (4, 1, 4)
@@ -138,7 +138,7 @@ def test_what_never_ended_counts_as_a_timeout() -> None:
 
 
 def test_what_was_scheduled_and_never_sent_counts_as_a_timeout() -> None:
-    recorder = Recorder("write", START_S, 1)
+    recorder = Recorder((Kind(operation="write"),), START_S)
     recorder.begin_stage("steady", 0.0)
     recorder.begin_iterations(STAGE, 1.5, np.arange(70) / 10)
     recorder.fold()
@@ -149,7 +149,7 @@ def test_what_was_scheduled_and_never_sent_counts_as_a_timeout() -> None:
 
 def test_an_operation_that_waited_for_a_slot_was_held_and_not_late() -> None:
     recorder = make_recorder()
-    recorder.log.sent += (2.0, 2.0, 2.25, 2.1, 2.3, 2.301)
+    recorder.logs["write"].sent += (2.0, 2.0, 2.25, 2.1, 2.3, 2.301)
     intervals = recorder.fold()
     found = counted(recorder, 1)
     assert (found["held"], found["sent_in_window"]) == (1, 2)
@@ -161,17 +161,17 @@ def test_an_operation_that_waited_for_a_slot_was_held_and_not_late() -> None:
 
 def test_rows_are_those_of_completed_operations() -> None:
     recorder = make_recorder(rows=7)
-    recorder.log.completed += (2.0, 2.0, 2.1, 2.0, 2.0, 2.1)
-    recorder.log.failed.append((2.0, 2.1, Answer.NOT_FOUND.value))
+    recorder.logs["write"].completed += (2.0, 2.0, 2.1, 2.0, 2.0, 2.1)
+    recorder.logs["write"].failed.append((2.0, 2.1, Answer.NOT_FOUND.value))
     recorder.fold()
     assert counted(recorder, 1)["rows"] == 14
 
 
 def test_a_time_out_of_range_is_counted_and_kept() -> None:
-    recorder = Recorder("write", START_S, 1)
+    recorder = Recorder((Kind(operation="write"),), START_S)
     recorder.begin_stage("soak", 0.0)
-    recorder.log.begun.append(0.0)
-    recorder.log.completed += (0.0, 9000.0, 9001.0)  # a response time of two and a half hours
+    recorder.logs["write"].begun.append(0.0)
+    recorder.logs["write"].completed += (0.0, 9000.0, 9001.0)  # a response time of two and a half hours
     assert total(recorder.fold(), "response_time") == 1
     assert counted(recorder, 0, "soak")["clamped"] == 1
 
@@ -181,14 +181,14 @@ def test_warm_ups_of_a_phase_are_one_iteration() -> None:
     recorder.begin_iterations(STAGE, 6.0, None)
     recorder.begin_stage("steady", 10.0)
     for start_s in (0.5, 10.5):
-        recorder.log.begun.append(start_s)
+        recorder.logs["write"].begun.append(start_s)
     recorder.fold()
     assert counted(recorder, 0)["attempted"] == 2
 
 
 def test_seconds_are_told_by_when_operations_ended_each_once() -> None:
     recorder = make_recorder()
-    recorder.log.completed += (5.0, 5.0, 5.5, 5.6, 5.7, 5.75, 7.0, 7.0, 7.875)
+    recorder.logs["write"].completed += (5.0, 5.0, 5.5, 5.6, 5.7, 5.75, 7.0, 7.0, 7.875)
     recorder.fold(horizon_s=7.5)
     assert recorder.tell_seconds(2) == "1,0,1,0.050000\n1,1,0,0.000000\n"
     assert recorder.tell_seconds(2) == ""
@@ -198,7 +198,7 @@ def test_seconds_are_told_by_when_operations_ended_each_once() -> None:
 
 def test_the_first_message_of_each_kind_is_kept() -> None:
     recorder = make_recorder()
-    recorder.log.examples.update({"timeouts": "first", "error:X": "second"})
+    recorder.logs["write"].examples.update({"timeouts": "first", "error:X": "second"})
     assert recorder.examples() == ("timeouts: first", "error:X: second")
 
 
@@ -233,11 +233,11 @@ DONE = st.builds(
 
 
 def note(recorder: Recorder, done: Done) -> None:
-    recorder.log.sent += (done.intended_s, done.ready_s, done.sent_s)
+    recorder.logs["write"].sent += (done.intended_s, done.ready_s, done.sent_s)
     if done.end == "completed":
-        recorder.log.completed += (done.intended_s, done.sent_s, done.ended_s)
+        recorder.logs["write"].completed += (done.intended_s, done.sent_s, done.ended_s)
     elif done.end:
-        recorder.log.failed.append((done.intended_s, done.ended_s, done.end))
+        recorder.logs["write"].failed.append((done.intended_s, done.ended_s, done.end))
 
 
 def cell_of(time_s: float) -> int:

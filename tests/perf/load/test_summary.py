@@ -18,6 +18,8 @@ from perf.records import Operation, Sensor
 CLOSED = ClosedLoop(kind="closed", in_flight=1)
 OPEN = OpenLoop(kind="open", offered_load_ops_per_s=50.0, in_flight=8)
 WORKLOAD = Workload(
+    purpose="test",
+    not_comparable="test",
     name="w",
     description="d",
     owner="o",
