@@ -23,12 +23,13 @@ from typing import Any, ClassVar, TypeAlias
 from pydantic import JsonValue
 from ruamel.yaml import YAML
 
-from perf import cql, java
+from perf import cql, cql_keys, java
+from perf.cql_devops import connect_devops
 from perf.errors import ConfigError, NotReady, StepFailed
 from perf.model import Fact, Release, Source
 from perf.releases import SUMS
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
-from perf.sessions import SensorSession
+from perf.sessions import DevopsSession, SensorSession
 from perf.systems.contract import (
     COMPACTION_PENDING_TASKS,
     COMPACTION_REMAINING_BYTES,
@@ -164,6 +165,14 @@ class Cassandra:
     def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
         """Connect a client."""
         return cql.connect(target)
+
+    def connect_key_value(self, target: Target) -> AbstractContextManager[KeyValueSession]:
+        """Connect a client of the workloads put/get and YCSB."""
+        return cql_keys.connect(target)
+
+    def connect_devops(self, target: Target) -> AbstractContextManager[DevopsSession]:
+        """Connect a client of the devops workload; before 4.1, none of its queries can be asked."""
+        return connect_devops(target)
 
     def settle(self, cluster: Cluster) -> None:
         """Return if no node flushes or compacts."""

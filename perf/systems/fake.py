@@ -21,12 +21,13 @@ import queue
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
 from perf.errors import NotReady, StepFailed
+from perf.fake_devops import DevopsRows, FakeDevopsSession
 from perf.model import Release, Source
 from perf.records import Sensor
 from perf.remote import (
@@ -38,7 +39,7 @@ from perf.remote import (
     send_signal,
     write_text,
 )
-from perf.sessions import SensorSession, Stored
+from perf.sessions import DevopsSession, SensorSession, Stored
 from perf.systems.contract import Cluster, Node, Origin, System, Target
 from perf.workloads.sensor import Reading
 
@@ -58,7 +59,8 @@ class FakeSession:
             queue.SimpleQueue() for _ in target.addresses
         )
 
-    def _ask(self, node: int, question: dict[str, Any]) -> Any:  # noqa: ANN401  JSON
+    def ask(self, node: int, question: dict[str, Any]) -> Any:  # noqa: ANN401  JSON
+        """Ask a node a question; raise RuntimeError if it answers with an error."""
         address = (self._target.addresses[node], self._target.port)
         try:
             connection = self._pools[node].get_nowait()
@@ -88,11 +90,11 @@ class FakeSession:
             [reading.device_id, reading.ts_ms, list(reading.values), reading.metadata.hex()]
             for reading in readings
         ]
-        self._ask(self._node_of(readings[0].device_id), {"write": rows})
+        self.ask(self._node_of(readings[0].device_id), {"write": rows})
 
     def read_latest(self, device_id: str, count: int) -> Sequence[Reading]:
         """Give the newest readings of a device, newest first."""
-        rows = self._ask(self._node_of(device_id), {"latest": device_id, "count": count})
+        rows = self.ask(self._node_of(device_id), {"latest": device_id, "count": count})
         return tuple(
             Reading(device_id, ts_ms, tuple(values), bytes.fromhex(metadata))
             for ts_ms, values, metadata in rows
@@ -100,7 +102,7 @@ class FakeSession:
 
     def stored(self) -> Stored:
         """Add up what each node says that it holds."""
-        answers = [self._ask(node, {"stored": True}) for node in range(len(self._pools))]
+        answers = [self.ask(node, {"stored": True}) for node in range(len(self._pools))]
         return Stored(
             rows=sum(rows for rows, _ in answers), payload_bytes=sum(size for _, size in answers)
         )
@@ -197,6 +199,16 @@ class Fake:
         """Connect a client."""
         return _session(target)
 
+    def connect_key_value(self, target: Target) -> AbstractContextManager[KeyValueSession]:
+        """Connect a client of records."""
+        return _key_value_session(target)
+
+    @contextmanager
+    def connect_devops(self, target: Target) -> Iterator[DevopsSession]:
+        """Connect a client of the devops workload."""
+        with _session(target) as session:
+            yield FakeDevopsSession(session.ask, len(target.addresses), session.classify)
+
 
 @contextmanager
 def _session(target: Target) -> Iterator[FakeSession]:
@@ -208,12 +220,20 @@ def _session(target: Target) -> Iterator[FakeSession]:
         session.close()
 
 
+@contextmanager
+def _key_value_session(target: Target) -> Iterator[FakeKeyValueSession]:
+    with _session(target) as session:
+        yield FakeKeyValueSession(session.ask, len(target.addresses), session.classify)
+
+
 class _Server:
-    """One node: a dict of device → {timestamp: row}, and the faults it was told to have."""
+    """One node: a dict of device → {timestamp: row}, records, and the faults it was told to have."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
         self.devices: dict[str, dict[int, list[Any]]] = {}
+        self.records = KeptRecords()
+        self.devops = DevopsRows()
         self.writes = 0
 
     def _is_hit(self, fault: str) -> bool:
@@ -224,7 +244,11 @@ class _Server:
         if "ready" in question:
             return not self.settings.get("never_ready", False)
         if "write" in question:
-            return self._write(question["write"])
+            return self._write(lambda: self._keep(question["write"]))
+        if question.get("devops") == "write":
+            return self._write(lambda: self._keep_devops(question["rows"]))
+        if "devops" in question:
+            return self.devops.answer(question)
         if "latest" in question:
             rows = self.devices.get(question["latest"], {})
             newest = sorted(rows, reverse=True)[: question["count"]]
@@ -232,7 +256,7 @@ class _Server:
         stored = [row for rows in self.devices.values() for row in rows.values()]
         return len(stored), sum(_FIXED_BYTES + len(metadata) // 2 for _, metadata in stored)
 
-    def _write(self, rows: list[Any]) -> Any:  # noqa: ANN401
+    def _write(self, keep: Callable[[], None]) -> Any:  # noqa: ANN401
         self.writes += 1
         if self.settings["index"] == 0 and self.writes == self.settings.get("die_after_writes"):
             sys.stderr.write("planted fault: die_after_writes reached\n")
@@ -240,11 +264,18 @@ class _Server:
             os._exit(1)
         if self._is_hit("refuse_every"):
             return {"error": "planted fault: refused"}
+        keep()
+        return True
+
+    def _keep(self, rows: list[Any]) -> None:
         for device, ts_ms, values, metadata in rows:
             kept = [values[0] + 1.0, *values[1:]] if self._is_hit("corrupt_every") else values
             if not self._is_hit("lose_every"):
                 self.devices.setdefault(device, {})[ts_ms] = [kept, metadata]
-        return True
+
+    def _keep_devops(self, rows: list[Any]) -> None:
+        faults = {"is_corrupt": self._is_hit("corrupt_every"), "is_lost": self._is_hit("lose_every")}
+        self.devops.write(rows, **faults)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while line := await reader.readline():

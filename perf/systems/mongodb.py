@@ -17,12 +17,14 @@ from typing import Any, ClassVar
 from pymongo.errors import OperationFailure, PyMongoError
 from ruamel.yaml import YAML
 
+from perf import mongo_keys
 from perf.errors import ConfigError, NotReady, ReleaseError, StepFailed
 from perf.model import Release, Source
 from perf.mongo import REPLICA_SET, Client, Document, connect, open_client
+from perf.mongo_devops import connect_devops
 from perf.releases import copy_variable
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
-from perf.sessions import SensorSession
+from perf.sessions import DevopsSession, SensorSession
 from perf.systems.contract import UNWRITTEN_BYTES, Cluster, Level, Node, Origin, System, Target
 
 DOWNLOADS = "https://fastdl.mongodb.org/linux"
@@ -197,6 +199,14 @@ class MongoDB:
     def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
         """Connect a client; return when the server, or the primary, has answered."""
         return connect(target)
+
+    def connect_key_value(self, target: Target) -> AbstractContextManager[KeyValueSession]:
+        """Connect a client of the workloads put/get and YCSB."""
+        return mongo_keys.connect(target)
+
+    def connect_devops(self, target: Target) -> AbstractContextManager[DevopsSession]:
+        """Connect a client of the devops workload."""
+        return connect_devops(target)
 
     @contextmanager
     def open_telemetry(self, cluster: Cluster) -> Iterator[Callable[[], tuple[Level, ...]]]:
