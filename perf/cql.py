@@ -31,6 +31,7 @@ from cassandra.policies import (
 )
 from cassandra.query import BatchStatement, BatchType, tuple_factory
 
+from perf.cql_layout import LEVELLED, with_options
 from perf.cql_rows import ReadingsProtocol
 from perf.cql_wire import Connection
 from perf.errors import NotReady
@@ -43,9 +44,10 @@ FIRST_TOKEN = -(1 << 63)
 """The lowest token of the Murmur3 ring; no key has it, so it bounds from below."""
 RING = 1 << 64
 """How many tokens the ring has."""
+SLOW_S = 120.0
+"""How long what creates tables, or reads all of them, may take."""
 
 _CONNECT_TIMEOUT_S = 15.0
-_SLOW_S = 120.0
 _RING_SLICES = 64
 KEYSPACE = "knickpoint"
 _VALUES = (
@@ -58,7 +60,7 @@ _CREATE_TABLE = f"""
 CREATE TABLE IF NOT EXISTS {_TABLE} (
     device_id text, ts timestamp, {", ".join(f"{value} double" for value in _VALUES)}, metadata blob,
     PRIMARY KEY ((device_id), ts)
-) WITH CLUSTERING ORDER BY (ts DESC) AND compaction = {{'class': 'LeveledCompactionStrategy'}}"""
+)"""
 
 
 def create_keyspace(target: Target) -> str:
@@ -81,9 +83,14 @@ class CqlSession:
         self._select: Any = None
 
     def create_schema(self, records: Sensor) -> None:
-        """Create keyspace and table as in the public report that the workload follows."""
-        self._session.execute(create_keyspace(self._target), timeout=_SLOW_S)
-        self._session.execute(_CREATE_TABLE, timeout=_SLOW_S)
+        """Create keyspace and table as in the public report that the workload follows.
+
+        That has levelled compaction; a config may say another.
+        """
+        self._session.execute(create_keyspace(self._target), timeout=SLOW_S)
+        order = "CLUSTERING ORDER BY (ts DESC)"
+        options = with_options(self._target.layout, order, default=LEVELLED)
+        self._session.execute(_CREATE_TABLE + options, timeout=SLOW_S)
         self.prepare()
 
     def prepare(self) -> None:
@@ -109,38 +116,19 @@ class CqlSession:
 
     def write_soon(self, readings: Sequence[Reading], done: OnWritten) -> None:
         """Begin what `write` does; `done` is called by the thread of the driver's event loop."""
-        self._ask_soon(partial(self._writing, readings), lambda _: done(None, None), done)
+        ask_soon(self._session, partial(self._writing, readings), lambda _: done(None, None), done)
 
     def read_latest_soon(self, device_id: str, count: int, done: OnRead) -> None:
         """Begin what `read_latest` does; `done` is called by the thread of the driver's event loop."""
         asked = partial(self._reading, device_id, count)
-        self._ask_soon(asked, lambda rows: done(tuple(rows), None), done)
-
-    def _ask_soon(
-        self,
-        ask: Callable[[], tuple[Any, ...]],
-        answer: Callable[[Any], None],
-        done: Callable[[None, Exception], None],
-    ) -> None:
-        try:
-            future = self._session.execute_async(*ask())
-        except Exception as error:  # noqa: BLE001  a driver may raise anything; the caller is told once
-            done(None, error)
-        else:
-            future.add_callbacks(answer, partial(done, None))
+        ask_soon(self._session, asked, lambda rows: done(tuple(rows), None), done)
 
     def stored(self) -> Stored:
         """Read every row back, page by page, in slices of the ring; count rows and their bytes."""
-        edges = [FIRST_TOKEN + RING * index // _RING_SLICES for index in range(_RING_SLICES + 1)]
-        statement = self._session.prepare(
-            f"SELECT {_COLUMNS} FROM {_TABLE} WHERE token(device_id) > ? AND token(device_id) <= ?"  # noqa: S608  constants
-        )
         rows = size = 0
-        for low, high in itertools.pairwise(edges):
-            slice_of = (low, min(high, FIRST_TOKEN + RING - 1))
-            for reading in self._session.execute(statement, slice_of, timeout=_SLOW_S):
-                rows += 1
-                size += payload_bytes(reading)
+        for reading in read_all(self._session, f"SELECT {_COLUMNS} FROM {_TABLE}", "device_id"):  # noqa: S608  constants
+            rows += 1
+            size += payload_bytes(reading)
         return Stored(rows=rows, payload_bytes=size)
 
     def _writing(self, readings: Sequence[Reading]) -> tuple[Any, ...]:
@@ -161,6 +149,31 @@ class CqlSession:
     def classify(self, error: Exception) -> str:
         """Name the kind of an error: a timeout on either side is "timeouts"."""
         return name_error(error)
+
+
+def read_all(session: Any, select: str, partition_key: str) -> Iterator[Any]:  # noqa: ANN401  the driver is untyped
+    """Give every row of a table, page by page, in slices of the ring; `select` has no condition yet."""
+    token = f"token({partition_key})"
+    statement = session.prepare(f"{select} WHERE {token} > ? AND {token} <= ?")
+    edges = [FIRST_TOKEN + RING * index // _RING_SLICES for index in range(_RING_SLICES + 1)]
+    for low, high in itertools.pairwise(edges):
+        slice_of = (low, min(high, FIRST_TOKEN + RING - 1))
+        yield from session.execute(statement, slice_of, timeout=SLOW_S)
+
+
+def ask_soon(
+    session: Any,  # noqa: ANN401  the driver is untyped
+    ask: Callable[[], tuple[Any, ...]],
+    answer: Callable[[Any], None],
+    done: Callable[[None, Exception], None],
+) -> None:
+    """Send what `ask` gives; call `answer` with the rows, or `done` with the error, exactly once."""
+    try:
+        future = session.execute_async(*ask())
+    except Exception as error:  # noqa: BLE001  a driver may raise anything; the caller is told once
+        done(None, error)
+    else:
+        future.add_callbacks(answer, partial(done, None))
 
 
 def name_error(error: Exception) -> str:

@@ -10,9 +10,9 @@ Reads go to the primary. An operation is one attempt: retryable writes and reads
 second attempt hides in a service time. The operation timeout bounds the whole operation on the
 client, and the server gives up at the same moment.
 
-Readings are in a time-series collection (`ts`, `device_id`, granularity seconds) with an index for
-the latest readings of a device. A time-series collection has no unique index: a reading written
-twice is stored twice, where Cassandra would overwrite it.
+Readings are in a time-series collection (`ts`, `device_id`), or a plain one if the config says so (see
+`perf.mongo_layout`), with an index for the latest readings of a device. Neither has a unique index over
+them: a reading written twice is stored twice, where Cassandra would overwrite it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,6 +28,7 @@ from pymongo.errors import CollectionInvalid, NetworkTimeout, OperationFailure
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
+from perf.mongo_layout import collection_options
 from perf.records import Sensor
 from perf.sessions import Stored
 from perf.systems.contract import Target
@@ -38,6 +39,8 @@ Client: TypeAlias = pymongo.MongoClient[Document]
 
 REPLICA_SET = "knickpoint"
 """The name of the replica set, where there are several servers."""
+SLOW_S = 600.0
+"""How long what creates collections, or reads all of them, may take."""
 
 _DATABASE = "knickpoint"
 _COLLECTION = "readings"
@@ -47,7 +50,6 @@ _VALUES = (
 )
 _values_of = itemgetter(*_VALUES)
 _MILLISECONDS: CodecOptions[Document] = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_MS)
-_SLOW_S = 600.0
 # The server's error codes: MaxTimeMSExpired, WriteConcernTimeout, ExceededTimeLimit.
 _TIMEOUTS = (50, 64, 262)
 
@@ -59,13 +61,14 @@ class MongoSession:
         """Bind the collection of readings with the target's consistency."""
         self._database = open_database(client, target)
         self._readings = self._database[_COLLECTION]
+        self._layout = target.layout
 
     def create_schema(self, records: Sensor) -> None:
-        """Create the time-series collection and its index; do nothing if they exist."""
-        series = {"timeField": "ts", "metaField": "device_id", "granularity": "seconds"}
-        with pymongo.timeout(_SLOW_S):
+        """Create the collection, time-series unless its config says plain, and its index, once."""
+        options = collection_options(self._layout, time_field="ts", meta_field="device_id")
+        with pymongo.timeout(SLOW_S):
             with suppress(CollectionInvalid):
-                self._database.create_collection(_COLLECTION, timeseries=series)
+                self._database.create_collection(_COLLECTION, **options)
             self._readings.create_index([("device_id", pymongo.ASCENDING), ("ts", pymongo.DESCENDING)])
 
     def write(self, readings: Sequence[Reading]) -> None:
@@ -90,7 +93,7 @@ class MongoSession:
     def stored(self) -> Stored:
         """Read every reading back; the collection's own statistics are estimates."""
         rows = size = 0
-        with pymongo.timeout(_SLOW_S), self._readings.find({}, {"_id": False}) as found:
+        with pymongo.timeout(SLOW_S), self._readings.find({}, {"_id": False}) as found:
             for document in found:
                 rows += 1
                 size += payload_bytes(_to_reading(document))

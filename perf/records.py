@@ -7,7 +7,7 @@ records, and a session protocol in `perf.systems.contract` that a system may off
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from annotated_types import Ge
 from pydantic import Field
@@ -62,6 +62,7 @@ class PutGet:
     """
 
     __pydantic_config__ = STRICT
+    field_count: ClassVar[int] = 1
     kind: Literal["put-get"]
     keys: Positive
     key_bytes: Annotated[int, Ge(16)] = 32
@@ -91,7 +92,7 @@ class Ycsb:
     write_all_fields: bool = False
     hotspot_data_fraction: Share = 0.2
     hotspot_operation_fraction: Share = 0.8
-    max_scan_length: Positive = 100
+    max_scan_length: Positive = 1000
     operation_count: Positive | None = None
     """How many operations a run is expected to have: zipfian leaves room for twice their inserts.
     Absent: as many as records, as in the workload files that come with YCSB."""

@@ -23,13 +23,13 @@ from typing import Any, ClassVar, TypeAlias
 from pydantic import JsonValue
 from ruamel.yaml import YAML
 
-from perf import cql, cql_keys, java
+from perf import cql, cql_keys, cql_layout, java
 from perf.cql_devops import connect_devops
 from perf.errors import ConfigError, NotReady, StepFailed
 from perf.model import Fact, Release, Source
 from perf.releases import SUMS
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
-from perf.sessions import DevopsSession, SensorSession
+from perf.sessions import DevopsSession, KeyValueSession, SensorSession
 from perf.systems.contract import (
     COMPACTION_PENDING_TASKS,
     COMPACTION_REMAINING_BYTES,
@@ -96,7 +96,13 @@ class Cassandra:
             node.remote.run(["ln", "-sfn", target, f"{node.work_dir}/{name}"])
 
     def configure(self, node: Node, cluster: Cluster) -> None:
-        """Write conf/, and the directory for what native libraries unpack."""
+        """Write conf/, and the directory for what native libraries unpack.
+
+        Raises:
+            ConfigError: the config sets what Knickpoint decides, or wants what the release has not.
+
+        """
+        _refuse_layout(cluster)
         conf = f"{node.work_dir}/conf"
         make_directory(node.remote, conf)
         make_directory(node.remote, f"{node.work_dir}/native")
@@ -173,6 +179,10 @@ class Cassandra:
     def connect_devops(self, target: Target) -> AbstractContextManager[DevopsSession]:
         """Connect a client of the devops workload; before 4.1, none of its queries can be asked."""
         return connect_devops(target)
+
+    def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
+        """Give what is wrong with a layout; the words are those of `perf.cql_layout`."""
+        return cql_layout.check_layout(layout)
 
     def settle(self, cluster: Cluster) -> None:
         """Return if no node flushes or compacts."""
@@ -252,6 +262,18 @@ def render_config(node: Node, cluster: Cluster) -> str:
     text = StringIO()
     YAML(typ="safe", pure=True).dump(settings | own, text)
     return text.getvalue()
+
+
+def _refuse_layout(cluster: Cluster) -> None:
+    """Refuse a compaction that came with a later line, before a server is started for it."""
+    first, line = cql_layout.needs_line(cluster.config.layout), cluster.release.line
+    if first is not None and tuple(map(int, line.split("."))) < tuple(map(int, first.split("."))):
+        problem = (
+            f"system cassandra, config {cluster.config.name}, layout.compaction: is "
+            f"{cluster.config.layout['compaction']}, which came with {first}, but "
+            f"{cluster.release.version} is of the line {line}; take a later release or another config"
+        )
+        raise ConfigError([problem])
 
 
 def _own_settings(node: Node, cluster: Cluster, per_node: int) -> Settings:

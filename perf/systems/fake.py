@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 
 from perf.errors import NotReady, StepFailed
 from perf.fake_devops import DevopsRows, FakeDevopsSession
+from perf.fake_keys import FakeKeyValueSession, KeptRecords
 from perf.model import Release, Source
 from perf.records import Sensor
 from perf.remote import (
@@ -39,7 +40,7 @@ from perf.remote import (
     send_signal,
     write_text,
 )
-from perf.sessions import DevopsSession, SensorSession, Stored
+from perf.sessions import DevopsSession, KeyValueSession, SensorSession, Stored
 from perf.systems.contract import Cluster, Node, Origin, System, Target
 from perf.workloads.sensor import Reading
 
@@ -199,9 +200,11 @@ class Fake:
         """Connect a client."""
         return _session(target)
 
-    def connect_key_value(self, target: Target) -> AbstractContextManager[KeyValueSession]:
-        """Connect a client of records."""
-        return _key_value_session(target)
+    @contextmanager
+    def connect_key_value(self, target: Target) -> Iterator[KeyValueSession]:
+        """Connect a client of the workloads put/get and YCSB."""
+        with _session(target) as session:
+            yield FakeKeyValueSession(session.ask, len(target.addresses), session.classify)
 
     @contextmanager
     def connect_devops(self, target: Target) -> Iterator[DevopsSession]:
@@ -218,12 +221,6 @@ def _session(target: Target) -> Iterator[FakeSession]:
         yield session
     finally:
         session.close()
-
-
-@contextmanager
-def _key_value_session(target: Target) -> Iterator[FakeKeyValueSession]:
-    with _session(target) as session:
-        yield FakeKeyValueSession(session.ask, len(target.addresses), session.classify)
 
 
 class _Server:
@@ -243,12 +240,23 @@ class _Server:
     def answer(self, question: dict[str, Any]) -> Any:  # noqa: ANN401  JSON
         if "ready" in question:
             return not self.settings.get("never_ready", False)
+        keep = self._find_write(question)
+        return self._read(question) if keep is None else self._write(keep)
+
+    def _find_write(self, question: dict[str, Any]) -> Callable[[], None] | None:
         if "write" in question:
-            return self._write(lambda: self._keep(question["write"]))
+            return lambda: self._keep(question["write"])
         if question.get("devops") == "write":
-            return self._write(lambda: self._keep_devops(question["rows"]))
+            return lambda: self._keep_devops(question["rows"])
+        if question.get("records") in {"put", "update"}:
+            return lambda: self._keep_record(question)
+        return None
+
+    def _read(self, question: dict[str, Any]) -> Any:  # noqa: ANN401  JSON
         if "devops" in question:
             return self.devops.answer(question)
+        if "records" in question:
+            return self.records.answer(question)
         if "latest" in question:
             rows = self.devices.get(question["latest"], {})
             newest = sorted(rows, reverse=True)[: question["count"]]
@@ -276,6 +284,10 @@ class _Server:
     def _keep_devops(self, rows: list[Any]) -> None:
         faults = {"is_corrupt": self._is_hit("corrupt_every"), "is_lost": self._is_hit("lose_every")}
         self.devops.write(rows, **faults)
+
+    def _keep_record(self, question: dict[str, Any]) -> None:
+        if not self._is_hit("lose_every"):
+            self.records.write(question, is_corrupt=self._is_hit("corrupt_every"))
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while line := await reader.readline():

@@ -14,17 +14,18 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, ClassVar
 
+from pydantic import JsonValue
 from pymongo.errors import OperationFailure, PyMongoError
 from ruamel.yaml import YAML
 
-from perf import mongo_keys
+from perf import mongo_keys, mongo_layout
 from perf.errors import ConfigError, NotReady, ReleaseError, StepFailed
 from perf.model import Release, Source
 from perf.mongo import REPLICA_SET, Client, Document, connect, open_client
 from perf.mongo_devops import connect_devops
 from perf.releases import copy_variable
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
-from perf.sessions import DevopsSession, SensorSession
+from perf.sessions import DevopsSession, KeyValueSession, SensorSession
 from perf.systems.contract import UNWRITTEN_BYTES, Cluster, Level, Node, Origin, System, Target
 
 DOWNLOADS = "https://fastdl.mongodb.org/linux"
@@ -207,6 +208,10 @@ class MongoDB:
     def connect_devops(self, target: Target) -> AbstractContextManager[DevopsSession]:
         """Connect a client of the devops workload."""
         return connect_devops(target)
+
+    def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
+        """Give what is wrong with a layout; the words are those of `perf.mongo_layout`."""
+        return mongo_layout.check_layout(layout)
 
     @contextmanager
     def open_telemetry(self, cluster: Cluster) -> Iterator[Callable[[], tuple[Level, ...]]]:
