@@ -75,7 +75,10 @@ def _shrink_records(records: Records, by: int, floors: Floors) -> Records:
             return replace(records, keys=_shrink(records.keys, by, floors.records))
         case Ycsb():
             count = _shrink(records.record_count, by, floors.records)
-            return replace(records, record_count=count)
+            expected = records.operation_count
+            if expected is not None:
+                expected = _shrink(expected, by, floors.operations)
+            return replace(records, record_count=count, operation_count=expected)
         case Devops():
             span_s = _shrink(records.span_s, by, round(floors.seconds))
             return replace(

@@ -5,14 +5,19 @@ from typing import Any, assert_never
 
 from perf.errors import UsageError
 from perf.load.spec import LoadSpec
+from perf.load.tasks.devops import LoadTask, QueryTask
 from perf.load.tasks.sensor import ReadLatestTask, WriteTask
 from perf.load.tasks.task import Parts, Task
+from perf.load.tasks.ycsb import StoreTask, make_ycsb_tasks
 from perf.records import Devops, Operation, PutGet, Sensor, Ycsb
+from perf.workloads.devops_queries import QUERIES
 
 
 def make_tasks(spec: LoadSpec, session: Any, parts: Parts) -> Mapping[Operation, Task[Any, Any]]:  # noqa: ANN401  of the records' data model
     """Give the task of each operation of the mix; `parts` gives the places for times of parts."""
-    return {operation: _make_task(operation, spec, session, parts) for operation in spec.mix}
+    if isinstance(spec.records, Ycsb):
+        return make_ycsb_tasks(spec, spec.records, session, parts)
+    return {operation: _make_task(operation, spec, session) for operation in spec.mix}
 
 
 def make_preload_task(spec: LoadSpec, session: Any) -> Task[Any, Any]:  # noqa: ANN401  of the records' data model
@@ -20,7 +25,9 @@ def make_preload_task(spec: LoadSpec, session: Any) -> Task[Any, Any]:  # noqa: 
     match spec.records:
         case Sensor() as records:
             return WriteTask(spec, records, session, first_row=0, batch_rows=1)
-        case PutGet() | Ycsb() | Devops():
+        case Ycsb() as records:
+            return StoreTask(spec, records, session)
+        case PutGet() | Devops():
             raise NotImplementedError
         case _:
             assert_never(spec.records)
@@ -30,7 +37,6 @@ def _make_task(
     operation: Operation,
     spec: LoadSpec,
     session: Any,  # noqa: ANN401  of the records' data model
-    parts: Parts,
 ) -> Task[Any, Any]:
     match spec.records, operation:
         case Sensor() as records, Operation.WRITE:
@@ -39,6 +45,10 @@ def _make_task(
             )
         case Sensor() as records, Operation.READ_LATEST:
             return ReadLatestTask(spec, records, session)
+        case Devops() as records, Operation.LOAD:
+            return LoadTask(spec, records, session)
+        case Devops() as records, _ if operation in QUERIES:
+            return QueryTask(spec, records, session, operation)
         case _:
             pass
     raise UsageError(f"records of kind {spec.records.kind} know no operation {operation.value}")
