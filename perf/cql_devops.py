@@ -29,6 +29,7 @@ from cassandra.protocol import SyntaxException
 from cassandra.query import BatchStatement, BatchType
 
 from perf.cql import KEYSPACE, create_keyspace, name_error, open_driver
+from perf.cql_layout import with_options
 from perf.cql_rows import to_ms
 from perf.records import Devops, Operation
 from perf.sessions import Stored

@@ -21,6 +21,7 @@ from bson.datetime_ms import DatetimeMS
 from pymongo.errors import CollectionInvalid
 
 from perf.mongo import Client, Document, name_error, open_client, open_database
+from perf.mongo_layout import collection_options
 from perf.records import Devops, Operation
 from perf.sessions import Stored
 from perf.systems.contract import Target
@@ -57,10 +58,7 @@ class MongoDevopsSession:
 
     def create_schema(self, records: Devops) -> None:
         """Create the collection and its indexes; do nothing if they exist."""
-        series = {"timeField": "time", "metaField": "tags", "granularity": "seconds"}
-        options: dict[str, Any] = {"timeseries": series}
-        if self._layout.get("collection") == "plain":
-            options = {}
+        options = collection_options(self._layout, time_field="time", meta_field="tags")
         names: Any = self._layout.get("indexes", DEFAULT_INDEXES)
         with pymongo.timeout(_SLOW_S):
             with suppress(CollectionInvalid):

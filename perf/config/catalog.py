@@ -15,6 +15,7 @@ from perf.config import checks
 from perf.config.checks import Entries, Entry, HasName
 from perf.config.document import Document, read_document
 from perf.config.host_checks import check_leases, check_pinning
+from perf.config.layout_checks import check_layout
 from perf.config.problems import describe, suggest
 from perf.config.reference_checks import check_report
 from perf.config.setting_checks import check_settings
@@ -181,6 +182,7 @@ def _check_all(entries: Entries) -> Iterator[str]:
             yield from checks.check_system_config(folder, config, entries.known_systems)
             if folder in entries.known_systems:
                 yield from check_settings(folder, config)
+                yield from check_layout(folder, config)
     for suite in entries.suites.values():
         yield from check_suite(suite, entries)
 
