@@ -25,6 +25,7 @@ from perf import downloads, maven
 from perf.errors import ReleaseError, UsageError
 from perf.model import Artifact, Release, Source
 from perf.places import cache_dir
+from perf.signatures import verify_signature
 from perf.systems.contract import Origin, System
 
 SUMS = "SHA256SUMS"
@@ -189,10 +190,18 @@ def _bring(wanted: _Wanted, origin: Origin, fresh: Path) -> None:
         _bring_path(wanted, Path(origin.location), fresh)
     else:
         wanted.tell(f"{wanted.label}: downloading {origin.location}")
-        digest = downloads.published_digest(origin.checksum, tell=wanted.tell, work_dir=fresh.parent)
         archive = fresh.parent / origin.location.rsplit("/", 1)[1]
-        downloads.download(origin.location, archive, tell=wanted.tell)
-        downloads.verify(archive, digest)
+        if origin.signer:
+            downloads.download(origin.location, archive, tell=wanted.tell)
+            verify_signature(
+                archive, origin.checksum, origin.signer, tell=wanted.tell, work_dir=fresh.parent
+            )
+        else:
+            digest = downloads.published_digest(
+                origin.checksum, tell=wanted.tell, work_dir=fresh.parent
+            )
+            downloads.download(origin.location, archive, tell=wanted.tell)
+            downloads.verify(archive, digest)
         downloads.unpack(archive, fresh)
 
 

@@ -52,6 +52,19 @@ class SensorSession(Session, Protocol):
         ...
 
 
+@runtime_checkable
+class ShowsLater(Protocol):
+    """A session whose queries do not see at once what was acknowledged.
+
+    Reading operations are as they are: none of them waits for it. `stored` makes everything visible,
+    so what a workload has loaded, and what was counted, is there to be read.
+    """
+
+    def finish_load(self) -> None:
+        """Make all that was written visible to queries."""
+        ...
+
+
 class KeyValueSession(Session, Protocol):
     """A client of the workloads put/get (one field) and YCSB (several). Sizes count values, not keys."""
 

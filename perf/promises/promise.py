@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from perf.sessions import ShowsLater
+
 Asked = TypeVar("Asked")
 
 
@@ -31,6 +33,12 @@ class Promise(Generic[Asked]):
     sentence: str
     ask: Callable[[Asked], str]
     reads_back: bool = True
+
+
+def show(session: object) -> None:
+    """Make what was written visible to queries, where a system does that a little later by itself."""
+    if isinstance(session, ShowsLater):
+        session.finish_load()
 
 
 def require(claim: bool, seen: str) -> None:  # noqa: FBT001  reads as a sentence

@@ -5,7 +5,7 @@ import struct
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from perf.promises.promise import NotAsked, Promise, require
+from perf.promises.promise import NotAsked, Promise, require, show
 from perf.records import Sensor
 from perf.sessions import AnswersLater, SensorSession
 from perf.workloads.sensor import Reading, payload_bytes
@@ -39,6 +39,7 @@ def _places(readings: Sequence[Reading]) -> list[int]:
 def _create_schema_again(session: SensorSession) -> str:
     session.write((make_reading("schema", 0),))
     session.create_schema(RECORDS)
+    show(session)
     found = session.read_latest("schema", 3)
     require(len(found) == 1, f"{len(found)} readings of 1 written before")
     return "1 reading written before is still there"
@@ -47,6 +48,7 @@ def _create_schema_again(session: SensorSession) -> str:
 def _give_newest_first(session: SensorSession) -> str:
     for place in (3, 0, 4, 1, 2):
         session.write((make_reading("order", place),))
+    show(session)
     found = _places(session.read_latest("order", 3))
     require(found == [4, 3, 2], f"readings {found}, but 4, 3, 2 were to come")
     return "the newest 3 of 5, newest first"
@@ -56,6 +58,7 @@ def _keep_every_bit(session: SensorSession) -> str:
     written = [make_reading("bits", place) for place in range(8)]
     for reading in written:
         session.write((reading,))
+    show(session)
     found = session.read_latest("bits", 8)
     require(len(found) == len(written), f"{len(found)} readings of {len(written)} written")
     for came, sent in zip(found, reversed(written), strict=True):
@@ -71,6 +74,7 @@ def _know_no_stranger(session: SensorSession) -> str:
 
 def _give_what_there_is(session: SensorSession) -> str:
     session.write((make_reading("few", 0),))
+    show(session)
     found = session.read_latest("few", 10)
     require(len(found) == 1, f"{len(found)} readings of 1 written")
     return "1 of 10 asked for"
@@ -108,6 +112,7 @@ def _answer_later(session: SensorSession) -> str:
     session.write_soon(batch, lambda _, failure: written.put(failure))
     failure = written.get(timeout=LIMIT_S)
     require(failure is None, f"the write failed: {failure!r}")
+    show(session)
     read: queue.SimpleQueue[tuple[Sequence[Reading] | None, Exception | None]] = queue.SimpleQueue()
     session.read_latest_soon("later", 3, lambda answer, failure: read.put((answer, failure)))
     answer, failure = read.get(timeout=LIMIT_S)
@@ -122,6 +127,7 @@ def _serve_threads(session: SensorSession) -> str:
         device = f"thread-{thread}"
         for place in range(20):
             session.write((make_reading(device, place),))
+        show(session)
         found = list(session.read_latest(device, 20))
         wanted = [make_reading(device, place) for place in reversed(range(20))]
         return "" if found == wanted else f"{device} got readings {_places(found)}"

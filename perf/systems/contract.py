@@ -23,6 +23,19 @@ from perf.sessions import DevopsSession, KeyValueSession, SensorSession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What one of several servers on a host is for: see `RunsParts`.
+
+    Those of one `group` belong together, as copies of each other or as equals; one of them may lead.
+    """
+
+    name: str
+    group: str
+    port: int
+    leads: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """One server of a cluster: a host, an address, and a directory that belongs to it alone."""
 
@@ -33,6 +46,8 @@ class Node:
     work_dir: str
     cores: tuple[int, ...] = ()
     numa_node: int | None = None
+    part: Part | None = None
+    """Where a host runs several servers; absent: it is the only one, and does all."""
 
     @property
     def pid_file(self) -> str:
@@ -68,6 +83,8 @@ class Target:
     timeout_s: float
     layout: Mapping[str, JsonValue] = field(default_factory=dict)
     """How tables are laid out: `SystemConfig.layout`."""
+    routers: bool = False
+    """The addresses are of routers, each of which answers for the whole cluster."""
 
     @classmethod
     def of(cls, cluster: Cluster, *, port: int, consistency: str, timeout_s: float) -> Self:
@@ -87,13 +104,15 @@ class Target:
 class Origin:
     """One place an artifact can come from, tried in the order given by the system.
 
-    ARCHIVE: `location` is a URL, `checksum` a URL of its published digest or the digest itself.
+    ARCHIVE: `location` is a URL, `checksum` a URL of its published digest or the digest itself; or,
+    where there is a `signer`, the URL of the detached OpenPGP signature by the key of that fingerprint.
     MAVEN: `location` is group:artifact:version. BUILTIN: nothing to fetch.
     """
 
     source: Source
     location: str
     checksum: str = ""
+    signer: str = ""
 
 
 class System(Protocol):
@@ -207,6 +226,15 @@ def open_session(system: System, target: Target, records: Records) -> AbstractCo
         case Devops() if isinstance(system, SpeaksDevops):
             return system.connect_devops(target)
     raise UsageError(f"{system.name} cannot be asked workloads with records of kind {records.kind}")
+
+
+@runtime_checkable
+class RunsParts(Protocol):
+    """A system that runs several servers on one host, for topologies with shards."""
+
+    def parts(self, topology: Topology) -> tuple[tuple[Part, ...], ...]:
+        """Give the servers of each server host, in the order of the hosts."""
+        ...
 
 
 @runtime_checkable

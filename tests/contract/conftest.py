@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from crate_peer import CratePeer
 from served import ADDRESS, TIMEOUT_S, Served, deploy
 
 from perf.design import Testbed
@@ -102,3 +103,27 @@ def mongodb_server(mongo_peer: tuple[str, int]) -> Served:
         timeout_s=TIMEOUT_S,
     )
     return Served(registry.load("mongodb"), target)
+
+
+@pytest.fixture(scope="session")
+def crate_peer() -> Iterator[CratePeer]:
+    """Give a server at CrateDB's HTTP endpoint that holds requests to the reference: no CrateDB.
+
+    It shows rows to queries only after a REFRESH, and never by itself.
+    """
+    with CratePeer(ADDRESS) as peer:
+        yield peer
+
+
+@pytest.fixture(scope="session")
+def cratedb_server(crate_peer: CratePeer) -> Served:
+    """Give the peer at CrateDB's endpoint: CrateDB itself is not here."""
+    target = Target(
+        system="cratedb",
+        addresses=(crate_peer.address,),
+        port=crate_peer.port,
+        replication_factor=1,
+        consistency="quorum",
+        timeout_s=TIMEOUT_S,
+    )
+    return Served(registry.load("cratedb"), target)

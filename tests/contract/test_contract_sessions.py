@@ -20,6 +20,7 @@ from perf.systems import registry
 SERVERS = [
     pytest.param("fake"),
     pytest.param("null"),
+    pytest.param("cratedb"),
     pytest.param("mongodb", marks=pytest.mark.real),
     pytest.param("cassandra", marks=pytest.mark.real),
     pytest.param("scylladb", marks=pytest.mark.real),

@@ -53,6 +53,9 @@ STAGE = Stage(
 )
 EXAMPLES = {
     "cassandra": Example(files=("lib/cassandra.jar",), settings={"concurrent_writes": MARK}),
+    "cratedb": Example(
+        files=("bin/crate", "config/log4j2.properties"), settings={"stats": {"jobs_log_size": MARK}}
+    ),
     "fake": Example(settings={"service_time_ms": MARK}),
     "mongodb": Example(
         files=("bin/mongod",), settings={"operationProfiling": {"slowOpThresholdMs": MARK}}

@@ -1,0 +1,212 @@
+"""The client side of CrateDB: SQL over its HTTP endpoint `/_sql`, as its reference describes it.
+
+Statements and parameters go out as JSON, many rows of one statement as `bulk_args`; a failure comes
+back as JSON with a code. `urllib3` is used by itself: it keeps connections, as many as are in flight,
+and what lies on top of it in other libraries (sessions, cookies, redirects, cursors) only costs. A
+request goes to the next node in turn, and is one attempt: nothing is retried and nothing redirected.
+
+How the words of a workload map to CrateDB, for all its sessions:
+
+    consistency one      write.wait_for_active_shards: 1
+    consistency quorum   write.wait_for_active_shards: a majority of the copies
+    consistency all      write.wait_for_active_shards: all copies
+
+So many copies of a shard must be active for a write to begin. Whatever that is, a write is
+acknowledged when every active copy has it, on disk, as `translog.durability` is by default; a read
+asks any one copy.
+
+A row is found by its whole primary key as soon as it is acknowledged. Every other query sees a table as
+it was when it was last refreshed: every second by default, and by REFRESH, which `stored` and
+`finish_load` send. No reading operation sends one: what is as old as that is what a user gets.
+"""
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from pydantic import JsonValue
+from urllib3 import HTTPConnectionPool, Timeout
+from urllib3.exceptions import HTTPError, ReadTimeoutError
+
+from perf.systems.contract import Target
+
+SCHEMA = "knickpoint"
+"""The schema of all tables."""
+SLOW_S = 600.0
+"""How long a statement about a whole table may take."""
+
+# More than are ever in flight from one engine: a connection above it would be closed after each answer.
+_CONNECTIONS = 10_000
+_HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
+_OK = 200
+_OPAQUE = "TEXT INDEX OFF STORAGE WITH (columnstore = false)"
+_LAYOUT = {"shards": 1, "refresh_interval_ms": 0}
+
+Row: TypeAlias = list[Any]
+
+
+class CrateError(Exception):
+    """The server refused a statement, or one row of several; `code` is 0 where it gave none."""
+
+    def __init__(self, code: int, message: str, status: int) -> None:
+        """Keep code and HTTP status."""
+        self.code = code
+        self.status = status
+        super().__init__(f"{message} (code {code}, HTTP status {status})")
+
+
+class UnreadableAnswerError(Exception):
+    """An answer is not of the form that the reference describes."""
+
+
+FAILURES = (CrateError, UnreadableAnswerError, HTTPError)
+"""What a client raises."""
+
+
+def opaque(column: str) -> str:
+    """Declare a text column that no query searches: by default, every column would be indexed."""
+    return f"{column} {_OPAQUE}"
+
+
+def classify(error: Exception) -> str:
+    """Name the kind of an error: what was sent and not answered in time is "timeouts"."""
+    if isinstance(error, ReadTimeoutError):
+        return "timeouts"
+    if isinstance(error, CrateError):
+        return f"error:cratedb-{error.code}" if error.code else f"error:http-{error.status}"
+    return f"error:{type(error).__name__}"
+
+
+class SqlClient:
+    """Connections to all nodes of a cluster. Threads share it."""
+
+    def __init__(self, addresses: Sequence[str], port: int, timeout_s: float) -> None:
+        """Prepare to connect to each node when it is first asked."""
+        self._timeout = Timeout(total=timeout_s)
+        self._pools = tuple(
+            HTTPConnectionPool(address, port, maxsize=_CONNECTIONS) for address in addresses
+        )
+        # The next of a cycle is one step for the interpreter, so threads need no lock.
+        self._turns = itertools.cycle(self._pools)
+
+    def ask(
+        self, statement: str, arguments: Sequence[Any] = (), *, timeout_s: float | None = None
+    ) -> Sequence[Row]:
+        """Give the rows that answer a statement.
+
+        Raises:
+            CrateError: the server refuses it.
+            UnreadableAnswerError: the answer is of another form.
+            urllib3.exceptions.HTTPError: there is no answer.
+
+        """
+        answer = self._send({"stmt": statement, "args": arguments}, timeout_s)
+        rows = answer.get("rows")
+        if not isinstance(rows, list):
+            raise UnreadableAnswerError(f"an answer without rows: {answer!r:.200}")
+        return rows
+
+    def ask_each_row(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Do a statement with each row of arguments, in one request.
+
+        Raises:
+            CrateError: at least one row was refused; the others were done.
+            UnreadableAnswerError: the answer is of another form.
+            urllib3.exceptions.HTTPError: there is no answer.
+
+        """
+        answer = self._send({"stmt": statement, "bulk_args": rows}, None)
+        results = answer.get("results")
+        if not isinstance(results, list) or len(results) != len(rows):
+            raise UnreadableAnswerError(f"no results for {len(rows)} rows: {answer!r:.200}")
+        refused = [result for result in results if result.get("rowcount", -2) < 0]
+        if refused:
+            why = refused[0].get("error") or {"message": refused[0].get("error_message", "no reason")}
+            text = f"{len(refused)} of {len(rows)} rows were refused: {why.get('message')}"
+            raise CrateError(why.get("code", 0), text, _OK)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for pool in self._pools:
+            pool.close()
+
+    def _send(self, body: Mapping[str, Any], timeout_s: float | None) -> dict[str, Any]:
+        answer = next(self._turns).urlopen(
+            "POST",
+            "/_sql",
+            body=json.dumps(body, separators=(",", ":")).encode(),
+            headers=_HEADERS,
+            retries=False,
+            redirect=False,
+            timeout=self._timeout if timeout_s is None else Timeout(total=timeout_s),
+        )
+        if answer.status != _OK:
+            raise _read_error(answer.status, answer.data)
+        try:
+            document: dict[str, Any] = json.loads(answer.data)
+        except ValueError as error:
+            raise UnreadableAnswerError(f"no JSON: {answer.data!r:.200}") from error
+        if not isinstance(document, dict):
+            raise UnreadableAnswerError(f"no object: {answer.data!r:.200}")
+        return document
+
+
+def _read_error(status: int, body: bytes) -> CrateError:
+    try:
+        error = json.loads(body)["error"]
+        return CrateError(int(error["code"]), str(error["message"]), status)
+    except (ValueError, KeyError, TypeError):
+        return CrateError(0, f"{body!r:.200}", status)
+
+
+@contextmanager
+def open_client(target: Target) -> Iterator[SqlClient]:
+    """Connect a client; return when a node has answered."""
+    client = SqlClient(target.addresses, target.port, target.timeout_s)
+    try:
+        client.ask("SELECT 1")
+        yield client
+    finally:
+        client.close()
+
+
+def active_copies(target: Target) -> int:
+    """Give how many copies of a shard must be active for a write to begin."""
+    copies = target.replication_factor
+    return {"one": 1, "quorum": copies // 2 + 1, "all": copies}[target.consistency]
+
+
+def check_layout(layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
+    """Give what is wrong with a layout; the words are `shards` and `refresh_interval_ms`."""
+    problems = []
+    for key, value in layout.items():
+        if key == "replicas":
+            problems.append(
+                "replicas: follow from the topology's replication_factor, one less than it; remove it"
+            )
+        elif key not in _LAYOUT:
+            known = ", ".join(sorted(_LAYOUT))
+            problems.append(f"{key}: CrateDB's tables have no such word; known: {known}")
+        elif type(value) is not int or value < _LAYOUT[key]:
+            problems.append(f"{key}: is {value!r}; set a whole number from {_LAYOUT[key]} on")
+    return tuple(problems)
+
+
+def table_options(target: Target, *, clustered_by: str = "", shards: int | None = None) -> str:
+    """Give the end of a CREATE TABLE: shards, replicas and what the layout says beside them.
+
+    `shards` is their number where the layout says none; None leaves it to the release.
+    """
+    wanted = target.layout.get("shards", shards)
+    placed = f" BY ({clustered_by})" if clustered_by else ""
+    counted = f" INTO {wanted} SHARDS" if wanted is not None else ""
+    clustered = f"CLUSTERED{placed}{counted} " if placed or counted else ""
+    options = [
+        f"number_of_replicas = {target.replication_factor - 1}",
+        f'"write.wait_for_active_shards" = {active_copies(target)}',
+    ]
+    if "refresh_interval_ms" in target.layout:
+        options.append(f"refresh_interval = {target.layout['refresh_interval_ms']}")
+    return f"{clustered}WITH ({', '.join(options)})"
