@@ -31,6 +31,8 @@ name: half-a-minute
 description: Writes, for long enough to be disturbed.
 owner: tests
 source: made up for tests
+purpose: It tests what becomes of an interrupted night.
+not_comparable: Anything.
 records: {kind: sensor, devices: 20, payload_bytes: 256, latest_count: 5}
 operation: write
 consistency: quorum

@@ -34,6 +34,8 @@ name: short-write
 description: A few seconds of writes.
 owner: tests
 source: made up for tests
+purpose: It tests what becomes of an interrupted night.
+not_comparable: Anything.
 records: {kind: sensor, devices: 50, payload_bytes: 1024}
 operation: write
 consistency: quorum
