@@ -6,7 +6,8 @@ from typing import Any, assert_never
 from perf.errors import UsageError
 from perf.load.spec import LoadSpec
 from perf.load.tasks.devops import LoadTask, QueryTask
-from perf.load.tasks.sensor import ReadLatestTask, WriteTask
+from perf.load.tasks.put_get import make_put_get_tasks
+from perf.load.tasks.sensor import WriteTask, make_sensor_tasks
 from perf.load.tasks.task import Parts, Task
 from perf.load.tasks.ycsb import StoreTask, make_ycsb_tasks
 from perf.records import Devops, Operation, PutGet, Sensor, Ycsb
@@ -17,6 +18,10 @@ def make_tasks(spec: LoadSpec, session: Any, parts: Parts) -> Mapping[Operation,
     """Give the task of each operation of the mix; `parts` gives the places for times of parts."""
     if isinstance(spec.records, Ycsb):
         return make_ycsb_tasks(spec, spec.records, session, parts)
+    if isinstance(spec.records, PutGet):
+        return make_put_get_tasks(spec, spec.records, session, parts)
+    if isinstance(spec.records, Sensor):
+        return make_sensor_tasks(spec, spec.records, session)
     return {operation: _make_task(operation, spec, session) for operation in spec.mix}
 
 
@@ -39,12 +44,6 @@ def _make_task(
     session: Any,  # noqa: ANN401  of the records' data model
 ) -> Task[Any, Any]:
     match spec.records, operation:
-        case Sensor() as records, Operation.WRITE:
-            return WriteTask(
-                spec, records, session, first_row=spec.first_row, batch_rows=spec.batch_rows
-            )
-        case Sensor() as records, Operation.READ_LATEST:
-            return ReadLatestTask(spec, records, session)
         case Devops() as records, Operation.LOAD:
             return LoadTask(spec, records, session)
         case Devops() as records, _ if operation in QUERIES:
