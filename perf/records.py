@@ -43,7 +43,8 @@ class Sensor:
     """The records of the sensor workload.
 
     `payload_bytes` is the size of one reading with its padding; `latest_count` the number of newest
-    readings that a read asks for.
+    readings that a read asks for. Writes take the devices in turn, or, shuffled, in an order of its own
+    in each turn; either way each device is written once before any is a second time.
     """
 
     __pydantic_config__ = STRICT
@@ -51,6 +52,7 @@ class Sensor:
     devices: Positive
     payload_bytes: Annotated[int, Ge(128)]
     latest_count: Positive = 10
+    order: Literal["shuffled"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ from functools import lru_cache
 from perf.records import PutGet
 from perf.sessions import Values
 from perf.workloads.answer import Answer
+from perf.workloads.permutation import permute
 from perf.workloads.splitmix import GAMMA, MASK, mix, stream, word
 
 _HEX_DIGITS = 16
@@ -36,7 +37,6 @@ _PLACE_SHIFT = 64 - 22
 
 # Counters of different purposes never meet; each run of engines has an order of its own.
 _KEY_STREAM, _VALUE_STREAM, _ORDER_STREAM = 60, 61, 62
-_ROUNDS = 3
 
 
 def key_name(records: PutGet, seed: int, index: int) -> str:
@@ -49,17 +49,13 @@ def key_name(records: PutGet, seed: int, index: int) -> str:
     return digits[: records.key_bytes]
 
 
-def value_bytes(records: PutGet, value_seed: int, index: int) -> int:
-    """Give the size of the value that a value seed puts under the key of an index, in bytes."""
-    return _size(records, word(stream(value_seed, _VALUE_STREAM), index))
-
-
 def make_value(records: PutGet, seed: int, value_seed: int, index: int) -> bytes:
     """Compute the value that a value seed puts under the key of an index."""
     state = word(stream(value_seed, _VALUE_STREAM), index)
+    size = records.least_value_bytes + (state * records.value_bytes_range >> 64)
     begin = mix((state + GAMMA) & MASK) >> _PLACE_SHIFT
     longest = records.least_value_bytes + records.value_bytes_range - 1
-    return _pool(seed, longest)[begin : begin + _size(records, state)]
+    return _pool(seed, longest)[begin : begin + size]
 
 
 def check_value(
@@ -88,36 +84,16 @@ def choose_get(records: PutGet, seed: int, run: int, number: int) -> int:
     """
     turn, place = divmod(number, records.keys)
     order = mix((stream(seed, _ORDER_STREAM + run) + turn * GAMMA) & MASK)
-    return _permute(place, records.keys, order)
-
-
-def _size(records: PutGet, state: int) -> int:
-    return records.least_value_bytes + (state * records.value_bytes_range >> 64)
-
-
-def _permute(place: int, size: int, order: int) -> int:
-    """Give the number in [0, size) that stands at a place of an order.
-
-    Steps that can each be undone permute the next power of two; what falls outside is permuted again.
-    """
-    bits = max((size - 1).bit_length(), 1)
-    mask, half = (1 << bits) - 1, (bits + 1) // 2
-    while True:
-        for added, factor in _constants(order):
-            place = (place + added) * factor & mask
-            place ^= place >> half
-        if place < size:
-            return place
-
-
-@lru_cache(maxsize=16)
-def _constants(order: int) -> tuple[tuple[int, int], ...]:
-    words = [word(order, place) for place in range(2 * _ROUNDS)]
-    return tuple((added, factor | 1) for added, factor in zip(words[::2], words[1::2], strict=True))
+    return permute(place, records.keys, order)
 
 
 @lru_cache(maxsize=2)
 def _pool(seed: int, longest: int) -> bytes:
-    drawn = hashlib.shake_128(b"knickpoint put-get values %d" % seed).digest(_PLACES // 4 * 3)
-    pool: bytes = base64.b64encode(drawn)
+    pool = _draw_pool(seed)
     return pool + pool[:longest]  # so that a slice may begin anywhere
+
+
+@lru_cache(maxsize=2)
+def _draw_pool(seed: int) -> bytes:
+    drawn = hashlib.shake_128(b"knickpoint put-get values %d" % seed).digest(_PLACES // 4 * 3)
+    return base64.b64encode(drawn)

@@ -4,6 +4,9 @@ A reading is a device id, a timestamp, eight floats and padding metadata to abou
 `i` belongs to device `i mod devices`, as that device's reading number `i div devices`; everything in
 it is a pure function of (seed, i), so a reader recomputes what it must get.
 
+Rows of a device follow each other in its own sequence. Writes visit the devices in turn or, if the
+records say so, in a shuffled order of each turn: so every row is known beforehand.
+
 Randomness is SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", 2014;
 reference code by S. Vigna, prng.di.unimi.it/splitmix64.c) used by counter, and, for the padding,
 slices of a pool that SHAKE-128 (FIPS 202) draws from the seed. Both are easy to repeat in another
@@ -11,13 +14,15 @@ language, and cheap: a reading costs about 5 µs, a small share of what a driver
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 
 from perf.records import Sensor
 from perf.workloads.answer import Answer
-from perf.workloads.splitmix import GAMMA, MASK, UNIT, mix, stream
+from perf.workloads.permutation import permute
+from perf.workloads.splitmix import GAMMA, MASK, UNIT, mix, stream, word
 
 EPOCH_MS = 1_704_067_200_000
 """The first timestamp of each device: 2024-01-01T00:00:00Z."""
@@ -33,6 +38,7 @@ _POOL_BYTES = 4 << 20
 # Counters of different purposes never meet: each purpose starts its own stream.
 _READING_STREAM = 1
 _DEVICE_STREAM = 2
+_ORDER_STREAM = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,11 @@ def reading(records: Sensor, seed: int, row: int) -> Reading:
     )
 
 
+def place_of(reading: Reading) -> tuple[int, int]:
+    """Give a reading's device, by index, and its sequence number there."""
+    return int(reading.device_id.rpartition("-")[2]), (reading.ts_ms - EPOCH_MS) // STEP_MS
+
+
 def payload_bytes(reading: Reading) -> int:
     """Count the bytes of a reading, as `reading` fills them up to the payload that a workload wants."""
     return _FIXED_BYTES + len(reading.metadata)
@@ -89,10 +100,14 @@ def batch(
 ) -> tuple[Reading, ...]:
     """Compute batch number `number`: `batch_rows` readings of one device, oldest first.
 
-    Batches take the devices in turn; those of one device follow each other without a gap from row
-    `first_row` on, which is a multiple of the devices. A batch of one row is row first_row + number.
+    Batches take each device once in a turn; those of one device follow each other without a gap from
+    row `first_row` on, which is a multiple of the devices. In turn and of one row, it is row
+    first_row + number.
     """
     turn, device_index = divmod(number, records.devices)
+    if records.order == "shuffled":
+        key = word(stream(seed, _ORDER_STREAM), turn)
+        device_index = permute(device_index, records.devices, key)
     first = first_row // records.devices + turn * batch_rows
     return tuple(
         reading(records, seed, sequence * records.devices + device_index)
@@ -128,26 +143,35 @@ def check_latest(
     *,
     count: int,
     answer: Sequence[Reading],
+    acknowledged: Collection[int] | None = None,
 ) -> Answer:
     """Judge an answer to "the newest `count` readings of this device".
+
+    The rows [0, readable_rows) must be there. Without `acknowledged`, no others can be. With it, newer
+    ones are being written: each that comes is genuine or wrong like any other, and those with a
+    sequence number in `acknowledged` must come as well, unless newer ones leave no room for them.
 
     NOT_FOUND: each row that came is genuine and in order, but at least one that must be there is
     not. WRONG_DATA: anything else that differs: a changed or foreign row, a wrong order, a row twice,
     too many rows.
     """
-    rows = tuple(answer)
-    if rows == expected_latest(records, seed, readable_rows, device_index, count):
-        return Answer.COMPLETED
     stored = _stored_readings(records, readable_rows, device_index)
-    previous = stored
-    for row in rows:
+    previous = float(stored) if acknowledged is None else inf
+    came: set[int] = set()
+    for row in answer:
         sequence, rest = divmod(row.ts_ms - EPOCH_MS, STEP_MS)
         if rest or not 0 <= sequence < previous:
             return Answer.WRONG_DATA
         if row != reading(records, seed, sequence * records.devices + device_index):
             return Answer.WRONG_DATA
+        came.add(sequence)
         previous = sequence
-    return Answer.NOT_FOUND if len(rows) <= count else Answer.WRONG_DATA
+    if len(came) > count:
+        return Answer.WRONG_DATA
+    oldest = min(came) if len(came) == count else 0
+    must_come = (*(acknowledged or ()), *range(max(stored - count, 0), stored))
+    is_missing = any(sequence >= oldest and sequence not in came for sequence in must_come)
+    return Answer.NOT_FOUND if is_missing else Answer.COMPLETED
 
 
 def _stored_readings(records: Sensor, readable_rows: int, device_index: int) -> int:

@@ -1,11 +1,22 @@
-"""The operations of the sensor workload: write a batch of readings, read the newest of a device."""
+"""The operations of the sensor workload: write a batch of readings, read the newest of a device.
 
-from collections.abc import Sequence
+Offered together, a read must find the rows stored beforehand and those that this engine's own writes
+were acknowledged for, and may find others that were on their way. What an acknowledgement promises a
+reader depends on the consistency: at quorum, or where there is one copy, that the row is there. At one,
+a reader may ask a copy that has not got it yet; and at all, MongoDB may acknowledge a row a moment
+before a reader of what the majority has sees it. There, rows of this run that come are checked, and
+none must.
+"""
+
+from array import array
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from threading import Lock
+from typing import Any
 
 from perf.load.spec import LoadSpec
-from perf.load.tasks.task import Soon
-from perf.records import Sensor
+from perf.load.tasks.task import Soon, Task
+from perf.records import Operation, Sensor
 from perf.sessions import AnswersLater, OnRead, SensorSession
 from perf.workloads.answer import Answer
 from perf.workloads.sensor import (
@@ -15,10 +26,67 @@ from perf.workloads.sensor import (
     choose_device,
     device_ids,
     expected_latest,
+    place_of,
 )
 
 # Expected answers that are kept: enough for the devices of a usual workload, and some tens of MB.
 _KEPT_ANSWERS = 4096
+
+
+def make_sensor_tasks(
+    spec: LoadSpec, records: Sensor, session: SensorSession
+) -> Mapping[Operation, Task[Any, Any]]:
+    """Give the task of each operation of the mix."""
+    target = spec.target
+    is_promised = target.consistency == "quorum" or target.replication_factor == 1
+    is_mixed = {Operation.WRITE, Operation.READ_LATEST} <= spec.mix.keys()
+    acknowledged = Acknowledged(records) if is_mixed and is_promised else None
+
+    def make(operation: Operation) -> Task[Any, Any]:
+        if operation is Operation.WRITE:
+            return WriteTask(
+                spec,
+                records,
+                session,
+                first_row=spec.first_row,
+                batch_rows=spec.batch_rows,
+                note=acknowledged.note if acknowledged else None,
+            )
+        read = ReadLatestTask(spec, records, session)
+        return ReadAmongWritesTask(read, acknowledged) if is_mixed else read
+
+    known = (Operation.WRITE, Operation.READ_LATEST)
+    return {operation: make(operation) for operation in spec.mix if operation in known}
+
+
+class Acknowledged:
+    """The newest readings of each device that were acknowledged, by their sequence numbers.
+
+    As many for each device as a read asks for: 80 bytes for the usual ten, 80 MB for a million devices.
+    """
+
+    def __init__(self, records: Sensor) -> None:
+        """Begin with none."""
+        self._count = records.latest_count
+        # One more than each sequence number; 0 stands for none.
+        self._newest = array("q", bytes(8 * records.devices * self._count))
+        self._lock = Lock()
+
+    def note(self, readings: Sequence[Reading]) -> None:
+        """Note readings of one device."""
+        for one in readings[-self._count :]:
+            device_index, sequence = place_of(one)
+            begin = device_index * self._count
+            with self._lock:
+                kept = self._newest[begin : begin + self._count]
+                oldest = min(kept)
+                if sequence >= oldest:
+                    self._newest[begin + kept.index(oldest)] = sequence + 1
+
+    def of(self, device_index: int) -> tuple[int, ...]:
+        """Give the sequence numbers of a device's newest readings, in no order."""
+        begin = device_index * self._count
+        return tuple(one - 1 for one in self._newest[begin : begin + self._count] if one)
 
 
 class WriteTask:
@@ -32,8 +100,13 @@ class WriteTask:
         *,
         first_row: int,
         batch_rows: int,
+        note: Callable[[Sequence[Reading]], None] | None = None,
     ) -> None:
-        """Let operation number n write batch number n from row `first_row` on."""
+        """Let operation number n write batch number n from row `first_row` on.
+
+        `note` is called with what was acknowledged.
+        """
+        self._note = note
         self.rows = batch_rows
         self._records, self._seed = records, spec.seed
         self._first_row = first_row
@@ -54,6 +127,8 @@ class WriteTask:
 
     def judge(self, prepared: tuple[Reading, ...], reply: None) -> Answer:
         """Trust the acknowledgement; what is stored is verified by counting and by reading."""
+        if self._note is not None:
+            self._note(prepared)
         return Answer.COMPLETED
 
     def describe(self, prepared: tuple[Reading, ...]) -> str:
@@ -100,7 +175,13 @@ class ReadLatestTask:
 
     def judge(self, prepared: int, reply: Sequence[Reading]) -> Answer:
         """Compare every row."""
-        if tuple(reply) == self._expect(prepared):
+        return self.judge_among(prepared, reply, None)
+
+    def judge_among(
+        self, prepared: int, reply: Sequence[Reading], acknowledged: tuple[int, ...] | None
+    ) -> Answer:
+        """Compare every row, where newer ones may be on their way if `acknowledged` is not None."""
+        if not acknowledged and tuple(reply) == self._expect(prepared):
             return Answer.COMPLETED
         return check_latest(
             self._records,
@@ -109,8 +190,46 @@ class ReadLatestTask:
             prepared,
             count=self._count,
             answer=reply,
+            acknowledged=acknowledged,
         )
 
     def describe(self, prepared: int) -> str:
         """Name the device."""
         return f"newest readings of {self._device_ids[prepared]}"
+
+
+class ReadAmongWritesTask:
+    """The same while rows are being written: what must come is known when the read is made ready."""
+
+    def __init__(self, read: ReadLatestTask, acknowledged: Acknowledged | None) -> None:
+        """Do what `read` does; without `acknowledged`, no row of this run must be there."""
+        self.rows = read.rows
+        self._read, self._acknowledged = read, acknowledged
+
+    def prepare(self, number: int) -> tuple[int, tuple[int, ...]]:
+        """Choose the device, by index, and look up what is acknowledged of it by now."""
+        device_index = self._read.prepare(number)
+        return device_index, self._acknowledged.of(device_index) if self._acknowledged else ()
+
+    def send(self, prepared: tuple[int, tuple[int, ...]]) -> Sequence[Reading]:
+        """Read its newest readings."""
+        return self._read.send(prepared[0])
+
+    def soon(self) -> Soon[tuple[int, tuple[int, ...]], Sequence[Reading]] | None:
+        """Give a call that asks for the device of an index."""
+        inner = self._read.soon()
+        if inner is None:
+            return None
+
+        def read_soon(prepared: tuple[int, tuple[int, ...]], done: OnRead) -> None:
+            inner(prepared[0], done)
+
+        return read_soon
+
+    def judge(self, prepared: tuple[int, tuple[int, ...]], reply: Sequence[Reading]) -> Answer:
+        """Compare every row, whenever it was written."""
+        return self._read.judge_among(prepared[0], reply, prepared[1])
+
+    def describe(self, prepared: tuple[int, tuple[int, ...]]) -> str:
+        """Name the device."""
+        return self._read.describe(prepared[0])

@@ -11,7 +11,6 @@ from perf.workloads.sensor import (
     EPOCH_MS,
     STEP_MS,
     Reading,
-    _mix,
     batch,
     check_latest,
     choose_device,
@@ -19,6 +18,7 @@ from perf.workloads.sensor import (
     expected_latest,
     reading,
 )
+from perf.workloads.splitmix import mix
 
 RECORDS = Sensor(kind="sensor", devices=7, payload_bytes=1000)
 SEED = 42
@@ -39,7 +39,7 @@ def expect(count: int = 10) -> list[Reading]:
 
 def test_generator_gives_the_numbers_of_the_reference_code() -> None:
     gamma, seed = 0x9E3779B97F4A7C15, 1234567
-    assert [_mix((seed + n * gamma) % 2**64) for n in (1, 2, 3)] == [
+    assert [mix((seed + n * gamma) % 2**64) for n in (1, 2, 3)] == [
         6457827717110365317,
         3203168211198807973,
         9817491932198370423,
