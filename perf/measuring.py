@@ -144,10 +144,11 @@ def explain(trial: Trial, places: Places) -> str:
 def _headline(trial: Trial) -> Iterator[str]:
     overall = {
         (sample.phase, sample.metric, sample.statistic): sample.value
-        for sample in trial.samples
+        # Those of whole phases come first, and so win, before those of each operation of a mix.
+        for sample in reversed(trial.samples)
         if sample.iteration is None
     }
-    for (phase, metric, _), value in overall.items():
+    for (phase, metric, _), value in reversed(overall.items()):
         if metric == THROUGHPUT.name:
             p99_ms = overall.get((phase, RESPONSE_TIME.name, "p99"), math.nan)
             yield f"{phase} {value:.0f} {THROUGHPUT.unit}, p99 {p99_ms:.1f} {RESPONSE_TIME.unit}"
