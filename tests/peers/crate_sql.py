@@ -1,5 +1,5 @@
 # ruff: noqa: S608  statements are made of names that were checked
-"""The statements that CrateDB's sessions send, recognised one by one and done by DuckDB in memory.
+"""The statements that CrateDB's sessions send, recognised one by one and done by SQLite in memory.
 
 Each is checked against the grammar of CrateDB's reference as far as it is needed: names, types, table
 parameters, types of arguments. What is not recognised is refused with CrateDB's error codes, so that a
@@ -10,12 +10,11 @@ once a second by itself; this never does, so that nothing passes by luck.
 """
 
 import re
+import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import duckdb
 
 _NAME = r"[a-z_][a-z0-9_]*"
 _TYPES = {
@@ -94,7 +93,7 @@ class Store:
 
     def __post_init__(self) -> None:
         """Open the database."""
-        self._database = duckdb.connect(":memory:")
+        self._database = sqlite3.connect(":memory:", check_same_thread=False)
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -123,7 +122,7 @@ class Store:
             checked = [self._check_row(match, names, row) for row in rows]
             try:
                 self._store(match, names, checked)
-            except duckdb.ConstraintException:
+            except sqlite3.IntegrityError:
                 return [self._store_one(match, names, row) for row in checked]
         return [{"rowcount": 1} for _ in rows]
 
@@ -152,7 +151,8 @@ class Store:
         if name in self.tables:
             return Answer(count=0)
         self.tables[name] = table
-        columns = [f'"{column}" {kind}' for column, kind in table.columns.items()]
+        # Without a type: to SQLite, a real number that is whole would be an integer, and −0.0 be 0.
+        columns = [f'"{column}"' for column in table.columns]
         key = [f"PRIMARY KEY ({', '.join(table.key)})"] if table.key else []
         self._database.execute(f"CREATE TABLE {live(name)} ({', '.join([*columns, *key])})")
         self._database.execute(f"CREATE TABLE {seen(name)} ({', '.join(columns)})")
@@ -179,7 +179,8 @@ class Store:
         for name, value in zip(names, row, strict=True):
             if name in table.columns:
                 _check_value(name, table.columns[name], value)
-                values.append(value)
+                is_real = table.columns[name] == "DOUBLE" and value is not None
+                values.append(float(value) if is_real else value)
             else:
                 inner = [column.partition(".")[2] for column in _inside(table, name)]
                 if not isinstance(value, dict) or not value.keys() <= set(inner):
@@ -197,17 +198,17 @@ class Store:
             for column in ([name] if name in table.columns else _inside(table, name))
         ]
         listed = ", ".join(f'"{column}"' for column in columns)
-        marks = ", ".join([f"({', '.join('?' * len(columns))})"] * len(rows))
+        marks = ", ".join("?" * len(columns))
         conflict = f"ON CONFLICT ({match['key']}) DO UPDATE SET {match['sets']}" if match["key"] else ""
-        self._database.execute(
-            f"INSERT INTO {live(match['table'])} ({listed}) VALUES {marks} {conflict}",
-            [value for row in rows for value in row],
-        )
+        with self._database:  # all rows or none
+            self._database.executemany(
+                f"INSERT INTO {live(match['table'])} ({listed}) VALUES ({marks}) {conflict}", rows
+            )
 
     def _store_one(self, match: re.Match[str], names: list[str], row: list[Any]) -> dict[str, Any]:
         try:
             self._store(match, names, [row])
-        except duckdb.ConstraintException:
+        except sqlite3.IntegrityError:
             return {"rowcount": -2, "error_message": _DUPLICATE}
         return {"rowcount": 1}
 
@@ -215,7 +216,7 @@ class Store:
         names = self._check_insert(match)
         try:
             self._store(match, names, [self._check_row(match, names, arguments)])
-        except duckdb.ConstraintException as error:
+        except sqlite3.IntegrityError as error:
             raise Refused(4091, _DUPLICATE) from error
         return Answer()
 
@@ -230,15 +231,15 @@ class Store:
         if set(names) & set(table.key):
             raise Refused(4000, "ColumnValidationException[Updating a primary key is not supported]")
         text = f"UPDATE {live(match['table'])} SET {match['sets']} WHERE {match['key']} = ?"
-        ((count,),) = self._database.execute(text, list(arguments)).fetchall()
-        return Answer(count=count)
+        return Answer(count=self._database.execute(text, list(arguments)).rowcount)
 
     def _refresh(self, match: re.Match[str], _: Sequence[Any]) -> Answer:
         names = match["tables"].split(", ")
         for name in names:
             self._find(name)
         for name in names:
-            self._database.execute(f"CREATE OR REPLACE TABLE {seen(name)} AS FROM {live(name)}")
+            self._database.execute(f"DELETE FROM {seen(name)}")
+            self._database.execute(f"INSERT INTO {seen(name)} SELECT * FROM {live(name)}")
         return Answer(count=len(names))
 
     def _find_fields(self, _: re.Match[str], arguments: Sequence[Any]) -> Answer:
@@ -260,7 +261,7 @@ class Store:
         if match["limit"]:
             parts.append(f"LIMIT {match['limit']}")
         found = self._database.execute(" ".join(parts), list(arguments))
-        columns = [column[0] for column in found.description or ()]
+        columns = [column[0] for column in found.description]
         rows = [list(row) for row in found.fetchall()]
         return Answer(columns, rows, len(rows))
 
@@ -354,15 +355,14 @@ def _check_value(name: str, kind: str, value: Any) -> None:  # noqa: ANN401  JSO
 
 
 def _translate(text: str, table: Table, aliases: set[str]) -> str:
-    """Turn a part of a query into DuckDB's words, and refuse what is no column, alias or function."""
+    """Turn a part of a query into SQLite's words, and refuse what is no column, alias or function."""
     for unit, size_ms in _UNITS.items():
-        text = text.replace(f"date_trunc('{unit}', ts)", f"(ts // {size_ms} * {size_ms})")
+        text = text.replace(f"date_trunc('{unit}', ts)", f"(ts / {size_ms} * {size_ms})")
     words, place = [], 0
     known = {*table.columns, *aliases, *_WORDS, *_FUNCTIONS}
-    text = text.replace("//", "\x00")
     while place < len(text):
-        if text[place] in "\x00 ":
-            words.append("//" if text[place] == "\x00" else " ")
+        if text[place] in " /":
+            words.append(text[place])
             place += 1
             continue
         token = _TOKEN.match(text, place)
