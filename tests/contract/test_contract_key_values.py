@@ -1,0 +1,59 @@
+"""What every session of records under keys must keep to, against servers that really answer.
+
+The promises are in `perf/promises/key_values.py`: `knickpoint prove` asks a product elsewhere the same.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from served import Served, keep, name_promise
+
+from perf.promises import connecting, key_values
+from perf.promises.connecting import Reach
+from perf.promises.promise import Promise
+from perf.sessions import KeyValueSession
+from perf.systems import registry
+from perf.systems.contract import SpeaksKeyValue
+
+# Fixtures with the name of a system and _server; real ones start a real program.
+SERVERS = [
+    pytest.param("fake"),
+    pytest.param("cratedb"),
+    pytest.param("mongodb", marks=pytest.mark.real),
+    pytest.param("cassandra", marks=pytest.mark.real),
+    pytest.param("scylladb", marks=pytest.mark.real),
+]
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def served(request: pytest.FixtureRequest) -> Served:
+    server: Served = request.getfixturevalue(f"{request.param}_server")
+    assert isinstance(server.system, SpeaksKeyValue)
+    with server.system.connect_key_value(server.target) as session:
+        session.create_schema(key_values.RECORDS)
+    return server
+
+
+@pytest.fixture
+def session(served: Served) -> Iterator[KeyValueSession]:
+    assert isinstance(served.system, SpeaksKeyValue)
+    with served.system.connect_key_value(served.target) as session:
+        yield session
+
+
+def test_every_system_that_keeps_records_has_a_server_here() -> None:
+    able = {name for name in registry.names() if isinstance(registry.load(name), SpeaksKeyValue)}
+    assert {param.values[0] for param in SERVERS} == able, "add the system's server to conftest.py"
+
+
+@pytest.mark.parametrize("promise", key_values.PROMISES, ids=name_promise)
+def test_session_keeps(
+    promise: Promise[KeyValueSession], served: Served, session: KeyValueSession
+) -> None:
+    keep(promise, served, session)
+
+
+@pytest.mark.parametrize("promise", connecting.PROMISES, ids=name_promise)
+def test_connecting_keeps(promise: Promise[Reach], served: Served, session: KeyValueSession) -> None:
+    assert isinstance(served.system, SpeaksKeyValue)
+    keep(promise, served, Reach(served.system.connect_key_value, served.target, session))
