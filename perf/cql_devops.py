@@ -11,10 +11,10 @@ flight. The operation ends when all are acknowledged: it is one operation of man
 
 Queries aggregate in the server, by `GROUP BY hostname, floor(ts, 1m)`. That came with Cassandra 4.1;
 a release without it is asked no queries, since a client that reads all rows and adds them up would
-measure itself. What one statement gives is of one host, so the client puts hosts together: a
-single-groupby over eight hosts is one statement with IN, whose maxima per host and minute are merged;
-a double-groupby is a statement for each host, 32 in flight, as TSBS's own client for Cassandra does
-it.
+measure itself. What one statement gives is of one host, so the client puts hosts together: a single-
+groupby over eight hosts is one statement with IN, whose maxima per host and minute are merged; a
+double-groupby is a statement that finds the hosts and then one for each, 32 in flight. TSBS's own
+client for Cassandra asks host by host and merges as well.
 """
 
 from collections import defaultdict
@@ -52,7 +52,6 @@ class CqlDevopsSession:
         self._session = session
         self._target = target
         self._prepared: dict[str, Any] = {}
-        self._hosts: tuple[str, ...] = ()
 
     def create_schema(self, records: Devops) -> None:
         """Create keyspace and tables; whole numbers are bigint, as in TSBS, others double."""
@@ -107,7 +106,8 @@ class CqlDevopsSession:
                 known[:] = map(max, known, values)
             return [Group(ts_ms, "", tuple(best[ts_ms])) for ts_ms in sorted(best)]
         statement = self._prepare(_say_query(*aggregates, "hostname = ?"))
-        each = [(host, *window) for host in self._find_hosts()]
+        hosts = self._session.execute(f"SELECT DISTINCT hostname FROM {KEYSPACE}.cpu")  # noqa: S608  constants
+        each = [(host, *window) for (host,) in hosts]
         answers = execute_concurrent_with_args(self._session, statement, each, concurrency=_IN_FLIGHT)
         groups = [
             Group(to_ms(at), host, tuple(values)) for _, rows in answers for host, at, *values in rows
@@ -152,15 +152,6 @@ class CqlDevopsSession:
         for one in bound:
             batch.add(insert, one)
         return batch, None
-
-    def _find_hosts(self) -> tuple[str, ...]:
-        # The workload's hosts are all there when its load has ended, and they stay the same.
-        if not self._hosts:
-            found = self._session.execute(
-                f"SELECT DISTINCT hostname FROM {KEYSPACE}.cpu"  # noqa: S608  constants
-            )
-            self._hosts = tuple(host for (host,) in found)
-        return self._hosts
 
     def _prepare(self, statement: str) -> Any:  # noqa: ANN401  the driver is untyped
         known = self._prepared.get(statement)

@@ -29,12 +29,12 @@ from typing import Any, ClassVar, TypeAlias
 from pydantic import JsonValue
 from ruamel.yaml import YAML
 
-from perf import cql, cql_keys, cql_layout
+from perf import cql, cql_devops, cql_keys, cql_layout
 from perf.errors import ConfigError, NotReady, ReleaseError, StepFailed
 from perf.model import Release, Source
 from perf.releases import copy_variable
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
-from perf.sessions import KeyValueSession, SensorSession
+from perf.sessions import DevopsSession, KeyValueSession, SensorSession
 from perf.systems.contract import COMPACTION_PENDING_TASKS, Cluster, Level, Node, Origin, System, Target
 
 DOWNLOADS = "https://downloads.scylladb.com/downloads/scylla/relocatable"
@@ -194,6 +194,10 @@ class ScyllaDB:
     def connect_key_value(self, target: Target) -> AbstractContextManager[KeyValueSession]:
         """Connect a client of the workloads put/get and YCSB."""
         return cql_keys.connect(target)
+
+    def connect_devops(self, target: Target) -> AbstractContextManager[DevopsSession]:
+        """Connect a client of the devops workload; which queries a release takes, its server says."""
+        return cql_devops.connect_devops(target)
 
     def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
         """Give what is wrong with a layout; the words are those of `perf.cql_layout`, without UCS."""

@@ -1,0 +1,128 @@
+"""What every session of the devops workload must keep to, and that all systems give the same answers.
+
+MongoDB, ScyllaDB and CrateDB are not here: the first's session asks an emulator, the second's
+Cassandra, the third's a peer that knows the documented requests.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TypeAlias
+
+import pytest
+from served import Served, keep, name_promise
+
+from perf.promises import connecting, devops
+from perf.promises.connecting import Reach
+from perf.promises.promise import Promise
+from perf.records import Devops
+from perf.sessions import DevopsSession
+from perf.systems import registry
+from perf.systems.contract import SpeaksDevops
+from perf.workloads.answer import Answer
+from perf.workloads.devops import Batches
+from perf.workloads.devops_queries import QUERIES, check_answer, cpu_history, make_query
+from perf.workloads.devops_rows import Group, Query
+from perf.workloads.loading import devops_rows, devops_stored
+
+# Fixtures with the name of a system and _server; real ones start a real program.
+SERVERS = [
+    pytest.param("fake"),
+    pytest.param("cratedb"),
+    pytest.param("mongodb", marks=pytest.mark.real),
+    pytest.param("cassandra", marks=pytest.mark.real),
+    pytest.param("scylladb", marks=pytest.mark.real),
+]
+SMALL = Devops(kind="devops", hosts=9, span_s=2 * 3600, interval_s=60, queries=3)
+SEED = 7
+BATCH_ROWS = 1000
+Answers: TypeAlias = Mapping[Query, Sequence[Group]]
+ASKED = [
+    make_query(SMALL, SEED, operation, number)
+    for operation in QUERIES
+    for number in range(SMALL.queries)
+]
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def served(request: pytest.FixtureRequest) -> Served:
+    server: Served = request.getfixturevalue(f"{request.param}_server")
+    with _connect(server) as session:
+        session.create_schema(devops.RECORDS)
+    return server
+
+
+@pytest.fixture(scope="module")
+def session(served: Served) -> Iterator[DevopsSession]:
+    with _connect(served) as session:
+        yield session
+
+
+def _connect(served: Served) -> AbstractContextManager[DevopsSession]:
+    assert isinstance(served.system, SpeaksDevops)
+    return served.system.connect_devops(served.target)
+
+
+def test_every_system_that_speaks_devops_has_a_server_here() -> None:
+    speakers = {name for name in registry.names() if isinstance(registry.load(name), SpeaksDevops)}
+    assert speakers == {param.values[0] for param in SERVERS}
+
+
+def _answer_all(session: DevopsSession) -> Answers:
+    """Load the small data set, and ask what can be asked about it."""
+    before = session.stored()
+    batches = Batches(SMALL, SEED, BATCH_ROWS)
+    for number in range(-(-devops_rows(SMALL) // BATCH_ROWS)):
+        session.write(batches.batch(number))
+    session.finish_load()
+    after, expected = session.stored(), devops_stored(SMALL)
+    # ScyllaDB's sessions may find the rows there: those of Cassandra wrote them to the same server.
+    assert after.rows - before.rows in {expected.rows, 0}
+    assert after.payload_bytes - before.payload_bytes in {expected.payload_bytes, 0}
+    return {query: session.ask(query) for query in ASKED if session.can_ask(query.operation)}
+
+
+@pytest.fixture(scope="module")
+def answers_of_the_fake_system(fake_server: Served) -> Answers:
+    with _connect(fake_server) as session:
+        return _answer_all(session)
+
+
+@pytest.fixture(scope="module")
+def answers(served: Served, session: DevopsSession, answers_of_the_fake_system: Answers) -> Answers:
+    if served.system.name == "fake":
+        return answers_of_the_fake_system
+    return _answer_all(session)
+
+
+@pytest.mark.parametrize("promise", devops.PROMISES, ids=name_promise)
+def test_session_keeps(promise: Promise[DevopsSession], served: Served, session: DevopsSession) -> None:
+    keep(promise, served, session)
+
+
+@pytest.mark.parametrize("promise", connecting.PROMISES, ids=name_promise)
+def test_connecting_keeps(promise: Promise[Reach], served: Served, session: DevopsSession) -> None:
+    assert isinstance(served.system, SpeaksDevops)
+    keep(promise, served, Reach(served.system.connect_devops, served.target, session))
+
+
+def test_every_answer_is_the_expected_one(answers: Answers) -> None:
+    history = cpu_history(SMALL, SEED)
+    for query, answer in answers.items():
+        expected = history.answer(query)
+        assert len(expected) > 1
+        assert check_answer(query, expected, answer) is Answer.COMPLETED, query
+    assert {query.operation for query in answers} == set(QUERIES)
+
+
+def test_systems_answer_alike(
+    answers: Answers,
+    answers_of_the_fake_system: Answers,
+) -> None:
+    for query, answer in answers.items():
+        others = answers_of_the_fake_system[query]
+        assert [(one.ts_ms, one.host) for one in answer] == [(one.ts_ms, one.host) for one in others]
+        for one, other in zip(answer, others, strict=True):
+            if query.aggregate == "max":
+                assert one.values == other.values
+            else:
+                assert one.values == pytest.approx(other.values, rel=1e-12)
