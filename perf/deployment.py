@@ -4,9 +4,11 @@ import sys
 from pathlib import Path
 
 from perf.design import Deployment, Host, Testbed
+from perf.errors import ConfigError
 from perf.model import Artifact, Release
 from perf.remote import LocalHost, Remote, SshHost
-from perf.systems.contract import Cluster, Node
+from perf.systems import registry
+from perf.systems.contract import Cluster, Node, Part, RunsParts
 
 
 def open_host(testbed: Testbed, host: Host) -> Remote:
@@ -24,21 +26,45 @@ def place_nodes(deployment: Deployment, run_dir: Path) -> tuple[Node, ...]:
     """Lay the topology's servers on the testbed's server hosts, in their order.
 
     `run_dir` holds the node directories of a local testbed. The configuration was checked to have
-    enough hosts.
+    enough hosts. With shards, a host has several nodes, as the system says.
+
+    Raises:
+        ConfigError: the topology has shards, and the system cannot be deployed in them.
+
     """
     testbed = deployment.testbed
     servers = [host for host in testbed.hosts if host.role == "server"]
-    return tuple(
-        Node(
-            name=host.name,
+    placed: list[tuple[Host, Part | None]] = []
+    for host, parts in zip(servers, _parts(deployment), strict=False):
+        placed += ((host, part) for part in parts)
+    nodes = []
+    for index, (host, part) in enumerate(placed):
+        name = f"{host.name}-{part.name}" if part else host.name
+        base = base_dir(testbed, host, run_dir)
+        node = Node(
+            name=name,
             index=index,
             address=host.address,
             remote=open_host(testbed, host),
-            work_dir=f"{base_dir(testbed, host, run_dir)}/{deployment.experiment.system}/{host.name}",
+            work_dir=f"{base}/{deployment.experiment.system}/{name}",
             cores=host.cores,
             numa_node=host.numa_node,
+            part=part,
         )
-        for index, host in enumerate(servers[: deployment.topology.servers])
+        nodes.append(node)
+    return tuple(nodes)
+
+
+def _parts(deployment: Deployment) -> tuple[tuple[Part | None, ...], ...]:
+    """Give what runs on each server host: one server that does all, or parts."""
+    topology, name = deployment.topology, deployment.experiment.system
+    if topology.shards is None:
+        return ((None,),) * topology.servers
+    system = registry.load(name)
+    if isinstance(system, RunsParts):
+        return system.parts(topology)
+    raise ConfigError(
+        [f"topology {topology.name}: system {name} is not deployed in shards; remove shards"]
     )
 
 

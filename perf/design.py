@@ -39,6 +39,8 @@ class Topology:
     clients: Positive = 1
     replication_factor: Positive = 1
 
+    shards: Positive | None = None
+    """Each in so many copies, behind routers; absent: the system shares out rows in its own way."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:

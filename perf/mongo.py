@@ -29,6 +29,7 @@ from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
 from perf.mongo_layout import collection_options
+from perf.mongo_shards import shard
 from perf.records import Sensor
 from perf.sessions import Stored
 from perf.systems.contract import Target
@@ -70,6 +71,7 @@ class MongoSession:
             with suppress(CollectionInvalid):
                 self._database.create_collection(_COLLECTION, **options)
             self._readings.create_index([("device_id", pymongo.ASCENDING), ("ts", pymongo.DESCENDING)])
+            shard(self._database, _COLLECTION, "device_id")
 
     def write(self, readings: Sequence[Reading]) -> None:
         """Insert readings of one device: one alone, several in one command whose order is free."""
@@ -124,17 +126,20 @@ def open_database(client: Client, target: Target) -> Database[Document]:
     )
 
 
-def open_client(addresses: Sequence[str], port: int, timeout_s: float) -> Client:
+def open_client(
+    addresses: Sequence[str], port: int, timeout_s: float, *, routers: bool = False
+) -> Client:
     """Give a client whose every operation ends within `timeout_s`; it connects when first used."""
-    # One address is spoken to as it is, whatever its role; several are the members of the set. The
-    # pool has no limit of its own: how much is in flight is the engine's decision.
+    # One address is spoken to as it is, whatever its role; several are the members of the set, or
+    # routers, which take turns. The pool has no limit of its own: how much is in flight is the
+    # engine's decision.
     alone = len(addresses) == 1
     timeout_ms = timeout_s * 1000
     return pymongo.MongoClient(
         list(addresses),
         port,
         directConnection=alone,
-        replicaSet=None if alone else REPLICA_SET,
+        replicaSet=None if alone or routers else REPLICA_SET,
         retryWrites=False,
         retryReads=False,
         maxPoolSize=0,
@@ -148,7 +153,8 @@ def open_client(addresses: Sequence[str], port: int, timeout_s: float) -> Client
 @contextmanager
 def connect(target: Target) -> Iterator[MongoSession]:
     """Connect a client; return when the server, or the primary, has answered."""
-    with open_client(target.addresses, target.port, target.timeout_s) as client:
+    where = target.addresses, target.port, target.timeout_s
+    with open_client(*where, routers=target.routers) as client:
         client.admin.command("ping")
         yield MongoSession(client, target)
 

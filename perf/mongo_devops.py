@@ -22,6 +22,7 @@ from pymongo.errors import CollectionInvalid
 
 from perf.mongo import Client, Document, name_error, open_client, open_database
 from perf.mongo_layout import collection_options
+from perf.mongo_shards import shard
 from perf.records import Devops, Operation
 from perf.sessions import Stored
 from perf.systems.contract import Target
@@ -65,6 +66,7 @@ class MongoDevopsSession:
                 self._database.create_collection(_COLLECTION, **options)
             for name in names:
                 self._points.create_index(INDEXES[name])
+            shard(self._database, _COLLECTION, "tags.hostname")
 
     def write(self, rows: Sequence[Row]) -> None:
         """Insert rows in one command, whose order is free."""
@@ -131,7 +133,8 @@ class MongoDevopsSession:
 @contextmanager
 def connect_devops(target: Target) -> Iterator[MongoDevopsSession]:
     """Connect a client of the devops workload; return when the server has answered."""
-    with open_client(target.addresses, target.port, target.timeout_s) as client:
+    where = target.addresses, target.port, target.timeout_s
+    with open_client(*where, routers=target.routers) as client:
         client.admin.command("ping")
         yield MongoDevopsSession(client, target)
 

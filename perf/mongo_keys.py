@@ -20,6 +20,7 @@ import pymongo
 from pymongo.errors import CollectionInvalid
 
 from perf.mongo import SLOW_S, Client, Document, name_error, open_client, open_database
+from perf.mongo_shards import shard
 from perf.records import PutGet, Ycsb
 from perf.sessions import Stored, Values
 from perf.systems.contract import Target
@@ -37,8 +38,10 @@ class MongoKeyValueSession:
 
     def create_schema(self, records: PutGet | Ycsb) -> None:
         """Create the collection; do nothing if it exists. Each has an index on _id."""
-        with pymongo.timeout(SLOW_S), suppress(CollectionInvalid):
-            self._database.create_collection(_COLLECTION)
+        with pymongo.timeout(SLOW_S):
+            with suppress(CollectionInvalid):
+                self._database.create_collection(_COLLECTION)
+            shard(self._database, _COLLECTION, "_id")
 
     def insert(self, key: str, values: Values) -> None:
         """Insert a document."""
@@ -85,7 +88,8 @@ class MongoKeyValueSession:
 @contextmanager
 def connect(target: Target) -> Iterator[MongoKeyValueSession]:
     """Connect a client; return when the server, or the primary, has answered."""
-    with open_client(target.addresses, target.port, target.timeout_s) as client:
+    where = target.addresses, target.port, target.timeout_s
+    with open_client(*where, routers=target.routers) as client:
         client.admin.command("ping")
         yield MongoKeyValueSession(client, target)
 

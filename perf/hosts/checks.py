@@ -39,10 +39,12 @@ def check_hosts(
         problems += _check_memory(placed[0].remote, round(needs.memory_mb * share))
         problems += _check_disk(placed[0], round(needs.disk_mb * share))
     names = {node.address: node.name for node in nodes}
+    # A port that only one part of a cluster uses is looked at on all hosts: they may change places.
+    wanted = {*ports, *(node.part.port for node in nodes if node.part)}
     problems += [
         f"{names[address]}: port {port} on {address} is in use{holder}; "
         f"stop that process, then run the same command again"
-        for (address, port), holder in find_taken(names, ports).items()
+        for (address, port), holder in find_taken(names, sorted(wanted)).items()
     ]
     for node in nodes:
         problems += find_unpinnable(node.remote, node.cores, node.numa_node)

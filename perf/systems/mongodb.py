@@ -1,13 +1,15 @@
-"""MongoDB Community Server: stand-alone, or a replica set with one member on each node.
+"""MongoDB Community Server: stand-alone, a replica set with one member on each node, or sharded.
 
-The client side is in `perf.mongo`. The primary, to which reads go, is the first node: it has the higher
-priority, so it is the same host from trial to trial. Journalling is the server's default.
+The client side is in `perf.mongo`, what only sharded clusters have in `perf.mongo_shards`. The primary,
+to which reads go, is the first node of a set: it has the higher priority, so it is the same host from
+trial to trial. Journalling is the server's default.
 """
 
 import platform
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from io import StringIO
@@ -15,10 +17,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import JsonValue
-from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.errors import PyMongoError
 from ruamel.yaml import YAML
 
-from perf import mongo_keys, mongo_layout
+from perf import mongo_keys, mongo_layout, mongo_shards
+from perf.design import Topology
 from perf.errors import ConfigError, NotReady, ReleaseError, StepFailed
 from perf.model import Release, Source
 from perf.mongo import REPLICA_SET, Client, Document, connect, open_client
@@ -26,20 +29,20 @@ from perf.mongo_devops import connect_devops
 from perf.releases import copy_variable
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
 from perf.sessions import DevopsSession, KeyValueSession, SensorSession
-from perf.systems.contract import UNWRITTEN_BYTES, Cluster, Level, Node, Origin, System, Target
+from perf.systems.contract import UNWRITTEN_BYTES, Cluster, Level, Node, Origin, Part, System, Target
 
 DOWNLOADS = "https://fastdl.mongodb.org/linux"
 _FIRST_WITH_HUGE_PAGES = 8
 _PROBE_S = 2.0
 _LOOK_S = 15.0
 _UNWRITTEN = "tracked dirty bytes in the cache"
-_NOT_INITIATED = 94  # the server's error code NotYetInitialized
 
 # Settings that follow from topology and testbed, by section: no config may set them.
 _OWNED = {
     "net": ("bindIp", "bindIpAll", "port", "unixDomainSocket"),
     "storage": ("dbPath",),
     "replication": ("replSetName",),
+    "sharding": ("clusterRole", "configDB"),
     "processManagement": ("fork",),
     "systemLog": ("destination", "path"),
 }
@@ -90,6 +93,10 @@ class MongoDB:
         major = int(release.version.partition(".")[0])
         return "mongodb-thp-on" if major >= _FIRST_WITH_HUGE_PAGES else "mongodb-thp-off"
 
+    def parts(self, topology: Topology) -> tuple[tuple[Part, ...], ...]:
+        """Give the servers of each host of a sharded cluster."""
+        return mongo_shards.place(topology, self._port)
+
     def install(self, node: Node, cluster: Cluster) -> None:
         """Copy the unpacked build to the node, unless it is there."""
         marker, server = f"{node.work_dir}/artifact", f"{node.work_dir}/server"
@@ -98,38 +105,55 @@ class MongoDB:
             return
         remove_tree(node.remote, server)
         node.remote.put(Path(cluster.artifact.location), server)
-        if node.remote.run(["test", "-x", f"{server}/bin/mongod"], check=False).returncode:
-            why = f"{cluster.artifact.location} holds no program bin/mongod"
+        program = _program(node)
+        if node.remote.run(["test", "-x", f"{server}/bin/{program}"], check=False).returncode:
+            why = f"{cluster.artifact.location} holds no program bin/{program}"
             raise StepFailed("install", node.name, why)
         write_text(node.remote, marker, f"{cluster.artifact.sha256}\n")
 
     def configure(self, node: Node, cluster: Cluster) -> None:
-        """Write mongod.conf: what topology and testbed decide, with the config's settings added.
+        """Write the server's configuration: the config's settings in what topology and testbed decide.
 
         Raises:
-            ConfigError: the config sets what Knickpoint decides, or the topology is no replica set.
+            ConfigError: the config sets what Knickpoint decides, or does not fit the topology.
 
         """
         if problems := _find_problems(cluster):
             raise ConfigError(problems)
+        text, yaml = StringIO(), YAML(typ="safe", pure=True)
+        yaml.default_flow_style = False  # where a colon in a host's name would need quotes
+        yaml.dump(self._settings(node, cluster), text)
+        make_directory(node.remote, f"{node.work_dir}/data")
+        write_text(node.remote, f"{node.work_dir}/{_program(node)}.conf", text.getvalue())
+
+    def _settings(self, node: Node, cluster: Cluster) -> Document:
         base: Document = {
             # Members on one host have the same port, so a socket file named after it would clash.
-            "net": {"bindIp": node.address, "port": self._port, "unixDomainSocket": {"enabled": False}},
-            "storage": {"dbPath": f"{node.work_dir}/data"},
+            "net": {
+                "bindIp": node.address,
+                "port": self._port_of(node),
+                "unixDomainSocket": {"enabled": False},
+            },
             "processManagement": {"fork": False},
         }
-        if len(cluster.nodes) > 1:
-            base["replication"] = {"replSetName": REPLICA_SET}
-        text = StringIO()
-        YAML(typ="safe", pure=True).dump(_merge(base, cluster.config.settings), text)
-        make_directory(node.remote, f"{node.work_dir}/data")
-        write_text(node.remote, f"{node.work_dir}/mongod.conf", text.getvalue())
+        data = {"storage": {"dbPath": f"{node.work_dir}/data"}}
+        if node.part is None:
+            base |= data
+            if len(cluster.nodes) > 1:
+                base["replication"] = {"replSetName": REPLICA_SET}
+            return _merge(base, cluster.config.settings)
+        return mongo_shards.configure(node.part, cluster, base, data, _merge)
 
     def start(self, node: Node, cluster: Cluster) -> None:
-        """Start mongod, on the node's cores if it has any."""
+        """Start the server, on the node's cores if it has any; routers are started by `bootstrap`."""
+        if node.part is None or node.part.group != mongo_shards.ROUTER:
+            self._start(node)
+
+    def _start(self, node: Node) -> None:
         if self.is_running(node):
             return
-        program = [f"{node.work_dir}/server/bin/mongod", "--config", f"{node.work_dir}/mongod.conf"]
+        name = _program(node)
+        program = [f"{node.work_dir}/server/bin/{name}", "--config", f"{node.work_dir}/{name}.conf"]
         node.remote.start(
             node.pinned(program),
             pid_file=node.pid_file,
@@ -140,34 +164,30 @@ class MongoDB:
         )
 
     def bootstrap(self, cluster: Cluster) -> None:
-        """Initiate the replica set from the first node; do nothing for one node, or if it is."""
-        if len(cluster.nodes) == 1:
-            return
-        first = cluster.nodes[0]
-        with self._probe(first) as client:
-            try:
-                client.admin.command("replSetGetStatus")
-            except OperationFailure as error:
-                if error.code != _NOT_INITIATED:
-                    raise
-                members = [self._member(node, 2 if node is first else 1) for node in cluster.nodes]
-                client.admin.command("replSetInitiate", {"_id": REPLICA_SET, "members": members})
+        """Initiate the replica set from the first node, or join the shards; do nothing for one node."""
+        if cluster.topology.shards is not None:
+            mongo_shards.bootstrap(cluster, self._probe, self._start)
+        elif len(cluster.nodes) > 1:
+            members = [
+                (f"{node.address}:{self._port}", 1 if place else 2)
+                for place, node in enumerate(cluster.nodes)
+            ]
+            mongo_shards.initiate(REPLICA_SET, members, self._probe(cluster.nodes[0]))
 
     def check(self, cluster: Cluster) -> None:
-        """Require the first node to accept writes and all others to follow it."""
+        """Require the first node of each set to accept writes, and all others to follow it."""
         for node in cluster.nodes:
             if not self.is_running(node):
                 tail = read_tail(node.remote, self.logs(node)[0])
                 raise StepFailed("start", node.name, "the server process ended", tail)
+        if cluster.topology.shards is not None:
+            mongo_shards.check(cluster, self._probe)
+            return
         for node in cluster.nodes:
             wanted = "Standalone"
             if len(cluster.nodes) > 1:
                 wanted = "RSPrimary" if node is cluster.nodes[0] else "RSSecondary"
-            with self._probe(node) as client:
-                (server,) = client.topology_description.server_descriptions().values()
-            if server.server_type_name != wanted:
-                why = f"answers as {server.server_type_name}, to become {wanted}"
-                raise NotReady("start", node.name, why)
+            mongo_shards.require_role(node, wanted, self._probe)
 
     def running_versions(self, cluster: Cluster) -> tuple[tuple[str, str], ...]:
         """Ask each node for its version."""
@@ -194,8 +214,12 @@ class MongoDB:
         return (f"{node.work_dir}/server.log",)
 
     def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
-        """Give all members' addresses."""
-        return Target.of(cluster, port=self._port, consistency=consistency, timeout_s=timeout_s)
+        """Give all members' addresses, or those of the routers."""
+        said = Target.of(cluster, port=self._port, consistency=consistency, timeout_s=timeout_s)
+        if cluster.topology.shards is None:
+            return said
+        addresses = tuple(node.address for node in mongo_shards.routers(cluster))
+        return replace(said, addresses=addresses, routers=True)
 
     def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
         """Connect a client; return when the server, or the primary, has answered."""
@@ -221,27 +245,34 @@ class MongoDB:
         """
         with ExitStack() as clients:
             members = tuple(
-                (node, clients.enter_context(open_client((node.address,), self._port, _LOOK_S)))
+                (
+                    node,
+                    clients.enter_context(open_client((node.address,), self._port_of(node), _LOOK_S)),
+                )
                 for node in cluster.nodes
+                if _program(node) == "mongod"
             )
             yield lambda: tuple(_unwritten(node, client) for node, client in members)
 
     @contextmanager
     def _probe(self, node: Node) -> Iterator[Client]:
         try:
-            with open_client((node.address,), self._port, _PROBE_S) as client:
+            with open_client((node.address,), self._port_of(node), _PROBE_S) as client:
                 client.admin.command("ping")
                 yield client
         except PyMongoError as error:
             raise NotReady("start", node.name, str(error)) from error
 
-    def _member(self, node: Node, priority: int) -> Document:
-        address = f"{node.address}:{self._port}"
-        return {"_id": node.index, "host": address, "priority": priority}
+    def _port_of(self, node: Node) -> int:
+        return node.part.port if node.part else self._port
 
     def _ask_version(self, node: Node) -> str:
         with self._probe(node) as client:
             return str(client.server_info()["version"])
+
+
+def _program(node: Node) -> str:
+    return "mongos" if node.part and node.part.group == mongo_shards.ROUTER else "mongod"
 
 
 def _unwritten(node: Node, client: Client) -> Level:
@@ -287,7 +318,9 @@ def _find_problems(cluster: Cluster) -> list[str]:
             f"config {config.name}: heap_mb and jvm_options are for servers on a JVM; set "
             "settings.storage.wiredTiger.engineConfig.cacheSizeGB"
         )
-    if topology.replication_factor != len(cluster.nodes):
+    if topology.shards is not None:
+        problems += mongo_shards.find_problems(cluster)
+    elif topology.replication_factor != len(cluster.nodes):
         problems.append(
             f"topology {topology.name}: replication_factor is {topology.replication_factor}, but a "
             f"replica set keeps a copy on each of its {len(cluster.nodes)} nodes; make them equal"

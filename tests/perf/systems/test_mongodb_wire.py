@@ -5,16 +5,13 @@ each answer.
 """
 
 import socket
-import socketserver
-import struct
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
 
 import bson
 import pytest
+from mongo_script import SILENCE, Document, Script, serve_scripts
 from pymongo.errors import AutoReconnect, ServerSelectionTimeoutError
 
 from perf.design import SystemConfig, Testbed, Topology
@@ -27,13 +24,11 @@ from perf.systems.contract import UNWRITTEN_BYTES, Cluster, Node
 from perf.systems.mongodb import MongoDB
 from perf.workloads.sensor import Reading
 
-Document = dict[str, Any]
 ADDRESSES = ("127.0.0.31", "127.0.0.32", "127.0.0.33")
 READING = Reading("d1", 1_700_000_000_123, (0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5), b"\x00\xff")
 RECORDS = Sensor(kind="sensor", devices=1, payload_bytes=1000)
 STAND_ALONE: Document = {"isWritablePrimary": True, "ismaster": True}
 GHOST: Document = {"ismaster": False, "isreplicaset": True}
-OP_REPLY, OP_QUERY, OP_MSG = 1, 2004, 2013
 
 
 def _member(role: str, port: int) -> Document:
@@ -48,103 +43,6 @@ def _member(role: str, port: int) -> Document:
     return (
         base | {"primary": {"ismaster": True}, "secondary": {"secondary": True}, "starting": {}}[role]
     )
-
-
-class _Server(socketserver.ThreadingTCPServer):
-    allow_reuse_address = True
-    daemon_threads = True
-
-
-@dataclass(slots=True)
-class Script:
-    """One member: its answers by command, and all that it was asked.
-
-    An answer of None closes the connection; SILENCE says nothing until the client gives up.
-    """
-
-    hello: Document
-    answers: dict[str, Document | None] = field(default_factory=dict)
-    asked: list[Document] = field(default_factory=list)
-
-    def named(self, command: str) -> list[Document]:
-        """Give what was asked of one command."""
-        return [asked for asked in self.asked if next(iter(asked)) == command]
-
-    def answer(self, asked: Document) -> Document | None:
-        """Answer one command."""
-        command = next(iter(asked))
-        if command.lower() in {"hello", "ismaster"}:
-            limits = {"maxBsonObjectSize": 2**24, "maxMessageSizeBytes": 48 * 10**6}
-            sessions = {"logicalSessionTimeoutMinutes": 30}
-            return {
-                "ok": 1,
-                "maxWireVersion": 21,
-                "maxWriteBatchSize": 10**5,
-                **limits,
-                **sessions,
-                **self.hello,
-            }
-        self.asked.append(asked)
-        return self.answers.get(command, {"ok": 1})
-
-
-SILENCE: Document = {"silence": True}
-
-
-def _handler(script: Script) -> type[socketserver.StreamRequestHandler]:
-    class Handler(socketserver.StreamRequestHandler):
-        def handle(self) -> None:
-            while header := self.rfile.read(16):
-                length, request, _, code = struct.unpack("<iiii", header)
-                body = self.rfile.read(length - 16)
-                answer = script.answer(_parse(code, body))
-                if answer is None:
-                    return
-                if answer is SILENCE:
-                    self.rfile.read(1)
-                    return
-                self.wfile.write(_frame(code, request, answer))
-
-    return Handler
-
-
-def _parse(code: int, body: bytes) -> Document:
-    if code == OP_QUERY:
-        document: Document = bson.decode(body[body.index(b"\0", 4) + 9 :])
-        return document
-    found: Document = {}
-    at = 4
-    while at < len(body):
-        kind, at = body[at], at + 1
-        (size,) = struct.unpack_from("<i", body, at)
-        if kind == 0:
-            found = bson.decode(body[at : at + size]) | found
-        else:
-            end = body.index(b"\0", at + 4)
-            found[body[at + 4 : end].decode()] = bson.decode_all(body[end + 1 : at + size])
-        at += size
-    return found
-
-
-def _frame(code: int, request: int, answer: Document) -> bytes:
-    encoded = bson.encode(answer)
-    if code == OP_QUERY:
-        body, code = struct.pack("<iqii", 8, 0, 0, 1) + encoded, OP_REPLY
-    else:
-        body = struct.pack("<iB", 0, 0) + encoded
-    return struct.pack("<iiii", 16 + len(body), 0, request, code) + body
-
-
-@contextmanager
-def _serve(scripts: dict[str, Script], port: int) -> Iterator[None]:
-    with ExitStack() as servers:
-        for address, script in scripts.items():
-            server = servers.enter_context(_Server((address, port), _handler(script)))
-            thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-            thread.start()
-            servers.callback(thread.join)
-            servers.callback(server.shutdown)
-        yield
 
 
 class Deployed(MongoDB):
@@ -199,7 +97,8 @@ def serve(port: int, make_testbed: Callable[..., Testbed]) -> Iterator[Callable[
     with ExitStack() as serving:
 
         def begin(*scripts: Script) -> Members:
-            serving.enter_context(_serve(dict(zip(ADDRESSES, scripts, strict=False)), port))
+            places = [(address, port) for address in ADDRESSES]
+            serving.enter_context(serve_scripts(dict(zip(places, scripts, strict=False))))
             system = Deployed(port)
             return Members(system, _cluster(system, len(scripts), make_testbed()), scripts)
 
