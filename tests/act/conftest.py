@@ -10,6 +10,7 @@ import pytest
 from act_runner import ACT, Done, Runner
 from actions_server import Forge, serve_forge
 from github_server import TOKEN
+from needs import need
 from origin import Origin
 
 RunnerMaker = Callable[..., Runner]
@@ -18,10 +19,7 @@ RunnerMaker = Callable[..., Runner]
 @pytest.fixture(scope="session")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
     """Give the repository; what a test proposes to it, it proposes anew."""
-    if not ACT.exists():
-        if os.environ.get("KNICKPOINT_REQUIRE_REAL"):
-            pytest.fail("act is required; install the development packages")
-        pytest.skip("no act here; install the development packages")
+    need(ACT.exists(), "no act here; install the development packages")
     return Origin(tmp_path_factory.mktemp("origin"))
 
 

@@ -11,21 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]
 ANSIBLE = ROOT / ".venv/bin/ansible-playbook"
 RUN_LIMIT_S = 1200
-
-
-def need(condition: object, what: str) -> None:
-    """Skip without a part of the machine; fail where nothing may be missing."""
-    if condition:
-        return
-    if os.environ.get("KNICKPOINT_REQUIRE_REAL"):
-        pytest.fail(what)
-    pytest.skip(what)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ansible_site import await_port, free_port, make_keys, need, run_text, write_ssh_config
+from ansible_site import await_port, free_port, make_keys, run_text, write_ssh_config
+from needs import need
 
 from perf.hosts.tuning import SERVER, load_profile
 

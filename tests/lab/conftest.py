@@ -11,6 +11,7 @@ from pathlib import Path
 
 import filelock
 import pytest
+from needs import need
 
 ROOT = Path(__file__).parents[2]
 OURS = (
@@ -65,25 +66,17 @@ class Lab:
         return {host: self.processes(host, *OURS) for host in hosts or HOSTS}
 
 
-def refuse(why: str) -> None:
-    if os.environ.get("KNICKPOINT_REQUIRE_REAL"):
-        pytest.fail(why)
-    pytest.skip(why)
-
-
 @pytest.fixture(scope="session")
 def lab() -> Iterator[Lab]:
-    if os.geteuid():
-        refuse("the lab needs root")
-    if not shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin"):
-        refuse("the lab needs sshd; install openssh-server")
+    need(os.geteuid() == 0, "the lab needs root")
+    sshd = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
+    need(sshd, "the lab needs sshd; install openssh-server")
     found = Lab()
     (ROOT / "var").mkdir(exist_ok=True)
     with filelock.FileLock(ROOT / "var" / "lab-tests.lock", timeout=1500):
         was_up = found.is_up()
         up = found.run("up")
-        if "another lab is up" in up.stderr or "are in use" in up.stderr:
-            refuse(up.stderr)
+        need("another lab is up" not in up.stderr and "are in use" not in up.stderr, up.stderr)
         assert up.returncode == 0, up.stdout + up.stderr
         try:
             yield found

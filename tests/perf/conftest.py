@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from needs import need
 
 from perf.connections import SHARED
 from perf.remote import SshHost
@@ -25,10 +26,8 @@ def is_open(port: int) -> bool:
 @pytest.fixture(scope="session")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHost]:
     program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
-    if program is None or shutil.which("ssh") is None:
-        if os.environ.get("KNICKPOINT_REQUIRE_REAL"):
-            pytest.fail("sshd and ssh are required; install openssh-server and openssh-client")
-        pytest.skip("no sshd here; install openssh-server")
+    need(program and shutil.which("ssh"), "no sshd and ssh here; install openssh-server")
+    assert program is not None
     home = tmp_path_factory.mktemp("ssh")
     for key in ("host", "user"):
         make_key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(home / key)]

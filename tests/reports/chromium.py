@@ -1,13 +1,12 @@
 """The site in a real browser, opened from a file: what it complains about and asks for is noted."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
+from needs import need
 from playwright.sync_api import Browser, Page, Request, sync_playwright
 
 ARGUMENTS = (
@@ -37,11 +36,7 @@ class Watched:
 def start() -> Iterator[Browser]:
     """Start Chromium; skip where there is none, unless everything real is required."""
     found = shutil.which("chromium") or shutil.which("google-chrome")
-    if found is None:
-        reason = "no chromium or google-chrome on PATH: pages were not looked at in a browser"
-        if os.environ.get("KNICKPOINT_REQUIRE_REAL") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+    need(found, "no chromium or google-chrome on PATH: pages were not looked at in a browser")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=found, args=list(ARGUMENTS))
         yield chromium

@@ -1,11 +1,11 @@
 """Data directories with sealed bundles in them."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from lake_of_labs import LakeOfLabs, each_lake
+from needs import need
 from postgres_server import PASSWORD, PostgresServer, find_programs, serving
 
 from perf.history import bundle
@@ -67,10 +67,8 @@ def filled(places: Places, bundles: tuple[Path, ...]) -> Places:
 def postgres() -> Iterator[PostgresServer]:
     """Give a PostgreSQL of the tests' own; tests that stop it start it again."""
     programs = find_programs()
-    if programs is None:
-        if os.environ.get("KNICKPOINT_REQUIRE_REAL"):
-            pytest.fail("PostgreSQL is required; install postgresql")
-        pytest.skip("no PostgreSQL here; install postgresql")
+    need(programs, "no PostgreSQL here; install postgresql")
+    assert programs is not None
     with serving(programs) as server:
         yield server
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from needs import need
 
 from perf.design import DiskPolicy
 from perf.errors import HostUnfit
@@ -29,10 +30,7 @@ def memory_dir() -> Iterator[Path]:
 
 
 def need_root() -> None:
-    if os.geteuid():
-        if os.environ.get("KNICKPOINT_REQUIRE_REAL"):
-            pytest.fail("root is required")
-        pytest.skip("only root may do this")
+    need(os.geteuid() == 0, "only root may do this")
 
 
 def count_cached(path: Path) -> int:

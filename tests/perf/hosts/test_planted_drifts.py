@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from needs import need
 
 from perf.connections import SHARED
 from perf.errors import HostUnfit
@@ -132,10 +133,7 @@ def check(sshd: SshHost, tmp_path: Path) -> Callable[..., str]:
 @pytest.fixture
 def machine(sshd: SshHost) -> Iterator[Machine]:
     """Give this machine; everything is as it was before, afterwards."""
-    if os.geteuid() != 0:
-        if os.environ.get("KNICKPOINT_REQUIRE_REAL"):
-            pytest.fail("moving settings of the kernel needs root")
-        pytest.skip("moving settings of the kernel needs root")
+    need(os.geteuid() == 0, "moving settings of the kernel needs root")
     before = {Path(path): current(Path(path)) for path, _ in PLANTED.values()}
     marker = Path("/run/knickpoint/tuning")
     old_marker = marker.read_text() if marker.exists() else None
