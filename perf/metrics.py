@@ -180,6 +180,21 @@ ROW_THROUGHPUT = Metric(
     better=Better.HIGHER,
     description="rows of completed operations per second, where an operation is a batch of rows",
 )
+RESPONSE_TIME_DRIFT = Metric(
+    name="response_time_drift",
+    unit="%",
+    better=Better.LOWER,
+    description=(
+        "by how much the p99 of response time changed from the begin to the end of an iteration of a "
+        "minute or more"
+    ),
+)
+METRIC_THROUGHPUT = Metric(
+    name="metric_throughput",
+    unit="metrics/s",
+    better=Better.HIGHER,
+    description="values of completed loads per second, of which a row of the devops workload has many",
+)
 WARM_UP = Metric(
     name="warm_up",
     unit="s",
@@ -189,7 +204,7 @@ WARM_UP = Metric(
 DIAGNOSTICS = {
     metric.name: metric
     for metric in (
-        *(ROW_THROUGHPUT, WARM_UP, SEND_LATENESS, CLIENT_CPU, SERVER_CPU),
+        *(ROW_THROUGHPUT, METRIC_THROUGHPUT, RESPONSE_TIME_DRIFT, WARM_UP, SEND_LATENESS, CLIENT_CPU, SERVER_CPU),
         *(WRITE_AMPLIFICATION, GC_PAUSE, COMPACTION_DEBT, PENDING_COMPACTIONS, UNWRITTEN),
         *(STORAGE_READ, STORAGE_WRITTEN, NETWORK_SENT),
         *(CANARY_CPU, CANARY_MEMORY, CANARY_FSYNC, CANARY_LOOPBACK),
@@ -199,6 +214,8 @@ DIAGNOSTICS = {
 
 PRICE_PER_HOUR = "price_per_hour_usd"
 """The fact that says what the hosts of a trial's servers cost in an hour, in US dollars."""
+PRICES_FROM = "prices_from"
+"""The fact that says on which day, and by what source, that was so."""
 
 
 def origin(metric: str) -> str:

@@ -125,3 +125,12 @@ def summarize_times(histogram: Histogram) -> Statistics:
         max=histogram.get_max_value() / 1000,
         mean=histogram.get_mean_value() / 1000,
     )
+
+
+def read_p99(histogram: Histogram) -> float:
+    """Read the p99 alone, in milliseconds, from a histogram that is not empty: much the faster way."""
+    counts = np.cumsum(np.frombuffer(histogram.counts, dtype=np.uint64))
+    place = int(np.searchsorted(counts, histogram.get_target_count_at_percentile(99.0)))
+    value_us: int = histogram.get_value_from_index(place)
+    highest_us: int = histogram.get_highest_equivalent_value(value_us)
+    return highest_us / 1000

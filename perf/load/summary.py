@@ -20,12 +20,15 @@ from perf.design import Measurement, Workload
 from perf.load.figures import PhaseFigures, collect_figures, collect_phases
 from perf.load.outcome import LoadOutcome
 from perf.load.search import Found
+from perf.load.soak import find_drift
 from perf.load.spec import Stage
 from perf.metrics import (
     CLIENT_CPU,
     HIGHEST_LOAD,
+    METRIC_THROUGHPUT,
     OPERATIONS_PER_DOLLAR,
     RESPONSE_TIME,
+    RESPONSE_TIME_DRIFT,
     ROW_THROUGHPUT,
     SEND_LATENESS,
     SERVICE_TIME,
@@ -61,6 +64,7 @@ def summarize(
     mix = workload.offered_mix
     searched = next(iter(mix)).value if len(mix) == 1 else ALL
     wholes = tuple(collect_phases(told, outcome))
+    known = {(whole.phase, whole.operation) for whole in wholes}
     return (
         *(
             sample
@@ -70,7 +74,7 @@ def summarize(
         *(
             sample
             for figures in collect_figures(told, outcome)
-            if figures.operation not in {whole.operation for whole in wholes}
+            if (figures.phase, figures.operation) not in known
             for sample in _summarize_operation(figures, workload.batch_rows or 1)
         ),
         *(
@@ -110,9 +114,13 @@ def _summarize_operation(figures: PhaseFigures, batch_rows: int) -> Iterator[Sam
             # Rows are counted by when operations were to start, throughput by when they ended: what
             # carries over from one to the other is how many rows an operation has.
             counted = figures.count(Answer.COMPLETED, iterations)
-            if batch_rows > 1 and counted:
-                rows = figures.count(ROWS, iterations) / counted
-                yield sample(metric=ROW_THROUGHPUT.name, value=throughput * rows)
+            if batch_rows > 1 and counted and figures.operation not in _QUERIES:
+                rows = throughput * figures.count(ROWS, iterations) / counted
+                yield sample(metric=ROW_THROUGHPUT.name, value=rows)
+                if figures.operation == Operation.LOAD:
+                    # Exactly so over a whole data set, in which each table has as many rows.
+                    values = rows * VALUES_PER_HOST / len(TABLES)
+                    yield sample(metric=METRIC_THROUGHPUT.name, value=values)
         for metric, statistics in (
             (RESPONSE_TIME, () if is_part(figures.operation) else _EVERY),
             (SERVICE_TIME, _EVERY),
@@ -123,6 +131,22 @@ def _summarize_operation(figures: PhaseFigures, batch_rows: int) -> Iterator[Sam
                 for name in statistics:
                     value = getattr(times, name.replace(".", "_"))
                     yield sample(metric=metric.name, statistic=name, value=value)
+        if not is_part(figures.operation):
+            yield from _summarize_drift(figures, label, iterations)
+
+
+def _summarize_drift(
+    figures: PhaseFigures, label: int | None, iterations: tuple[int, ...]
+) -> Iterator[Sample]:
+    """Give how the p99 of response time drifted: of one iteration, never across a break."""
+    if len(iterations) > 1:
+        return
+    own = [one for one in figures.intervals if one.iteration in iterations]
+    completed, length_s = figures.count(Answer.COMPLETED, iterations), figures.seconds(iterations)
+    if drift := find_drift(own, completed, length_s):
+        sample = partial(_sampler(figures, label), metric=RESPONSE_TIME_DRIFT.name)
+        for statistic in ("estimate", "lower", "upper"):
+            yield sample(statistic=statistic, value=100 * getattr(drift, statistic))
 
 
 def _labels(figures: PhaseFigures) -> Iterator[tuple[int | None, tuple[int, ...]]]:

@@ -13,6 +13,7 @@ from perf.load.histogram import (
     make_histogram,
     merge,
     merge_equal_intervals,
+    read_p99,
     summarize_times,
 )
 from perf.model import Interval
@@ -91,3 +92,10 @@ def test_statistics_are_in_milliseconds() -> None:
     found = summarize_times(one_by_one(list(range(1000, 101_000, 1000))))  # 1 to 100 ms
     assert (found.p50, found.p99, found.p99_9) == pytest.approx((50.0, 99.0, 100.0), rel=1e-3)
     assert (found.p95, found.max, found.mean) == pytest.approx((95.0, 100.0, 50.5), rel=1e-3)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.integers(0, HIGHEST_US), min_size=1, max_size=300))
+def test_the_fast_p99_is_that_of_all_statistics(times_us: list[int]) -> None:
+    histogram = one_by_one(times_us)
+    assert read_p99(histogram) == summarize_times(histogram).p99

@@ -4,7 +4,10 @@ Exact: hashes, key names, zeta and eta, where a rank falls, and, as the seed of 
 planted, every single rank that it draws. By counts: what `choose` gives with our own random numbers
 against what CoreWorkload.nextKeynum gives with its own.
 
-Both draw from planted seeds, so these tests never fail by chance. RATES
+Both draw from planted seeds, so these tests never fail by chance. What they are worth: over 400 pairs
+of other seeds, 100 of each distribution, `differ` called none of our own pairs of samples different;
+of the WRONG choosers below it found six in 50 pairs of 50, theta 0.98 in 48 and the hot set's fewer
+operations in 49.
 """
 
 import subprocess
