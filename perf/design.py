@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import Field, JsonValue
 
+from perf.prices import PriceSource
 from perf.records import Operation, Records
 from perf.scalars import (
     STRICT,
@@ -38,9 +39,9 @@ class Topology:
     servers: Positive
     clients: Positive = 1
     replication_factor: Positive = 1
-
     shards: Positive | None = None
     """Each in so many copies, behind routers; absent: the system shares out rows in its own way."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
@@ -96,8 +97,7 @@ class Validity:
     max_client_wait_share: PositiveFloat
     """Time that an engine's threads were ready to run and had no core, per second measured."""
     max_iteration_spread: PositiveFloat
-    """(max − min) / median over the iterations of a phase: of throughput in a closed loop, of median
-    response time in an open one."""
+    """(max − min) / median over iterations: throughput (closed loop), p50 response time (open)."""
     max_foreign_cpu_share: Share
     """CPU time of all else than servers and engines, as a share of a host's cores, while measured."""
     max_steal_share: Share
@@ -133,8 +133,7 @@ class Needs:
 class Tuning:
     """That the hosts of a testbed are tuned: read back before each trial, and refused if they drifted.
 
-    `unavailable` says of each setting that these hosts do not have why they have not; it is recorded
-    with each trial and shown.
+    `unavailable` says of each setting that these hosts lack why; it is recorded with each trial.
     """
 
     __pydantic_config__ = STRICT
@@ -170,14 +169,16 @@ class Testbed:
     validity: Validity
     steadiness: Steadiness
     jvm_options: tuple[str, ...] = ()
-    """Added to each JVM database on this testbed; part of the testbed's content hash."""
+    """Added to each JVM database on this testbed."""
     tuning: Tuning | None = None
     """Absent: the hosts are taken as they are, and nobody vouches for them."""
     disk: DiskPolicy | None = None
     """Absent: page cache and disk are left as the trial before left them."""
+    prices_from: PriceSource | None = None
+    node_dir: AbsolutePath | None = None
+    """Local ones: where nodes keep their files, in place of the data directory; for disks to measure."""
     ssh_config: Text | None = None
-    """OpenSSH client configuration of this testbed, from the directory of the command on; absent: the
-    operator's own."""
+    """OpenSSH client configuration, from the command's directory on; absent: the operator's own."""
     caveat: str = ""
     """Shown on every page with numbers from this testbed."""
 
@@ -192,8 +193,7 @@ class SystemConfig:
     description: Text
     settings: Mapping[str, JsonValue] = field(default_factory=dict)
     layout: Mapping[str, JsonValue] = field(default_factory=dict)
-    """How the system lays out the tables of a workload, in words of its own: compaction, indexes,
-    shards. Each system knows which words there are; absent ones mean its default."""
+    """How it lays out a workload's tables, in words that each system has: compaction, indexes …"""
     heap_mb: Positive | None = None
     jvm_options: tuple[str, ...] = ()
 
@@ -211,9 +211,9 @@ class ClosedLoop:
 class OpenLoop:
     """Operations start on a schedule, whether or not earlier ones have ended.
 
-    `offered_load_ops_per_s` is the total over all engine processes. `in_flight` bounds the
-    operations outstanding per process; an operation that must wait for a free slot counts that wait
-    in its response time. `arrivals` are evenly spaced unless they are said to be a Poisson process.
+    `offered_load_ops_per_s` is the total over all engine processes. `in_flight` bounds the operations
+    outstanding per process; waiting for a free slot counts in the response time. `arrivals` are evenly
+    spaced unless they are said to be a Poisson process.
     """
 
     __pydantic_config__ = STRICT
@@ -263,8 +263,8 @@ Load: TypeAlias = Annotated[
 class Measurement:
     """One measured phase: its load, and equal iterations, each after a warm-up that is thrown away.
 
-    A warm-up lasts at least `warmup_s`; from then on it ends once the load is steady by the testbed's
-    rule, at the latest after `warmup_cap_s`. For a search, these are the times of each of its steps.
+    A warm-up lasts at least `warmup_s`, then ends once the load is steady by the testbed's rule, at the
+    latest after `warmup_cap_s`. For a search, these are the times of each of its steps.
     """
 
     __pydantic_config__ = STRICT
@@ -280,7 +280,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedPhase:
-    """One measured phase that ends when so many operations are done, in a closed loop, without a warm-up.
+    """One measured phase that ends when its operations are done: a closed loop, without a warm-up.
 
     Without `operations`, each record once. `value_seed` is what a phase that stores values draws them
     from, in the put/get workload; the phases that read after it expect these.
@@ -296,10 +296,9 @@ class CountedPhase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floors:
-    """Below what a workload is not scaled down: fewer rows or shorter phases would measure nothing.
+    """Below what a workload is not scaled down, since less would measure nothing.
 
-    `records` bounds devices, keys, records and hosts, `operations` those of counted phases, `seconds`
-    iterations and, at a quarter, warm-ups and spans of data.
+    `records` bounds devices, keys, records and hosts, `seconds` iterations and, at a quarter, warm-ups.
     """
 
     __pydantic_config__ = STRICT
@@ -336,6 +335,8 @@ class Workload:
     """Readings of each device that are stored before the first phase, in the sensor workload."""
     preload: Literal["records"] | None = None
     """Whether all records are stored before the first phase, in the others; absent: none is."""
+    exceeds_memory: Literal[True] | None = None
+    """Whether what is stored is to be more than the servers' memory; a trial says if it is not."""
     preload_in_flight: InFlight
     batch_rows: Positive | None = None
     """Write this many rows in each operation, in the sensor workload those of one device."""
@@ -358,8 +359,8 @@ class Workload:
 class Experiment:
     """system × topology × workload × config, at a list of releases.
 
-    With `sentinel_every_nights` it watches the testbed instead of the database: old releases in a
-    config that nobody touches, measured on every n-th night of the suite, beginning with the first.
+    With `sentinel_every_nights` it watches the testbed, not the database: old releases in a config that
+    nobody touches, measured on every n-th night of the suite, beginning with the first.
     """
 
     __pydantic_config__ = STRICT
@@ -376,9 +377,8 @@ class Experiment:
 class Suite:
     """The experiments of one night on one testbed, and what the night does about what it finds.
 
-    `remeasure_minutes` is the most that a night spends on measuring its provisional changes again, side
-    by side; `bisect_minutes` the most that it spends on bisections, which `bisect: auto` starts for
-    each confirmed change between two releases that has unmeasured ones inside. Without them, neither.
+    `remeasure_minutes` bounds measuring its provisional changes again, side by side; `bisect_minutes`
+    the bisections that `bisect: auto` starts for each confirmed change with unmeasured releases inside.
     """
 
     __pydantic_config__ = STRICT

@@ -261,8 +261,8 @@ def _notes_on_rules(base: Catalog, head: Catalog) -> Iterator[str]:
         )
     if base.triage != head.triage:
         yield "triage.yaml differs: no measurement and no comparison depends on it"
-    if base.references != head.references:
-        yield "references.yaml differs: no measurement and no comparison depends on it"
+    if base.reports != head.reports:
+        yield "reference/ differs: no measurement and no comparison depends on it"
 
 
 def _notes_on_releases(pairs: Iterable[tuple[_Resolved | None, _Resolved | None]]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from perf.hosts.lease import find_lost
 from perf.hosts.readiness import name_profile, prove
 from perf.leftovers import end_leftovers
 from perf.measurement import Findings, diagnose, judge, measure, summarize_load
-from perf.metrics import CANARY_PHASES, PRICE_PER_HOUR
+from perf.metrics import CANARY_PHASES, PRICE_PER_HOUR, PRICES_FROM
 from perf.model import (
     Artifact,
     Fact,
@@ -148,7 +148,13 @@ def read_environment(cluster: Cluster) -> tuple[Fact, ...]:
 
 def _state_price(cluster: Cluster) -> tuple[Fact, ...]:
     price = placement.price_per_hour_usd(cluster.testbed, cluster.topology.servers)
-    return () if price is None else (Fact(host="", name=PRICE_PER_HOUR, value=f"{price:.10g}"),)
+    if price is None:
+        return ()
+    source = cluster.testbed.prices_from
+    return (
+        Fact(host="", name=PRICE_PER_HOUR, value=f"{price:.10g}"),
+        *((Fact(host="", name=PRICES_FROM, value=source.text),) if source else ()),
+    )
 
 
 def _end_leftovers(cluster: Cluster, places: Places, progress: Progress) -> None:

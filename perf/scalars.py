@@ -17,7 +17,7 @@ Positive: TypeAlias = Annotated[int, Gt(0)]
 Count: TypeAlias = Annotated[int, Ge(0)]
 PositiveFloat: TypeAlias = Annotated[float, Gt(0)]
 SettingName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$")]
-Statistic: TypeAlias = Literal["mean", "p50", "p95", "p99", "p99.9", "max", "estimate"]
+Statistic: TypeAlias = Literal["mean", "p50", "p90", "p95", "p99", "p99.5", "p99.9", "max", "estimate"]
 Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
 # Far above what any client of this program can offer, and low enough that a slip of a few zeros is
 # told before a night instead of by a client out of memory.

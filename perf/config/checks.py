@@ -100,6 +100,12 @@ def check_testbed(entry: Entry[Testbed]) -> Iterator[str]:
             why = f"as in hosts[{first}]; each server needs an address of its own"
             yield say(document, ("hosts", index, "address"), host.address, why)
     yield from _check_prices(document, hosts)
+    if testbed.prices_from and all(host.price_per_hour_usd is None for host in hosts):
+        steps = ("prices_from",)
+        yield (
+            f"{document.locate(steps)}: prices_from says where prices come from, but no host has one; "
+            "add price_per_hour_usd to each server, or remove it"
+        )
     known = name_settings()
     for name in testbed.tuning.unavailable if testbed.tuning else ():
         if name not in known:

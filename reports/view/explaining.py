@@ -9,7 +9,7 @@ from analysis.drift import Evidence
 from analysis.explanations import Explanation
 from analysis.incidents import Cause, Incident
 from analysis.remeasurement import ARTIFACT, CONFIG
-from perf.metrics import PRICE_PER_HOUR
+from perf.metrics import PRICE_PER_HOUR, PRICES_FROM
 from reports.view.changes import name_watch
 from reports.view.wording import NOTHING, Badge, count, probability, sentence
 
@@ -29,6 +29,7 @@ _WAYS = {
     "new.",
     "knickpoint": "Install Knickpoint {old} and {again}: the same release must then be as it was.",
     PRICE_PER_HOUR: "No trial can tell: a price moves what is counted per dollar, and nothing else.",
+    PRICES_FROM: "No trial can tell: it says since when a price holds, and changes nothing by itself.",
     "kernel": "Boot the old kernel on the host and {again}, or do so on a host that still has it.",
     "version:java": "Install the old Java on the host and {again}.",
     _VERSION: "Install the old version where the load is offered, and {again}.",

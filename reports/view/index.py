@@ -47,6 +47,7 @@ from reports.view.nights import (
     view_trial_row,
 )
 from reports.view.nights import view_rows as view_night_rows
+from reports.view.reproduction import ReproductionRow, list_reproductions
 from reports.view.sensitivity import summarize_sensitivity
 from reports.view.series_list import ExperimentGroup, experiment_of
 from reports.view.testbed import summarize_testbed
@@ -118,6 +119,7 @@ class Lists:
     comparisons_count: int
     bisections: tuple[BisectionView, ...]
     bisections_count: int
+    reproductions: tuple[ReproductionRow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,6 +253,7 @@ def _view_lists(
         comparisons_count=len(comparisons),
         bisections=tuple(view_bisection(record) for record in reversed(newest)),
         bisections_count=len(scene.bisections),
+        reproductions=list_reproductions(scene.catalog.reports, scene.heads.values()),
     )
 
 

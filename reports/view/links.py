@@ -89,6 +89,11 @@ def comparison_page(name: str) -> str:
     return f"comparison/{_file_name(name)}.html"
 
 
+def reproduction_page(name: str) -> str:
+    """Give the path of the page of a reproduced report, by its suite and scale."""
+    return f"reproductions/{_file_name(name)}.html"
+
+
 def bisection_page(name: str) -> str:
     """Give the path of the page of a bisection."""
     return f"bisection/{_file_name(name)}.html"

@@ -24,7 +24,7 @@ NAVIGATION = (
     Entry(NIGHTS_PAGE, "Nights", "n", ("night", "trials")),
     Entry(SERIES_PAGE, "Series", "s", ("series", "experiments")),
     Entry("releases.html", "Releases", "r", ("releases",)),
-    Entry("compare.html", "Compare", "c", ("comparison",)),
+    Entry("compare.html", "Compare", "c", ("comparison", "reproductions")),
     Entry("incidents.html", "Incidents", "i", ("incidents", "bisection")),
     Entry(TESTBED_PAGE, "Testbed", "b"),
     Entry("method.html", "Method", "m"),

@@ -71,6 +71,8 @@ measurements:
     iteration_s: 2
     iterations: 3
 seed: 1
+purpose: To see what is refused.
+not_comparable: Anything.
 """
 SYSTEM = """\
 system: fake
@@ -103,20 +105,39 @@ entries:
     note: Made up.
     expires: "2026-12-31"
 """
-REFERENCES = """\
-entries:
-  - system: fake
+REPORT = """\
+name: made-up
+title: A made-up report
+authors: [Nobody]
+publisher: Nowhere
+url: https://example.org/report
+published: unknown
+retrieved: unknown
+suite: tiny
+hardware: None.
+client: None.
+not_compared: [Anything.]
+subjects:
+  - name: fake
+    title: Fake
+    system: fake
     line: "1.0"
     version: "1.0.0"
-    workload: read
-    phase: steady
-    operation: read-latest
-    metric: response_time
-    statistic: p99
-    value: 1.5
-    source: Made up.
-    url: https://example.org/report
-    note: Everything differs.
+    setup: Everything differs.
+    configs: [default]
+tables:
+  - name: times
+    title: Times
+    at: {subject: fake, phase: steady, operation: read-latest, metric: response_time}
+    columns:
+      - {name: median, title: Median, at: {statistic: p50}}
+      - {name: p99, title: 99 %, at: {statistic: p99}, ratio_to: median}
+      - {name: cpu, title: CPU, not_here: is not measured}
+    rows:
+      - name: first
+        title: First
+        at: {workload: read}
+        values: [0.5, 1.5, null]
 """
 FILES = {
     "detection.yaml": DETECTION,
@@ -170,7 +191,7 @@ def test_sample_without_edit_is_accepted(root: Path) -> None:
 
 
 W, S, T = "workloads/read.yaml", "suites/tiny.yaml", "topologies/pair.yaml"
-D, C, R = "detection.yaml", "systems/fake/default.yaml", "references.yaml"
+D, C, R = "detection.yaml", "systems/fake/default.yaml", "reference/made-up.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +214,15 @@ def read_mistakes() -> tuple[Mistake, ...]:
     return tuple(mistakes)
 
 
+def write_report(root: Path, text: str) -> None:
+    (root / R).parent.mkdir(exist_ok=True)
+    (root / R).write_text(text)
+
+
 @pytest.mark.parametrize("mistake", read_mistakes(), ids=lambda mistake: mistake.new[:30])
 def test_one_mistake_gives_one_sentence(root: Path, edit: Edit, mistake: Mistake) -> None:
-    (root / R).write_text(REFERENCES if mistake.name == R else "entries: []\n")
+    if mistake.name == R:
+        write_report(root, REPORT)
     edit(mistake.name, mistake.old, mistake.new)
     assert problems(root) == (f"configs/{mistake.answer}",)
 
@@ -214,7 +241,7 @@ def test_problems_of_all_files_are_told_together(root: Path, edit: Edit) -> None
     assert str(caught.value) == (
         "7 problems in the configuration:\n"
         "  configs/suites/other.yml: nothing reads this file; put it into topologies/, testbeds/, "
-        "workloads/, systems/<system>/ or suites/, with the ending .yaml\n"
+        "workloads/, systems/<system>/, suites/ or reference/, with the ending .yaml\n"
         '  configs/topologies/pair.yaml:3: servers is "two", a text; write a whole number, without '
         "quotes or unit\n"
         "  configs/workloads/read.yaml:14: the key measurements[0].warmup is not known; write warmup_s "
@@ -306,35 +333,37 @@ def test_two_entries_about_the_same_changes_are_refused(root: Path) -> None:
     )
 
 
-def test_a_figure_of_one_source_is_given_once(root: Path) -> None:
-    again = REFERENCES.removeprefix("entries:\n")
-    other_source = again.replace("Made up", "Made up elsewhere")
-    (root / R).write_text(REFERENCES + other_source + again.replace("1.5", "1.6"))
-    (problem,) = problems(root)
-    assert problem == (
-        "configs/references.yaml:26: entries[2] is the same figure of the same source as entries[0]; "
-        "keep one of them"
+def test_an_address_is_given_once(root: Path) -> None:
+    again = REPORT[REPORT.index("      - name: first") :].replace("first", "again")
+    write_report(root, REPORT + again)
+    assert problems(root) == tuple(
+        f"configs/reference/made-up.yaml:33: tables[0].rows[1], {column} has the same address as "
+        f"tables[0].rows[0], {column}; keep one of them"
+        for column in ("median", "p99")
     )
 
 
 def test_figures_are_read_and_none_need_be_there(root: Path) -> None:
     assert load_catalog(root).references == ()
-    (root / R).write_text(REFERENCES)
-    (one,) = load_catalog(root).references
-    assert (one.system, one.line, one.value) == ("fake", "1.0", 1.5)
+    write_report(root, REPORT)
+    found = load_catalog(root).references
+    assert [(one.system, one.line, one.statistic, one.value) for one in found] == [
+        ("fake", "1.0", "p50", 0.5),
+        ("fake", "1.0", "p99", 1.5),
+    ]
 
 
 def test_figures_for_a_ladder_name_one_of_its_steps(root: Path, edit: Edit) -> None:
     edit(
         W, "kind: open, offered_load_ops_per_s: 10", "kind: stepped, offered_loads_ops_per_s: [10, 20]"
     )
-    (root / R).write_text(REFERENCES.replace("phase: steady", "phase: steady-20"))
-    assert [one.phase for one in load_catalog(root).references] == ["steady-20"]
-    (root / R).write_text(REFERENCES)
+    write_report(root, REPORT.replace("phase: steady", "phase: steady-20"))
+    assert {one.phase for one in load_catalog(root).references} == {"steady-20"}
+    write_report(root, REPORT)
     (problem,) = problems(root)
     assert problem == (
-        'configs/references.yaml:6: entries[0].phase is "steady", but the workload read has no such '
-        "phase; did you mean steady-20? (known: steady-10, steady-20)"
+        "configs/reference/made-up.yaml:29: the phase of a cell of tables[0].rows[0] is steady, but "
+        "the workload read has no such phase; did you mean steady-20? (known: steady-10, steady-20)"
     )
 
 

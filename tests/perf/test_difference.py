@@ -144,13 +144,19 @@ def test_rules_measure_nothing_and_are_told(head: Path, edit: Edit, compare: Com
 
 
 def test_published_figures_measure_nothing_and_are_told(head: Path, compare: Compare) -> None:
-    figure = (
-        "{system: fake, workload: blink, phase: saturation, operation: write, metric: throughput,"
-        " statistic: mean, value: 1, source: Made up., url: https://example.org, note: None.}"
+    (head / "reference").mkdir()
+    subject = "{name: s, title: S, system: fake, setup: None.}"
+    place = "{subject: s, workload: blink, phase: saturation, operation: write, statistic: mean}"
+    column = "{name: c, title: C, at: {metric: throughput}}"
+    row = "{name: r, title: R, values: [1]}"
+    (head / "reference/made-up.yaml").write_text(
+        "{name: made-up, title: T, authors: [A], publisher: P, url: https://example.org, published: u,"
+        " retrieved: u, suite: fake-short, hardware: H, client: C, not_compared: [N], subjects:"
+        f" [{subject}], tables: [{{name: t, title: T, at: {place}, columns: [{column}],"
+        f" rows: [{row}]}}]}}\n"
     )
-    (head / "references.yaml").write_text(f"entries: [{figure}]\n")
     assert compare().touched == ()
-    assert [note.split()[0] for note in compare().notes] == ["references.yaml"]
+    assert [note.split()[0] for note in compare().notes] == ["reference/"]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,10 @@ from perf.model import SeriesKey
 from perf.references import Reference, references_for
 
 CONFIGS = Path(__file__).parents[2] / "configs"
+REPORTS = {
+    *("iot-mongodb8-cassandra5", "put-get-mongodb2-cassandra08", "tsbs-cratedb-mongodb"),
+    *("ycsb-cassandra-ssd", "ycsb-mongodb-scylladb"),
+}
 FIGURE = Reference(
     system="cassandra",
     line="5.0",
@@ -67,10 +71,26 @@ def test_figures_keep_their_order_and_one_without_a_line_is_about_all() -> None:
     assert references_for(replace(KEY, line="4.1"), (any_line, FIGURE)) == (any_line,)
 
 
-def test_each_shipped_figure_is_that_of_its_source() -> None:
+def test_a_figure_stands_beside_the_workload_at_any_scale() -> None:
+    small = replace(KEY, workload="sensor-write-by-1000@0123456789ab")
+    assert references_for(small, [FIGURE]) == (FIGURE,)
+
+
+def test_each_shipped_report_can_be_read_and_says_what_must_not_be_compared() -> None:
+    reports = load_catalog(CONFIGS).reports
+    assert {one.name for one in reports} <= REPORTS
+    assert all(one.not_compared and one.left_open for one in reports)
+
+
+def test_the_shipped_figures_for_a_kilobyte_are_those_of_their_source() -> None:
     shipped = load_catalog(CONFIGS).references
+    figures = {
+        (one.system, one.version, one.metric, one.statistic): one.value
+        for one in shipped
+        if one.workload == "sensor-write"
+    }
     # The report's table for payloads of 1 KB: writes per second, p50 and p99 in milliseconds.
-    assert {(one.system, one.version, one.metric, one.statistic): one.value for one in shipped} == {
+    assert figures == {
         ("cassandra", "5.0.0", "throughput", "mean"): 987_000,
         ("cassandra", "5.0.0", "response_time", "p50"): 1.1,
         ("cassandra", "5.0.0", "response_time", "p99"): 5.1,

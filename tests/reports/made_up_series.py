@@ -31,7 +31,7 @@ from perf.model import (
     TrialStatus,
 )
 from perf.night import Night, PlannedTrial
-from perf.references import Reference
+from perf.references import Column, PublishedTable, Report, Row, Spot, Subject
 from reports.scene import Scene
 from reports.view.series import NO_BOUNDS
 
@@ -53,17 +53,30 @@ KEY = SeriesKey(
     statistic="mean",
 )
 SLOWER = replace(KEY, phase="steady", metric="response_time", statistic="p99")
-PUBLISHED = Reference(
-    system="cassandra",
-    workload="sensor-write",
-    phase="saturation",
-    operation="write",
-    metric="throughput",
-    statistic="mean",
-    value=4500.0,
-    source="a paper <of 2024>",
+PUBLISHED = Report(
+    name="made-up",
+    title="a paper <of 2024>",
+    authors=("Nobody",),
+    publisher="Nowhere",
     url="https://example.org/paper",
-    note="Five nodes, another client.",
+    published="2024",
+    retrieved="unknown",
+    suite="quickstart",
+    hardware="Five nodes.",
+    client="Another client.",
+    not_compared=("Anything.",),
+    subjects=(Subject(name="there", title="There", system="cassandra", setup="Five nodes."),),
+    tables=(
+        PublishedTable(
+            name="only",
+            title="Only",
+            at=Spot(subject="there", workload="sensor-write", phase="saturation", operation="write"),
+            columns=(
+                Column(name="rate", title="Rate", at=Spot(metric="throughput", statistic="mean")),
+            ),
+            rows=(Row(name="one", title="One", values=(4500.0,)),),
+        ),
+    ),
 )
 
 
@@ -105,7 +118,7 @@ def make_scene(make_trial: Callable[..., Trial], trials: int, target: Path) -> S
         bounds=NO_BOUNDS,
         archive=OneKernelLater(),
         judgement=Judgement(series=parts, verdict=throughput.verdict),
-        catalog=replace(catalog, detection=SETTINGS, triage=(), references=(PUBLISHED,)),
+        catalog=replace(catalog, detection=SETTINGS, triage=(), reports=(PUBLISHED,)),
         nights=(_night(missing),),
         comparisons=(),
         bisections=(),

@@ -1,0 +1,306 @@
+"""Published figures matched to what was measured, and what may be computed of both. Pure.
+
+A figure is matched by its address: the system of its subject, the workload by its name at any scale,
+phase, operation, metric and statistic. What is compared are ratios inside one setting, or between
+settings of one testbed class and engine; never a figure here with a figure there.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from perf.metrics import METRICS, OPERATIONS_PER_DOLLAR, PRICE_PER_HOUR, ROW_THROUGHPUT, THROUGHPUT
+from perf.model import ERROR, TIMEOUTS, Counter, Sample, Trial, TrialHead, TrialId, TrialStatus
+from perf.references import (
+    ERRORS,
+    METRIC_THROUGHPUT,
+    USD_PER_MILLION,
+    Report,
+    Spot,
+    Subject,
+)
+from perf.workloads.scaling import scale_of, unscaled_name
+
+_MILLION = 1e6
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Setting:
+    """What the measured values of one side of a comparison have in common."""
+
+    system: str
+    version: str
+    config: str
+    topology: str
+    testbed_class: str
+    engine: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Cell:
+    """The address of a measured value inside a setting; the workload by its name as it is written."""
+
+    workload: str
+    phase: str
+    operation: str
+    metric: str
+    statistic: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """The median of what some trials say of one cell.
+
+    `runs` are the values of all iterations, or of the trials where these have none; at least one.
+    """
+
+    value: float
+    runs: tuple[float, ...]
+    trials: tuple[TrialId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What was measured in one setting; `price_per_hour_usd` is that of the servers, if recorded."""
+
+    setting: Setting
+    values: Mapping[Cell, Value]
+    trials: tuple[Trial, ...]
+    price_per_hour_usd: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduction:
+    """A report, and the trials of its workloads at one scale, in order of time."""
+
+    report: Report
+    scale: int
+    trials: tuple[TrialHead, ...]
+
+    @property
+    def name(self) -> str:
+        """Give the suite with the scale, as in the names of workloads."""
+        return self.report.suite if self.scale == 1 else f"{self.report.suite}-by-{self.scale}"
+
+
+def find_reproductions(
+    reports: Iterable[Report], heads: Iterable[TrialHead]
+) -> tuple[Reproduction, ...]:
+    """Give for each report and scale the trials of its workloads, in this order."""
+    found: defaultdict[tuple[str, int], list[TrialHead]] = defaultdict(list)
+    for head in heads:
+        name = head.workload.name
+        found[unscaled_name(name), scale_of(name)].append(head)
+    result = []
+    for report in reports:
+        by_scale: defaultdict[int, list[TrialHead]] = defaultdict(list)
+        for name in sorted(report.workloads()):
+            for (workload, scale), trials in found.items():
+                if workload == name:
+                    by_scale[scale] += trials
+        for scale, trials in sorted(by_scale.items()):
+            ordered = sorted(trials, key=lambda head: (head.started_at, head.id))
+            result.append(Reproduction(report=report, scale=scale, trials=tuple(ordered)))
+    return tuple(result)
+
+
+def setting_of(trial: TrialHead) -> Setting:
+    """Give the setting of a trial."""
+    return Setting(
+        system=trial.release.system,
+        version=trial.release.version,
+        config=trial.config.name,
+        topology=trial.topology.name,
+        testbed_class=trial.testbed_class,
+        engine=trial.engine,
+    )
+
+
+def choose_newest(trials: Iterable[TrialHead], most: int) -> tuple[TrialHead, ...]:
+    """Give up to `most` completed trials of each setting and workload, of its newest content.
+
+    Of each system, config, topology, testbed class and engine, that of the last measured release only.
+    """
+    branches: dict[tuple[str, ...], str] = {}
+    contents: dict[tuple[Setting, str], str] = {}
+    completed = [trial for trial in trials if trial.status is TrialStatus.COMPLETED]
+    for trial in completed:
+        setting = setting_of(trial)
+        branches[_branch(setting)] = setting.version
+        contents[setting, trial.workload.name] = trial.workload.sha256
+    groups: defaultdict[tuple[Setting, str], list[TrialHead]] = defaultdict(list)
+    for trial in completed:
+        setting = setting_of(trial)
+        is_newest = branches[_branch(setting)] == setting.version
+        if is_newest and contents[setting, trial.workload.name] == trial.workload.sha256:
+            groups[setting, trial.workload.name].append(trial)
+    return tuple(trial for group in groups.values() for trial in group[-most:])
+
+
+def _branch(setting: Setting) -> tuple[str, ...]:
+    return setting.system, setting.config, setting.topology, setting.testbed_class, setting.engine
+
+
+def gather(trials: Iterable[Trial], metrics_per_row: float) -> tuple[Measured, ...]:
+    """Sort the values of completed trials by setting, in order of the settings.
+
+    `metrics_per_row` is how many values a row of the devops workload holds, on average.
+    """
+    by_setting: defaultdict[Setting, list[Trial]] = defaultdict(list)
+    for trial in trials:
+        by_setting[setting_of(trial)].append(trial)
+    return tuple(
+        _gather_one(setting, own, metrics_per_row) for setting, own in sorted(by_setting.items())
+    )
+
+
+def _gather_one(setting: Setting, trials: Sequence[Trial], metrics_per_row: float) -> Measured:
+    found: defaultdict[Cell, list[tuple[TrialId, float]]] = defaultdict(list)
+    runs: defaultdict[Cell, list[float]] = defaultdict(list)
+    for trial in trials:
+        workload = unscaled_name(trial.workload.name)
+        for sample in _list_samples(trial, metrics_per_row):
+            cell = Cell(workload, sample.phase, sample.operation, sample.metric, sample.statistic)
+            if sample.iteration is None:
+                found[cell].append((trial.id, sample.value))
+            else:
+                runs[cell].append(sample.value)
+    prices = [price for trial in trials if (price := _find_price(trial)) is not None]
+    return Measured(
+        setting=setting,
+        values={
+            cell: Value(
+                value=median(value for _, value in of_cell),
+                runs=tuple(runs[cell]) or tuple(value for _, value in of_cell),
+                trials=tuple(trial for trial, _ in of_cell),
+            )
+            for cell, of_cell in found.items()
+        },
+        trials=tuple(trials),
+        price_per_hour_usd=prices[-1] if prices else None,
+    )
+
+
+def _list_samples(trial: Trial, metrics_per_row: float) -> Iterator[Sample]:
+    """Give the samples of whole clusters, and what tables tell beside them."""
+    for one in trial.samples:
+        if one.host:
+            continue
+        yield one
+        if one.metric == OPERATIONS_PER_DOLLAR.name and one.value:
+            yield _turn(one, USD_PER_MILLION, _MILLION / one.value)
+        elif one.metric == ROW_THROUGHPUT.name:
+            yield _turn(one, METRIC_THROUGHPUT, one.value * metrics_per_row)
+    yield from _count_errors(trial.counters)
+
+
+def _turn(sample: Sample, metric: str, value: float) -> Sample:
+    return Sample(
+        phase=sample.phase,
+        operation=sample.operation,
+        metric=metric,
+        statistic=sample.statistic,
+        value=value,
+        iteration=sample.iteration,
+    )
+
+
+def _count_errors(counters: Iterable[Counter]) -> Iterator[Sample]:
+    """Count what was answered with an error, or never, by phase and operation."""
+    counts: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for one in counters:
+        is_error = one.name == TIMEOUTS or one.name.startswith(ERROR)
+        counts[one.phase, one.operation] += one.value if is_error else 0
+    for (phase, operation), value in counts.items():
+        yield Sample(
+            phase=phase, operation=operation, metric=ERRORS, statistic="mean", value=float(value)
+        )
+
+
+def _find_price(trial: Trial) -> float | None:
+    found = (fact.value for fact in trial.environment_before if fact.name == PRICE_PER_HOUR)
+    return next((float(value) for value in found), None)
+
+
+def choose_setting(
+    subject: Subject, cells: Iterable[Cell], measured: Iterable[Measured]
+) -> Measured | None:
+    """Give the setting that stands for a subject: that with most of the cells, then the last measured.
+
+    None where no completed trial may stand for it.
+    """
+    wanted = frozenset(cells)
+    found = [one for one in measured if stands_for(one.setting, subject)]
+    ranked = sorted(
+        found,
+        key=lambda one: (len(wanted & one.values.keys()), max(it.started_at for it in one.trials)),
+    )
+    return ranked[-1] if ranked and wanted & ranked[-1].values.keys() else None
+
+
+def stands_for(setting: Setting, subject: Subject) -> bool:
+    """Tell whether what was measured in a setting may stand beside a subject of a report."""
+    return setting.system == subject.system and all(
+        not allowed or own in allowed
+        for allowed, own in (
+            (subject.configs, setting.config),
+            (subject.topologies, setting.topology),
+            (subject.testbed_classes, setting.testbed_class),
+        )
+    )
+
+
+def cell_of(spot: Spot) -> Cell:
+    """Give the address of a published figure as one of measured values; parts may be missing."""
+    return Cell(
+        spot.workload or "",
+        spot.phase or "",
+        spot.operation or "",
+        spot.metric or "",
+        spot.statistic or "",
+    )
+
+
+def refuse_ratio(one: Setting, other: Setting, *, across_testbeds: bool) -> str:
+    """Say why no ratio of two settings is told; empty where it is.
+
+    `across_testbeds` where the report itself compares testbeds, so that both subjects name theirs.
+    """
+    if one.testbed_class != other.testbed_class and not across_testbeds:
+        return f"measured on {one.testbed_class} and {other.testbed_class}, which do not compare"
+    if one.engine != other.engine:
+        return f"measured with the engines {one.engine} and {other.engine}, which do not compare"
+    return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingShare:
+    """How throughput grew with capacity: `share` is (T₂/T₁)/(C₂/C₁), 1 where it grew alike."""
+
+    throughput_ratio: float
+    capacity_ratio: float
+
+    @property
+    def share(self) -> float:
+        """Give the scaling factor as a share of the theoretical."""
+        return self.throughput_ratio / self.capacity_ratio
+
+
+def scale_share(
+    small: float, large: float, small_capacity: float, large_capacity: float
+) -> ScalingShare | None:
+    """Compare growth of throughput with growth of capacity; None where one of the small is zero."""
+    if not small or not small_capacity or not large_capacity:
+        return None
+    return ScalingShare(throughput_ratio=large / small, capacity_ratio=large_capacity / small_capacity)
+
+
+def throughput_cell(workload: str, phase: str, operation: str) -> Cell:
+    """Give the address of a throughput."""
+    return Cell(workload, phase, operation, THROUGHPUT.name, "mean")
+
+
+def is_derived(metric: str) -> bool:
+    """Tell whether a measure of a table is no metric of samples."""
+    return metric not in METRICS and metric in (ERRORS, USD_PER_MILLION, METRIC_THROUGHPUT)

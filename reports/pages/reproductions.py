@@ -1,0 +1,100 @@
+"""A page for each public report that trials reproduce, at each scale."""
+
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+
+from perf.metrics import RESPONSE_TIME
+from perf.references import Course
+from perf.workloads.devops_tables import TABLES, VALUES_PER_HOST
+from perf.workloads.scaling import unscaled_name
+from reports.data.courses import cut
+from reports.data.reproductions import (
+    Measured,
+    Reproduction,
+    choose_newest,
+    find_reproductions,
+    gather,
+)
+from reports.rendering import render
+from reports.scene import Scene
+from reports.site import Batch, SiteFile
+from reports.view.course import Drawn
+from reports.view.links import reproduction_page
+from reports.view.reproduction import Around, view_reproduction
+from reports.view.wording import caveat_words
+
+_MOST_TRIALS = 10
+"""Of a setting and workload, the newest, whose values are read together."""
+_WINDOWS = 12
+"""Of a phase that is drawn over time: those of an hour each, in a soak of twelve."""
+
+
+def batches(scene: Scene) -> Iterator[Batch]:
+    """Give the pages of all reproduced reports."""
+    series = frozenset(judged.series.key for judged in scene.judgement.series)
+    around = Around(topologies=scene.catalog.topologies, caveats=scene.caveats, series=series)
+    for found in find_reproductions(scene.catalog.reports, scene.heads.values()):
+        page = reproduction_page(found.name)
+        yield Batch({page: _digest(scene, found, around)}, partial(_make, scene, found, around))
+
+
+def _make(scene: Scene, found: Reproduction, around: Around, _: Collection[str]) -> Iterator[SiteFile]:
+    newest = [head.id for head in choose_newest(found.trials, _MOST_TRIALS)]
+    trials = scene.archive.trials(newest)
+    measured = gather(trials, VALUES_PER_HOST / len(TABLES))
+    drawn = [one for course in found.report.courses for one in _draw(scene, course, measured)]
+    page = view_reproduction(found, measured, drawn, around)
+    yield render("reproduction.html", page.page, page=page)
+
+
+def _draw(scene: Scene, course: Course, measured: Sequence[Measured]) -> Iterator[Drawn]:
+    """Cut what the newest trial of a course recorded, by operation where it names some."""
+    trials = [
+        (trial, one.setting)
+        for one in measured
+        for trial in one.trials
+        if unscaled_name(trial.workload.name) == course.workload
+    ]
+    operations = course.operations or ("",)
+    if not trials:
+        yield from (Drawn(course=course, operation=one, setting=None) for one in operations)
+        return
+    trial, setting = max(trials, key=lambda pair: (pair[0].started_at, pair[0].id))
+    recordings = [
+        one
+        for one in scene.archive.recordings([trial.id], RESPONSE_TIME.name)
+        if not course.phases or one.phase in course.phases
+    ]
+    for operation in operations:
+        own = [one for one in recordings if _belongs(one.operation, operation)]
+        try:
+            windows = cut(own, _WINDOWS)
+        except ValueError as error:
+            yield Drawn(course=course, operation=operation, setting=setting, problem=str(error))
+        else:
+            yield Drawn(course=course, operation=operation, setting=setting, windows=windows)
+
+
+def _belongs(recorded: str, wanted: str) -> bool:
+    """Tell whether times are of the wanted operation; of whole ones, where none is wanted."""
+    return recorded == wanted if wanted else "." not in recorded
+
+
+def _digest(scene: Scene, found: Reproduction, around: Around) -> str:
+    """Digest all that a page is made of, without reading a trial."""
+    contents = [scene.digests.get(head.id, "") for head in found.trials]
+    if not all(contents):
+        return ""
+    testbeds = sorted({head.testbed.name for head in found.trials})
+    names = {head.workload.name for head in found.trials}
+    series = sorted(repr(key) for key in around.series if key.workload.partition("@")[0] in names)
+    parts = (
+        *contents,
+        repr(found.report),
+        repr(found.trials),
+        repr(sorted(around.topologies.items())),
+        *(caveat_words(name, scene.caveats) for name in testbeds),
+        *series,
+    )
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -1,0 +1,353 @@
+"""What the page of a reproduced report shows: published figures beside measured ones."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from perf.design import Topology
+from perf.metrics import PRICES_FROM, RESPONSE_TIME, THROUGHPUT
+from perf.model import SeriesKey, Trial, TrialHead
+from perf.references import Report, Scaling
+from perf.workloads.scaling import unscaled_name
+from reports.data.reproductions import (
+    Cell,
+    Measured,
+    Reproduction,
+    Setting,
+    Value,
+    choose_setting,
+    find_reproductions,
+    refuse_ratio,
+    scale_share,
+    throughput_cell,
+)
+from reports.view import links
+from reports.view.course import CourseView, Drawn, view_course
+from reports.view.nights import TrialRow, view_trial_row
+from reports.view.published import TableView, match, view_table
+from reports.view.wording import (
+    NOTHING,
+    Field,
+    Moment,
+    count,
+    join_caveats,
+    moment,
+    number,
+    quantity,
+    share,
+)
+
+MOST_TRIALS = 100
+"""Trials that the page lists, the newest."""
+_NEVER_A_GOAL = (
+    "Absolute figures of other hardware, releases and clients are no goal: what compares is the shape, "
+    "in ratios inside of each side."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReproductionRow:
+    """A reproduced report at one scale, in a line."""
+
+    title: str
+    scale: str
+    trials: str
+    newest: Moment
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectRow:
+    """What the report measured, and what stands for it here."""
+
+    title: str
+    setup: str
+    here: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingRow:
+    """How throughput grew with capacity: as published, and here by nodes and by price."""
+
+    title: str
+    published: str
+    throughput: str
+    by_nodes: str
+    by_price: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredRow:
+    """One operation in one phase of a workload, with its spread and its series."""
+
+    cells: tuple[str, ...]
+    spread: str
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingView:
+    """All that was measured in one setting."""
+
+    title: str
+    rows: tuple[MeasuredRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReproductionView:
+    """All that the page of one reproduced report at one scale shows."""
+
+    page: str
+    name: str
+    title: str
+    scale: str
+    lead: str
+    goal: str
+    url: str
+    link: str
+    source: tuple[Field, ...]
+    left_open: tuple[str, ...]
+    not_compared: tuple[str, ...]
+    left_out: tuple[str, ...]
+    subjects: tuple[SubjectRow, ...]
+    tables: tuple[TableView, ...]
+    scalings: tuple[ScalingRow, ...]
+    courses: tuple[CourseView, ...]
+    settings: tuple[SettingView, ...]
+    trials: tuple[TrialRow, ...]
+    trials_count: int
+    caveat: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What the page takes from elsewhere: the configuration, and the series that have a page."""
+
+    topologies: Mapping[str, Topology] = field(default_factory=dict)
+    caveats: Mapping[str, str] = field(default_factory=dict)
+    series: Collection[SeriesKey] = ()
+
+
+def list_reproductions(
+    reports: Iterable[Report], heads: Iterable[TrialHead]
+) -> tuple[ReproductionRow, ...]:
+    """Put each reproduced report into a line, by report and scale."""
+    return tuple(
+        ReproductionRow(
+            title=found.report.title,
+            scale=f"1 : {found.scale:,}",
+            trials=count(len(found.trials), "trial"),
+            newest=moment(found.trials[-1].finished_at),
+            page=links.reproduction_page(found.name),
+        )
+        for found in find_reproductions(reports, heads)
+    )
+
+
+def view_reproduction(
+    found: Reproduction, measured: Sequence[Measured], drawn: Sequence[Drawn], around: Around
+) -> ReproductionView:
+    """Put a report and what was measured of it into words."""
+    report = found.report
+    matched = match(report, measured, found.trials)
+    tables = tuple(view_table(table, matched) for table in report.tables)
+    return ReproductionView(
+        page=links.reproduction_page(found.name),
+        name=found.name,
+        title=report.title,
+        scale=_tell_scale(found.scale),
+        lead=_lead(tables, found, measured),
+        goal=_NEVER_A_GOAL,
+        url=report.url,
+        link=report.link or "",
+        source=_view_source(report),
+        left_open=report.left_open,
+        not_compared=report.not_compared,
+        left_out=report.left_out,
+        subjects=tuple(
+            SubjectRow(
+                title=one.title,
+                setup=one.setup,
+                here=" ".join(map(_tell_setting, matched.standing_for(one.name)))
+                or "Not measured here.",
+            )
+            for one in report.subjects
+        ),
+        tables=tables,
+        scalings=tuple(_view_scaling(one, report, measured, around) for one in report.scalings),
+        courses=tuple(view_course(place, one) for place, one in enumerate(drawn, start=1)),
+        settings=tuple(_view_setting(one, around) for one in measured),
+        trials=tuple(view_trial_row(one) for one in reversed(found.trials[-MOST_TRIALS:])),
+        trials_count=len(found.trials),
+        caveat=join_caveats({one.testbed.name for one in found.trials}, around.caveats),
+    )
+
+
+def _tell_scale(scale: int) -> str:
+    if scale == 1:
+        return "Run as published: not scaled down."
+    return (
+        f"Scaled down by {scale:,}: records, operations, offered loads, operations in flight and "
+        f"seconds are those of the report divided by {scale:,}, none below the floor of its workload."
+    )
+
+
+def _lead(tables: Iterable[TableView], found: Reproduction, measured: Sequence[Measured]) -> str:
+    cells = [cell for table in tables for line in table.grid.lines for cell in line.here]
+    here = sum(cell.text != NOTHING for cell in cells)
+    systems = sorted({one.setting.system for one in measured})
+    told = ", ".join(systems) if systems else "no system"
+    return (
+        f"{here:,} of {count(len(cells), 'cell')} of its tables were measured here, with {told}, in "
+        f"{count(len(found.trials), 'trial')}."
+    )
+
+
+def _view_source(report: Report) -> tuple[Field, ...]:
+    return (
+        Field(name="Authors", value=", ".join(report.authors)),
+        Field(name="Publisher", value=report.publisher),
+        Field(name="Published", value=report.published),
+        Field(name="Retrieved", value=report.retrieved),
+        Field(name="Hardware there", value=report.hardware),
+        Field(name="Client there", value=report.client),
+        Field(name="Reproduced by", value=f"the suite {report.suite}"),
+    )
+
+
+def _name_setting(setting: Setting) -> str:
+    return (
+        f"{setting.system} {setting.version}, config {setting.config}, topology {setting.topology}, "
+        f"testbed class {setting.testbed_class}, engine {setting.engine}"
+    )
+
+
+def _tell_setting(measured: Measured) -> str:
+    price = measured.price_per_hour_usd
+    return f"{_name_setting(measured.setting)}; {_tell_price(price, measured.trials)}."
+
+
+def _tell_price(price: float | None, trials: Sequence[Trial]) -> str:
+    if price is None:
+        return "no price is stated"
+    found = (fact.value for fact in trials[-1].environment_before if fact.name == PRICES_FROM)
+    since = next(found, "of no day that is known")
+    return f"its servers cost ${number(price)} per hour ({since})"
+
+
+def _view_scaling(
+    one: Scaling, report: Report, measured: Sequence[Measured], around: Around
+) -> ScalingRow:
+    """Tell (T₂/T₁)/(C₂/C₁), with nodes and with price as the capacity C."""
+    cell = throughput_cell(one.workload, one.phase, one.operation)
+    subjects = [report.subject(name) for name in (one.small, one.large)]
+    sides = [choose_setting(subject, [cell], measured) for subject in subjects]
+    values = [side.values.get(cell) if side else None for side in sides]
+    published = (
+        f"{number(one.published_percent)} % of {number(one.theoretical_percent)} %: "
+        f"{share(one.published_percent / one.theoretical_percent)}"
+    )
+    small, large = sides
+    why = ""
+    if small is None or large is None or values[0] is None or values[1] is None:
+        why = "Not measured here: it takes both sizes."
+    elif small.setting == large.setting:
+        why = "One setting stands for both sizes, so nothing grew."
+    else:
+        why = refuse_ratio(small.setting, large.setting, across_testbeds=False)
+    if why or small is None or large is None or values[0] is None or values[1] is None:
+        return ScalingRow(
+            title=one.title,
+            published=published,
+            throughput=NOTHING,
+            by_nodes=NOTHING,
+            by_price=NOTHING,
+            why=why,
+        )
+    pair = (values[0].value, values[1].value)
+    nodes = [around.topologies.get(side.setting.topology) for side in (small, large)]
+    return ScalingRow(
+        title=one.title,
+        published=published,
+        throughput=f"×{number(pair[1] / pair[0])}" if pair[0] else NOTHING,
+        by_nodes=_tell_share(pair, [topology.servers if topology else None for topology in nodes]),
+        by_price=_tell_share(pair, [side.price_per_hour_usd for side in (small, large)]),
+        why="",
+    )
+
+
+def _tell_share(throughputs: tuple[float, float], capacities: Sequence[float | None]) -> str:
+    known = [one for one in capacities if one]
+    found = scale_share(*throughputs, *known) if len(known) == len(capacities) else None
+    if found is None:
+        return "not known"
+    return f"{share(found.share)} of ×{number(found.capacity_ratio)}"
+
+
+def _view_setting(measured: Measured, around: Around) -> SettingView:
+    places = sorted(
+        {
+            (cell.workload, cell.phase, cell.operation)
+            for cell in measured.values
+            if cell.metric in (THROUGHPUT.name, RESPONSE_TIME.name)
+        }
+    )
+    return SettingView(
+        title=_name_setting(measured.setting),
+        rows=tuple(_view_place(measured, place, around) for place in places),
+    )
+
+
+def _view_place(measured: Measured, place: tuple[str, str, str], around: Around) -> MeasuredRow:
+    throughput = measured.values.get(throughput_cell(*place))
+    times = [
+        measured.values.get(Cell(*place, RESPONSE_TIME.name, statistic))
+        for statistic in ("p50", "p99", "max")
+    ]
+    return MeasuredRow(
+        cells=(
+            *place,
+            quantity(throughput.value, THROUGHPUT.name) if throughput else NOTHING,
+            *(quantity(one.value, RESPONSE_TIME.name) if one else NOTHING for one in times),
+        ),
+        spread=_tell_spread(throughput or times[0]),
+        page=next(_find_pages(measured, place, around), ""),
+    )
+
+
+def _tell_spread(value: Value | None) -> str:
+    if value is None:
+        return NOTHING
+    runs, trials = len(value.runs), count(len(value.trials), "trial")
+    if runs == 1:
+        return f"1 run in {trials}"
+    return f"{number(min(value.runs))} to {number(max(value.runs))} in {runs} runs of {trials}"
+
+
+def _find_pages(measured: Measured, place: tuple[str, str, str], around: Around) -> Iterator[str]:
+    """Give the pages of the series of an operation, throughput first, if they have any."""
+    workload, phase, operation = place
+    setting = measured.setting
+    trial = next((one for one in reversed(measured.trials) if _is_of(one, workload)), None)
+    for metric, statistic in ((THROUGHPUT.name, "mean"), (RESPONSE_TIME.name, "p99")):
+        if trial is None:
+            return
+        key = SeriesKey(
+            system=setting.system,
+            line=trial.release.line,
+            topology=setting.topology,
+            testbed_class=setting.testbed_class,
+            config=setting.config,
+            workload=f"{trial.workload.name}@{trial.workload.sha256}",
+            engine=setting.engine,
+            phase=phase,
+            operation=operation,
+            metric=metric,
+            statistic=statistic,
+        )
+        if key in around.series:
+            yield links.series_page(key)
+
+
+def _is_of(trial: Trial, workload: str) -> bool:
+    return unscaled_name(trial.workload.name) == workload
