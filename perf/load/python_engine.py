@@ -37,6 +37,7 @@ from perf.load.spec import (
     read_spec,
     write_result,
 )
+from perf.load.tasks.making import foresee
 from perf.model import Interval
 from perf.systems import registry
 from perf.systems.contract import open_session
@@ -106,6 +107,7 @@ def _measure(spec: LoadSpec) -> int:
     output = Path(spec.output_dir)
     schedules = plan_schedules(spec)
     with open_session(registry.load(spec.target.system), spec.target, spec.records) as session:
+        foresee(spec)
         # What exists by now stays: the collector need never look at it again in a measured phase.
         gc.collect()
         gc.freeze()

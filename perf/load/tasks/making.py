@@ -11,7 +11,13 @@ from perf.load.tasks.sensor import WriteTask, make_sensor_tasks
 from perf.load.tasks.task import Parts, Task
 from perf.load.tasks.ycsb import StoreTask, make_ycsb_tasks
 from perf.records import Devops, Operation, PutGet, Sensor, Ycsb
-from perf.workloads.devops_queries import QUERIES
+from perf.workloads.devops_queries import QUERIES, cpu_history
+
+
+def foresee(spec: LoadSpec) -> None:
+    """Compute what tasks will need and what takes long, before the load begins and is timed."""
+    if isinstance(spec.records, Devops) and any(operation in QUERIES for operation in spec.mix):
+        cpu_history(spec.records, spec.seed)
 
 
 def make_tasks(spec: LoadSpec, session: Any, parts: Parts) -> Mapping[Operation, Task[Any, Any]]:  # noqa: ANN401  of the records' data model
