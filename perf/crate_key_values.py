@@ -80,10 +80,10 @@ class CrateKeyValueSession:
     def stored(self) -> Stored:
         """Refresh the table and read every row back, page by page."""
         self.finish_load()
-        page_of = f"SELECT {self._columns()} FROM {_TABLE} WHERE id > ? ORDER BY id LIMIT {_PAGE_ROWS}"  # noqa: S608  names of columns
+        page_of = f"SELECT {self._columns()} FROM {_TABLE} WHERE id > ? ORDER BY id LIMIT ?"  # noqa: S608  names of columns
         rows = size = 0
         after = ""
-        while page := self._client.ask(page_of, (after,), timeout_s=SLOW_S):
+        while page := self._client.ask(page_of, (after, _PAGE_ROWS), timeout_s=SLOW_S):
             rows += len(page)
             size += sum(len(value) for row in page for value in row[1:])
             after = page[-1][0]

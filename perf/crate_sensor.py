@@ -30,7 +30,7 @@ _LATEST = f"SELECT {_COLUMNS} FROM {_TABLE} WHERE device_id = ? ORDER BY ts DESC
 _PAGE_ROWS = 10_000
 _PAGE = (
     f"SELECT {_COLUMNS} FROM {_TABLE} WHERE device_id > ? OR (device_id = ? AND ts > ?) "  # noqa: S608  constants
-    f"ORDER BY device_id, ts LIMIT {_PAGE_ROWS}"
+    "ORDER BY device_id, ts LIMIT ?"
 )
 
 
@@ -73,7 +73,7 @@ class CrateSensorSession:
         self.finish_load()
         rows = size = 0
         after: Row = ["", 0]
-        while page := self._client.ask(_PAGE, (after[0], *after[:2]), timeout_s=SLOW_S):
+        while page := self._client.ask(_PAGE, (after[0], *after[:2], _PAGE_ROWS), timeout_s=SLOW_S):
             rows += len(page)
             size += sum(payload_bytes(_to_reading(row)) for row in page)
             after = page[-1]

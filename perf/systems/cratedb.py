@@ -251,7 +251,10 @@ def render_config(node: Node, cluster: Cluster, http_port: int) -> str:
     if taken:
         raise ConfigError(taken)
     text = StringIO()
-    YAML(typ="safe", pure=True).dump(settings | own, text)
+    writer = YAML(typ="safe", pure=True)
+    # A list on one line would hold addresses with a colon, which YAML 1.1 reads as something else.
+    writer.default_flow_style = False
+    writer.dump(settings | own, text)
     return text.getvalue()
 
 
