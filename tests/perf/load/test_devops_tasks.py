@@ -91,7 +91,7 @@ def test_queries_are_answered_as_expected(operation: Operation, loaded: DevopsSe
     for number in range(RECORDS.queries):
         asked = task.prepare(number)
         assert task.judge(asked, task.send(asked)) is Answer.COMPLETED
-    assert task.describe(asked).startswith(operation.value)
+        assert task.describe(asked).startswith(operation.value)
 
 
 @pytest.mark.parametrize("operation", QUERIES)
