@@ -98,6 +98,10 @@ class Connection(LibevConnection):  # type: ignore[misc]  # the driver is untype
 
     time_limits: ClassVar[TimeLimits]
 
+    # The driver refuses an operation while its socket takes no more, as with batches of half a MB.
+    # How many may wait is the engine's decision, and waiting here is part of their service time.
+    _socket_writable = property(lambda _: True, lambda _, __: None)
+
     @classmethod
     def create_timer(cls, timeout: float, callback: Callable[[], None]) -> TimeLimit:
         """Bound an operation; the driver calls this for each."""

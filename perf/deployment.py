@@ -25,8 +25,8 @@ def open_host(testbed: Testbed, host: Host) -> Remote:
 def place_nodes(deployment: Deployment, run_dir: Path) -> tuple[Node, ...]:
     """Lay the topology's servers on the testbed's server hosts, in their order.
 
-    `run_dir` holds the node directories of a local testbed. The configuration was checked to have
-    enough hosts. With shards, a host has several nodes, as the system says.
+    `run_dir` holds the node directories of a local testbed that names no `node_dir`. The configuration
+    was checked to have enough hosts. With shards, a host has several nodes, as the system says.
 
     Raises:
         ConfigError: the topology has shards, and the system cannot be deployed in them.
@@ -40,7 +40,7 @@ def place_nodes(deployment: Deployment, run_dir: Path) -> tuple[Node, ...]:
     nodes = []
     for index, (host, part) in enumerate(placed):
         name = f"{host.name}-{part.name}" if part else host.name
-        base = base_dir(testbed, host, run_dir)
+        base = testbed.node_dir or base_dir(testbed, host, run_dir)
         node = Node(
             name=name,
             index=index,

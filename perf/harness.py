@@ -12,6 +12,7 @@ from pathlib import Path
 
 from perf import deployment as placement
 from perf.config import named
+from perf.data_size import find_fitting_data
 from perf.design import Deployment
 from perf.errors import ConfigError, StepFailed
 from perf.history import bundle
@@ -102,6 +103,12 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     try:
         draft.findings.remarks += proven.remarks
         draft.before = read_environment(cluster) + proven.facts
+        draft.findings.remarks += find_fitting_data(
+            deployment.workload,
+            deployment.topology,
+            draft.before,
+            (node.remote.name for node in cluster.nodes),
+        )
         steps.wipe()
         fresh = steps.freshen_disks()
         draft.canaries = steps.canaries(CANARY_PHASES[0], draft.findings.remarks.append)

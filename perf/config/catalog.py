@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from perf.config import checks
 from perf.config.checks import Entries, Entry, HasName
 from perf.config.document import Document, read_document
-from perf.config.host_checks import check_leases, check_pinning
+from perf.config.host_checks import check_leases, check_node_dir, check_pinning
 from perf.config.layout_checks import check_layout
 from perf.config.problems import describe, suggest
 from perf.config.reference_checks import check_report
@@ -80,6 +80,15 @@ class Catalog:
 
         """
         return _look_up("testbed", name, self.testbeds)
+
+    def workload(self, name: str) -> Workload:
+        """Give a workload, as it is written.
+
+        Raises:
+            UsageError: there is no workload of that name.
+
+        """
+        return _look_up("workload", name, self.workloads)
 
     def resolve(self, suite: Suite, experiment: Experiment) -> Deployment:
         """Replace each name in an experiment by what it stands for.
@@ -174,6 +183,7 @@ def _check_all(entries: Entries) -> Iterator[str]:
     for testbed in entries.testbeds.values():
         yield from checks.check_testbed(testbed)
         yield from check_pinning(testbed)
+        yield from check_node_dir(testbed)
     yield from check_leases(entries.testbeds)
     for workload in entries.workloads.values():
         yield from check_workload(workload)

@@ -60,5 +60,13 @@ def check_leases(testbeds: Mapping[str, Entry[Testbed]]) -> Iterator[str]:
                 yield say(entry.document, steps, host.work_dir, why)
 
 
+def check_node_dir(entry: Entry[Testbed]) -> Iterator[str]:
+    """Find a directory for nodes where each host names its own."""
+    testbed = entry.value
+    if testbed and testbed.node_dir is not None and testbed.transport != "local":
+        why = "but over SSH each host says its own work_dir; set that, and remove this"
+        yield say(entry.document, ("node_dir",), testbed.node_dir, why)
+
+
 def _name(host: Host) -> tuple[str, int]:
     return host.address.lower(), host.port

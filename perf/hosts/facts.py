@@ -14,12 +14,13 @@ UNAVAILABLE = "unavailable"
 LOAD_AVERAGE = "load_average_1min"
 STEAL_TICKS = "steal_ticks"
 BOOT_ID = "boot_id"
+MEMORY_KB = "memory_kb"
 THERMAL_THROTTLE_COUNT = "thermal_throttle_count"
 TUNING, TUNING_UNAVAILABLE = "tuning", "tuning_unavailable"
 """Read by `readiness`: what a tuned host was tuned to, and what of that it does not have."""
 FOLLOW_THE_RELEASE = (TUNING, TUNING_UNAVAILABLE, "thp", "max_map_count")
 """What the tuning profile of a release decides: on a tuned host, releases that take turns change it."""
-_PACKAGES = ("knickpoint", "pymongo", "cassandra-driver", "hdrhistogram", "numpy")
+_PACKAGES = ("knickpoint", "pymongo", "cassandra-driver", "hdrhistogram", "numpy", "urllib3")
 
 # name → shell expression whose first line of output is the value
 _QUESTIONS = {
@@ -40,7 +41,7 @@ _QUESTIONS = {
     "cpu_governor": "cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
     "cpu_turbo_off": "cat /sys/devices/system/cpu/intel_pstate/no_turbo",
     "smt": "cat /sys/devices/system/cpu/smt/control",
-    "memory_kb": "sed -n 's/^MemTotal: *\\([0-9]*\\).*/\\1/p' /proc/meminfo",
+    MEMORY_KB: "sed -n 's/^MemTotal: *\\([0-9]*\\).*/\\1/p' /proc/meminfo",
     "swap_kb": "sed -n 's/^SwapTotal: *\\([0-9]*\\).*/\\1/p' /proc/meminfo",
     "thp": "sed 's/.*\\[\\(.*\\)\\].*/\\1/' /sys/kernel/mm/transparent_hugepage/enabled",
     "swappiness": "cat /proc/sys/vm/swappiness",

@@ -144,3 +144,16 @@ def test_other_threads_only_queue() -> None:
     for _ in range(40):
         wired.push(b"message")
     assert socket.sent == []
+
+
+def test_an_operation_waits_where_the_socket_is_full_and_is_not_refused() -> None:
+    connection = Connection.__new__(Connection)
+    connection.__dict__.update(
+        is_defunct=False, is_closed=False, _requests={}, protocol_version=4, compressor=None
+    )
+    connection.__dict__.update(allow_beta_protocol_version=False, _is_checksumming_enabled=False)
+    pushed: list[bytes] = []
+    connection.push = pushed.append
+    connection._socket_writable = False  # noqa: SLF001  as the driver does when a send would block
+    connection.send_msg(None, 1, print, encoder=lambda *_, **__: b"batch")
+    assert pushed == [b"batch"]

@@ -1,13 +1,15 @@
-"""What the hosts of a deployment cost."""
+"""What the hosts of a deployment cost, and where its nodes keep their files."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from perf.config import load_catalog
-from perf.deployment import price_per_hour_usd
+from perf.deployment import place_nodes, price_per_hour_usd
 from perf.design import Testbed
+from perf.errors import ConfigError
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
@@ -27,3 +29,38 @@ def test_without_a_price_of_each_there_is_none(rack: Testbed) -> None:
     partly = replace(rack, hosts=(replace(first, price_per_hour_usd=None), *others))
     assert price_per_hour_usd(partly, servers=3) is None
     assert price_per_hour_usd(load_catalog(CONFIGS).testbeds["local"], servers=3) is None
+
+
+def test_nodes_of_a_local_testbed_are_where_it_says(tmp_path: Path) -> None:
+    catalog = load_catalog(CONFIGS)
+    for name, base in (("disk", str(tmp_path)), ("memory", "/dev/shm/knickpoint")):  # noqa: S108  the testbed's
+        suite = catalog.suite(f"storage-small-{name}")
+        (node,) = place_nodes(catalog.resolve(suite, suite.experiments[0]), tmp_path)
+        assert node.work_dir == f"{base}/cassandra/node-1"
+
+
+def test_the_two_testbeds_of_this_machine_differ_in_storage_alone() -> None:
+    testbeds = load_catalog(CONFIGS).testbeds
+    disk, memory = testbeds["local-disk"], testbeds["local-memory"]
+    assert disk.node_dir is None
+    names = {"name": disk.name, "description": disk.description, "testbed_class": disk.testbed_class}
+    assert replace(memory, **names, node_dir=None, caveat=disk.caveat) == disk
+
+
+def test_the_three_examples_differ_in_storage_alone() -> None:
+    testbeds = load_catalog(CONFIGS).testbeds
+    disks, one, two = (testbeds[f"storage-{name}"] for name in ("hdd", "1ssd", "2ssd"))
+    for other in (disks, two):
+        named = {key: getattr(one, key) for key in ("name", "description", "testbed_class", "disk")}
+        assert replace(other, **named, hosts=one.hosts) == one
+    assert disks.disk is not None
+    assert not disks.disk.trims
+
+
+def test_a_directory_for_nodes_is_of_local_testbeds(tmp_path: Path) -> None:
+    root = tmp_path / "configs"
+    shutil.copytree(CONFIGS, root)
+    rack = root / "testbeds" / "example-rack.yaml"
+    rack.write_text(f"{rack.read_text()}node_dir: /data\n")
+    with pytest.raises(ConfigError, match="but over SSH each host says its own work_dir"):
+        load_catalog(root)

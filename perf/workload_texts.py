@@ -1,0 +1,116 @@
+"""What a workload is, in words: for lists, and as a whole with where it is used and how large; pure."""
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+
+from perf.config.identity import content_hash
+from perf.design import CountedPhase, Suite, Workload
+from perf.load.stages import operations_of
+from perf.measurement import describe_load
+from perf.records import Records
+from perf.workloads.loading import preload_rows, row_bytes
+from perf.workloads.scaling import scale_down
+
+_WIDTH = 100
+_LABEL = 18
+
+
+def list_workloads(workloads: Iterable[Workload]) -> str:
+    """Give two lines for each: name, kind of records and operations; and below, its description."""
+    listed = tuple(workloads)
+    width = max((len(one.name) for one in listed), default=0)
+    return "\n".join(
+        f"{one.name:<{width}}  {one.records.kind:<7}  {' '.join(name_operations(one))}\n"
+        f"{'':<{width}}  {one.description}"
+        for one in listed
+    )
+
+
+def name_operations(workload: Workload) -> tuple[str, ...]:
+    """Name what a workload asks for, each once, in the order of its phases."""
+    counted = (phase.operation for phase in workload.sequence)
+    return tuple(dict.fromkeys(one.value for one in (*counted, *workload.offered_mix)))
+
+
+def describe_workload(workload: Workload, suites: Iterable[Suite]) -> str:
+    """Give all that is to be known of a workload, as it is written and as each suite runs it."""
+    lines = [f"{workload.name}", *_indent(workload.description), ""]
+    for label, text in (
+        ("purpose", workload.purpose),
+        ("owner", workload.owner),
+        ("source", workload.source),
+        ("not comparable", workload.not_comparable),
+    ):
+        lines += _say(label, text)
+    lines += ["", "as it is written"]
+    lines += _sizes(workload)
+    if workload.floors is None:
+        lines += _say("floors", "none: it is not scaled down")
+    else:
+        lines += _say("floors", ", ".join(_values(workload.floors)))
+    lines += ["", "in suites"]
+    used = [suite for suite in suites if _experiments(suite, workload)]
+    used.sort(key=lambda suite: (suite.scaled_down_by or 1, suite.name))
+    if not used:
+        lines += _indent("none uses it")
+    for suite in used:
+        lines += _use(suite, workload)
+    return "\n".join(lines)
+
+
+def _use(suite: Suite, workload: Workload) -> Iterator[str]:
+    """Say where a suite runs it, and what it is there."""
+    experiments = ", ".join(_experiments(suite, workload))
+    by = suite.scaled_down_by
+    if by is None:
+        yield from _say(suite.name, f"as written, on {suite.testbed}: {experiments}")
+        return
+    yield from _say(suite.name, f"scaled down by {by}, on {suite.testbed}: {experiments}")
+    yield from (f"  {line}" for line in _sizes(scale_down(workload, by)))
+
+
+def _experiments(suite: Suite, workload: Workload) -> list[str]:
+    return [one.name for one in suite.experiments if one.workload == workload.name]
+
+
+def _sizes(workload: Workload) -> Iterator[str]:
+    yield from _say("series", f"{workload.name}@{content_hash(workload)}")
+    yield from _say("records", f"{workload.records.kind}: {', '.join(_values(workload.records))}")
+    rows = preload_rows(workload)
+    stored = f"{rows} rows, {rows * row_bytes(workload) / 1e6:.6g} MB" if rows else "nothing"
+    yield from _say("stored before", stored)
+    if workload.batch_rows:
+        yield from _say("rows per batch", f"{workload.batch_rows}")
+    yield from _say("consistency", workload.consistency)
+    yield from _say("seed", f"{workload.seed}")
+    for phase in workload.sequence:
+        yield from _say("counted phase", _describe_counted(workload, phase))
+    for line in describe_load(workload).splitlines():
+        yield from _say("measured phase", line)
+
+
+def _describe_counted(workload: Workload, phase: CountedPhase) -> str:
+    drawn = "" if phase.value_seed is None else f", value seed {phase.value_seed}"
+    return (
+        f"{phase.name}: {operations_of(workload, phase)} × {phase.operation.value}, closed loop, "
+        f"{phase.in_flight} in flight per engine process{drawn}"
+    )
+
+
+def _values(part: Records | object) -> Iterator[str]:
+    for one in fields(part):  # type: ignore[arg-type]  # records and floors are dataclasses
+        value = getattr(part, one.name)
+        if one.name != "kind" and value is not None:
+            yield f"{one.name} {value}"
+
+
+def _say(label: str, text: str) -> Iterator[str]:
+    first = f"  {label:<{_LABEL}} "
+    wrapped = textwrap.wrap(text, _WIDTH - len(first), break_on_hyphens=False) or [""]
+    yield f"{first}{wrapped[0]}"
+    yield from (f"{'':<{len(first)}}{line}" for line in wrapped[1:])
+
+
+def _indent(text: str) -> list[str]:
+    return [f"  {line}" for line in textwrap.wrap(text, _WIDTH - 2, break_on_hyphens=False)]
