@@ -1,4 +1,4 @@
-"""What a test needs of the machine: without it, it is skipped, or fails where nothing may be missing."""
+"""What a test needs of the machine: without it, it is skipped, or fails where nothing may lack."""
 
 import os
 
