@@ -1,4 +1,6 @@
-"""A short load by real engine processes, through MongoDB's session, against the emulator.
+"""A short load by real engine processes, through sessions that have no real server here.
+
+MongoDB's talks to the emulator of its protocol, CrateDB's to the peer at its HTTP endpoint.
 
 It shows that what engines write is what they read. It is no measurement of anything.
 """
@@ -9,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from served import Served
 
 from perf.design import ClosedLoop, Steadiness
 from perf.load.engines import Engine, run_engines
@@ -16,8 +19,6 @@ from perf.load.outcome import LoadOutcome
 from perf.load.spec import LoadSpec, Preload, Stage
 from perf.records import Operation, Sensor
 from perf.remote import LocalHost
-from perf.systems import registry
-from perf.systems.contract import Target
 
 ENGINES = 2
 ROWS = 400
@@ -52,21 +53,17 @@ def _total(outcome: LoadOutcome) -> Counter[str]:
     return total
 
 
-@pytest.mark.real
-def test_engines_read_what_engines_wrote(mongo_peer: tuple[str, int], tmp_path: Path) -> None:
-    address, port = mongo_peer
-    mongodb = registry.load("mongodb")
-    target = Target(
-        system="mongodb",
-        addresses=(address,),
-        port=port,
-        replication_factor=1,
-        consistency="quorum",
-        timeout_s=10.0,
-    )
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("cratedb", marks=pytest.mark.long), pytest.param("mongodb", marks=pytest.mark.real)],
+)
+def test_engines_read_what_engines_wrote(
+    request: pytest.FixtureRequest, name: str, tmp_path: Path
+) -> None:
+    served: Served = request.getfixturevalue(f"{name}_server")
     specs = [
         LoadSpec(
-            target=target,
+            target=served.target,
             records=RECORDS,
             mix={Operation.WRITE: 1.0},
             seed=7,
@@ -76,7 +73,7 @@ def test_engines_read_what_engines_wrote(mongo_peer: tuple[str, int], tmp_path: 
         )
         for index in range(ENGINES)
     ]
-    with mongodb.connect(target) as session:
+    with served.connect() as session:
         session.create_schema(RECORDS)
         before = session.stored().rows
 
