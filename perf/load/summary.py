@@ -36,10 +36,15 @@ from perf.metrics import (
     WARM_UP,
 )
 from perf.model import COMPLETED_IN_WINDOW, ROWS, LoadStep, Sample, StepOutcome
-from perf.records import ALL, is_part
+from perf.records import ALL, ASKED_OF, Operation, is_part
 from perf.workloads.answer import Answer
+from perf.workloads.devops_tables import TABLES, VALUES_PER_HOST
 
 _HOUR_S = 3600
+_QUERIES = {one.value for one in ASKED_OF["devops"]} - {Operation.LOAD.value}
+"""What gives groups, and no rows of a batch."""
+# Of the devops workload on average; each of its tables has as many rows.
+_VALUES_PER_ROW = VALUES_PER_HOST / len(TABLES)
 _EVERY = ("p50", "p95", "p99", "p99.9", "max", "mean")
 _OF_THE_CLIENT = ("p50", "p99", "max")
 
@@ -118,9 +123,7 @@ def _summarize_operation(figures: PhaseFigures, batch_rows: int) -> Iterator[Sam
                 rows = throughput * figures.count(ROWS, iterations) / counted
                 yield sample(metric=ROW_THROUGHPUT.name, value=rows)
                 if figures.operation == Operation.LOAD:
-                    # Exactly so over a whole data set, in which each table has as many rows.
-                    values = rows * VALUES_PER_HOST / len(TABLES)
-                    yield sample(metric=METRIC_THROUGHPUT.name, value=values)
+                    yield sample(metric=METRIC_THROUGHPUT.name, value=rows * _VALUES_PER_ROW)
         for metric, statistics in (
             (RESPONSE_TIME, () if is_part(figures.operation) else _EVERY),
             (SERVICE_TIME, _EVERY),
