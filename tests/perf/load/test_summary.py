@@ -253,3 +253,25 @@ def test_a_search_gives_its_answer_and_no_sample_of_its_steps() -> None:
     open_ended = replace(found, estimate=None, upper=None)
     made = summarize(workload, (), outcome, steps, [(phase, open_ended)])
     assert [one.statistic for one in made] == ["lower"]
+
+
+def test_metrics_are_counted_beside_the_rows_of_a_load() -> None:
+    counters = tuple(
+        replace(one, operation="load") for one in tell(1, completed_in_window=4, completed=4, rows=3600)
+    )
+    workload = replace(WORKLOAD, operation=Operation.LOAD, batch_rows=900)
+    found = find(summarize(workload, STAGES, LoadOutcome(counters=counters)))
+    assert found["row_throughput", "mean", None] == 1800.0
+    # 101 values in nine rows.
+    assert found["metric_throughput", "mean", None] == pytest.approx(20_200.0)
+
+
+def test_queries_have_no_rows_of_a_batch() -> None:
+    counters = tuple(
+        replace(one, operation="double-groupby-5")
+        for one in tell(1, completed_in_window=4, completed=4, rows=4)
+    )
+    workload = replace(WORKLOAD, operation=Operation.DOUBLE_GROUPBY_5, batch_rows=900)
+    found = find(summarize(workload, STAGES, LoadOutcome(counters=counters)))
+    assert found["throughput", "mean", None] == 2.0
+    assert not [metric for metric, _, _ in found if metric in {"row_throughput", "metric_throughput"}]
