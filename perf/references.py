@@ -25,13 +25,7 @@ ERRORS = "errors"
 """Operations that were never answered or answered with an error, in the tables of reports."""
 USD_PER_MILLION = "usd_per_million"
 """US dollars for a million operations: what `operations_per_dollar` is, turned round."""
-METRIC_THROUGHPUT = "metric_throughput"
-"""Values stored per second where a row holds several, as TSBS counts its load."""
-TABLE_MEASURES: Mapping[str, str] = {
-    ERRORS: "",
-    USD_PER_MILLION: "$ per 1 M ops",
-    METRIC_THROUGHPUT: "metrics/s",
-}
+TABLE_MEASURES: Mapping[str, str] = {ERRORS: "", USD_PER_MILLION: "$ per 1 M ops"}
 """What tables tell beside the metrics, with its unit; computed from what a trial recorded."""
 
 
@@ -122,8 +116,8 @@ class Column:
 class Row:
     """A row: part of an address, and the published values by column, null where there is none.
 
-    `words` are what stands there in place of a number, by column; `ratios_to` names the rows that its
-    shape is told against.
+    `words` are what stands there in place of a number, by column; `cells` says by column what is
+    special about the address of a cell; `ratios_to` names the rows that its shape is told against.
     """
 
     __pydantic_config__ = STRICT
@@ -132,6 +126,7 @@ class Row:
     at: Spot = field(default_factory=Spot)
     values: tuple[NotNegative | None, ...]
     words: Mapping[Name, Text] = field(default_factory=dict)
+    cells: Mapping[Name, Spot] = field(default_factory=dict)
     ratios_to: tuple[Name, ...] = ()
 
 
@@ -151,17 +146,18 @@ class PublishedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """How throughput grew from a small subject to a large one; the theoretical is as published, too."""
+    """How throughput grew from a small subject to a large one, and by how much it might have grown."""
 
     __pydantic_config__ = STRICT
     title: Text
     small: Name
     large: Name
-    workload: Name
+    small_workload: Name
+    large_workload: Name
     phase: Text
     operation: Text
-    published_percent: PositiveFloat
-    theoretical_percent: PositiveFloat
+    published_percent: PositiveFloat | None = None
+    theoretical_percent: PositiveFloat | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +179,8 @@ class Course:
 class Report:
     """A public report: configs/reference/<name>.yaml. `published` and `retrieved` are as far as known.
 
-    `link` says what is at `url` if that is not the report itself. `left_open` is what it does not say
+    `suite` names its pages, `suites` are those that reproduce it. `link` says what is at `url` if that is
+    not the report itself. `left_open` is what it does not say
     or contradicts, `left_out` what it shows and this file lacks.
     """
 
@@ -197,6 +194,7 @@ class Report:
     published: Text
     retrieved: Text
     suite: Name
+    suites: Annotated[tuple[Name, ...], MinLen(1)]
     hardware: Text
     client: Text
     left_open: tuple[Text, ...] = ()
@@ -219,17 +217,19 @@ class Report:
         return frozenset(
             (
                 *(spot.workload for spot in spots if spot.workload),
-                *(one.workload for one in self.scalings),
+                *(one.small_workload for one in self.scalings),
+                *(one.large_workload for one in self.scalings),
                 *(one.workload for one in self.courses),
             )
         )
 
 
-def join_spots(*spots: Spot) -> Spot:
-    """Give the address that parts give together; a later one has the word."""
+def spot_of(table: PublishedTable, row: Row, column: Column) -> Spot:
+    """Give the address of a cell; the row has the word over the column, and the cell over both."""
+    parts = (table.at, column.at, row.at, row.cells.get(column.name, Spot()))
     given = {
         part.name: value
-        for spot in spots
+        for spot in parts
         for part in fields(Spot)
         if (value := getattr(spot, part.name)) is not None
     }
@@ -240,7 +240,7 @@ def cells(table: PublishedTable) -> Iterator[tuple[Row, Column, Spot]]:
     """Give the cells of a table, each with its address, row by row."""
     for row in table.rows:
         for column in table.columns:
-            yield row, column, join_spots(table.at, column.at, row.at)
+            yield row, column, spot_of(table, row, column)
 
 
 def figures_of(report: Report) -> Iterator[Reference]:

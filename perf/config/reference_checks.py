@@ -40,8 +40,9 @@ class _Known:
 def check_report(document: Document, report: Report, entries: Entries) -> Iterator[str]:
     """Find names that lead nowhere, cells that no page would show, and figures given twice."""
     known = _Known(report, entries)
-    if report.suite not in entries.suites:
-        yield say_dangling(document, ("suite",), report.suite, "suites", entries.suites)
+    for index, suite in enumerate(report.suites):
+        if suite not in entries.suites:
+            yield say_dangling(document, ("suites", index), suite, "suites", entries.suites)
     yield from find_repeated(document, ("subjects",), report.subjects, "name", lambda one: one.name)
     yield from find_repeated(document, ("tables",), report.tables, "name", lambda one: one.name)
     for index, subject in enumerate(report.subjects):
@@ -122,9 +123,10 @@ def _check_rows(document: Document, steps: Steps, table: PublishedTable) -> Iter
                 f"{len(row.values)} values, but the table has {len(columns)} columns; give one for "
                 "each, null where there is none"
             )
-        for name in row.words:
-            if name not in columns:
-                yield _say_unnamed(document, (*place, "words", name), name, "column", columns)
+        for key, names in (("words", row.words), ("cells", row.cells)):
+            for name in names:
+                if name not in columns:
+                    yield _say_unnamed(document, (*place, key, name), name, "column", columns)
         for at, name in enumerate(row.ratios_to):
             if name not in rows:
                 yield _say_unnamed(document, (*place, "ratios_to", at), name, "row", rows)
@@ -220,8 +222,9 @@ def _check_scalings(document: Document, known: _Known) -> Iterator[str]:
         for key, name in (("small", one.small), ("large", one.large)):
             if name not in known.subjects:
                 yield _say_unnamed(document, (*steps, key), name, "subject", known.subjects)
-        spot = Spot(workload=one.workload, phase=one.phase, operation=one.operation)
-        yield from _check_place(document, steps, spot, known.entries)
+        for workload in dict.fromkeys((one.small_workload, one.large_workload)):
+            spot = Spot(workload=workload, phase=one.phase, operation=one.operation)
+            yield from _check_place(document, steps, spot, known.entries)
 
 
 def _check_courses(document: Document, known: _Known) -> Iterator[str]:

@@ -31,8 +31,10 @@ class Statistics:
     """What a histogram says, in milliseconds; at most 0.1 % above the exact values."""
 
     p50: float
+    p90: float
     p95: float
     p99: float
+    p99_5: float
     p99_9: float
     max: float
     mean: float
@@ -116,11 +118,13 @@ def merge_equal_intervals(intervals: Iterable[Interval]) -> tuple[Interval, ...]
 
 def summarize_times(histogram: Histogram) -> Statistics:
     """Read the usual statistics from a histogram that is not empty."""
-    at = histogram.get_percentile_to_value_dict([50.0, 95.0, 99.0, 99.9])
+    at = histogram.get_percentile_to_value_dict([50.0, 90.0, 95.0, 99.0, 99.5, 99.9])
     return Statistics(
         p50=at[50.0] / 1000,
+        p90=at[90.0] / 1000,
         p95=at[95.0] / 1000,
         p99=at[99.0] / 1000,
+        p99_5=at[99.5] / 1000,
         p99_9=at[99.9] / 1000,
         max=histogram.get_max_value() / 1000,
         mean=histogram.get_mean_value() / 1000,

@@ -45,7 +45,7 @@ _QUERIES = {one.value for one in ASKED_OF["devops"]} - {Operation.LOAD.value}
 """What gives groups, and no rows of a batch."""
 # Of the devops workload on average; each of its tables has as many rows.
 _VALUES_PER_ROW = VALUES_PER_HOST / len(TABLES)
-_EVERY = ("p50", "p95", "p99", "p99.9", "max", "mean")
+_EVERY = ("p50", "p90", "p95", "p99", "p99.5", "p99.9", "max", "mean")
 _OF_THE_CLIENT = ("p50", "p99", "max")
 
 

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from perf.metrics import METRICS, OPERATIONS_PER_DOLLAR, PRICE_PER_HOUR, ROW_THROUGHPUT, THROUGHPUT
+from perf.metrics import OPERATIONS_PER_DOLLAR, PRICE_PER_HOUR, THROUGHPUT
 from perf.model import ERROR, TIMEOUTS, Counter, Sample, Trial, TrialHead, TrialId, TrialStatus
 from perf.references import (
     ERRORS,
-    METRIC_THROUGHPUT,
     USD_PER_MILLION,
     Report,
     Spot,
@@ -142,25 +141,20 @@ def _branch(setting: Setting) -> tuple[str, ...]:
     return setting.system, setting.config, setting.topology, setting.testbed_class, setting.engine
 
 
-def gather(trials: Iterable[Trial], metrics_per_row: float) -> tuple[Measured, ...]:
-    """Sort the values of completed trials by setting, in order of the settings.
-
-    `metrics_per_row` is how many values a row of the devops workload holds, on average.
-    """
+def gather(trials: Iterable[Trial]) -> tuple[Measured, ...]:
+    """Sort the values of completed trials by setting, in order of the settings."""
     by_setting: defaultdict[Setting, list[Trial]] = defaultdict(list)
     for trial in trials:
         by_setting[setting_of(trial)].append(trial)
-    return tuple(
-        _gather_one(setting, own, metrics_per_row) for setting, own in sorted(by_setting.items())
-    )
+    return tuple(_gather_one(setting, own) for setting, own in sorted(by_setting.items()))
 
 
-def _gather_one(setting: Setting, trials: Sequence[Trial], metrics_per_row: float) -> Measured:
+def _gather_one(setting: Setting, trials: Sequence[Trial]) -> Measured:
     found: defaultdict[Cell, list[tuple[TrialId, float]]] = defaultdict(list)
     runs: defaultdict[Cell, list[float]] = defaultdict(list)
     for trial in trials:
         workload = unscaled_name(trial.workload.name)
-        for sample in _list_samples(trial, metrics_per_row):
+        for sample in _list_samples(trial):
             cell = Cell(workload, sample.phase, sample.operation, sample.metric, sample.statistic)
             if sample.iteration is None:
                 found[cell].append((trial.id, sample.value))
@@ -182,7 +176,7 @@ def _gather_one(setting: Setting, trials: Sequence[Trial], metrics_per_row: floa
     )
 
 
-def _list_samples(trial: Trial, metrics_per_row: float) -> Iterator[Sample]:
+def _list_samples(trial: Trial) -> Iterator[Sample]:
     """Give the samples of whole clusters, and what tables tell beside them."""
     for one in trial.samples:
         if one.host:
@@ -190,8 +184,6 @@ def _list_samples(trial: Trial, metrics_per_row: float) -> Iterator[Sample]:
         yield one
         if one.metric == OPERATIONS_PER_DOLLAR.name and one.value:
             yield _turn(one, USD_PER_MILLION, _MILLION / one.value)
-        elif one.metric == ROW_THROUGHPUT.name:
-            yield _turn(one, METRIC_THROUGHPUT, one.value * metrics_per_row)
     yield from _count_errors(trial.counters)
 
 
@@ -299,8 +291,3 @@ def scale_share(
 def throughput_cell(workload: str, phase: str, operation: str) -> Cell:
     """Give the address of a throughput."""
     return Cell(workload, phase, operation, THROUGHPUT.name, "mean")
-
-
-def is_derived(metric: str) -> bool:
-    """Tell whether a measure of a table is no metric of samples."""
-    return metric not in METRICS and metric in (ERRORS, USD_PER_MILLION, METRIC_THROUGHPUT)

@@ -6,7 +6,6 @@ from functools import partial
 
 from perf.metrics import RESPONSE_TIME
 from perf.references import Course
-from perf.workloads.devops_tables import TABLES, VALUES_PER_HOST
 from perf.workloads.scaling import unscaled_name
 from reports.data.courses import cut
 from reports.data.reproductions import (
@@ -42,7 +41,7 @@ def batches(scene: Scene) -> Iterator[Batch]:
 def _make(scene: Scene, found: Reproduction, around: Around, _: Collection[str]) -> Iterator[SiteFile]:
     newest = [head.id for head in choose_newest(found.trials, _MOST_TRIALS)]
     trials = scene.archive.trials(newest)
-    measured = gather(trials, VALUES_PER_HOST / len(TABLES))
+    measured = gather(trials)
     drawn = [one for course in found.report.courses for one in _draw(scene, course, measured)]
     page = view_reproduction(found, measured, drawn, around)
     yield render("reproduction.html", page.page, page=page)

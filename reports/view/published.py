@@ -15,7 +15,7 @@ from perf.references import (
     Row,
     Spot,
     cells,
-    join_spots,
+    spot_of,
 )
 from reports.data.reproductions import (
     Cell,
@@ -108,7 +108,7 @@ class _Side:
 
     @property
     def spot(self) -> Spot:
-        return join_spots(self.table.at, self.column.at, self.row.at)
+        return spot_of(self.table, self.row, self.column)
 
     @property
     def value(self) -> float | None:
@@ -206,7 +206,7 @@ def _unit_of(table: PublishedTable, column: Column) -> str:
     """Give the unit that all cells of a column share; none where they differ or have none."""
     if column.quotient or column.not_here:
         return ""
-    metrics = {join_spots(table.at, column.at, row.at).metric or "" for row in table.rows}
+    metrics = {spot_of(table, row, column).metric or "" for row in table.rows}
     if len(metrics) > 1:
         return ""
     (metric,) = metrics

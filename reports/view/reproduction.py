@@ -23,7 +23,7 @@ from reports.data.reproductions import (
 from reports.view import links
 from reports.view.course import CourseView, Drawn, view_course
 from reports.view.nights import TrialRow, view_trial_row
-from reports.view.published import TableView, match, view_table
+from reports.view.published import TableView, match, ratio_text, view_table
 from reports.view.wording import (
     NOTHING,
     Field,
@@ -33,6 +33,7 @@ from reports.view.wording import (
     moment,
     number,
     quantity,
+    sentence,
     share,
 )
 
@@ -211,7 +212,7 @@ def _view_source(report: Report) -> tuple[Field, ...]:
         Field(name="Retrieved", value=report.retrieved),
         Field(name="Hardware there", value=report.hardware),
         Field(name="Client there", value=report.client),
-        Field(name="Reproduced by", value=f"the suite {report.suite}"),
+        Field(name="Suites", value=", ".join(report.suites), note="that reproduce it here"),
     )
 
 
@@ -239,41 +240,50 @@ def _view_scaling(
     one: Scaling, report: Report, measured: Sequence[Measured], around: Around
 ) -> ScalingRow:
     """Tell (T₂/T₁)/(C₂/C₁), with nodes and with price as the capacity C."""
-    cell = throughput_cell(one.workload, one.phase, one.operation)
-    subjects = [report.subject(name) for name in (one.small, one.large)]
-    sides = [choose_setting(subject, [cell], measured) for subject in subjects]
-    values = [side.values.get(cell) if side else None for side in sides]
-    published = (
-        f"{number(one.published_percent)} % of {number(one.theoretical_percent)} %: "
-        f"{share(one.published_percent / one.theoretical_percent)}"
-    )
-    small, large = sides
-    why = ""
-    if small is None or large is None or values[0] is None or values[1] is None:
-        why = "Not measured here: it takes both sizes."
-    elif small.setting == large.setting:
-        why = "One setting stands for both sizes, so nothing grew."
-    else:
-        why = refuse_ratio(small.setting, large.setting, across_testbeds=False)
-    if why or small is None or large is None or values[0] is None or values[1] is None:
-        return ScalingRow(
-            title=one.title,
-            published=published,
-            throughput=NOTHING,
-            by_nodes=NOTHING,
-            by_price=NOTHING,
-            why=why,
-        )
-    pair = (values[0].value, values[1].value)
-    nodes = [around.topologies.get(side.setting.topology) for side in (small, large)]
+    found = [
+        (side, side.values[cell].value)
+        for name, workload in ((one.small, one.small_workload), (one.large, one.large_workload))
+        for cell in [throughput_cell(workload, one.phase, one.operation)]
+        if (side := choose_setting(report.subject(name), [cell], measured))
+    ]
+    if len(found) < 2:  # noqa: PLR2004  both sizes
+        return _without_scaling(one, "Not measured here: it takes both sizes.")
+    (small, slow), (large, fast) = found
+    if small.setting == large.setting:
+        return _without_scaling(one, "One setting stands for both sizes, so no capacity grew.")
+    if why := refuse_ratio(small.setting, large.setting, across_testbeds=False):
+        return _without_scaling(one, sentence(why))
+    topologies = [around.topologies.get(side.setting.topology) for side in (small, large)]
+    nodes = [topology.servers if topology else None for topology in topologies]
     return ScalingRow(
         title=one.title,
-        published=published,
-        throughput=f"×{number(pair[1] / pair[0])}" if pair[0] else NOTHING,
-        by_nodes=_tell_share(pair, [topology.servers if topology else None for topology in nodes]),
-        by_price=_tell_share(pair, [side.price_per_hour_usd for side in (small, large)]),
+        published=_tell_published(one),
+        throughput=ratio_text(fast, slow),
+        by_nodes=_tell_share((slow, fast), nodes),
+        by_price=_tell_share((slow, fast), [side.price_per_hour_usd for side in (small, large)]),
         why="",
     )
+
+
+def _without_scaling(one: Scaling, why: str) -> ScalingRow:
+    return ScalingRow(
+        title=one.title,
+        published=_tell_published(one),
+        throughput=NOTHING,
+        by_nodes=NOTHING,
+        by_price=NOTHING,
+        why=why,
+    )
+
+
+def _tell_published(one: Scaling) -> str:
+    if one.published_percent is None or one.theoretical_percent is None:
+        return NOTHING
+    reached = share(one.published_percent / one.theoretical_percent)
+    percents = [
+        f"{number(it)}\N{NO-BREAK SPACE}%" for it in (one.published_percent, one.theoretical_percent)
+    ]
+    return f"{percents[0]} of {percents[1]}: {reached}"
 
 
 def _tell_share(throughputs: tuple[float, float], capacities: Sequence[float | None]) -> str:

@@ -15,7 +15,7 @@ from perf.model import Named, SeriesKey, StepOutcome, TrialStatus
 from perf.rules import TriageEntry
 
 NOTHING = "–"
-STATISTICS = ("mean", "p50", "p95", "p99", "p99.9", "max", "last")
+STATISTICS = ("mean", "p50", "p90", "p95", "p99", "p99.5", "p99.9", "max", "last")
 """In the order in which tables show them."""
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _FORMS = ((100, ",.0f"), (10, ".1f"), (1, ".2f"))

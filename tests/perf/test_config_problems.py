@@ -114,6 +114,7 @@ url: https://example.org/report
 published: unknown
 retrieved: unknown
 suite: tiny
+suites: [tiny]
 hardware: None.
 client: None.
 not_compared: [Anything.]
@@ -337,7 +338,7 @@ def test_an_address_is_given_once(root: Path) -> None:
     again = REPORT[REPORT.index("      - name: first") :].replace("first", "again")
     write_report(root, REPORT + again)
     assert problems(root) == tuple(
-        f"configs/reference/made-up.yaml:33: tables[0].rows[1], {column} has the same address as "
+        f"configs/reference/made-up.yaml:34: tables[0].rows[1], {column} has the same address as "
         f"tables[0].rows[0], {column}; keep one of them"
         for column in ("median", "p99")
     )
@@ -362,7 +363,7 @@ def test_figures_for_a_ladder_name_one_of_its_steps(root: Path, edit: Edit) -> N
     write_report(root, REPORT)
     (problem,) = problems(root)
     assert problem == (
-        "configs/reference/made-up.yaml:29: the phase of a cell of tables[0].rows[0] is steady, but "
+        "configs/reference/made-up.yaml:30: the phase of a cell of tables[0].rows[0] is steady, but "
         "the workload read has no such phase; did you mean steady-20? (known: steady-10, steady-20)"
     )
 

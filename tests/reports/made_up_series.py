@@ -62,6 +62,7 @@ PUBLISHED = Report(
     published="2024",
     retrieved="unknown",
     suite="quickstart",
+    suites=("quickstart",),
     hardware="Five nodes.",
     client="Another client.",
     not_compared=("Anything.",),
@@ -158,6 +159,7 @@ def _night(missing: TrialHead) -> Night:
     return Night(
         id=missing.night,
         suite="quickstart",
+    suites=("quickstart",),
         plan_sha256="44" * 32,
         started_at=missing.started_at,
         trials=(planned,),

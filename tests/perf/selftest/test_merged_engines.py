@@ -117,7 +117,7 @@ def test_percentiles_that_are_averages(tmp_path: Path, monkeypatch: pytest.Monke
         parts = [summarize_times(merge_intervals([one])) for one in self.intervals if one.kind == kind]
         means = {
             name: sum(getattr(part, name) for part in parts) / len(parts)
-            for name in ("p50", "p95", "p99", "p99_9", "max", "mean")
+            for name in ("p50", "p90", "p95", "p99", "p99_5", "p99_9", "max", "mean")
         }
         return Statistics(**means)
 
