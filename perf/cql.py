@@ -31,7 +31,7 @@ from cassandra.policies import (
 )
 from cassandra.query import BatchStatement, BatchType, tuple_factory
 
-from perf.cql_layout import LEVELLED, with_options
+from perf.cql_layout import LEVELLED, replication_class, with_options
 from perf.cql_rows import ReadingsProtocol
 from perf.cql_wire import Connection
 from perf.errors import NotReady
@@ -66,8 +66,8 @@ CREATE TABLE IF NOT EXISTS {_TABLE} (
 def create_keyspace(target: Target) -> str:
     """Give the statement that creates the keyspace of all tables, unless it exists."""
     return (
-        f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', "
-        f"'replication_factor': {target.replication_factor}}}"
+        f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = {{'class': "
+        f"'{replication_class(target.layout)}', 'replication_factor': {target.replication_factor}}}"
     )
 
 

@@ -3,8 +3,11 @@
     compaction       LCS  LeveledCompactionStrategy
                      STCS SizeTieredCompactionStrategy
                      TWCS TimeWindowCompactionStrategy, in windows of `window_minutes`
-                     UCS  UnifiedCompactionStrategy, from Cassandra 5.0 on
+                     UCS  UnifiedCompactionStrategy, from Cassandra 5.0 on, not in ScyllaDB
+                     ICS  IncrementalCompactionStrategy, of ScyllaDB alone, from 2025.1 on
     window_minutes   of TWCS alone: how long a window is, by the time of writing; 5 if not said
+    replication      of ScyllaDB alone: simple (if not said), on vnodes; or network-topology, for which
+                     its releases from 2025.1 on share out rows in tablets by their own default
 
 The word holds for every table that a session creates. Without it a table has what its session says,
 which is levelled compaction for that of the sensor workload, as in the report that it follows, and the
@@ -30,14 +33,23 @@ _CLASSES = {
     "STCS": "SizeTieredCompactionStrategy",
     "TWCS": "TimeWindowCompactionStrategy",
     "UCS": "UnifiedCompactionStrategy",
+    "ICS": "IncrementalCompactionStrategy",
 }
-_COMPACTION, _WINDOW = "compaction", "window_minutes"
+_REPLICATIONS = {"simple": "SimpleStrategy", "network-topology": "NetworkTopologyStrategy"}
+_COMPACTION, _WINDOW, _REPLICATION = "compaction", "window_minutes", "replication"
 _DAY_MINUTES = 24 * 60
 
 
-def check_layout(layout: Mapping[str, JsonValue], *, without: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Give what is wrong with a layout; `without` are the compactions that a system does not have."""
+def check_layout(
+    layout: Mapping[str, JsonValue], *, without: tuple[str, ...] = ("ICS",), replicates: bool = False
+) -> tuple[str, ...]:
+    """Give what is wrong with a layout.
+
+    `without` are the compactions that a system does not have; one that `replicates` has that word, too.
+    """
+    replication: Words = {_REPLICATION: OneOf(tuple(_REPLICATIONS))} if replicates else {}
     words: Words = {
+        **replication,
         _COMPACTION: OneOf(tuple(word for word in _CLASSES if word not in without)),
         _WINDOW: Number(1, _DAY_MINUTES),
     }
@@ -45,6 +57,11 @@ def check_layout(layout: Mapping[str, JsonValue], *, without: tuple[str, ...] = 
     if _WINDOW in layout and layout.get(_COMPACTION) != "TWCS":
         problems.append(f"{_WINDOW}: is of compaction: TWCS alone; say that, or remove it")
     return tuple(problems)
+
+
+def replication_class(layout: Mapping[str, JsonValue]) -> str:
+    """Give the class of a keyspace's replication."""
+    return _REPLICATIONS[str(layout.get(_REPLICATION, "simple"))]
 
 
 def needs_line(layout: Mapping[str, JsonValue]) -> str | None:

@@ -54,6 +54,11 @@ class Places:
         return self.data / "run"
 
     @property
+    def proofs(self) -> Path:
+        """The servers' logs of each proof of a system, one directory each."""
+        return self.data / "proofs"
+
+    @property
     def lock(self) -> Path:
         """Held by the one process that may measure into this data directory."""
         return self.data / "measuring.lock"

@@ -201,7 +201,7 @@ class ScyllaDB:
 
     def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
         """Give what is wrong with a layout; the words are those of `perf.cql_layout`, without UCS."""
-        return cql_layout.check_layout(layout, without=("UCS",))
+        return cql_layout.check_layout(layout, without=("UCS",), replicates=True)
 
     def settle(self, cluster: Cluster) -> None:
         """Return if no node compacts, or has a compaction to do."""

@@ -87,7 +87,8 @@ def cassandra_server(
 def scylladb_server(cassandra_server: Served) -> Served:
     """Give a real Cassandra to ScyllaDB's sessions: both speak CQL, and ScyllaDB itself is not here."""
     system = registry.load("scylladb")
-    return Served(system, replace(cassandra_server.target, system=system.name))
+    layout = {"replication": "network-topology"}
+    return Served(system, replace(cassandra_server.target, system=system.name, layout=layout))
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import pytest
 
 from perf.design import SystemConfig, Testbed, Topology
 from perf.errors import NotReady
-from perf.promises.promise import NotAsked, Promise
+from perf.promises.promise import STORES_NOTHING, NotAsked, Promise
 from perf.releases import fetch
 from perf.remote import LocalHost
 from perf.sessions import SensorSession
@@ -24,7 +24,6 @@ TIMEOUT_S = 10.0
 # Each worker of pytest-xdist has servers of its own, which all listen on the same ports.
 ADDRESS = f"127.26.0.{1 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))}"
 HEAP_MB = {"cassandra": 512}
-STORES_NOTHING = {"null": "it acknowledges and counts what is written, and keeps no row, by design"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ here: the one's session is proven against an emulator of its protocol, the other
 from collections.abc import Iterator
 
 import pytest
-from served import STORES_NOTHING, Served, keep, name_promise
+from served import Served, keep, name_promise
 
 from perf.promises import connecting, sensor
 from perf.promises.connecting import Reach
-from perf.promises.promise import Promise
+from perf.promises.promise import IN_MEMORY, STORES_NOTHING, Promise
 from perf.sessions import SensorSession
 from perf.systems import registry
 
@@ -44,7 +44,7 @@ def session(served: Served) -> Iterator[SensorSession]:
 def test_every_system_has_a_server_here() -> None:
     served = {param.values[0] for param in SERVERS}
     assert served == set(registry.names()), "add the system's server to conftest.py"
-    assert STORES_NOTHING.keys() <= served
+    assert STORES_NOTHING.keys() | IN_MEMORY.keys() <= served
 
 
 @pytest.mark.parametrize("promise", sensor.PROMISES, ids=name_promise)

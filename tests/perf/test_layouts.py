@@ -67,7 +67,17 @@ def check(tmp_path: Path, system: str, layout: str) -> list[str]:
                 "known: compaction, window_minutes"
             ),
         ),
-        ("scylladb", "  compaction: UCS", "5: layout.compaction is 'UCS'; known: LCS, STCS, TWCS"),
+        ("scylladb", "  compaction: UCS", "5: layout.compaction is 'UCS'; known: LCS, STCS, TWCS, ICS"),
+        (
+            "cassandra",
+            "  compaction: ICS",
+            "5: layout.compaction is 'ICS'; known: LCS, STCS, TWCS, UCS",
+        ),
+        (
+            "scylladb",
+            "  replication: rack",
+            "5: layout.replication is 'rack'; known: simple, network-topology",
+        ),
         (
             "mongodb",
             "  collection: capped",
@@ -106,7 +116,7 @@ def test_a_wrong_word_is_told_with_its_place(
     [
         ("cassandra", "  compaction: UCS"),
         ("cassandra", "  compaction: TWCS\n  window_minutes: 30"),
-        ("scylladb", "  compaction: STCS"),
+        ("scylladb", "  compaction: ICS\n  replication: network-topology"),
         ("mongodb", "  collection: time-series\n  granularity: minutes"),
         ("mongodb", "  collection: plain\n  indexes: [hostname-time]"),
     ],
