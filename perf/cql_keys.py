@@ -93,7 +93,7 @@ class CqlKeyValueSession:
         """Select rows in the order of their tokens."""
         self.prepare()
         found = self._session.execute(self._scan, (first_key, count))
-        return tuple((key.decode(), values) for key, *values in found)
+        return tuple((row[0].decode(), row[1:]) for row in found)
 
     def insert_soon(self, key: str, values: Values, done: OnWritten) -> None:
         """Begin what `insert` does; `done` is called by the thread of the driver's event loop."""

@@ -223,10 +223,11 @@ def _session(target: Target) -> Iterator[FakeSession]:
         session.close()
 
 
-class _Server:
+class FakeServer:
     """One node: a dict of device → {timestamp: row}, records, and the faults it was told to have."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
+        """Hold nothing yet; `settings` are those of the module's docstring, with `index`."""
         self.settings = settings
         self.devices: dict[str, dict[int, list[Any]]] = {}
         self.records = KeptRecords()
@@ -238,6 +239,7 @@ class _Server:
         return every is not None and self.writes % int(every) == 0
 
     def answer(self, question: dict[str, Any]) -> Any:  # noqa: ANN401  JSON
+        """Answer one question of a client."""
         if "ready" in question:
             return not self.settings.get("never_ready", False)
         keep = self._find_write(question)
@@ -290,6 +292,7 @@ class _Server:
             self.records.write(question, is_corrupt=self._is_hit("corrupt_every"))
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the questions of one connection until it ends."""
         while line := await reader.readline():
             answer = self.answer(json.loads(line))
             if hold := self.settings.get("service_time_ms"):
@@ -300,7 +303,7 @@ class _Server:
 
 
 async def _run(settings: dict[str, Any]) -> None:
-    node = _Server(settings)
+    node = FakeServer(settings)
     limit = 2**24  # of one line: a batch of large readings
     server = await asyncio.start_server(node.serve, settings["address"], PORT, limit=limit)
     sys.stderr.write(f"serving on {settings['address']}:{PORT}\n")
