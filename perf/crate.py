@@ -1,9 +1,8 @@
 """The client side of CrateDB: SQL over its HTTP endpoint `/_sql`, as its reference describes it.
 
 Statements and parameters go out as JSON, many rows of one statement as `bulk_args`; a failure comes
-back as JSON with a code. `urllib3` is used by itself: it keeps connections, as many as are in flight,
-and what lies on top of it in other libraries (sessions, cookies, redirects, cursors) only costs. A
-request goes to the next node in turn, and is one attempt: nothing is retried and nothing redirected.
+back as JSON with a code. A request goes to the next node in turn, and is one attempt: nothing is
+retried and nothing redirected. What carries it is in `perf.crate_wire`.
 
 How the words of a workload map to CrateDB, for all its sessions:
 
@@ -27,9 +26,9 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from pydantic import JsonValue
-from urllib3 import HTTPConnectionPool, Timeout
-from urllib3.exceptions import HTTPError, ReadTimeoutError
 
+from perf import crate_wire
+from perf.crate_wire import Connections
 from perf.systems.contract import Target
 
 SCHEMA = "knickpoint"
@@ -37,9 +36,6 @@ SCHEMA = "knickpoint"
 SLOW_S = 600.0
 """How long a statement about a whole table may take."""
 
-# More than are ever in flight from one engine: a connection above it would be closed after each answer.
-_CONNECTIONS = 10_000
-_HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 _OK = 200
 _OPAQUE = "TEXT INDEX OFF STORAGE WITH (columnstore = false)"
 _LAYOUT = {"shards": 1, "refresh_interval_ms": 0}
@@ -61,7 +57,7 @@ class UnreadableAnswerError(Exception):
     """An answer is not of the form that the reference describes."""
 
 
-FAILURES = (CrateError, UnreadableAnswerError, HTTPError)
+FAILURES = (CrateError, UnreadableAnswerError, *crate_wire.FAILURES)
 """What a client raises."""
 
 
@@ -72,7 +68,7 @@ def opaque(column: str) -> str:
 
 def classify(error: Exception) -> str:
     """Name the kind of an error: what was sent and not answered in time is "timeouts"."""
-    if isinstance(error, ReadTimeoutError):
+    if isinstance(error, TimeoutError):
         return "timeouts"
     if isinstance(error, CrateError):
         return f"error:cratedb-{error.code}" if error.code else f"error:http-{error.status}"
@@ -84,12 +80,10 @@ class SqlClient:
 
     def __init__(self, addresses: Sequence[str], port: int, timeout_s: float) -> None:
         """Prepare to connect to each node when it is first asked."""
-        self._timeout = Timeout(total=timeout_s)
-        self._pools = tuple(
-            HTTPConnectionPool(address, port, maxsize=_CONNECTIONS) for address in addresses
-        )
+        self._timeout_s = timeout_s
+        self._nodes = tuple(Connections(address, port) for address in addresses)
         # The next of a cycle is one step for the interpreter, so threads need no lock.
-        self._turns = itertools.cycle(self._pools)
+        self._turns = itertools.cycle(self._nodes)
 
     def ask(
         self, statement: str, arguments: Sequence[Any] = (), *, timeout_s: float | None = None
@@ -99,7 +93,7 @@ class SqlClient:
         Raises:
             CrateError: the server refuses it.
             UnreadableAnswerError: the answer is of another form.
-            urllib3.exceptions.HTTPError: there is no answer.
+            perf.crate_wire.FAILURES: there is no answer.
 
         """
         answer = self._send({"stmt": statement, "args": arguments}, timeout_s)
@@ -114,7 +108,7 @@ class SqlClient:
         Raises:
             CrateError: at least one row was refused; the others were done.
             UnreadableAnswerError: the answer is of another form.
-            urllib3.exceptions.HTTPError: there is no answer.
+            perf.crate_wire.FAILURES: there is no answer.
 
         """
         answer = self._send({"stmt": statement, "bulk_args": rows}, None)
@@ -129,27 +123,21 @@ class SqlClient:
 
     def close(self) -> None:
         """Close all connections."""
-        for pool in self._pools:
-            pool.close()
+        for node in self._nodes:
+            node.close()
 
     def _send(self, body: Mapping[str, Any], timeout_s: float | None) -> dict[str, Any]:
-        answer = next(self._turns).urlopen(
-            "POST",
-            "/_sql",
-            body=json.dumps(body, separators=(",", ":")).encode(),
-            headers=_HEADERS,
-            retries=False,
-            redirect=False,
-            timeout=self._timeout if timeout_s is None else Timeout(total=timeout_s),
-        )
-        if answer.status != _OK:
-            raise _read_error(answer.status, answer.data)
+        text = json.dumps(body, separators=(",", ":")).encode()
+        limit_s = self._timeout_s if timeout_s is None else timeout_s
+        status, answer = next(self._turns).post(text, limit_s)
+        if status != _OK:
+            raise _read_error(status, answer)
         try:
-            document: dict[str, Any] = json.loads(answer.data)
+            document: dict[str, Any] = json.loads(answer)
         except ValueError as error:
-            raise UnreadableAnswerError(f"no JSON: {answer.data!r:.200}") from error
+            raise UnreadableAnswerError(f"no JSON: {answer!r:.200}") from error
         if not isinstance(document, dict):
-            raise UnreadableAnswerError(f"no object: {answer.data!r:.200}")
+            raise UnreadableAnswerError(f"no object: {answer!r:.200}")
         return document
 
 

@@ -20,7 +20,7 @@ TUNING, TUNING_UNAVAILABLE = "tuning", "tuning_unavailable"
 """Read by `readiness`: what a tuned host was tuned to, and what of that it does not have."""
 FOLLOW_THE_RELEASE = (TUNING, TUNING_UNAVAILABLE, "thp", "max_map_count")
 """What the tuning profile of a release decides: on a tuned host, releases that take turns change it."""
-_PACKAGES = ("knickpoint", "pymongo", "cassandra-driver", "hdrhistogram", "numpy", "urllib3")
+_PACKAGES = ("knickpoint", "pymongo", "cassandra-driver", "hdrhistogram", "numpy")
 
 # name → shell expression whose first line of output is the value
 _QUESTIONS = {

@@ -7,6 +7,7 @@ it proves nothing about CrateDB. What it does not know it refuses, with CrateDB'
 """
 
 import json
+import socket
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -62,6 +63,8 @@ class CratePeer:
         """Begin with nothing stored."""
         self.store = Store()
         self.ended = threading.Event()
+        self.connections = 0
+        self._open: dict[socket.socket, threading.Event] = {}
 
     def __enter__(self) -> Self:
         """Serve."""
@@ -84,6 +87,18 @@ class CratePeer:
         self._thread.join()
         self._server.server_close()
         self.store.close()
+
+    def begin(self, connection: socket.socket) -> threading.Event:
+        """Count a connection; give what its handler says when it has ended it."""
+        self.connections += 1
+        return self._open.setdefault(connection, threading.Event())
+
+    def drop_idle(self) -> None:
+        """Close all connections from here, as a server does that has waited long; return when done."""
+        for connection, ended in tuple(self._open.items()):
+            connection.shutdown(socket.SHUT_RDWR)
+            ended.wait()
+            del self._open[connection]
 
     def statements(self, beginning: str) -> list[Asked]:
         """Give what was asked that begins so."""
@@ -126,6 +141,14 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+
+    def setup(self) -> None:
+        super().setup()
+        self._ended = cast("_Server", self.server).peer.begin(self.request)
+
+    def finish(self) -> None:
+        super().finish()
+        self._ended.set()
 
     def do_POST(self) -> None:
         peer = cast("_Server", self.server).peer

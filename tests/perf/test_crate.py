@@ -1,13 +1,14 @@
 """What CrateDB's client says over HTTP, how it takes each answer, and how tables are laid out."""
 
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from crate_peer import CratePeer, Fault
-from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from perf.crate import (
+    FAILURES,
     CrateError,
     SqlClient,
     UnreadableAnswerError,
@@ -16,6 +17,7 @@ from perf.crate import (
     open_client,
     table_options,
 )
+from perf.crate_wire import NoConnectionError
 from perf.systems.contract import Target
 
 TARGET = Target(
@@ -108,7 +110,7 @@ def test_a_refused_row_is_named_as_well_as_the_server_does(
         (Fault(200, b"[]"), "error:UnreadableAnswerError"),
         (Fault(200, b'{"cols": []}'), "error:UnreadableAnswerError"),
         (Fault(301, b""), "error:http-301"),
-        (Fault(), "error:ProtocolError"),
+        (Fault(), "error:RemoteDisconnected"),
     ],
 )
 def test_each_fault_is_one_failed_attempt_with_a_name(
@@ -116,7 +118,7 @@ def test_each_fault_is_one_failed_attempt_with_a_name(
 ) -> None:
     asked = len(peer.asked)
     peer.faults.append(fault)
-    with pytest.raises((CrateError, UnreadableAnswerError, HTTPError)) as failure:
+    with pytest.raises(FAILURES) as failure:
         client.ask("SELECT 1")
     assert classify(failure.value) == kind
     assert (len(peer.asked), len(peer.faults)) == (asked, 0)
@@ -132,7 +134,7 @@ def test_no_results_for_some_rows_is_no_answer(client: SqlClient, peer: CratePee
 def test_silence_is_a_timeout(peer: CratePeer) -> None:
     client = SqlClient([peer.address], peer.port, 0.1)
     peer.faults.append(Fault(is_silent=True))
-    with pytest.raises(ReadTimeoutError) as failure:
+    with pytest.raises(TimeoutError) as failure:
         client.ask("SELECT 1")
     client.close()
     assert classify(failure.value) == "timeouts"
@@ -141,9 +143,29 @@ def test_silence_is_a_timeout(peer: CratePeer) -> None:
 def test_a_slow_statement_has_a_limit_of_its_own(peer: CratePeer) -> None:
     client = SqlClient([peer.address], peer.port, 60.0)
     peer.faults.append(Fault(is_silent=True))
-    with pytest.raises(ReadTimeoutError):
+    with pytest.raises(TimeoutError):
         client.ask("SELECT 1", timeout_s=0.1)
     client.close()
+
+
+def test_a_connection_is_kept_and_one_that_ended_is_replaced(
+    client: SqlClient, peer: CratePeer
+) -> None:
+    for _ in range(5):
+        client.ask("SELECT 1")
+    assert peer.connections == 1
+    peer.drop_idle()
+    assert client.ask("SELECT 1") == [[1]]
+    assert peer.connections == 2
+
+
+def test_nobody_to_send_to_is_no_timeout() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        client = SqlClient(["127.0.0.1"], unused.getsockname()[1], 5.0)
+        with pytest.raises(NoConnectionError) as failure:
+            client.ask("SELECT 1")
+    assert classify(failure.value) == "error:NoConnectionError"
 
 
 def test_nodes_are_asked_in_turn() -> None:

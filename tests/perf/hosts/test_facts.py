@@ -26,14 +26,7 @@ def test_versions_are_those_of_the_python_that_runs_engines() -> None:
         "version:python": python_version(),
         **{
             f"version:{package}": version(package)
-            for package in (
-                "knickpoint",
-                "pymongo",
-                "cassandra-driver",
-                "hdrhistogram",
-                "numpy",
-                "urllib3",
-            )
+            for package in ("knickpoint", "pymongo", "cassandra-driver", "hdrhistogram", "numpy")
         },
     }
 
