@@ -213,6 +213,9 @@ class Recorder:
     def _fold(self, book: "_Book", horizon_s: float) -> Iterator[Interval]:
         # What ended is taken before what began, so that nothing ends here before it has begun.
         completed, failed, sent, begun = book.waiting.take(book.log, horizon_s)
+        if book.kind.is_part:
+            # One may begin when the load is over, within an operation that began before.
+            completed = completed[completed[:, 0] < self._cells[-1].end_s]
         for intended_s, _, name in failed:
             cell = self._cells[bisect_right(self._starts(), intended_s) - 1]
             book.tallies[cell.phase, cell.iteration][name] += 1

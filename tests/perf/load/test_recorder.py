@@ -324,3 +324,19 @@ def test_each_operation_is_counted_exactly_as_one_by_one(
         }
         ends = set(Answer) | {"timeouts", "error:X"}
         assert found["attempted"] == sum(found.get(end, 0) for end in ends)
+
+
+def test_a_part_that_begins_when_the_load_is_over_is_in_no_interval() -> None:
+    kinds = (Kind(operation="rmw"), Kind(operation="rmw.update", is_part=True))
+    recorder = Recorder(kinds, START_S)
+    recorder.begin_stage("steady", 0.0)
+    recorder.begin_iterations(STAGE, 1.5, None)
+    recorder.logs["rmw"].completed += (END_S - 0.1, END_S - 0.1, END_S + 0.2)
+    recorder.logs["rmw.update"].completed += (END_S - 0.1, END_S - 0.1, END_S)
+    recorder.logs["rmw.update"].completed += (END_S, END_S, END_S + 0.2)
+    intervals = recorder.fold()
+    assert all(one.length_s > 0 for one in intervals)
+    times = [one for one in intervals if one.kind == "service_time"]
+    assert sorted(one.operation for one in times) == ["rmw", "rmw.update"]
+    counters = {(one.operation, one.name): one.value for one in recorder.count() if one.iteration == 2}
+    assert counters["rmw.update", "completed"] == 1

@@ -246,6 +246,31 @@ def test_schema_is_a_time_series_collection_with_an_index_for_the_latest(serve: 
     assert list(indexed["indexes"][0]["key"].items()) == [("device_id", 1), ("ts", -1)]
 
 
+@pytest.mark.parametrize(
+    ("layout", "series"),
+    [
+        ({"collection": "plain"}, None),
+        (
+            {"collection": "time-series", "granularity": "hours"},
+            {"timeField": "ts", "metaField": "device_id", "granularity": "hours"},
+        ),
+    ],
+    ids=["plain", "hours"],
+)
+def test_a_layout_decides_the_kind_of_collection_and_not_its_index(
+    serve: Serve, layout: Document, series: Document | None
+) -> None:
+    none: Document = {"ok": 1, "cursor": {"id": bson.Int64(0), "ns": "k.r", "firstBatch": []}}
+    members = serve(Script(STAND_ALONE, {"listCollections": none}))
+    target = members.system.target(members.cluster, consistency="quorum", timeout_s=5.0)
+    with members.system.connect(replace(target, layout=layout)) as session:
+        session.create_schema(RECORDS)
+    (created,) = members.scripts[0].named("create")
+    (indexed,) = members.scripts[0].named("createIndexes")
+    assert created.get("timeseries") == series
+    assert list(indexed["indexes"][0]["key"].items()) == [("device_id", 1), ("ts", -1)]
+
+
 def test_batch_is_one_command_in_any_order(serve: Serve) -> None:
     batch = [replace(READING, ts_ms=READING.ts_ms + place) for place in range(3)]
     members = serve(Script(STAND_ALONE, {"insert": {"ok": 1, "n": 3}}))
