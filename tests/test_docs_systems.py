@@ -6,13 +6,38 @@ from pathlib import Path
 import pytest
 
 from perf.systems import registry
+from perf.systems.contract import (
+    BootstrapsOnce,
+    ChecksLayout,
+    KnowsVersion,
+    ReportsFacts,
+    ReportsTelemetry,
+    RunsParts,
+    Settles,
+    SpeaksDevops,
+    SpeaksKeyValue,
+    WantsTuning,
+)
 
 ROOT = Path(__file__).parents[1]
 
 
-def _rows() -> dict[str, list[str]]:
-    text = (ROOT / "docs/systems.md").read_text()
-    table = text.split("\n\n| system |", 1)[1].split("\n\n", 1)[0]
+PAGE = (ROOT / "docs/systems.md").read_text()
+MODELS = {"key-value": SpeaksKeyValue, "devops": SpeaksDevops}
+ABILITIES = {
+    "layouts": ChecksLayout,
+    "shards": RunsParts,
+    "joined once": BootstrapsOnce,
+    "settles": Settles,
+    "version": KnowsVersion,
+    "telemetry": ReportsTelemetry,
+    "facts": ReportsFacts,
+    "tuning": WantsTuning,
+}
+
+
+def _rows(heading: str = "| system | lines |") -> dict[str, list[str]]:
+    table = PAGE.split(f"\n\n{heading}", 1)[1].split("\n\n", 1)[0]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
     return {row[0].strip("`"): row for row in cells}
 
@@ -28,6 +53,28 @@ def test_row_says_what_was_run_and_names_every_line(name: str) -> None:
     assert all(row)
     lines = {release.line for release in registry.load(name).releases()}
     assert set(re.findall(r"\d+\.\d+", row[1])) == lines
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_what_a_system_can_be_asked_is_said_as_it_is(name: str) -> None:
+    system = registry.load(name)
+    _, models, abilities = _rows("| system | data models | abilities |")[name]
+    offered = [word for word, protocol in MODELS.items() if isinstance(system, protocol)]
+    assert models == ", ".join(("sensor", *offered))
+    able = [word for word, protocol in ABILITIES.items() if isinstance(system, protocol)]
+    assert abilities == (", ".join(able) or "–")
+
+
+@pytest.mark.parametrize("word", ABILITIES)
+def test_each_ability_is_explained(word: str) -> None:
+    assert f"**{word.capitalize()}**" in PAGE
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_who_has_no_product_here_is_told_how_to_prove_it(name: str) -> None:
+    if "**no " in _rows()[name][3]:
+        assert f"knickpoint prove {name} " in PAGE.split("## Proving a product")[1]
+        assert re.search(rf"^## {name}: what has been run", PAGE, re.MULTILINE | re.IGNORECASE)
 
 
 @pytest.mark.parametrize("name", registry.names())
