@@ -1,4 +1,4 @@
-"""What the schema of a workload cannot see: phases that would be confused, and operations that cannot be."""
+"""What the schema of a workload cannot see: confused phases, and operations that cannot be."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,8 @@ def check_workload(entry: Entry[Workload]) -> Iterator[str]:
     yield from _check_offered(document, workload)
     yield from _check_rows(document, workload)
     for index, phase in enumerate(workload.sequence):
-        yield from _check_counted(document, ("sequence", index), workload, phase)
+        yield from _check_counted(document, ("sequence", index), phase)
+    yield from _check_values(document, workload)
     for index, part in enumerate(parts):
         steps: Steps = ("measurements", index)
         if part.warmup_cap_s < part.warmup_s:
@@ -121,9 +122,7 @@ def _check_rows(document: Document, workload: Workload) -> Iterator[str]:
         yield say(document, ("preload",), workload.preload, why)
 
 
-def _check_counted(
-    document: Document, steps: Steps, workload: Workload, phase: CountedPhase
-) -> Iterator[str]:
+def _check_counted(document: Document, steps: Steps, phase: CountedPhase) -> Iterator[str]:
     """Insist on a value seed where values are stored in place of others, and only there."""
     stores = phase.operation in {Operation.PUT, Operation.PUT_GET}
     if stores and phase.value_seed is None:
@@ -134,6 +133,32 @@ def _check_counted(
     if phase.value_seed is not None and not stores:
         why = f"but {phase.operation.value} stores no values; remove it"
         yield say(document, (*steps, "value_seed"), phase.value_seed, why)
+
+
+def _check_values(document: Document, workload: Workload) -> Iterator[str]:
+    """Insist that under every key lies a value of the last value seed before any is asked for."""
+    records = workload.records
+    if not isinstance(records, PutGet):
+        return
+    is_stored = False
+    for index, phase in enumerate(workload.sequence):
+        if phase.operation is Operation.GET:
+            if not is_stored:
+                why = "but no phase before it puts a value under every key; begin with one that does"
+                yield say(document, ("sequence", index, "operation"), phase.operation.value, why)
+                return
+        elif phase.operations is not None and phase.operations < records.keys:
+            why = (
+                f"but there are {records.keys} keys, and what is got after it is expected to be of its "
+                "value_seed; make it as many, or leave it out"
+            )
+            yield say(document, ("sequence", index, "operations"), phase.operations, why)
+        is_stored = is_stored or phase.operation is Operation.PUT
+    if Operation.GET in workload.offered_mix and not is_stored:
+        yield (
+            f"{document.locate(('measurements',))}: measurements get values, but no phase before them "
+            "puts any; add one that puts a value under every key"
+        )
 
 
 def _check_load(document: Document, steps: Steps, part: Measurement) -> Iterator[str]:

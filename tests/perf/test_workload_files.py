@@ -90,7 +90,7 @@ def test_a_suite_scales_its_workloads_down(root: Path) -> None:
     said = problems(root)
     assert "it cannot be scaled down by 2; add floors to it" in said
     for path in (root / "workloads").glob("*.yaml"):
-        path.write_text(f"{path.read_text()}\nfloors: {floors}\n")
+        path.write_text(f"{path.read_text()}\n{floors}")
     catalog = load_catalog(root)
     chosen = catalog.suite("fake-short")
     deployment = catalog.resolve(chosen, chosen.experiments[0])
@@ -108,6 +108,9 @@ def test_a_suite_scales_its_workloads_down(root: Path) -> None:
         ("operation: get", "operation: read", "records of kind put-get know no such operation"),
         (", value_seed: 1776", "", "stores values and has no value_seed"),
         ("in_flight: 20}\n", "in_flight: 20, value_seed: 3}\n", "get stores no values"),
+        ("operation: put, in_flight: 20, value_seed: 1776", "operation: get, in_flight: 2", "no phase"),
+        ("value_seed: 1776", "value_seed: 1776, operations: 99999", "but there are 100000 keys"),
+        ("operation: put, in", "operation: put-get, in", "no phase before it puts a value under every"),
         ("name: get-1", "name: preload", "names a phase of every trial"),
         ("name: get-1", "name: put-1", "as in sequence[0]"),
         ("seed: 1\n", "seed: 1\nscaled_down_by: 10\n", "say it in the suite that runs it smaller"),
