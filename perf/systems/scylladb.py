@@ -6,6 +6,8 @@ what a new cluster does by default stands in it and not in the code (tablets, fo
 the settings of the config, and over both what topology and testbed decide.
 
 Seastar takes cores and memory by its command line alone: a config says them under `command_line`.
+Outside of developer mode it wants to know what the disk can do: the file that the vendor's iotune
+makes, once for each host, where its packages keep it (`IO_PROPERTIES`). Its sum is a fact of a trial.
 The first node is the seed; the others join through it by themselves, all at once.
 
 Clients are those of CQL, on `cassandra-driver`: see `perf.cql`. The driver of ScyllaDB's own that knows
@@ -31,7 +33,7 @@ from ruamel.yaml import YAML
 
 from perf import cql, cql_devops, cql_keys, cql_layout
 from perf.errors import ConfigError, NotReady, ReleaseError, StepFailed
-from perf.model import Release, Source
+from perf.model import Fact, Release, Source
 from perf.releases import copy_variable
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
 from perf.sessions import DevopsSession, KeyValueSession, SensorSession
@@ -43,6 +45,8 @@ SHARD_AWARE_PORT = 19_042
 STORAGE_PORT = 7000
 API_PORT = 10_000
 METRICS_PORT = 9180
+IO_PROPERTIES = "/etc/scylla.d/io_properties.yaml"
+"""What iotune found out about a host's disk, if the operator ran it there."""
 _LOOK_S = 15.0
 
 Settings: TypeAlias = dict[str, JsonValue]
@@ -133,11 +137,19 @@ class ScyllaDB:
         make_directory(node.remote, f"{node.work_dir}/work")
         write_text(node.remote, f"{node.work_dir}/scylla.yaml", text.getvalue())
 
+    def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
+        """Give what each host is said to know of its disk: the sum of that file, or none."""
+        return tuple(
+            Fact(host=node.name, name="io_properties", value=_sum_of_properties(node) or "none")
+            for node in cluster.nodes
+        )
+
     def start(self, node: Node, cluster: Cluster) -> None:
         """Start the server."""
         if not self.is_running(node):
+            tuned = _sum_of_properties(node) is not None
             node.remote.start(
-                node.pinned(server_command(node, cluster)),
+                node.pinned(server_command(node, cluster, has_io_properties=tuned)),
                 pid_file=node.pid_file,
                 log=self.logs(node)[0],
                 cwd=node.work_dir,
@@ -234,7 +246,7 @@ class ScyllaDB:
         raise StepFailed("install", node.name, why)
 
 
-def server_command(node: Node, cluster: Cluster) -> tuple[str, ...]:
+def server_command(node: Node, cluster: Cluster, *, has_io_properties: bool = False) -> tuple[str, ...]:
     """Give the command line of a node."""
     home = node.work_dir
     said = _command_line(cluster)
@@ -243,6 +255,7 @@ def server_command(node: Node, cluster: Cluster) -> tuple[str, ...]:
         *("--options-file", f"{home}/scylla.yaml"),
         *("--workdir", f"{home}/work"),
         *("--log-to-syslog", "0", "--log-to-stdout", "1"),
+        *(("--io-properties-file", IO_PROPERTIES) if has_io_properties else ()),
         *(("--cpuset", ",".join(map(str, node.cores))) if node.cores else ()),
         *(("--smp", str(said["smp"])) if "smp" in said else ()),
         *(("--memory", str(said["memory"])) if "memory" in said else ()),
@@ -285,6 +298,11 @@ def _command_line(cluster: Cluster) -> Mapping[str, JsonValue]:
     return said if isinstance(said, Mapping) else {"": said}
 
 
+def _sum_of_properties(node: Node) -> str | None:
+    found = node.remote.run(["sha256sum", IO_PROPERTIES], check=False).stdout
+    return found.split(" ", 1)[0][:12] or None
+
+
 def _find_problems(cluster: Cluster) -> list[str]:
     config = cluster.config
     problems = [
@@ -296,6 +314,11 @@ def _find_problems(cluster: Cluster) -> list[str]:
         f"{', '.join(_COMMAND_LINE)}"
         for name in sorted(_command_line(cluster).keys() - set(_COMMAND_LINE))
     ]
+    if "smp" in _command_line(cluster) and any(node.cores for node in cluster.nodes):
+        problems.append(
+            f"config {config.name}: settings.command_line.smp: testbed {cluster.testbed.name} says on "
+            "which cores servers run, one shard on each; remove smp"
+        )
     if config.heap_mb is not None or config.jvm_options:
         problems.append(
             f"config {config.name}: heap_mb and jvm_options are for servers on a JVM; set "

@@ -8,6 +8,7 @@ import http.server
 import json
 import platform
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -159,6 +160,36 @@ def test_settings_that_are_not_theirs_are_refused_all_at_once(
         SYSTEM.configure(cluster.nodes[0], cluster)
     for part in ("settings.rpc_address", "blocked-reactor", "command_line.memory"):
         assert part in str(failure.value)
+    assert "command_line.smp" not in str(failure.value)
+
+
+def test_a_testbed_that_names_cores_decides_how_many(make_cluster: Callable[..., Cluster]) -> None:
+    cluster = make_cluster(command_line={"smp": 1})
+    pinned = replace(cluster, nodes=(replace(cluster.nodes[0], cores=(0, 1)),))
+    with pytest.raises(
+        ConfigError, match=r"command_line\.smp: testbed .* one shard on each; remove smp"
+    ):
+        SYSTEM.configure(pinned.nodes[0], pinned)
+
+
+def test_what_is_known_of_the_disk_is_given_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_cluster: Callable[..., Cluster]
+) -> None:
+    cluster = make_cluster()
+    (node,) = cluster.nodes
+    properties = tmp_path / "io_properties.yaml"
+    monkeypatch.setattr(scylladb, "IO_PROPERTIES", str(properties))
+    (fact,) = SYSTEM.facts(cluster)
+    assert (fact.host, fact.name, fact.value) == ("s1", "io_properties", "none")
+    properties.write_text("disks: []\n")
+    (fact,) = SYSTEM.facts(cluster)
+    assert fact.value == "b88338b112f5"
+    SYSTEM.install(node, cluster)
+    SYSTEM.start(node, cluster)
+    end_s = time.monotonic() + 10
+    while SYSTEM.is_running(node) and time.monotonic() < end_s:
+        time.sleep(0.02)
+    assert f"--io-properties-file {properties}" in Path(SYSTEM.logs(node)[0]).read_text()
 
 
 def test_command_line_is_the_documented_one(make_cluster: Callable[..., Cluster]) -> None:
@@ -166,6 +197,9 @@ def test_command_line_is_the_documented_one(make_cluster: Callable[..., Cluster]
     cluster = make_cluster(command_line=said)
     node = replace(cluster.nodes[0], cores=(2, 3))
     home = node.work_dir
+    tuned = scylladb.server_command(node, cluster, has_io_properties=True)
+    at = tuned.index("--io-properties-file")
+    assert tuned[at + 1] == "/etc/scylla.d/io_properties.yaml"
     assert scylladb.server_command(node, cluster) == (
         f"{home}/server/bin/scylla",
         *("--options-file", f"{home}/scylla.yaml", "--workdir", f"{home}/work"),
