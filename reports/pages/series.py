@@ -10,6 +10,8 @@ from itertools import islice
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
 from perf.model import SeriesKey, TrialId
+from perf.references import Reference
+from reports.data.beginnings import Chain, find_chain
 from reports.point_rows import rows_of_points
 from reports.rendering import render, to_script
 from reports.scene import Scene
@@ -35,6 +37,8 @@ class _Shared:
     places: Mapping[TrackKey, Mapping[TrialId, int]]
     versions: Mapping[TrackKey, str]
     lines: Mapping[SeriesKey, Sequence[SeriesKey]]
+    chain: Chain
+    references: Sequence[Reference]
     digest: Callable[[tuple[TrialId, ...]], str]
 
 
@@ -52,6 +56,8 @@ def batches(scene: Scene) -> Iterator[Part]:
         },
         versions={key: _digest_of_track(scene, track) for key, track in tracks.items()},
         lines=_find_lines(judged),
+        references=scene.catalog.references,
+        chain=find_chain(one.series for one in (*judged, *watched)),
         digest=lru_cache(_TRACKS_AT_HAND)(partial(_digest_of_trials, scene)),
     )
     yield Part(len(tracks), lambda: (_batch_of_tracks(shared),))
@@ -101,7 +107,8 @@ def _batch_of_one(shared: _Shared, judged: JudgedSeries, watches: str) -> Batch:
         incidents=shared.incidents,
         caveats=scene.caveats,
         watches=watches,
-        references=scene.catalog.references,
+        references=shared.references,
+        chain=shared.chain,
     )
     version = _digest_of_series(shared, judged, view)
     return Batch(

@@ -8,14 +8,17 @@ from analysis.detection import State
 from analysis.incidents import Cause, Incident
 from analysis.judgement import Judgement
 from analysis.verdict import Outcome
-from perf.model import TrialHead, TrialId, TrialStatus
+from perf.model import SeriesKey, TrialHead, TrialId, TrialStatus
 from perf.night import Night
 from perf.rules import TriageEntry
+from reports.data.beginnings import find_chain, split_workload
 from reports.view import links
 from reports.view.changes import triage_words, view_withdrawn
 from reports.view.incident import tell_briefly, view_badges
+from reports.view.series import tell_change
 from reports.view.series_list import experiment_of
 from reports.view.wording import (
+    BEGINS_BADGE,
     EXPIRED_BADGE,
     LEFT_OUT_BADGE,
     MISSING_BADGE,
@@ -25,6 +28,7 @@ from reports.view.wording import (
     Badge,
     count,
     first_sentence,
+    heading,
     night_words,
     one_sentence,
     sentence,
@@ -160,6 +164,29 @@ def view_withdrawals(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -
         )
         for judged in judgement.series
         for row in view_withdrawn(judged, newest_nights=_WITHDRAWN_FOR_NIGHTS)
+    )
+
+
+def view_beginnings(judgement: Judgement, tonight: Iterable[TrialHead]) -> tuple[Attention, ...]:
+    """Tell once of each changed workload whose first trial came tonight: its series begin anew."""
+    trials = {trial.id for trial in tonight}
+    judged = {one.series.key: one for one in judgement.series}
+    begun: dict[tuple[str, str], list[SeriesKey]] = {}
+    chain = find_chain(one.series for one in judged.values())
+    for key, before in chain.before.items():
+        first = min(judged[key].series.points, key=lambda point: point.started_at)
+        if first.trial in trials:
+            begun.setdefault((before.workload, key.workload), []).append(key)
+    return tuple(
+        Attention(
+            badge=BEGINS_BADGE,
+            subject=split_workload(keys[0])[0],
+            page=links.series_page(keys[0]),
+            text=f"{heading(tell_change(chain.before[keys[0]], keys[0]))} "
+            f"{count(len(keys), 'series', 'series')} {'begins' if len(keys) == 1 else 'begin'} anew; "
+            "until they have points enough, nobody can tell whether the database changed with it.",
+        )
+        for keys in begun.values()
     )
 
 

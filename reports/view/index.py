@@ -20,6 +20,7 @@ from reports.view.attention import (
     Attention,
     LeftOut,
     is_trouble,
+    view_beginnings,
     view_expired,
     view_incidents,
     view_left_out,
@@ -89,7 +90,8 @@ class News:
 
     `attention` are incidents that are news and got worse, `improvements` those that got better, both
     the heaviest first; `reminders` are decisions that no longer hold, `decided` changes that are still
-    there and that somebody has decided about, or that the testbed made.
+    there and that somebody has decided about, or that the testbed made; `beginnings` are workloads that
+    were changed, so that their series begin anew.
     """
 
     shortage: str
@@ -100,6 +102,7 @@ class News:
     improvements: ListedIncidents
     decided: Listed
     withdrawn: Listed
+    beginnings: Listed
     movers: tuple[MoverRow, ...]
     experiments: tuple[ExperimentLine, ...]
     experiments_count: int
@@ -229,6 +232,7 @@ def _view_news(
             view_incidents(filter(_is_decided, incidents), scene.heads), links.INCIDENTS_PAGE
         ),
         withdrawn=_list(view_withdrawals(judgement, scene.heads)),
+        beginnings=_list(view_beginnings(judgement, find_tonight(trials))),
         movers=view_movers(judgement, night),
         experiments=experiments[:MOST_EXPERIMENTS],
         experiments_count=len(experiments),

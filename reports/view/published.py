@@ -243,7 +243,10 @@ def _view_cell(
         where = f"{row.title} · {column.title}" if _is_alone(table) else row.title
         missing.explain(side, where)
         return CellView(text=NOTHING)
-    return CellView(text=number(value.value), note=_spread(value.runs))
+    # How often something happened is a whole number; of several trials, their median may be none.
+    is_count = side.spot.metric == ERRORS and value.value.is_integer()
+    text = f"{value.value:,.0f}" if is_count else number(value.value)
+    return CellView(text=text, note=_spread(value.runs))
 
 
 def _is_alone(table: PublishedTable) -> bool:

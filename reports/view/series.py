@@ -1,6 +1,6 @@
 """What the page of one series shows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -17,6 +17,7 @@ from perf.metrics import HIGHEST_LOAD
 from perf.model import Purpose, SeriesKey, TrialHead, TrialId
 from perf.references import Reference, references_for
 from perf.rules import Detection
+from reports.data.beginnings import Chain, split_workload
 from reports.view import links
 from reports.view.changes import (
     ChangeRow,
@@ -60,6 +61,7 @@ WATCHES = (
 
 Bounds: TypeAlias = Mapping[tuple[TrialId, str, str], tuple[float, float]]
 NO_BOUNDS: Bounds = {}
+NO_CHAIN = Chain()
 
 
 NEWEST_ROWS = 100
@@ -110,6 +112,15 @@ class ReferenceRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """The series with the workload's content before or after; `text` ends where the link begins."""
+
+    text: str
+    name: str
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesView:
     """All that the page of one series shows beside its single points.
 
@@ -137,6 +148,7 @@ class SeriesView:
     withdrawn: tuple[WithdrawnRow, ...]
     segments: tuple[Segment, ...]
     references: tuple[ReferenceRow, ...]
+    neighbours: tuple[Neighbour, ...]
     visible_share: float | None
     is_by_night: bool
     has_imported: bool
@@ -156,11 +168,13 @@ def view_series(
     caveats: Mapping[str, str],
     watches: str = "",
     references: Sequence[Reference] = (),
+    chain: Chain = NO_CHAIN,
 ) -> SeriesView:
     """Put a judged series into words.
 
     `caveats` maps testbed name to the sentence shown with it, `watches` says what the series is for if
-    it is a canary's or a sentinel's, `references` are all published figures.
+    it is a canary's or a sentinel's, `references` are all published figures, `chain` says which series
+    had the workload's content before, and which has the one after.
     """
     key, points = judged.series.key, judged.series.points
     latest = trials[points[-1].trial] if points else None
@@ -188,6 +202,7 @@ def view_series(
         withdrawn=view_withdrawn(judged),
         segments=(segments := _find_segments(judged)),
         references=_view_references(key, references),
+        neighbours=tuple(_view_neighbours(key, points, chain)),
         visible_share=told.relative_change if told else None,
         is_by_night=is_by_night,
         has_imported=any(point.purpose is Purpose.IMPORTED for point in points),
@@ -274,6 +289,31 @@ def _view_references(key: SeriesKey, references: Sequence[Reference]) -> tuple[R
         )
         for one in references_for(key, references)
     )
+
+
+def _view_neighbours(key: SeriesKey, points: Sequence[Point], chain: Chain) -> Iterator[Neighbour]:
+    """Say that a series begins or ends because its workload was changed."""
+    if key in chain.before:
+        before = chain.before[key]
+        since = f"{moment(min(point.started_at for point in points)).day}: " if points else ""
+        yield Neighbour(
+            text=f"Begins here, {since}{tell_change(before, key)} Its predecessor is the series of",
+            name=before.workload,
+            page=links.series_page(before),
+        )
+    if key in chain.after:
+        after = chain.after[key]
+        yield Neighbour(
+            text=f"Ends here: {tell_change(key, after)} It goes on as the series of",
+            name=after.workload,
+            page=links.series_page(after),
+        )
+
+
+def tell_change(before: SeriesKey, after: SeriesKey) -> str:
+    """Say that a workload was changed, from which content to which."""
+    (name, old), (_, new) = split_workload(before), split_workload(after)
+    return f"workload {name} was changed (hash {old} → {new}), so values do not compare."
 
 
 def _view_key(key: SeriesKey) -> tuple[Field, ...]:

@@ -105,41 +105,7 @@ entries:
     note: Made up.
     expires: "2026-12-31"
 """
-REPORT = """\
-name: made-up
-title: A made-up report
-authors: [Nobody]
-publisher: Nowhere
-url: https://example.org/report
-published: unknown
-retrieved: unknown
-suite: tiny
-suites: [tiny]
-hardware: None.
-client: None.
-not_compared: [Anything.]
-subjects:
-  - name: fake
-    title: Fake
-    system: fake
-    line: "1.0"
-    version: "1.0.0"
-    setup: Everything differs.
-    configs: [default]
-tables:
-  - name: times
-    title: Times
-    at: {subject: fake, phase: steady, operation: read-latest, metric: response_time}
-    columns:
-      - {name: median, title: Median, at: {statistic: p50}}
-      - {name: p99, title: 99 %, at: {statistic: p99}, ratio_to: median}
-      - {name: cpu, title: CPU, not_here: is not measured}
-    rows:
-      - name: first
-        title: First
-        at: {workload: read}
-        values: [0.5, 1.5, null]
-"""
+REPORT = (Path(__file__).parents[1] / "data/made-up-report.yaml").read_text()
 FILES = {
     "detection.yaml": DETECTION,
     "topologies/pair.yaml": TOPOLOGY,

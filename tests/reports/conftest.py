@@ -18,6 +18,7 @@ from made_up_bisection import RECORD
 from made_up_comparison import RESULTS
 from made_up_hostility import make_hostile
 from made_up_judgement import SETTINGS, PlantedDetector, tell_all
+from made_up_reproduction import REPORT
 from made_up_times import record
 from playwright.sync_api import Browser
 
@@ -86,7 +87,13 @@ class Demo:
             bounds=NO_BOUNDS,
             archive=MadeUpArchive(self.trials),
             judgement=self.judgement,
-            catalog=replace(catalog, detection=SETTINGS, testbeds={"local": local}, triage=()),
+            catalog=replace(
+                catalog,
+                detection=SETTINGS,
+                testbeds={"local": local},
+                triage=(),
+                reports=(*catalog.reports, REPORT),
+            ),
             nights=self.nights,
             comparisons=RESULTS,
             bisections=(RECORD,),

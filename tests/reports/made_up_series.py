@@ -159,7 +159,6 @@ def _night(missing: TrialHead) -> Night:
     return Night(
         id=missing.night,
         suite="quickstart",
-    suites=("quickstart",),
         plan_sha256="44" * 32,
         started_at=missing.started_at,
         trials=(planned,),
