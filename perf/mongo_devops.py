@@ -14,6 +14,7 @@ collections did; an older server, and the emulator of the tests, gets the same b
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from typing import Any
 
 import pymongo
@@ -144,5 +145,10 @@ def _to_document(row: Row) -> Document:
         "measurement": row.table,
         "time": DatetimeMS(row.ts_ms),
         **dict(zip(_NAMES[row.table], row.values, strict=True)),
-        "tags": dict(zip(TAGS, row.tags, strict=True)),
+        "tags": _to_tags(row.tags),
     }
+
+
+@lru_cache(maxsize=1 << 14)
+def _to_tags(tags: tuple[str, ...]) -> Document:
+    return dict(zip(TAGS, tags, strict=True))

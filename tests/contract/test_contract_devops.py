@@ -4,17 +4,19 @@ MongoDB, ScyllaDB and CrateDB are not here: the first's session asks an emulator
 Cassandra, the third's a peer that knows the documented requests.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from served import Served, keep, name_promise
+from served import Served, deploy, keep, name_promise
 
+from perf.design import Testbed
 from perf.promises import connecting, devops
 from perf.promises.connecting import Reach
 from perf.promises.promise import Promise
-from perf.records import Devops
+from perf.records import Devops, Operation
 from perf.sessions import DevopsSession
 from perf.systems import registry
 from perf.systems.contract import SpeaksDevops
@@ -126,3 +128,19 @@ def test_systems_answer_alike(
                 assert one.values == other.values
             else:
                 assert one.values == pytest.approx(other.values, rel=1e-12)
+
+
+@pytest.mark.long
+@pytest.mark.real
+@pytest.mark.parametrize(("line", "asked"), [("4.0", set()), ("4.1", set(QUERIES))])
+def test_older_lines_of_cassandra_say_what_they_can_be_asked(
+    line: str, asked: set[Operation], tmp_path: Path, make_testbed: Callable[..., Testbed]
+) -> None:
+    testbed = make_testbed(jvm_options=("-XX:TieredStopAtLevel=1",))
+    with deploy("cassandra", line, tmp_path, testbed) as served, _connect(served) as session:
+        session.create_schema(SMALL)
+        answers = _answer_all(session)
+    history = cpu_history(SMALL, SEED)
+    assert {query.operation for query in answers} == asked
+    for query, answer in answers.items():
+        assert check_answer(query, history.answer(query), answer) is Answer.COMPLETED, query

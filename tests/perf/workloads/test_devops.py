@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -77,14 +78,19 @@ def test_batches_of_any_size_hold_the_same_rows(batch_rows: int) -> None:
 
 
 def test_a_batch_does_not_depend_on_those_before() -> None:
-    in_order = [Batches(RECORDS, SEED, 50)] * 3
     long = replace(RECORDS, span_s=40_000)  # longer than what is kept of the walks
     alone = Batches(long, SEED, 50)
     wanted = [alone.batch(number) for number in (0, 1, 4000)]
     assert [alone.batch(number) for number in (4000, 1, 0)] == wanted[::-1]
-    assert [one.batch(number) for one, number in zip(in_order, (0, 1, 2), strict=True)][:2] == wanted[
-        :2
-    ]
+
+
+def test_threads_that_ask_in_turn_get_the_same_batches() -> None:
+    long = replace(RECORDS, span_s=20_000)
+    wanted = [Batches(long, SEED, 500).batch(number) for number in range(0, 250, 25)]
+    shared = Batches(long, SEED, 500)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(shared.batch, range(250)))
+    assert found[::25] == wanted
 
 
 def test_beyond_the_end_a_batch_is_empty() -> None:
