@@ -16,13 +16,15 @@ from served import Served
 from perf.design import ClosedLoop, Steadiness
 from perf.load.engines import Engine, run_engines
 from perf.load.outcome import LoadOutcome
-from perf.load.spec import LoadSpec, Preload, Stage
-from perf.records import Operation, Sensor
+from perf.load.spec import Counted, LoadSpec, Preload, Stage
+from perf.records import Operation, PutGet, Sensor
 from perf.remote import LocalHost
+from perf.systems.contract import SpeaksKeyValue
 
 ENGINES = 2
 ROWS = 400
 RECORDS = Sensor(kind="sensor", devices=20, payload_bytes=1000, latest_count=5)
+VALUES = PutGet(kind="put-get", keys=300)
 STAGE = Stage(
     phase="saturation",
     load=ClosedLoop(kind="closed", in_flight=4),
@@ -94,3 +96,43 @@ def test_engines_read_what_engines_wrote(
         assert written["attempted"] == written["completed"] > 0, written
         assert session.stored().rows - before == ROWS + written["completed"]
     assert {interval.kind for interval in outcome.intervals} == {"response_time", "service_time"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["cratedb", "fake", pytest.param("mongodb", marks=pytest.mark.real)])
+def test_engines_get_what_engines_put(
+    request: pytest.FixtureRequest, name: str, tmp_path: Path
+) -> None:
+    served: Served = request.getfixturevalue(f"{name}_server")
+    assert isinstance(served.system, SpeaksKeyValue)
+    with served.system.connect_key_value(served.target) as session:
+        session.create_schema(VALUES)
+    for place, (operation, value_seed) in enumerate(
+        (
+            (Operation.PUT, 1776),
+            (Operation.GET, 1776),
+            (Operation.PUT_GET, 1861),
+            (Operation.GET, 1861),
+        )
+    ):
+        specs = [
+            LoadSpec(
+                target=served.target,
+                records=VALUES,
+                mix={operation: 1.0},
+                seed=7,
+                value_seed=value_seed,
+                run=place,
+                counted=Counted(phase="counted", operations=VALUES.keys, in_flight=4),
+                engine_index=index,
+                engine_count=ENGINES,
+                output_dir=str(tmp_path / f"{place}-{index}"),
+            )
+            for index in range(ENGINES)
+        ]
+        outcome = _run(specs)
+        own = [one for one in outcome.counters if one.operation == operation.value]
+        total = _total(replace(outcome, counters=own))
+        assert total["attempted"] == total["completed"] == VALUES.keys, total
+        parts = {one.operation for one in outcome.intervals} - {operation.value}
+        assert parts == ({"put-get.put", "put-get.get"} if operation is Operation.PUT_GET else set())
