@@ -154,6 +154,10 @@ def _check_values(document: Document, workload: Workload) -> Iterator[str]:
             )
             yield say(document, ("sequence", index, "operations"), phase.operations, why)
         is_stored = is_stored or phase.operation is Operation.PUT
+    if workload.sequence and workload.sequence[-1].operation is Operation.PUT:
+        why = "and no phase after it gets the values, so none of them is verified; add one"
+        last = len(workload.sequence) - 1
+        yield say(document, ("sequence", last, "operation"), Operation.PUT.value, why)
     if Operation.GET in workload.offered_mix and not is_stored:
         yield (
             f"{document.locate(('measurements',))}: measurements get values, but no phase before them "

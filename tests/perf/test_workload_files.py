@@ -109,6 +109,11 @@ def test_a_suite_scales_its_workloads_down(root: Path) -> None:
         (", value_seed: 1776", "", "stores values and has no value_seed"),
         ("in_flight: 20}\n", "in_flight: 20, value_seed: 3}\n", "get stores no values"),
         ("operation: put, in_flight: 20, value_seed: 1776", "operation: get, in_flight: 2", "no phase"),
+        (
+            "operation: get, in_flight: 20",
+            "operation: put, in_flight: 2, value_seed: 3",
+            "no phase after",
+        ),
         ("value_seed: 1776", "value_seed: 1776, operations: 99999", "but there are 100000 keys"),
         ("operation: put, in", "operation: put-get, in", "no phase before it puts a value under every"),
         ("name: get-1", "name: preload", "names a phase of every trial"),
