@@ -57,4 +57,6 @@ def make_hostile(scene: Scene, trials: Iterable[Trial]) -> Scene:
     names = {**NAMES, **nights, **ids}
     parts = ("heads", "digests", "archive", "judgement", "nights", "comparisons", "bisections")
     renamed = {part: rename(getattr(scene, part), names) for part in parts}
-    return dataclasses.replace(scene, **renamed)
+    reports = rename(scene.catalog.reports, names)
+    catalog = dataclasses.replace(scene.catalog, reports=reports)
+    return dataclasses.replace(scene, **renamed, catalog=catalog)
