@@ -23,7 +23,6 @@ from cassandra.query import UNSET_VALUE
 
 from perf.cql import KEYSPACE, SLOW_S, ask_soon, create_keyspace, name_error, open_driver, read_all
 from perf.cql_layout import with_options
-from perf.cql_rows import CellsProtocol
 from perf.records import PutGet, Ycsb
 from perf.sessions import OnGot, OnWritten, Stored, Values
 from perf.systems.contract import Target
@@ -37,7 +36,6 @@ class CqlKeyValueSession:
     def __init__(self, session: Any, target: Target) -> None:  # noqa: ANN401  the driver is untyped
         """Wrap a connected session of the driver."""
         self._session = session
-        session.client_protocol_handler = CellsProtocol
         self._target = target
         self._fields: tuple[str, ...] = ()
         self._insert: Any = None
@@ -93,7 +91,7 @@ class CqlKeyValueSession:
         """Select rows in the order of their tokens."""
         self.prepare()
         found = self._session.execute(self._scan, (first_key, count))
-        return tuple((row[0].decode(), row[1:]) for row in found)
+        return tuple((key, _to_values(fields)) for key, *fields in found)
 
     def insert_soon(self, key: str, values: Values, done: OnWritten) -> None:
         """Begin what `insert` does; `done` is called by the thread of the driver's event loop."""
@@ -117,9 +115,9 @@ class CqlKeyValueSession:
         """Read every row back; count rows and the bytes of their fields."""
         self.prepare()
         rows = size = 0
-        for values in read_all(self._session, f"SELECT {', '.join(self._fields)} FROM {_TABLE}", "key"):  # noqa: S608  constants
+        for row in read_all(self._session, f"SELECT {', '.join(self._fields)} FROM {_TABLE}", "key"):  # noqa: S608  constants
             rows += 1
-            size += sum(map(len, values))
+            size += sum(map(len, _to_values(row)))
         return Stored(rows=rows, payload_bytes=size)
 
     def classify(self, error: Exception) -> str:
@@ -156,8 +154,13 @@ def connect(target: Target) -> Iterator[CqlKeyValueSession]:
         yield wrapped
 
 
-def _only(rows: Sequence[tuple[bytes, ...]]) -> Values | None:
-    return rows[0] if rows else None
+def _only(rows: Sequence[tuple[str | None, ...]]) -> Values | None:
+    return _to_values(rows[0]) if rows else None
+
+
+def _to_values(row: Sequence[str | None]) -> Values:
+    # A column that was never written is a field without bytes, and for whoever verifies a wrong one.
+    return tuple((text or "").encode() for text in row)
 
 
 def _marks(count: int) -> str:

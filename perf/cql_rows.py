@@ -1,9 +1,8 @@
-"""Rows out of answers in CQL's binary protocol, by the shape that all rows of a session have.
+"""Readings out of answers in CQL's binary protocol, by the shape that all their rows have.
 
 The driver takes a table of message types as an argument. Its own decoder finds a deserializer for each
-column of each answer and makes a date of each timestamp; ours takes a reading apart in three steps.
-That saves about a quarter of what a read of ten rows costs the client. Records of fields of text are
-left as the bytes that they came in.
+column of each answer and makes a date of each timestamp; ours takes a row apart in three steps. That
+saves about a quarter of what a read of ten rows costs the client.
 """
 
 from datetime import datetime, timedelta
@@ -75,44 +74,6 @@ class _Rows(ResultMessage):  # type: ignore[misc]  # the driver is untyped
             )
             readings = [to_reading(row) for row in self.parsed_rows]
         self.parsed_rows: Any = readings
-
-
-def parse_cells(body: bytes, columns: int) -> list[tuple[bytes, ...]]:
-    """Give the rows of an answer, each cell as the bytes that it is; a missing value has none."""
-    (count,) = _SIZE.unpack_from(body)
-    at, rows = _SIZE.size, []
-    for _ in range(count):
-        row = []
-        for _ in range(columns):
-            (size,) = _SIZE.unpack_from(body, at)
-            begin = at + _SIZE.size
-            at = begin + max(size, 0)
-            row.append(body[begin:at])
-        rows.append(tuple(row))
-    return rows
-
-
-class _Cells(ResultMessage):  # type: ignore[misc]  # the driver is untyped
-    def recv_results_rows(
-        self,
-        f: BinaryIO,
-        protocol_version: int,
-        user_type_map: Any,  # noqa: ANN401  the driver is untyped
-        result_metadata: Any,  # noqa: ANN401  the driver is untyped
-        column_encryption_policy: Any,  # noqa: ANN401  the driver is untyped
-    ) -> None:
-        self.recv_results_metadata(f, user_type_map)
-        columns = self.column_metadata or result_metadata
-        self.parsed_rows: Any = parse_cells(f.read(), len(columns))
-
-
-class CellsProtocol(ProtocolHandler):  # type: ignore[misc]  # the driver is untyped
-    """The driver's protocol, for a session all of whose rows are texts; they come as bytes."""
-
-    message_types_by_opcode = {  # noqa: RUF012  the driver's own form
-        **ProtocolHandler.message_types_by_opcode,
-        ResultMessage.opcode: _Cells,
-    }
 
 
 class ReadingsProtocol(ProtocolHandler):  # type: ignore[misc]  # the driver is untyped
