@@ -40,7 +40,8 @@ self-test, intended start, highest load
 """
 # Classes whose names are words of the glossary, by the module that defines them.
 CLASSES = {
-    "perf.design": "Topology Testbed Workload Experiment Suite OpenLoop ClosedLoop Operation",
+    "perf.design": "Topology Testbed Workload Experiment Suite OpenLoop ClosedLoop",
+    "perf.records": "Operation",
     "perf.load.spec": "Stage",
     "perf.model": "Release Artifact Sample Counter LoadStep Trial Purpose",
     "perf.metrics": "Metric",
