@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from perf.records import Ycsb
-from perf.sessions import Stored, Values
+from perf.sessions import Values
 from perf.workloads.answer import Answer
 from perf.workloads.keys import Chooser, hash_number
 from perf.workloads.splitmix import GAMMA, MASK, mix, stream, word
@@ -125,11 +125,6 @@ def choose_field(records: Ycsb, seed: int, run: int, number: int) -> int:
 def choose_length(records: Ycsb, seed: int, run: int, number: int) -> int:
     """Choose how many records scan `number` asks for; uniform from 1 on."""
     return 1 + (word(_stream(seed, run, _LENGTH_STREAM), number) * records.max_scan_length >> 64)
-
-
-def expected_stored(records: Ycsb, seed: int, rows: int) -> Stored:  # noqa: ARG001  as in every workload
-    """Say what is stored once `rows` records are; all are of one size."""
-    return Stored(rows=rows, payload_bytes=rows * records.field_count * records.field_length)
 
 
 def _is_key(records: Ycsb, key: str) -> bool:

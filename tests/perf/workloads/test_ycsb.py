@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perf.records import Ycsb
-from perf.sessions import Stored
 from perf.workloads.answer import Answer
 from perf.workloads.keys import Uniform
 from perf.workloads.ycsb import (
@@ -16,7 +15,6 @@ from perf.workloads.ycsb import (
     choose_field,
     choose_length,
     choose_record,
-    expected_stored,
     key_name,
     make_field,
     make_record,
@@ -149,10 +147,6 @@ def test_choices_are_functions_of_seed_run_and_number() -> None:
     lengths = Counter(choose_length(RECORDS, SEED, 0, number) for number in range(4000))
     assert sorted(lengths) == list(range(1, 21))
     assert min(lengths.values()) > 140
-
-
-def test_what_is_stored_counts_values_alone() -> None:
-    assert expected_stored(RECORDS, SEED, 7) == Stored(rows=7, payload_bytes=7000)
 
 
 def test_neighbouring_records_compress_no_better_than_random_text() -> None:
