@@ -20,6 +20,7 @@ from reports.suites import reproduce_command
 from reports.view.links import series_page, trial_page
 from reports.view.previous import find_previous
 from reports.view.reproducing import Contents, list_changed, read_contents
+from reports.view.reproduction import PageLink, link_reproductions
 from reports.view.trial import BundleFile, SeriesLink, view_trial
 from reports.view.wording import series_words
 
@@ -36,6 +37,7 @@ class _Surroundings:
     previous: Mapping[TrialId, TrialId]
     contents: Contents
     nights: Mapping[str, Sequence[Night]]
+    reproductions: Mapping[TrialId, Sequence[PageLink]]
 
 
 def batches(scene: Scene) -> Iterator[Part]:
@@ -45,6 +47,7 @@ def batches(scene: Scene) -> Iterator[Part]:
         previous=find_previous(scene.heads.values()),
         contents=read_contents(scene.catalog),
         nights={night.id: (night,) for night in reversed(scene.nights)},
+        reproductions=link_reproductions(scene.catalog.reports, scene.heads.values()),
     )
     heads = iter(scene.heads.values())
     while some := tuple(islice(heads, _AT_ONCE)):
@@ -79,6 +82,7 @@ def _make(
             contents=around.contents,
             previous=known.get(around.previous.get(trial.id, _NONE)),
             bundle_sha256=scene.digests.get(trial.id, ""),
+            reproductions=around.reproductions.get(trial.id, ()),
         )
         yield render("trial.html", view.page, page=view)
         if view.data:
@@ -97,6 +101,7 @@ def _digest(scene: Scene, head: TrialHead, around: _Surroundings) -> str:
         # Equal names and contents are equal files, so what has changed since says it all.
         *list_changed(head, around.contents),
         *(link.page for link in around.links.get(head.id, ())),
+        *(f"{link.title} {link.page}" for link in around.reproductions.get(head.id, ())),
     )
     return hashlib.sha256("\0".join(parts).encode()).hexdigest() if own else ""
 

@@ -198,7 +198,7 @@ class _Missing:
 
     def tell(self) -> tuple[str, ...]:
         return tuple(
-            sentence(f"{reason}: {', '.join(places)}") for reason, places in self._found.items()
+            sentence(f"{reason}: {'; '.join(places)}") for reason, places in self._found.items()
         )
 
 

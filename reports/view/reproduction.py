@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from perf.design import Topology
 from perf.metrics import PRICES_FROM, RESPONSE_TIME, THROUGHPUT
-from perf.model import SeriesKey, Trial, TrialHead
+from perf.model import SeriesKey, Trial, TrialHead, TrialId
 from perf.references import Report, Scaling
 from perf.workloads.scaling import unscaled_name
 from reports.data.reproductions import (
@@ -127,6 +127,26 @@ class Around:
     topologies: Mapping[str, Topology] = field(default_factory=dict)
     caveats: Mapping[str, str] = field(default_factory=dict)
     series: Collection[SeriesKey] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLink:
+    """A page with its title."""
+
+    title: str
+    page: str
+
+
+def link_reproductions(
+    reports: Iterable[Report], heads: Iterable[TrialHead]
+) -> Mapping[TrialId, Sequence[PageLink]]:
+    """Give by trial the pages of the reports that it reproduces."""
+    result: dict[TrialId, list[PageLink]] = {}
+    for found in find_reproductions(reports, heads):
+        link = PageLink(title=found.report.title, page=links.reproduction_page(found.name))
+        for head in found.trials:
+            result.setdefault(head.id, []).append(link)
+    return result
 
 
 def list_reproductions(

@@ -16,6 +16,7 @@ from reports.view.reproducing import (
     list_changed,
     view_reproduction,
 )
+from reports.view.reproduction import PageLink
 from reports.view.steps import StepTable, view_steps
 from reports.view.validity import ValidityView, view_validity
 from reports.view.values import PhaseTable, view_counters, view_samples
@@ -116,6 +117,7 @@ class TrialView:
     series: tuple[SeriesLink, ...]
     canaries: tuple[SeriesLink, ...]
     reproduction: Reproduction
+    reproduces: tuple[PageLink, ...]
     caveat: str
 
 
@@ -136,11 +138,13 @@ def view_trial(
     contents: Contents = NOTHING_KNOWN,
     previous: Trial | None = None,
     bundle_sha256: str = "",
+    reproductions: Sequence[PageLink] = (),
 ) -> TrialView:
     """Put a trial into words.
 
     `reproduce` is the command line that measures the same again, `contents` those of the configuration
-    that stands beside the history, `previous` the trial that is compared with, if there is one.
+    that stands beside the history, `previous` the trial that is compared with, if there is one,
+    `reproductions` the pages of reports that it reproduces.
     """
     rows = [FileRow(name=file.name, href=file.href, size=size(file.length)) for file in files]
     facts = _compare_facts(trial.environment_before, trial.environment_after)
@@ -174,6 +178,7 @@ def view_trial(
         series=tuple(link for link in series if not link.is_canary),
         canaries=tuple(link for link in series if link.is_canary),
         reproduction=view_reproduction(list_changed(trial, contents), reproduce),
+        reproduces=tuple(reproductions),
         caveat=caveat_words(trial.testbed.name, caveats),
     )
 
