@@ -3,11 +3,13 @@
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perf.config import load_catalog
 from perf.records import PutGet
 from perf.workloads.answer import Answer
 from perf.workloads.put_get import (
@@ -18,6 +20,7 @@ from perf.workloads.put_get import (
     make_value,
 )
 
+ROOT = Path(__file__).parents[3]
 RECORDS = PutGet(kind="put-get", keys=1000)
 SEED, FIRST, SECOND = 42, 1776, 1812
 
@@ -109,3 +112,26 @@ def test_each_phase_and_each_pass_has_an_order_of_its_own_that_looks_like_none()
 
 def test_puts_take_the_keys_in_order_and_begin_again() -> None:
     assert [choose_put(RECORDS, number) for number in (0, 1, 999, 1000, 2001)] == [0, 1, 999, 0, 1]
+
+
+def test_the_phases_are_the_rows_of_the_report_and_keep_their_threads_when_scaled_down() -> None:
+    catalog = load_catalog(ROOT / "configs")
+    suite = catalog.suites["put-get-small"]
+    workload = catalog.resolve(suite, suite.experiments[0]).workload
+    assert workload.name == "put-get-by-1000"
+    assert workload.records == replace(RECORDS, keys=10_000)
+    # Its columns Test, Thr and ValSeed.
+    assert [(one.operation.value, one.in_flight, one.value_seed) for one in workload.sequence] == [
+        ("put", 20, 1776),
+        ("get", 20, None),
+        ("get", 20, None),
+        ("get", 50, None),
+        ("put", 20, 1812),
+        ("put", 20, 1846),
+        ("get", 20, None),
+        ("get", 20, None),
+        ("put-get", 20, 1861),
+        ("get", 20, None),
+        ("get", 20, None),
+        ("get", 50, None),
+    ]
