@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from perf.design import OpenLoop, Testbed, Workload
 from perf.errors import UsageError
 from perf.load.stages import plan_stages
 from perf.metrics import METRICS
+from perf.prices import PriceSource
 from perf.workloads.scaling import unscaled_name
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -128,6 +130,7 @@ def test_every_file_names_the_schema_of_its_kind(path: Path) -> None:
         "testbeds": "testbed",
         "workloads": "workload",
         "suites": "suite",
+        "reference": "reference",
     }
     kind = kinds.get(path.parent.name, "system-config")
     marker, _, reference = path.read_text().splitlines()[0].partition("$schema=")
@@ -196,6 +199,8 @@ def test_a_price_is_part_of_the_testbed_and_none_leaves_its_hash(catalog: Catalo
     first, *others = local.hosts
     priced = replace(local, hosts=(replace(first, price_per_hour_usd=1.0), *others))
     assert content_hash(priced) != content_hash(local)
+    source = PriceSource(date=date(2026, 1, 1), source="a list")
+    assert content_hash(replace(priced, prices_from=source)) == content_hash(priced)
 
 
 def test_named_carries_name_and_hash(catalog: Catalog) -> None:

@@ -178,6 +178,40 @@ def test_answers_come_later_batches_are_whole_and_bytes_are_counted(cluster: Clu
     assert after.payload_bytes - before.payload_bytes == 1200 * (88 + 900)
 
 
+@pytest.mark.parametrize(
+    ("layout", "compaction"),
+    [
+        ({}, {"class": "LeveledCompactionStrategy"}),
+        ({"compaction": "STCS"}, {"class": "SizeTieredCompactionStrategy"}),
+        ({"compaction": "UCS"}, {"class": "UnifiedCompactionStrategy"}),
+        (
+            {"compaction": "TWCS", "window_minutes": 5},
+            {
+                "class": "TimeWindowCompactionStrategy",
+                "compaction_window_unit": "MINUTES",
+                "compaction_window_size": "5",
+            },
+        ),
+    ],
+    ids=["none", "STCS", "UCS", "TWCS"],
+)
+def test_a_layout_is_what_the_server_says_of_the_table(
+    cluster: Cluster, layout: dict[str, str | int], compaction: dict[str, str]
+) -> None:
+    target = SYSTEM.target(cluster, consistency="one", timeout_s=10.0)
+    with open_driver(target) as driver:
+        driver.execute("DROP TABLE IF EXISTS knickpoint.sensor_readings", timeout=60)
+        with SYSTEM.connect(replace(target, layout=layout)) as session:
+            session.create_schema(RECORDS)
+            session.write([reading(3)])
+        (said,) = driver.execute(
+            "SELECT compaction FROM system_schema.tables "
+            "WHERE keyspace_name = 'knickpoint' AND table_name = 'sensor_readings'"
+        )
+    told = {key: value.rpartition(".")[2] for key, value in said[0].items()}
+    assert {key: told[key] for key in compaction} == compaction
+
+
 def test_a_server_that_does_not_answer_is_a_timeout_for_each_operation(cluster: Cluster) -> None:
     (node,) = cluster.nodes
     pid = running_pid(node.remote, node.pid_file)
@@ -255,37 +289,3 @@ def test_a_killed_node_is_told_comes_back_stops_cleanly_and_leaves_nothing(clust
     stop(node, force=False)
     SYSTEM.wipe(node)
     assert list(Path(node.work_dir).parent.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("layout", "compaction"),
-    [
-        ({}, {"class": "LeveledCompactionStrategy"}),
-        ({"compaction": "STCS"}, {"class": "SizeTieredCompactionStrategy"}),
-        ({"compaction": "UCS"}, {"class": "UnifiedCompactionStrategy"}),
-        (
-            {"compaction": "TWCS", "window_minutes": 5},
-            {
-                "class": "TimeWindowCompactionStrategy",
-                "compaction_window_unit": "MINUTES",
-                "compaction_window_size": "5",
-            },
-        ),
-    ],
-    ids=["none", "STCS", "UCS", "TWCS"],
-)
-def test_a_layout_is_what_the_server_says_of_the_table(
-    cluster: Cluster, layout: dict[str, str | int], compaction: dict[str, str]
-) -> None:
-    target = SYSTEM.target(cluster, consistency="one", timeout_s=10.0)
-    with open_driver(target) as driver:
-        driver.execute("DROP TABLE IF EXISTS knickpoint.sensor_readings", timeout=60)
-        with SYSTEM.connect(replace(target, layout=layout)) as session:
-            session.create_schema(RECORDS)
-            session.write([reading(3)])
-        (said,) = driver.execute(
-            "SELECT compaction FROM system_schema.tables "
-            "WHERE keyspace_name = 'knickpoint' AND table_name = 'sensor_readings'"
-        )
-    told = {key: value.rpartition(".")[2] for key, value in said[0].items()}
-    assert {key: told[key] for key in compaction} == compaction
