@@ -18,7 +18,7 @@ from reports.data.reproductions import (
 from reports.rendering import render
 from reports.scene import Scene
 from reports.site import Batch, SiteFile
-from reports.view.course import Drawn
+from reports.view.course import Drawn, find_recorded_drift
 from reports.view.links import reproduction_page
 from reports.view.reproduction import Around, view_reproduction
 from reports.view.wording import caveat_words
@@ -50,16 +50,16 @@ def _make(scene: Scene, found: Reproduction, around: Around, _: Collection[str])
 def _draw(scene: Scene, course: Course, measured: Sequence[Measured]) -> Iterator[Drawn]:
     """Cut what the newest trial of a course recorded, by operation where it names some."""
     trials = [
-        (trial, one.setting)
+        trial
         for one in measured
         for trial in one.trials
         if unscaled_name(trial.workload.name) == course.workload
     ]
     operations = course.operations or ("",)
     if not trials:
-        yield from (Drawn(course=course, operation=one, setting=None) for one in operations)
+        yield from (Drawn(course=course, operation=one) for one in operations)
         return
-    trial, setting = max(trials, key=lambda pair: (pair[0].started_at, pair[0].id))
+    trial = max(trials, key=lambda one: (one.started_at, one.id))
     recordings = [
         one
         for one in scene.archive.recordings([trial.id], RESPONSE_TIME.name)
@@ -70,9 +70,10 @@ def _draw(scene: Scene, course: Course, measured: Sequence[Measured]) -> Iterato
         try:
             windows = cut(own, _WINDOWS)
         except ValueError as error:
-            yield Drawn(course=course, operation=operation, setting=setting, problem=str(error))
+            yield Drawn(course=course, operation=operation, problem=str(error))
         else:
-            yield Drawn(course=course, operation=operation, setting=setting, windows=windows)
+            drift = find_recorded_drift(trial, course, operation)
+            yield Drawn(course=course, operation=operation, windows=windows, drift=drift)
 
 
 def _belongs(recorded: str, wanted: str) -> bool:

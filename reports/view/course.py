@@ -3,22 +3,26 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perf.metrics import RESPONSE_TIME
+from perf.metrics import RESPONSE_TIME, RESPONSE_TIME_DRIFT
+from perf.model import Trial
 from perf.references import Course
 from reports.charts.course import CourseChart, draw_course
 from reports.data.courses import Drift, Window, find_drift
-from reports.data.reproductions import Setting
 from reports.view.wording import count, number, percent, quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """The windows of one course of a report in one setting; `problem` where they cannot be read."""
+    """The windows of one course of a report; `problem` where they cannot be read.
+
+    `drift` is that of the iteration as the trial recorded it, in per cent: estimate, lower and upper
+    end of its interval.
+    """
 
     course: Course
     operation: str
-    setting: Setting | None
     windows: tuple[Window, ...] = ()
+    drift: tuple[float, float, float] | None = None
     problem: str = ""
 
 
@@ -34,6 +38,22 @@ class CourseView:
     drift: str
     windows: tuple[tuple[str, ...], ...]
     problem: str
+
+
+def find_recorded_drift(
+    trial: Trial, course: Course, operation: str
+) -> tuple[float, float, float] | None:
+    """Give the drift of an operation in a course of one phase, as a trial recorded it; None if not."""
+    found = {
+        sample.statistic: sample.value
+        for sample in trial.samples
+        if sample.metric == RESPONSE_TIME_DRIFT.name
+        and (sample.operation, (sample.phase,)) == (operation, course.phases)
+        and sample.iteration is None
+    }
+    if not found.keys() >= {"estimate", "lower", "upper"}:
+        return None
+    return found["estimate"], found["lower"], found["upper"]
 
 
 def view_course(place: int, drawn: Drawn) -> CourseView:
@@ -79,9 +99,19 @@ def _tell_drift(drift: Drift | None, drawn: Drawn) -> str:
     if drift is None:
         return "Of fewer than two windows no drift can be told."
     windows = count(len(drawn.windows), "window")
+    first, last = (quantity(one, RESPONSE_TIME.name) for one in (drift.first_ms, drift.last_ms))
     return (
-        f"p99 over {windows}: {quantity(drift.first_ms, RESPONSE_TIME.name)} in the first, "
-        f"{quantity(drift.last_ms, RESPONSE_TIME.name)} in the last ({percent(drift.ratio - 1)}); from "
-        f"{number(drift.lowest_ms)} to {quantity(drift.highest_ms, RESPONSE_TIME.name)}. "
-        "Windows are merged histograms, never averaged percentiles."
+        f"p99 over {windows}: {first} in the first, {last} in the last ({percent(drift.ratio - 1)}); "
+        f"from {number(drift.lowest_ms)} to {quantity(drift.highest_ms, RESPONSE_TIME.name)}. "
+        f"{_tell_recorded(drawn.drift)}"
     )
+
+
+def _tell_recorded(drift: tuple[float, float, float] | None) -> str:
+    """Tell the drift that the trial recorded, over many more windows than are drawn."""
+    if drift is None:
+        return "The trial recorded no drift: it takes an iteration of a minute at least."
+    estimate, lower, upper = (percent(one / 100) for one in drift)
+    sure = "" if drift[1] > 0 or drift[2] < 0 else ", which holds 0: one cannot tell"
+    reach = f"95\N{NO-BREAK SPACE}%: {lower} to {upper}{sure}"
+    return f"Recorded drift of p99 over the iteration: {estimate} ({reach})."

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from perf.history import bundle
 from perf.metrics import PRICE_PER_HOUR
 from perf.model import Artifact, Fact, Purpose, Source, Trial, TrialId, TrialStatus
 from perf.places import Places
+from perf.prices import PriceSource
 from perf.progress import Progress
 from perf.systems import fake
 from perf.systems.contract import Cluster, Node
@@ -47,7 +49,8 @@ def price(testbed: Testbed) -> Testbed:
         replace(host, price_per_hour_usd=0.5 if host.role == "server" else None)
         for host in testbed.hosts
     )
-    return replace(testbed, hosts=tuple(hosts))
+    source = PriceSource(date=date(2026, 1, 1), source="a list")
+    return replace(testbed, hosts=tuple(hosts), prices_from=source)
 
 
 def make_order(name: str, settings: Mapping[str, Any]) -> Order:
@@ -174,6 +177,7 @@ def test_a_completed_trial_is_a_sealed_bundle_with_true_counts(run: Run, places:
     assert ("steady", "operations_per_dollar", "mean") not in overall
     prices = [fact for fact in trial.environment_before if fact.name == PRICE_PER_HOUR]
     assert prices == [Fact(host="", name=PRICE_PER_HOUR, value="1.5")]
+    assert Fact(host="", name="prices_from", value="2026-01-01, a list") in trial.environment_before
 
 
 def test_reads_verify_what_they_get(run: Run) -> None:

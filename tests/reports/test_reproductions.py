@@ -11,7 +11,7 @@ from made_up_reproduction import MAIN, REPORT, SIDES, make_measured, release
 
 from perf.design import Topology
 from perf.history.distributions import Recording
-from perf.model import Fact, Interval, Named, Reason, Trial, TrialId, TrialStatus
+from perf.model import Fact, Interval, Named, Reason, Sample, Trial, TrialId, TrialStatus
 from reports.charts.course import draw_course
 from reports.data.courses import cut, find_drift
 from reports.data.reproductions import (
@@ -24,7 +24,7 @@ from reports.data.reproductions import (
     scale_share,
 )
 from reports.rendering import render
-from reports.view.course import Drawn
+from reports.view.course import Drawn, find_recorded_drift, view_course
 from reports.view.published import match, view_table
 from reports.view.reproduction import Around, list_reproductions, view_reproduction
 
@@ -35,7 +35,7 @@ RATE = Cell("sensor-write", "saturation", "write", "throughput", "mean")
 
 def page_of(*trials: Trial, around: Around = Around()) -> str:  # noqa: B008  frozen
     found = Reproduction(report=REPORT, scale=10, trials=trials)
-    drawn = [Drawn(course=course, operation="", setting=None) for course in REPORT.courses]
+    drawn = [Drawn(course=course, operation="") for course in REPORT.courses]
     completed = [one for one in trials if one.status is TrialStatus.COMPLETED]
     view = view_reproduction(found, gather(completed), drawn, around)
     return render("reproduction.html", view.page, page=view).content.decode()
@@ -256,6 +256,33 @@ def test_windows_are_merged_histograms_in_order_of_time(make_interval: Callable[
     assert (drift.ratio, drift.highest_ms) == pytest.approx((4, 9), rel=0.003)
     assert find_drift(windows[:1]) is None
     assert cut([], 3) == ()
+
+
+def test_a_drift_is_told_as_it_was_recorded_and_what_cannot_be_told_is_said(
+    make_trial: Make, make_interval: Callable[..., Interval]
+) -> None:
+    trial = make_measured(make_trial)
+    ends = zip(("estimate", "lower", "upper"), (12.0, -3.0, 27.0), strict=True)
+    drift = tuple(
+        Sample(
+            phase="saturation",
+            operation="write",
+            metric="response_time_drift",
+            statistic=name,
+            value=value,
+        )
+        for name, value in ends
+    )
+    course = REPORT.courses[1]
+    recorded = find_recorded_drift(replace(trial, samples=drift), course, "write")
+    assert find_recorded_drift(trial, course, "write") is None
+    assert recorded == (12.0, -3.0, 27.0)
+    windows = cut([record(make_interval, "saturation", 0, 1000, 2000)], 2)
+    drawn = Drawn(course=course, operation="write", windows=windows, drift=recorded)
+    told = view_course(1, drawn).drift.replace("\N{NO-BREAK SPACE}", " ")
+    assert "1.00 ms in the first, 2.00 ms in the last (+100.0 %)" in told
+    assert "+12.0 % (95 %: −3.0 % to +27.0 %, which holds 0: one cannot tell)" in told
+    assert "recorded no drift" in view_course(1, replace(drawn, drift=None)).drift
 
 
 def test_a_course_is_drawn_from_left_to_right_on_a_logarithmic_scale(
