@@ -176,7 +176,7 @@ class Testbed:
     """Absent: page cache and disk are left as the trial before left them."""
     prices_from: PriceSource | None = None
     node_dir: AbsolutePath | None = None
-    """Local ones: where nodes keep their files, in place of the data directory; for disks to measure."""
+    """Local ones: where nodes keep their files, in place of the data directory, to measure a disk."""
     ssh_config: Text | None = None
     """OpenSSH client configuration, from the command's directory on; absent: the operator's own."""
     caveat: str = ""

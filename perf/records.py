@@ -59,8 +59,8 @@ class Sensor:
 class PutGet:
     """The records of the put/get workload: one value under each of `keys` keys of `key_bytes` bytes.
 
-    A value has `least_value_bytes` bytes and up to `value_bytes_range` − 1 more, uniformly, drawn from a
-    value seed; the phases say which.
+    A value has `least_value_bytes` bytes and up to `value_bytes_range` − 1 more, uniformly, drawn from
+    a value seed; the phases say which.
     """
 
     __pydantic_config__ = STRICT
@@ -145,5 +145,5 @@ ALL = "all"
 
 
 def is_part(operation: str) -> bool:
-    """Say whether a name is that of a part of an operation, `<operation>.<part>`, which has times only."""
+    """Say whether a name is that of a part of an operation, `<operation>.<part>`, which has times."""
     return "." in operation
