@@ -10,7 +10,7 @@ none must.
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import Lock
 from typing import Any
 
@@ -27,6 +27,7 @@ from perf.workloads.sensor import (
     device_ids,
     expected_latest,
     place_of,
+    reading,
 )
 
 # Expected answers that are kept: enough for the devices of a usual workload, and some tens of MB.
@@ -153,6 +154,9 @@ class ReadLatestTask:
             return expected_latest(records, spec.seed, spec.readable_rows, device_index, self._count)
 
         self._expect = expect
+        self._genuine = lru_cache(maxsize=_KEPT_ANSWERS * self._count)(
+            partial(reading, records, spec.seed)
+        )
 
     def prepare(self, number: int) -> int:
         """Choose the device, by index."""
@@ -191,6 +195,7 @@ class ReadLatestTask:
             count=self._count,
             answer=reply,
             acknowledged=acknowledged,
+            genuine=self._genuine,
         )
 
     def describe(self, prepared: int) -> str:

@@ -84,4 +84,4 @@ def test_a_small_suite_ends_in_a_page_beside_the_published_figures(
     assert report.title.replace("'", "&#39;") in page
     assert f"Scaled down by {scale:,}" in page
     assert len(read_cells(page, "published")) > 3
-    assert len(read_cells(page, "here")) > 3
+    assert read_cells(page, "here")
