@@ -55,11 +55,13 @@ def name_promise(promise: Promise[Any]) -> str:
 
 
 @contextmanager
-def deploy(name: str, line: str, directory: Path, testbed: Testbed) -> Iterator[Served]:
+def deploy(
+    name: str, line: str, directory: Path, testbed: Testbed, address: str = ADDRESS
+) -> Iterator[Served]:
     """Deploy one node of a line's newest release, through the system's own verbs."""
     system = registry.load(name)
     release = next(known for known in reversed(system.releases()) if known.line == line)
-    node = Node(name="s1", index=0, address=ADDRESS, remote=LocalHost(), work_dir=str(directory / "s1"))
+    node = Node(name="s1", index=0, address=address, remote=LocalHost(), work_dir=str(directory / "s1"))
     cluster = Cluster(
         release=release,
         artifact=fetch(system, release, tell=print),
