@@ -1,10 +1,10 @@
 """Tables of a report with what was measured here beside them, and their shape in ratios."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from perf.metrics import OPERATIONS_PER_DOLLAR
-from perf.model import TrialHead, TrialStatus
+from perf.model import TrialHead
 from perf.references import (
     ERRORS,
     TABLE_MEASURES,
@@ -17,6 +17,7 @@ from perf.references import (
     cells,
     spot_of,
 )
+from perf.workloads.scaling import unscaled_name
 from reports.data.reproductions import (
     Cell,
     Measured,
@@ -24,6 +25,8 @@ from reports.data.reproductions import (
     cell_of,
     choose_setting,
     refuse_ratio,
+    setting_of,
+    stands_for,
 )
 from reports.view.wording import NOTHING, count, number, sentence, unit_words
 
@@ -81,7 +84,8 @@ class Matched:
 
     report: Report
     chosen: Mapping[tuple[str, str], Measured | None]
-    heads: Sequence[TrialHead] = field(default=())
+    measured: Sequence[Measured] = ()
+    heads: Sequence[TrialHead] = ()
 
     def standing_for(self, subject: str) -> tuple[Measured, ...]:
         """Give what stands for a subject in any table, each setting once."""
@@ -127,12 +131,12 @@ def match(report: Report, measured: Sequence[Measured], heads: Sequence[TrialHea
         for subject, of_subject in wanted.items():
             one = choose_setting(report.subject(subject), of_subject, measured)
             chosen[table.name, subject] = one
-    return Matched(report=report, chosen=chosen, heads=heads)
+    return Matched(report=report, chosen=chosen, measured=measured, heads=heads)
 
 
 def view_table(table: PublishedTable, matched: Matched) -> TableView:
     """Put a published table and what was measured beside it into words."""
-    missing = _Missing(matched)
+    missing = _Missing(table, matched)
     lines = tuple(_view_row(table, row, matched, missing) for row in table.rows)
     columns = tuple((column.title, _unit_of(table, column)) for column in table.columns)
     return TableView(
@@ -157,49 +161,73 @@ def ratio_text(of: float, over: float) -> str:
 class _Missing:
     """Collects why cells were not measured, each reason with the cells that it is true of."""
 
-    def __init__(self, matched: Matched) -> None:
+    def __init__(self, table: PublishedTable, matched: Matched) -> None:
+        self._table = table
         self._matched = matched
-        self._found: dict[str, list[str]] = {}
+        self._sides: dict[str, list[tuple[Row, Column]]] = {}
+        self._words: dict[str, list[str]] = {}
 
     def note(self, reason: str, where: str) -> None:
-        places = self._found.setdefault(reason, [])
+        places = self._words.setdefault(reason, [])
         if where not in places:
             places.append(where)
 
-    def explain(self, side: _Side, where: str) -> None:
-        self.note(self._find_reason(side.table, side.spot), where)
+    def explain(self, side: _Side) -> None:
+        self._sides.setdefault(self._find_reason(side), []).append((side.row, side.column))
 
-    def _find_reason(self, table: PublishedTable, spot: Spot) -> str:
-        matched, cell = self._matched, cell_of(spot)
-        subject = matched.report.subject(spot.subject or "")
-        of = matched.choose(table, spot)
-        if of is None:
-            tried = [head for head in matched.heads if head.release.system == subject.system]
-            troubled = [head for head in tried if head.status is not TrialStatus.COMPLETED]
-            if tried and len(troubled) == len(tried):
-                many = count(len(tried), "trial")
-                return f"of {subject.system}, {many} failed or gave no valid result"
-            what = "; ".join(
-                f"{name} {' or '.join(names)}"
-                for name, names in (
-                    ("config", subject.configs),
-                    ("topology", subject.topologies),
-                    ("testbed class", subject.testbed_classes),
-                )
-                if names
+    def _find_reason(self, side: _Side) -> str:
+        matched, cell = self._matched, cell_of(side.spot)
+        subject = matched.report.subject(side.spot.subject or "")
+        there = [one for one in matched.measured if stands_for(one.setting, subject)]
+        if any(known.workload == cell.workload for one in there for known in one.values):
+            if cell.metric in _PRICED:
+                return "the testbed states no price, or the load was not a closed loop"
+            what = f"{cell.statistic} {cell.metric} of {cell.operation} in {cell.phase}"
+            return f"{what} was not recorded, or not in the setting of this table"
+        tried = [
+            head
+            for head in matched.heads
+            if stands_for(setting_of(head), subject)
+            and unscaled_name(head.workload.name) == cell.workload
+        ]
+        if tried:
+            return f"{count(len(tried), 'trial')} of {cell.workload} failed or gave no valid result"
+        what = "; ".join(
+            f"{name} {' or '.join(names)}"
+            for name, names in (
+                ("config", subject.configs),
+                ("topology", subject.topologies),
+                ("testbed class", subject.testbed_classes),
             )
-            with_what = f" ({what})" if what else ""
-            return f"no completed trial of {subject.system}{with_what} is in this history at this scale"
-        if not any(known.workload == cell.workload for known in of.values):
-            return f"{subject.system} was not measured with the workload {cell.workload}"
-        if cell.metric in _PRICED:
-            return "the testbed states no price, or the load was not a closed loop"
-        return f"{cell.statistic} {cell.metric} of {cell.operation} in {cell.phase} was not recorded"
+            if names
+        )
+        named = f"{subject.system} ({what})" if what else subject.system
+        if there:
+            return f"{named} was not measured with the workload {cell.workload} at this scale"
+        return f"no completed trial of {named} is in this history at this scale"
 
     def tell(self) -> tuple[str, ...]:
-        return tuple(
-            sentence(f"{reason}: {'; '.join(places)}") for reason, places in self._found.items()
-        )
+        told = {reason: self._name(cells) for reason, cells in self._sides.items()} | self._words
+        return tuple(sentence(f"{reason}: {'; '.join(places)}") for reason, places in told.items())
+
+    def _name(self, missing: Sequence[tuple[Row, Column]]) -> list[str]:
+        """Name cells by their whole columns, by their whole rows, and the rest one by one."""
+        own = [one for one in self._table.columns if not one.quotient and not one.not_here]
+        rows = self._table.rows
+        if len(missing) == len(own) * len(rows):
+            return ["the whole table"]
+        columns = [one.name for one in own if sum(one is column for _, column in missing) == len(rows)]
+        rest = [pair for pair in missing if pair[1].name not in columns]
+        whole = [
+            row.name
+            for row in rows
+            if sum(row is other for other, _ in rest) == len(own) - len(columns) > 0
+        ]
+        return [
+            *(one.title for one in own if one.name in columns),
+            *(row.title for row in rows if row.name in whole),
+            *(f"{row.title} · {one.title}" for row, one in rest if row.name not in whole),
+        ]
 
 
 def _unit_of(table: PublishedTable, column: Column) -> str:
@@ -240,18 +268,12 @@ def _view_cell(
     side = _Side(table, row, column)
     value = matched.find(table, side.spot)
     if value is None:
-        where = f"{row.title} · {column.title}" if _is_alone(table) else row.title
-        missing.explain(side, where)
+        missing.explain(side)
         return CellView(text=NOTHING)
     # How often something happened is a whole number; of several trials, their median may be none.
     is_count = side.spot.metric == ERRORS and value.value.is_integer()
     text = f"{value.value:,.0f}" if is_count else number(value.value)
     return CellView(text=text, note=_spread(value.runs))
-
-
-def _is_alone(table: PublishedTable) -> bool:
-    """Tell whether columns have subjects of their own, so that rows alone do not say what lacks."""
-    return any(column.at.subject for column in table.columns)
 
 
 def _spread(runs: Sequence[float]) -> str:

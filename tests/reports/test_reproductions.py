@@ -169,13 +169,18 @@ def test_what_was_not_measured_says_why(make_trial: Make) -> None:
     fast = make_measured(make_trial)
     (missing,) = view_table(SIDES, match(REPORT, gather([fast]), (fast,))).missing
     assert missing == (
-        "No completed trial of cassandra (config sentinel) is in this history at this scale: "
-        "Rate · Slow."
+        "No completed trial of cassandra (config sentinel) is in this history at this scale: Slow."
     )
     failed = replace(fast, status=TrialStatus.FAILED, reasons=(Reason(kind="start", text="no."),))
     told = view_table(MAIN, match(REPORT, (), (failed,)))
-    assert told.missing[0].startswith("Of cassandra, 1 trial failed or gave no valid result: Full")
+    assert told.missing[0] == (
+        "1 trial of sensor-write failed or gave no valid result: the whole table."
+    )
     assert not told.grid.is_measured
+    part = replace(fast, samples=tuple(one for one in fast.samples if one.phase == "saturation"))
+    told = view_table(MAIN, match(REPORT, gather([part]), (part,)))
+    assert told.missing[0].endswith("not in the setting of this table: Calm · Writes/s.")
+    assert told.missing[1].startswith("p99 response_time of write in steady was not recorded")
     assert "no trial of this scale was completed" in page_of(failed)
 
 
