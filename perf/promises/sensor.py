@@ -82,11 +82,12 @@ def _give_what_there_is(session: SensorSession) -> str:
 
 def _count_what_is_stored(session: SensorSession) -> str:
     before = session.stored()
+    device = f"stored-{before.rows}"  # so that it is new whenever this is asked
     for place in range(7):
-        session.write((make_reading("stored", place),))
+        session.write((make_reading(device, place),))
     after = session.stored()
     rows, size = after.rows - before.rows, after.payload_bytes - before.payload_bytes
-    wanted = 7 * payload_bytes(make_reading("stored", 0))
+    wanted = 7 * payload_bytes(make_reading(device, 0))
     require(
         (rows, size) == (7, wanted), f"{rows} rows and {size} bytes, but 7 and {wanted} were written"
     )
@@ -94,12 +95,13 @@ def _count_what_is_stored(session: SensorSession) -> str:
 
 
 def _store_batches(session: SensorSession) -> str:
-    batch = tuple(make_reading("batch", place) for place in range(5))
     before = session.stored()
+    device = f"batch-{before.rows}"
+    batch = tuple(make_reading(device, place) for place in range(5))
     session.write(batch)
     rows = session.stored().rows - before.rows
     require(rows == 5, f"{rows} rows of 5 written in one request")
-    found = tuple(session.read_latest("batch", 5))
+    found = tuple(session.read_latest(device, 5))
     require(found == batch[::-1], f"readings {_places(found)} of a batch of 5")
     return "5 readings in one request"
 
