@@ -78,7 +78,7 @@ def samples(make_interval: Callable[..., Interval]) -> dict[tuple[str, str, int 
         ),
     )
     found = find(summarize(WORKLOAD, STAGES, outcome))
-    assert len(found) == 3 * (1 + 2 * 6)
+    assert len(found) == 3 * (1 + 2 * 8)
     return found
 
 
