@@ -6,6 +6,7 @@ What was found is kept as it comes, so that a trial that ends early still says w
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from perf.deployment import price_per_hour_usd
 from perf.design import ClosedLoop, Deployment, Measurement, OpenLoop, SearchLoad, SteppedLoad, Workload
@@ -26,7 +27,7 @@ from perf.load.stages import (
 )
 from perf.load.summary import summarize
 from perf.load.validity import find_faults, find_remarks, judge_step
-from perf.model import LoadStep, Reason, Sample
+from perf.model import LoadStep, Reason, Release, Sample
 from perf.records import Devops, Operation
 from perf.sessions import Session, Stored
 from perf.steps import Steps
@@ -61,6 +62,7 @@ def measure(steps: Steps, deployment: Deployment, run_dir: Path, findings: Findi
     offer = Offer(deployment=deployment, target=target, run_dir=run_dir, watch=steps.watch)
     with steps.connect(target, workload.records) as session:
         session.create_schema(workload.records)
+        _require_answers(workload, session, steps.cluster.release)
         if offer.preload_rows:
             findings.faults += _preload(steps, offer, session)
     steps.settle()
@@ -122,6 +124,17 @@ def summarize_load(findings: Findings, deployment: Deployment) -> tuple[Sample, 
         findings.answers,
         price_per_hour_usd=price_per_hour_usd(deployment.testbed, servers),
     )
+
+
+def _require_answers(workload: Workload, session: Any, release: Release) -> None:  # noqa: ANN401  of the records' data model
+    """Raise StepFailed before anything is loaded if the release cannot be asked what a phase asks."""
+    if isinstance(workload.records, Devops):
+        asked = [one.operation for one in workload.sequence if one.operation is not Operation.LOAD]
+        asked += [operation for operation in workload.offered_mix if operation is not Operation.LOAD]
+        missing = [operation.value for operation in asked if not session.can_ask(operation)]
+        if missing:
+            why = f"{release.system} {release.version} cannot be asked {', '.join(missing)}"
+            raise StepFailed("load", "the client", why)
 
 
 def _preload(steps: Steps, offer: Offer, session: Session) -> tuple[Reason, ...]:

@@ -12,6 +12,7 @@ import pytest
 
 from perf.config import load_catalog
 from perf.design import (
+    CountedPhase,
     Deployment,
     Load,
     Measurement,
@@ -21,6 +22,7 @@ from perf.design import (
     SystemConfig,
     Validity,
 )
+from perf.fake_devops import FakeDevopsSession
 from perf.harness import Order, run_trial
 from perf.history import bundle
 from perf.load.search import Found
@@ -28,10 +30,12 @@ from perf.measurement import Findings, judge
 from perf.model import Artifact, Purpose, Source, StepOutcome, Trial, TrialId, TrialStatus
 from perf.places import Places
 from perf.progress import Progress
+from perf.records import Devops, Operation
 from perf.systems import registry
 
 pytestmark = pytest.mark.alone
 
+HARD = Operation.DOUBLE_GROUPBY_ALL
 CONFIGS = Path(__file__).parent.parent / "data" / "configs"
 
 
@@ -173,3 +177,25 @@ def test_a_ladder_says_which_loads_held_and_no_step_spoils_the_next(tmp_path: Pa
         if (counter.phase, counter.iteration) == ("sought-50", 2)
     }
     assert counters["sent_in_window"] <= counters["attempted"] == 100
+
+
+def test_what_a_release_cannot_be_asked_is_told_before_anything_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeDevopsSession, "can_ask", lambda _, operation: operation is not HARD)
+    deployment = resolve("fake", OpenLoop(kind="open", offered_load_ops_per_s=50.0, in_flight=8))
+    phases = tuple(
+        CountedPhase(name=one.value, operation=one, in_flight=1) for one in (Operation.LOAD, HARD)
+    )
+    workload = replace(
+        deployment.workload,
+        records=Devops(kind="devops", hosts=2, span_s=60, queries=2),
+        operation=None,
+        sequence=phases,
+        measurements=(),
+    )
+    trial = run(replace(deployment, workload=workload), tmp_path)
+    assert trial.status is TrialStatus.FAILED
+    (reason,) = trial.reasons
+    assert "fake 1.0.0 cannot be asked double-groupby-all" in reason.text
+    assert not trial.counters
