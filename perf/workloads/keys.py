@@ -85,7 +85,9 @@ class Zipfian:
             return 1
         eta = (1 - (2.0 / self.items) ** (1 - self.theta)) / (1 - (1.0 + second) / total)
         spread: float = (eta * unit - eta + 1) ** (1.0 / (1.0 - self.theta))
-        return int((self.items if items is None else items) * spread)
+        count = self.items if items is None else items
+        # Next to 1, and where two or three ranks have grown to more, the formula reaches beyond the last.
+        return min(int(count * spread), count - 1)
 
 
 class Chooser(Protocol):
@@ -160,9 +162,7 @@ class Latest:
         if last < 1:
             return 0
         distances = _latest_ranks(self.records)
-        distance = distances.rank((word(stream, number) >> 11) * UNIT, last, _zeta_known(last))
-        # From two or three records at the start, the formula may reach beyond the oldest.
-        return max(last - distance, 0)
+        return last - distances.rank((word(stream, number) >> 11) * UNIT, last, _zeta_known(last))
 
 
 def make_chooser(records: Ycsb, *, stored: int, insert_share: float, engine_count: int) -> Chooser:

@@ -1,7 +1,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from perf.records import Operation, Ycsb
@@ -57,6 +57,8 @@ def test_zeta_of_the_scrambled_ranks_is_what_ycsb_has_precomputed() -> None:
 
 @settings(deadline=None)
 @given(st.floats(0, 1, exclude_max=True), st.integers(1, 10**10))
+@example(1 - 2**-53, 3)
+@example(1 - 2**-53, 10**10)
 def test_a_rank_is_one_of_them(unit: float, items: int) -> None:
     assert 0 <= Zipfian(items, zeta(items)).rank(unit) < items
 
