@@ -86,7 +86,7 @@ class Zipfian:
         eta = (1 - (2.0 / self.items) ** (1 - self.theta)) / (1 - (1.0 + second) / total)
         spread: float = (eta * unit - eta + 1) ** (1.0 / (1.0 - self.theta))
         count = self.items if items is None else items
-        # Next to 1, and where two or three ranks have grown to more, the formula reaches beyond the last.
+        # Next to 1, and where two or three ranks have grown, the formula reaches beyond the last.
         return min(int(count * spread), count - 1)
 
 
