@@ -146,7 +146,7 @@ class PublishedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """How throughput grew from a small subject to a large one, and by how much it might have grown."""
+    """How throughput grew from a small subject to a large one, and by how much it could have."""
 
     __pydantic_config__ = STRICT
     title: Text
