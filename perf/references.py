@@ -179,9 +179,9 @@ class Course:
 class Report:
     """A public report: configs/reference/<name>.yaml. `published` and `retrieved` are as far as known.
 
-    `suite` names its pages, `suites` are those that reproduce it. `link` says what is at `url` if that is
-    not the report itself. `left_open` is what it does not say
-    or contradicts, `left_out` what it shows and this file lacks.
+    `suite` names its pages, `suites` are those that reproduce it. `link` says what is at `url` if that
+    is not the report itself. `left_open` is what it does not say or contradicts, `left_out` what it
+    shows and this file lacks.
     """
 
     __pydantic_config__ = STRICT
