@@ -1,4 +1,4 @@
-"""What a client can ask of a system: one protocol per data model, and the same in a form that answers later.
+"""What a client can ask of a system: a protocol per data model, and the same where answers come later.
 
 A session is used by many threads at once and raises what its driver raises. Whether a system has a
 session of a kind is asked of the system: see `Speaks…` in `perf.systems.contract`.
@@ -66,7 +66,7 @@ class ShowsLater(Protocol):
 
 
 class KeyValueSession(Session, Protocol):
-    """A client of the workloads put/get (one field) and YCSB (several). Sizes count values, not keys."""
+    """A client of put/get (one field) and YCSB (several). Sizes count values, not keys."""
 
     def create_schema(self, records: PutGet | Ycsb) -> None:
         """Create tables or collections; do nothing if they exist."""
@@ -99,7 +99,7 @@ class Scans(Protocol):
 
 
 class DevopsSession(Session, Protocol):
-    """A client of the devops workload. `stored` counts rows of all nine tables, and 8 bytes per value."""
+    """A client of the devops workload. `stored` counts rows of all tables, and 8 bytes per value."""
 
     def create_schema(self, records: Devops) -> None:
         """Create the nine tables or their like; do nothing if they exist."""

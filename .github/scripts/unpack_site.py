@@ -62,7 +62,7 @@ def unpack(path: Path, directory: Path) -> list[str]:
                 return problems
             # Python holds every entry to the size that was just looked at, and to its checksum.
             archive.extractall(directory)
-    # zipfile raises each of these on some broken archive: damaged, cut off, a method it lacks, a full disk.
+    # zipfile raises each of these on some archive: damaged, cut off, of a method it lacks, too large.
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
         return [f"it cannot be unpacked: {error}"]
     return []

@@ -3,7 +3,7 @@
     variants:
       2kb: {records: {payload_bytes: 2048}, description: …}
 
-makes the workload `<name>-2kb`. `records` and `floors` are changed key by key, anything else as a whole.
+makes the workload `<name>-2kb`. `records` and `floors` are changed key by key, all else as a whole.
 """
 
 from collections.abc import Iterator

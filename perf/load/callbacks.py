@@ -55,7 +55,7 @@ class OpenCalls:
             sent_s = loop.clock.now()
             ready_s = loop.lag.find_ready(intended_s, freed_s, sent_s)
             lane.log.sent.extend((intended_s, ready_s, sent_s))
-            lane.soon(prepared, partial(self._end, lane, prepared, intended_s, sent_s))
+            lane.soon(prepared, partial(self._end, lane, prepared, (intended_s, sent_s)))
 
     def _take_slot(self, drain_s: float) -> float | None:
         while (rest_s := self._loop.span.end_s + drain_s - self._loop.clock.now()) > 0:
@@ -69,8 +69,7 @@ class OpenCalls:
         self,
         lane: Lane,
         prepared: Any,  # noqa: ANN401  what the lane's task made ready
-        intended_s: float,
-        sent_s: float,
+        begun_s: tuple[float, float],
         reply: Any,  # noqa: ANN401  a reply, if there is no error
         error: Exception | None,
     ) -> None:

@@ -114,7 +114,7 @@ def collect_figures(stages: Sequence[Stage], outcome: LoadOutcome) -> Iterator[P
 
 
 def collect_phases(stages: Sequence[Stage], outcome: LoadOutcome) -> Iterator[PhaseFigures]:
-    """Give the figures of each phase as a whole: of its one operation, or of all of its mix together."""
+    """Give the figures of each phase as a whole: of its operation, or of all of its mix together."""
     each = [one for one in collect_figures(stages, outcome) if not is_part(one.operation)]
     for phase in dict.fromkeys(one.phase for one in each):
         yield _together([one for one in each if one.phase == phase])

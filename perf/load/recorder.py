@@ -89,7 +89,7 @@ class Kind:
 
 
 class Recorder:
-    """Folds the logs of an engine's threads by operation, by cell, and by time of the intended start."""
+    """Folds the logs of an engine's threads by operation, cell, and time of the intended start."""
 
     def __init__(self, kinds: Sequence[Kind], start_at_s: float) -> None:
         """Let the first stage start at `start_at_s` (Unix time)."""
@@ -149,10 +149,9 @@ class Recorder:
         self._cells[-1] = replace(self._cells[-1], end_s=end_s)
 
     def fold(self, horizon_s: float = math.inf) -> tuple[Interval, ...]:
-        """Take what has happened before `horizon_s`; give its histograms, one per operation, kind and
-        second, or per so many seconds as the stage says.
+        """Take what has happened before `horizon_s`; give its histograms.
 
-        What has happened since stays for a later fold, so that a warm-up may still be told to end
+        There is one per operation, kind and second, or as many seconds as the stage says. What has happened since stays for a later fold, so that a warm-up may still be told to end
         there. An operation that ends late adds a further interval of the time in which it was to
         start.
         """
@@ -246,7 +245,7 @@ class Recorder:
         cell = Cell(phase=phase, iteration=iteration, start_s=start_s, end_s=end_s)
         self._cells.append(cell)
         for book in self._books.values():
-            book.tallies[phase, iteration]  # noqa: B018  what nothing happened in is counted as well
+            book.tallies[phase, iteration]  # what nothing happened in is counted as well
 
     def _starts(self) -> list[float]:
         return [cell.start_s for cell in self._cells]
@@ -357,7 +356,7 @@ def _split(
 
 
 def _group(starts: list[float], times_s: Columns, width_s: int) -> Iterator[tuple[int, int, _Chosen]]:
-    """Give each place in `starts` and window of `width_s` since it in which times lie, and these times."""
+    """Give each place in `starts`, the windows of `width_s` since it that have times, and these."""
     if not times_s.size:
         return
     place, window = _find(starts, float(times_s.min()), width_s)

@@ -322,7 +322,7 @@ class _Run:
         )
 
     def _tend(self, begin_s: float, until_s: float) -> None:
-        """Fold each whole second, or histogram, of the stage that ends before `until_s`, a little later."""
+        """Fold each whole second or histogram of the stage before `until_s`, a little after it."""
         while (due_s := begin_s + self.second + self._pace_s + _FOLD_LAG_S) <= until_s:
             self._clock.sleep_until(due_s)
             self.second = max(

@@ -1,4 +1,4 @@
-"""A workload made smaller by one factor, so that a procedure that was published fits a small machine; pure.
+"""A workload made smaller by one factor, so that what was published fits a small machine; pure.
 
 Divided by the factor: what is stored, how many operations are done, how many are offered and in flight,
 and how long it all takes; never below the floors that the workload itself states. What an operation is,
