@@ -74,15 +74,8 @@ class OpenCalls:
         error: Exception | None,
     ) -> None:
         ended_s = self._loop.clock.now()
-        _note(
-            self._loop,
-            self._fail,
-            lane,
-            prepared,
-            (intended_s, sent_s, ended_s),
-            reply=reply,
-            error=error,
-        )
+        times_s = (*begun_s, ended_s)
+        _note(self._loop, self._fail, lane, prepared, times_s, reply=reply, error=error)
         self._slots.put(ended_s)
 
 

@@ -152,8 +152,8 @@ def test_published_figures_measure_nothing_and_are_told(head: Path, compare: Com
     (head / "reference/made-up.yaml").write_text(
         "{name: made-up, title: T, authors: [A], publisher: P, url: https://example.org, published: u,"
         " retrieved: u, suite: fake-short, suites: [fake-short], hardware: H, client: C,"
-        f" not_compared: [N], subjects: [{subject}], tables: [{{name: t, title: T, at: {place}, columns: [{column}],"
-        f" rows: [{row}]}}]}}\n"
+        f" not_compared: [N], subjects: [{subject}], tables: [{{name: t, title: T,"
+        f" at: {place}, columns: [{column}], rows: [{row}]}}]}}\n"
     )
     assert compare().touched == ()
     assert [note.split()[0] for note in compare().notes] == ["reference/"]
