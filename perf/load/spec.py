@@ -92,9 +92,9 @@ class LoadSpec:
     A preload writes the engine's share of its rows and ends. Stages run back to back. Engine
     `engine_index` of `engine_count` takes every `engine_count`-th operation number, so shares are
     disjoint; numbers go on from stage to stage. `mix` holds the operations and the weight of each;
-    which one number n is depends on the seed and n alone. Operation n of the sensor workload writes batch
-    number n of `batch_rows` rows each, from row `first_row` on. The engine waits `go_within_s` for GO,
-    then gives up.
+    which one number n is depends on the seed and n alone. Operation n of the sensor workload writes
+    batch number n of `batch_rows` rows each, from row `first_row` on. The engine waits `go_within_s`
+    for GO, then gives up.
     """
 
     __pydantic_config__ = STRICT
