@@ -151,9 +151,9 @@ class Recorder:
     def fold(self, horizon_s: float = math.inf) -> tuple[Interval, ...]:
         """Take what has happened before `horizon_s`; give its histograms.
 
-        There is one per operation, kind and second, or as many seconds as the stage says. What has happened since stays for a later fold, so that a warm-up may still be told to end
-        there. An operation that ends late adds a further interval of the time in which it was to
-        start.
+        There is one per operation, kind and second, or as many seconds as the stage says. What has
+        happened since stays for a later fold, so that a warm-up may still be told to end there. An
+        operation that ends late adds a further interval of the time in which it was to start.
         """
         return tuple(
             interval for book in self._books.values() for interval in self._fold(book, horizon_s)
