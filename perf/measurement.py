@@ -188,7 +188,9 @@ class _Run:
         self.steps.watch()
         self._keep(outcome)
         lengths_s = [one.counted_s for one in outcome.results if one.counted_s is not None]
-        self.findings.counted.append(counted_stage(phase, max(lengths_s)))
+        stage = counted_stage(phase, max(lengths_s))
+        self.findings.counted.append(stage)
+        self.findings.remarks += find_remarks([stage], outcome)
         if phase.operation is Operation.LOAD and isinstance(workload.records, Devops):
             self._finish_load(workload.records)
 

@@ -11,7 +11,7 @@ from analysis.comparing.blocks import Block, Measure, Measured
 from analysis.comparing.results import MeasureResult
 from analysis.comparing.sequential import Look, Rule, look
 from analysis.verdict import WORST_FIRST, Outcome, merge
-from perf.design import SearchLoad, Workload
+from perf.design import Workload
 from perf.load.stages import list_phases
 from perf.metrics import HIGHEST_LOAD, METRICS, RESPONSE_TIME, SERVICE_TIME, THROUGHPUT, Better
 from perf.model import SIDES, SideName, Taken, Trial, TrialStatus
@@ -67,8 +67,8 @@ def choose_trusted(workload: Workload, settings: Detection) -> tuple[Measure, ..
     """
     return tuple(
         Measure(phase=phase, operation=operation, metric=metric, statistic=statistic)
-        for phase, operation, load in list_phases(workload)
-        for metric, statistics in settings.comparison.trusted.get(load.kind, {}).items()
+        for phase, operation, kind in list_phases(workload)
+        for metric, statistics in settings.comparison.trusted.get(kind, {}).items()
         for statistic in statistics
     )
 
@@ -78,9 +78,9 @@ def list_measures(workload: Workload, settings: Detection) -> tuple[Measure, ...
     return tuple(
         sorted(
             Measure(phase=phase, operation=operation, metric=metric, statistic=statistic)
-            for phase, operation, load in list_phases(workload)
+            for phase, operation, kind in list_phases(workload)
             for metric, statistics in settings.judged.items()
-            if (metric == HIGHEST_LOAD.name) == isinstance(load, SearchLoad) and metric in _MEASURED
+            if (metric == HIGHEST_LOAD.name) == (kind == "search") and metric in _MEASURED
             for statistic in statistics
         )
     )

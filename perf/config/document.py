@@ -10,6 +10,7 @@ import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -87,11 +88,10 @@ def read_document(path: Path) -> Document:
 
     """
     text = _read_text(path)
-    yaml = YAML(typ="safe", pure=True)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what they warn of is refused below
-            root = yaml.compose(text)
+            root = _compose(text)
     except MarkedYAMLError as error:
         raise ConfigError([_syntax_problem(path, error)]) from error
     except YAMLError as error:
@@ -104,7 +104,14 @@ def read_document(path: Path) -> Document:
         raise ConfigError([f"{path}: not readable as YAML ({error}); check its quotes"]) from error
     if root is None:
         raise ConfigError([f"{path}: the file is empty; its schema says which keys it needs"])
-    return _Walk(path=path, yaml=yaml).run(root)
+    return _Walk(path=path, yaml=YAML(typ="safe", pure=True)).run(root)
+
+
+# Comparisons and tests read the same files again and again, and composing is nearly all that it costs.
+@lru_cache(maxsize=256)
+def _compose(text: str) -> Node | None:
+    root: Node | None = YAML(typ="safe", pure=True).compose(text)
+    return root
 
 
 def _read_text(path: Path) -> str:

@@ -6,7 +6,6 @@ from typing import assert_never
 from perf.design import (
     ClosedLoop,
     CountedPhase,
-    Load,
     Measurement,
     OpenLoop,
     SearchLoad,
@@ -15,6 +14,7 @@ from perf.design import (
 )
 from perf.load.spec import Stage
 from perf.records import ALL, Devops, Operation, PutGet, Sensor, Ycsb
+from perf.rules import LoadKind
 from perf.workloads.loading import devops_rows
 
 # A search of a factor of ten to within a few per cent, with two confirmations, takes about so many
@@ -84,21 +84,20 @@ def operations_of(workload: Workload, phase: CountedPhase) -> int:
             assert_never(workload.records)
 
 
-def list_phases(workload: Workload) -> tuple[tuple[str, str, Load], ...]:
-    """Name all phases in order: each with its operation, `all` for a mix, and the load it is part of.
+def list_phases(workload: Workload) -> tuple[tuple[str, str, LoadKind], ...]:
+    """Name all phases in order: each with its operation, `all` for a mix, and the kind of its load.
 
     A search is one phase here, by the name of its measurement.
     """
     mix = workload.offered_mix
     offered = next(iter(mix)).value if len(mix) == 1 else ALL
-    counted = (
-        (one.name, one.operation.value, ClosedLoop(kind="closed", in_flight=one.in_flight))
-        for one in workload.sequence
-    )
+    counted: list[tuple[str, str, LoadKind]] = [
+        (one.name, one.operation.value, "counted") for one in workload.sequence
+    ]
     return (
         *counted,
         *(
-            (name, offered, part.load)
+            (name, offered, part.load.kind)
             for part in workload.measurements
             for name in (
                 [ladder_phase(part, one) for one in part.load.offered_loads_ops_per_s]

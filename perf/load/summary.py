@@ -98,7 +98,8 @@ def _summarize_phase(
     for label, iterations in _labels(figures):
         sample = _sampler(figures, label)
         completed = figures.count(COMPLETED_IN_WINDOW, iterations)
-        if price_per_hour_usd is not None and not figures.is_open:
+        is_query = figures.operation in _QUERIES
+        if price_per_hour_usd is not None and not figures.is_open and not is_query:
             throughput = completed / figures.seconds(iterations)
             per_dollar = throughput * _HOUR_S / price_per_hour_usd
             yield sample(metric=OPERATIONS_PER_DOLLAR.name, value=per_dollar)
@@ -115,7 +116,9 @@ def _summarize_operation(figures: PhaseFigures, batch_rows: int) -> Iterator[Sam
         sample = _sampler(figures, label)
         if not is_part(figures.operation):
             throughput = figures.count(COMPLETED_IN_WINDOW, iterations) / figures.seconds(iterations)
-            yield sample(metric=THROUGHPUT.name, value=throughput)
+            # Between two queries the client computes what each answer must be: no figure of a system.
+            if figures.operation not in _QUERIES:
+                yield sample(metric=THROUGHPUT.name, value=throughput)
             # Rows are counted by when operations were to start, throughput by when they ended: what
             # carries over from one to the other is how many rows an operation has.
             counted = figures.count(Answer.COMPLETED, iterations)

@@ -30,7 +30,6 @@ from perf.workloads.answer import Answer
 from perf.workloads.permutation import permute
 from perf.workloads.splitmix import GAMMA, MASK, mix, stream, word
 
-_HEX_DIGITS = 16
 # Slices of a pool of this size rarely overlap within one compression block of a database.
 _PLACES = 4 << 20
 _PLACE_SHIFT = 64 - 22

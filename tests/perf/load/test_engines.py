@@ -17,7 +17,18 @@ from perf.load.engines import Edge, Engine, run_engines
 from perf.load.histogram import merge
 from perf.load.hlog import read_hlog
 from perf.load.outcome import LoadOutcome, WarmedUp
-from perf.load.spec import GO, INTERVALS, PRELOAD, READY, RESULT, LoadSpec, Preload, Stage, dump_spec
+from perf.load.spec import (
+    GO,
+    INTERVALS,
+    PRELOAD,
+    READY,
+    RESULT,
+    Counted,
+    LoadSpec,
+    Preload,
+    Stage,
+    dump_spec,
+)
 from perf.model import Counter, Interval
 from perf.records import Operation, Sensor
 from perf.remote import LocalHost, code_here, running_pid, send_signal
@@ -387,3 +398,25 @@ def test_outcomes_add_up_exactly(make_interval: Callable[..., Interval]) -> None
     (interval,) = both.intervals
     assert merge([interval]).get_total_count() == 3
     assert merge([interval]).get_value_at_percentile(50) == 200
+
+
+def test_a_counted_phase_ends_when_every_operation_of_all_engines_is_done(
+    host: LocalHost, tmp_path: Path
+) -> None:
+    seen: list[tuple[Edge, float]] = []
+    counted = Counted(phase="writes", operations=101, in_flight=2)
+    engines = tuple(
+        replace(engine, spec=replace(engine.spec, stages=(), counted=counted))
+        for engine in make_engines(host, tmp_path)
+    )
+    outcome = run(engines, observe=lambda edge: seen.append((edge, time.time())))
+    assert total(outcome, "completed") == total(outcome, "attempted") == 101
+    lengths_s = [one.counted_s for one in outcome.results]
+    assert all(lengths_s)
+    (begin, begin_s), (end, end_s) = seen
+    assert (begin.phase, begin.is_start) == ("writes", True)
+    assert (end.phase, end.iterations, end.is_start) == ("writes", (1,), False)
+    # What is looked at around it is the phase, not the end of processes.
+    assert end_s - begin_s < max(one for one in lengths_s if one) + 1.0
+    starts = {one.start_s for one in outcome.intervals}
+    assert all((start_s - min(starts)) % 1 == 0 for start_s in starts)

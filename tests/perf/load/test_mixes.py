@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from perf.design import ClosedLoop, CountedPhase, Testbed, Workload
+from perf.design import ClosedLoop, CountedPhase, Measurement, Testbed, Workload
 from perf.load.figures import collect_phases
 from perf.load.outcome import LoadOutcome
 from perf.load.spec import Stage
@@ -108,9 +108,17 @@ def test_a_phase_is_judged_as_a_whole(
 
 
 def test_phases_are_listed_with_what_they_offer() -> None:
-    ((name, operation, load),) = list_phases(WORKLOAD)
-    assert (name, operation) == ("alone", "read")
-    assert load == ClosedLoop(kind="closed", in_flight=3)
+    assert list_phases(WORKLOAD) == (("alone", "read", "counted"),)
+    timed = Measurement(
+        name="mixed",
+        load=STAGE.load,
+        warmup_s=1.0,
+        warmup_cap_s=1.0,
+        iteration_s=2.0,
+        iterations=1,
+    )
+    both = replace(WORKLOAD, measurements=(timed,))
+    assert list_phases(both)[1] == ("mixed", ALL, "closed")
 
 
 @pytest.mark.parametrize(

@@ -266,12 +266,11 @@ def test_metrics_are_counted_beside_the_rows_of_a_load() -> None:
     assert found["metric_throughput", "mean", None] == pytest.approx(20_200.0)
 
 
-def test_queries_have_no_rows_of_a_batch() -> None:
+def test_queries_have_times_and_no_throughput() -> None:
     counters = tuple(
         replace(one, operation="double-groupby-5")
         for one in tell(1, completed_in_window=4, completed=4, rows=4)
     )
     workload = replace(WORKLOAD, operation=Operation.DOUBLE_GROUPBY_5, batch_rows=900)
     found = find(summarize(workload, STAGES, LoadOutcome(counters=counters)))
-    assert found["throughput", "mean", None] == 2.0
-    assert not [metric for metric, _, _ in found if metric in {"row_throughput", "metric_throughput"}]
+    assert not [metric for metric, _, _ in found if "throughput" in metric]

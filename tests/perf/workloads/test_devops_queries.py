@@ -145,3 +145,9 @@ def test_a_window_without_rows_has_no_groups() -> None:
     before = replace(query, from_ms=0, until_ms=HOUR_MS)
     assert HISTORY.answer(before) == ()
     assert check_answer(before, (), ()) is Answer.COMPLETED
+
+
+def test_a_mean_over_a_lost_field_is_wrong_data() -> None:
+    query = Query(Operation.DOUBLE_GROUPBY_1, ("usage_user",), (), 0, 3_600_000, 3_600_000, "mean")
+    lost = Group(0, "host_0", (None,))  # type: ignore[arg-type]  what a system gives for no value
+    assert check_answer(query, [Group(0, "host_0", (1.0,))], [lost]) is Answer.WRONG_DATA
