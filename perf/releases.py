@@ -25,7 +25,7 @@ from perf import downloads, maven
 from perf.errors import ReleaseError, UsageError
 from perf.model import Artifact, Release, Source
 from perf.places import cache_dir
-from perf.signatures import verify_signature
+from perf.signatures import find_gpg, verify_signature
 from perf.systems.contract import Origin, System
 
 SUMS = "SHA256SUMS"
@@ -189,6 +189,8 @@ def _bring(wanted: _Wanted, origin: Origin, fresh: Path) -> None:
     elif origin.source is Source.PATH:
         _bring_path(wanted, Path(origin.location), fresh)
     else:
+        if origin.signer:
+            find_gpg()  # before hundreds of megabytes come for nothing
         wanted.tell(f"{wanted.label}: downloading {origin.location}")
         archive = fresh.parent / origin.location.rsplit("/", 1)[1]
         if origin.signer:
