@@ -29,6 +29,7 @@ from pydantic import JsonValue
 
 from perf import crate_wire
 from perf.crate_wire import Connections
+from perf.layout_words import Number, Words, find_wrong_words
 from perf.systems.contract import Target
 
 SCHEMA = "knickpoint"
@@ -38,7 +39,8 @@ SLOW_S = 600.0
 
 _OK = 200
 _OPAQUE = "TEXT INDEX OFF STORAGE WITH (columnstore = false)"
-_LAYOUT = {"shards": 1, "refresh_interval_ms": 0}
+# A node takes a thousand shards unless told otherwise (`cluster.max_shards_per_node`).
+_WORDS: Words = {"shards": Number(1, 1000), "refresh_interval_ms": Number(0, 3_600_000)}
 
 Row: TypeAlias = list[Any]
 
@@ -115,11 +117,10 @@ class SqlClient:
         results = answer.get("results")
         if not isinstance(results, list) or len(results) != len(rows):
             raise UnreadableAnswerError(f"no results for {len(rows)} rows: {answer!r:.200}")
-        refused = [result for result in results if result.get("rowcount", -2) < 0]
+        refused = [result for result in results if not _is_done(result)]
         if refused:
-            why = refused[0].get("error") or {"message": refused[0].get("error_message", "no reason")}
-            text = f"{len(refused)} of {len(rows)} rows were refused: {why.get('message')}"
-            raise CrateError(why.get("code", 0), text, _OK)
+            code, why = _read_refusal(refused[0])
+            raise CrateError(code, f"{len(refused)} of {len(rows)} rows were refused: {why}", _OK)
 
     def close(self) -> None:
         """Close all connections."""
@@ -134,7 +135,7 @@ class SqlClient:
             raise _read_error(status, answer)
         try:
             document: dict[str, Any] = json.loads(answer)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UnreadableAnswerError(f"no JSON: {answer!r:.200}") from error
         if not isinstance(document, dict):
             raise UnreadableAnswerError(f"no object: {answer!r:.200}")
@@ -145,8 +146,22 @@ def _read_error(status: int, body: bytes) -> CrateError:
     try:
         error = json.loads(body)["error"]
         return CrateError(int(error["code"]), str(error["message"]), status)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return CrateError(0, f"{body!r:.200}", status)
+
+
+def _is_done(result: Any) -> bool:  # noqa: ANN401  JSON
+    count = result.get("rowcount") if isinstance(result, dict) else None
+    return isinstance(count, int) and count >= 0
+
+
+def _read_refusal(result: Any) -> tuple[int, str]:  # noqa: ANN401  JSON
+    try:
+        if error := result.get("error"):
+            return int(error.get("code", 0)), str(error["message"])
+        return 0, str(result.get("error_message", "no reason"))
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+        return 0, f"{result!r:.200}"
 
 
 @contextmanager
@@ -168,18 +183,7 @@ def active_copies(target: Target) -> int:
 
 def check_layout(layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
     """Give what is wrong with a layout; the words are `shards` and `refresh_interval_ms`."""
-    problems = []
-    for key, value in layout.items():
-        if key == "replicas":
-            problems.append(
-                "replicas: follow from the topology's replication_factor, one less than it; remove it"
-            )
-        elif key not in _LAYOUT:
-            known = ", ".join(sorted(_LAYOUT))
-            problems.append(f"{key}: CrateDB's tables have no such word; known: {known}")
-        elif type(value) is not int or value < _LAYOUT[key]:
-            problems.append(f"{key}: is {value!r}; set a whole number from {_LAYOUT[key]} on")
-    return tuple(problems)
+    return tuple(find_wrong_words(layout, _WORDS))
 
 
 def table_options(target: Target, *, clustered_by: str = "", shards: int | None = None) -> str:

