@@ -8,12 +8,16 @@ of forms; for settings each system has `perf/systems/data/<system>/settings.yaml
     allowed:  patterns of dotted ways, `*` stands for anything; what matches none is refused
     refused:  - settings: patterns, whatever is allowed; upper and lower case are the same
                 why: the end of a sentence that begins with the setting
+    formed:   - settings: patterns of what reaches a command line
+                form: a regular expression of all of the value, written as JSON
+                why: the end of a sentence that begins with the setting
 
 Of what is left, no text names a path, a variable or a class by its package, whatever its setting.
 Testbeds are not looked at: they name hosts, users and programs, and those of a change that is only
 proposed are never measured on.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -67,12 +71,21 @@ class _Refused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Formed:
+    __pydantic_config__ = STRICT
+    settings: tuple[str, ...]
+    form: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Rules:
-    """Patterns of dotted ways that a config may set, and of those that it may not all the same."""
+    """Patterns of dotted ways that a config may set, that it may not all the same, and of values."""
 
     __pydantic_config__ = STRICT
     allowed: tuple[str, ...] = ()
     refused: tuple[_Refused, ...] = ()
+    formed: tuple[_Formed, ...] = ()
 
 
 def check_settings(system: str, entry: Entry[SystemConfig]) -> Iterator[str]:
@@ -129,6 +142,11 @@ def _refuse(steps: Steps, value: JsonValue, rules: _Rules) -> str:
             "but a config may not set that: it is not among the settings of this system that only "
             "change how it computes; remove it"
         )
+    for form in rules.formed:
+        is_meant = any(fnmatchcase(way, pattern) for pattern in form.settings)
+        is_alone = len(steps) == len(keys) + 1  # and in no list
+        if is_meant and not (is_alone and re.fullmatch(form.form, json.dumps(value))):
+            return f"but it {form.why}; correct it"
     is_text = isinstance(value, str) and not _RATE.fullmatch(value)
     if is_text and (_PATH.search(str(value)) or _CLASS.fullmatch(str(value))):
         return "but no setting may name a path, a variable, an address or a class by its package"
