@@ -23,10 +23,10 @@ from ansible_site import (
     await_port,
     free_port,
     make_keys,
-    need,
     write_site,
     write_ssh_config,
 )
+from needs import need
 
 pytestmark = [pytest.mark.long, pytest.mark.longest]
 

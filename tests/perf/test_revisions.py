@@ -134,7 +134,7 @@ def test_a_configuration_that_is_wrong_names_the_revision_and_each_problem(
     start = f"at head {head[:8]}: configs/"
     assert re.match(rf"{start}suites/fake-short\.yaml:5: .*defualt.*did you mean default", first)
     assert re.match(
-        rf"{start}workloads/blink\.yaml:6: operation is .wrote.; did you mean write", second
+        rf"{start}workloads/blink\.yaml:8: operation is .wrote.; did you mean write", second
     )
     repository.git("checkout", "--quiet", "-b", "mended")
     repository.edit("workloads/blink.yaml", "operation: wrote", "operation: write")
