@@ -128,11 +128,18 @@ def test_published_ratios_are_those_of_the_published_figures() -> None:
 
 def test_published_scaling_factors_are_those_of_the_published_throughput() -> None:
     report = shipped("ycsb-mongodb-scylladb")
-    found = values(report, "caching")
+    table = next(one for one in report.tables if one.name == "caching")
+    named = [column.name for column in table.columns]
+    found = {
+        (spot.subject, spot.workload): row.values[named.index(column.name)]
+        for row, column, spot in cells(table)
+    }
     told = [one for one in report.scalings if "caching" in one.title and one.published_percent]
-    assert len(told) == 4
+    assert len(told) == 6
     for one in told:
-        growth = (found[one.large, "throughput"] or 0) / (found[one.small, "throughput"] or 1)
+        growth = (found[one.large, one.large_workload] or 0) / (
+            found[one.small, one.small_workload] or 1
+        )
         assert one.published_percent == pytest.approx(100 * growth, abs=1)
 
 
@@ -148,3 +155,16 @@ def test_both_tables_of_the_put_get_report_have_its_twelve_runs(system: str) -> 
     for row in ("put-1", "get-1", "get-4", "put-get-1", "get-7"):
         rate, mean = (found[row, column] or 0.0 for column in ("rate", "mean"))
         assert rate * mean / 1000 == pytest.approx(20, rel=0.01)
+
+
+def test_the_published_spread_of_put_get_is_that_of_four_identical_runs() -> None:
+    report = shipped("put-get-mongodb2-cassandra08")
+    for name, first in (("variability-puts", "put-1"), ("variability-gets", "get-1")):
+        found = values(report, name)
+        runs = sorted({row for row, _ in found})
+        assert len(runs) == 4
+        # One of the four is the run of the table above.
+        whole = values(report, "mongodb")
+        columns = [column for row, column in found if row == runs[0]]
+        assert [found[runs[2], one] for one in columns] == [whole[first, one] for one in columns]
+    assert [found[row, "max"] for row in runs] == [4665, 13_211, 4684, 22_285]

@@ -57,6 +57,12 @@ def reports_of(catalog: Catalog, suites: list[str]) -> list[Report]:
     return [one for one in catalog.reports if set(suites) & {one.suite, *one.suites}]
 
 
+def rows_with_both(page: str) -> list[str]:
+    """Give the rows of the report's tables that hold a published number and a measured one."""
+    rows = page.split('<td class="side">published</td>')[1:]
+    return [row for row in rows if read_cells(row, "published") and read_cells(row, "here")]
+
+
 def read_cells(page: str, kind: str) -> list[str]:
     """Give the cells of the report's tables that hold a number: "published", or "here"."""
     found = re.findall(rf'<td class="num {kind}">([^<]*)', page)
@@ -84,4 +90,4 @@ def test_a_small_suite_ends_in_a_page_beside_the_published_figures(
     assert report.title.replace("'", "&#39;") in page
     assert f"Scaled down by {scale:,}" in page
     assert len(read_cells(page, "published")) > 3
-    assert read_cells(page, "here")
+    assert rows_with_both(page)
