@@ -23,9 +23,11 @@ NotNegative: TypeAlias = Annotated[float, Ge(0)]
 
 ERRORS = "errors"
 """Operations that were never answered or answered with an error, in the tables of reports."""
+MISSES = "misses"
+"""Operations whose answer was not what is stored: nothing was found, or other data."""
 USD_PER_MILLION = "usd_per_million"
 """US dollars for a million operations: what `operations_per_dollar` is, turned round."""
-TABLE_MEASURES: Mapping[str, str] = {ERRORS: "", USD_PER_MILLION: "$ per 1 M ops"}
+TABLE_MEASURES: Mapping[str, str] = {ERRORS: "", MISSES: "", USD_PER_MILLION: "$ per 1 M ops"}
 """What tables tell beside the metrics, with its unit; computed from what a trial recorded."""
 
 

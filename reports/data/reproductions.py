@@ -14,14 +14,20 @@ from perf.metrics import OPERATIONS_PER_DOLLAR, PRICE_PER_HOUR, THROUGHPUT
 from perf.model import ERROR, TIMEOUTS, Counter, Sample, Trial, TrialHead, TrialId, TrialStatus
 from perf.references import (
     ERRORS,
+    MISSES,
     USD_PER_MILLION,
     Report,
     Spot,
     Subject,
 )
+from perf.workloads.answer import Answer
 from perf.workloads.scaling import scale_of, unscaled_name
 
 _MILLION = 1e6
+_CORES = "cpu_cores"
+_OF_A_CLIENT = "version:python"
+_HOURS_PER_MONTH = 730
+_MISSED = (Answer.NOT_FOUND, Answer.WRONG_DATA)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -61,12 +67,17 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What was measured in one setting; `price_per_hour_usd` is that of the servers, if recorded."""
+    """What was measured in one setting; `price_per_hour_usd` is that of the servers, if recorded.
+
+    `cores_per_server` is what each server host has by its recorded facts; None where they do not say
+    it of all alike, or where servers share a host with the client.
+    """
 
     setting: Setting
     values: Mapping[Cell, Value]
     trials: tuple[Trial, ...]
     price_per_hour_usd: float | None
+    cores_per_server: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +184,7 @@ def _gather_one(setting: Setting, trials: Sequence[Trial]) -> Measured:
         },
         trials=tuple(trials),
         price_per_hour_usd=prices[-1] if prices else None,
+        cores_per_server=_find_cores(trials[-1]),
     )
 
 
@@ -199,20 +211,30 @@ def _turn(sample: Sample, metric: str, value: float) -> Sample:
 
 
 def _count_errors(counters: Iterable[Counter]) -> Iterator[Sample]:
-    """Count what was answered with an error, or never, by phase and operation."""
-    counts: defaultdict[tuple[str, str], int] = defaultdict(int)
+    """Count errors (with what was never answered) and misses, by phase and operation."""
+    counts: defaultdict[tuple[str, str, str], int] = defaultdict(int)
     for one in counters:
         is_error = one.name == TIMEOUTS or one.name.startswith(ERROR)
-        counts[one.phase, one.operation] += one.value if is_error else 0
-    for (phase, operation), value in counts.items():
+        for metric, belongs in ((ERRORS, is_error), (MISSES, one.name in _MISSED)):
+            counts[one.phase, one.operation, metric] += one.value if belongs else 0
+    for (phase, operation, metric), value in counts.items():
         yield Sample(
-            phase=phase, operation=operation, metric=ERRORS, statistic="mean", value=float(value)
+            phase=phase, operation=operation, metric=metric, statistic="mean", value=float(value)
         )
 
 
 def _find_price(trial: Trial) -> float | None:
     found = (fact.value for fact in trial.environment_before if fact.name == PRICE_PER_HOUR)
     return next((float(value) for value in found), None)
+
+
+def _find_cores(trial: Trial) -> int | None:
+    """Give the cores that each server host has, where all have as many and none is a client as well."""
+    facts = trial.environment_before
+    clients = {fact.host for fact in facts if fact.name == _OF_A_CLIENT}
+    found = {fact.value for fact in facts if fact.name == _CORES and fact.host not in clients}
+    (only,) = found if len(found) == 1 else ("",)
+    return int(only) if only.isdecimal() else None
 
 
 def choose_setting(
@@ -257,7 +279,8 @@ def cell_of(spot: Spot) -> Cell:
 def refuse_ratio(one: Setting, other: Setting, *, across_testbeds: bool) -> str:
     """Say why no ratio of two settings is told; empty where it is.
 
-    `across_testbeds` where the report itself compares testbeds, so that both subjects name theirs.
+    `across_testbeds` where the report itself compares testbeds, so that both subjects name theirs, or
+    where sizes of hosts are compared whose capacities are known.
     """
     if one.testbed_class != other.testbed_class and not across_testbeds:
         return f"measured on {one.testbed_class} and {other.testbed_class}, which do not compare"
@@ -286,6 +309,11 @@ def scale_share(
     if not small or not small_capacity or not large_capacity:
         return None
     return ScalingShare(throughput_ratio=large / small, capacity_ratio=large_capacity / small_capacity)
+
+
+def operations_per_dollar(ops_per_s: float, price_per_month_usd: float) -> float:
+    """Give operations per US dollar at a monthly price; a month has 730 hours, as clouds bill it."""
+    return ops_per_s * 3600 * _HOURS_PER_MONTH / price_per_month_usd
 
 
 def throughput_cell(workload: str, phase: str, operation: str) -> Cell:

@@ -32,7 +32,12 @@ _WINDOWS = 12
 def batches(scene: Scene) -> Iterator[Batch]:
     """Give the pages of all reproduced reports."""
     series = frozenset(judged.series.key for judged in scene.judgement.series)
-    around = Around(topologies=scene.catalog.topologies, caveats=scene.caveats, series=series)
+    around = Around(
+        topologies=scene.catalog.topologies,
+        workloads=scene.catalog.workloads,
+        caveats=scene.caveats,
+        series=series,
+    )
     for found in find_reproductions(scene.catalog.reports, scene.heads.values()):
         page = reproduction_page(found.name)
         yield Batch({page: _digest(scene, found, around)}, partial(_make, scene, found, around))
@@ -88,12 +93,14 @@ def _digest(scene: Scene, found: Reproduction, around: Around) -> str:
         return ""
     testbeds = sorted({head.testbed.name for head in found.trials})
     names = {head.workload.name for head in found.trials}
+    plain = {unscaled_name(name) for name in names}
     series = sorted(repr(key) for key in around.series if key.workload.partition("@")[0] in names)
     parts = (
         *contents,
         repr(found.report),
         repr(found.trials),
         repr(sorted(around.topologies.items())),
+        repr([one for name, one in sorted(around.workloads.items()) if name in plain]),
         *(caveat_words(name, scene.caveats) for name in testbeds),
         *series,
     )

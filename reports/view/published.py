@@ -1,12 +1,13 @@
 """Tables of a report with what was measured here beside them, and their shape in ratios."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perf.metrics import OPERATIONS_PER_DOLLAR
 from perf.model import TrialHead
 from perf.references import (
     ERRORS,
+    MISSES,
     TABLE_MEASURES,
     USD_PER_MILLION,
     Column,
@@ -30,6 +31,7 @@ from reports.data.reproductions import (
 )
 from reports.view.wording import NOTHING, count, number, sentence, unit_words
 
+_COUNTED = (ERRORS, MISSES)
 _PRICED = (USD_PER_MILLION, OPERATIONS_PER_DOLLAR.name)
 
 
@@ -43,11 +45,17 @@ class CellView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineView:
-    """A row: the published texts and the measured ones, by column."""
+    """A row: the published texts and the measured ones, by column; `release` is what was measured."""
 
     title: str
     published: tuple[str, ...]
     here: tuple[CellView, ...]
+    release: str = ""
+
+    @property
+    def says_something(self) -> bool:
+        """Whether any of its cells has a value on either side."""
+        return {NOTHING} != {*self.published, *(cell.text for cell in self.here)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +151,11 @@ def view_table(table: PublishedTable, matched: Matched) -> TableView:
         anchor=f"table-{table.name}",
         grid=GridView(title=table.title, columns=columns, lines=lines),
         note=table.note or "",
-        shapes=tuple(shape for shape in _view_shapes(table, matched, missing) if shape.lines),
+        shapes=tuple(
+            replace(shape, lines=lines)
+            for shape in _view_shapes(table, matched, missing)
+            if (lines := tuple(line for line in shape.lines if line.says_something))
+        ),
         missing=missing.tell(),
     )
 
@@ -250,7 +262,11 @@ def _published(row: Row, table: PublishedTable) -> Iterator[tuple[Column, str, f
 def _view_row(table: PublishedTable, row: Row, matched: Matched, missing: _Missing) -> LineView:
     published = tuple(text for _, text, _ in _published(row, table))
     here = tuple(_view_cell(table, row, column, matched, missing) for column in table.columns)
-    return LineView(title=row.title, published=published, here=here)
+    sides = (matched.choose(table, spot_of(table, row, column)) for column in table.columns)
+    settings = {one.setting for one in sides if one}
+    several = len({one.system for one in settings}) > 1
+    named = {f"{one.system} {one.version}" if several else one.version for one in settings}
+    return LineView(title=row.title, published=published, here=here, release=", ".join(sorted(named)))
 
 
 def _view_cell(
@@ -271,7 +287,7 @@ def _view_cell(
         missing.explain(side)
         return CellView(text=NOTHING)
     # How often something happened is a whole number; of several trials, their median may be none.
-    is_count = side.spot.metric == ERRORS and value.value.is_integer()
+    is_count = side.spot.metric in _COUNTED and value.value.is_integer()
     text = f"{value.value:,.0f}" if is_count else number(value.value)
     return CellView(text=text, note=_spread(value.runs))
 
@@ -305,7 +321,7 @@ def _refuse(of: _Side, over: _Side, matched: Matched) -> str:
 def _view_shapes(table: PublishedTable, matched: Matched, missing: _Missing) -> Iterator[GridView]:
     """Give ratios between rows, between columns, and to another table."""
     plain = [one for one in table.columns if not one.quotient and not one.not_here]
-    plain = [one for one in plain if (one.at.metric or table.at.metric) != ERRORS]
+    plain = [one for one in plain if (one.at.metric or table.at.metric) not in _COUNTED]
     rows = {row.name: row for row in table.rows}
     yield GridView(
         title="Ratios between rows",

@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from perf.design import Topology
+from perf.design import Topology, Workload
 from perf.metrics import PRICES_FROM, RESPONSE_TIME, THROUGHPUT
 from perf.model import SeriesKey, Trial, TrialHead, TrialId
-from perf.references import Report, Scaling
+from perf.references import ERRORS, MISSES, Report
 from perf.workloads.scaling import unscaled_name
 from reports.data.reproductions import (
     Cell,
@@ -14,16 +14,16 @@ from reports.data.reproductions import (
     Reproduction,
     Setting,
     Value,
-    choose_setting,
     find_reproductions,
-    refuse_ratio,
-    scale_share,
     throughput_cell,
 )
 from reports.view import links
 from reports.view.course import CourseView, Drawn, view_course
 from reports.view.nights import TrialRow, view_trial_row
-from reports.view.published import TableView, match, ratio_text, view_table
+from reports.view.published import TableView, match, view_table
+from reports.view.reproduction_dollars import DollarRow, view_dollars
+from reports.view.reproduction_scaling import ScalingRow, tell_scale, view_scaling
+from reports.view.reproduction_trials import WithoutResult, tell_changes, view_without_result
 from reports.view.wording import (
     NOTHING,
     Field,
@@ -33,8 +33,6 @@ from reports.view.wording import (
     moment,
     number,
     quantity,
-    sentence,
-    share,
 )
 
 MOST_TRIALS = 100
@@ -66,18 +64,6 @@ class SubjectRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScalingRow:
-    """How throughput grew with capacity: as published, and here by nodes and by price."""
-
-    title: str
-    published: str
-    throughput: str
-    by_nodes: str
-    by_price: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRow:
     """One operation in one phase of a workload, with its spread and its series."""
 
@@ -103,6 +89,8 @@ class ReproductionView:
     title: str
     scale: str
     lead: str
+    without_result: WithoutResult | None
+    changes: tuple[str, ...]
     goal: str
     url: str
     link: str
@@ -113,6 +101,8 @@ class ReproductionView:
     subjects: tuple[SubjectRow, ...]
     tables: tuple[TableView, ...]
     scalings: tuple[ScalingRow, ...]
+    dollars: tuple[DollarRow, ...]
+    published: str
     courses: tuple[CourseView, ...]
     settings: tuple[SettingView, ...]
     trials: tuple[TrialRow, ...]
@@ -125,6 +115,7 @@ class Around:
     """What the page takes from elsewhere: the configuration, and the series that have a page."""
 
     topologies: Mapping[str, Topology] = field(default_factory=dict)
+    workloads: Mapping[str, Workload] = field(default_factory=dict)
     caveats: Mapping[str, str] = field(default_factory=dict)
     series: Collection[SeriesKey] = ()
 
@@ -176,8 +167,10 @@ def view_reproduction(
         page=links.reproduction_page(found.name),
         name=found.name,
         title=report.title,
-        scale=_tell_scale(found.scale),
+        scale=tell_scale(found, around.workloads),
         lead=_lead(tables, found, measured),
+        without_result=view_without_result(found.trials),
+        changes=tell_changes(found.trials),
         goal=_NEVER_A_GOAL,
         url=report.url,
         link=report.link or "",
@@ -195,21 +188,16 @@ def view_reproduction(
             for one in report.subjects
         ),
         tables=tables,
-        scalings=tuple(_view_scaling(one, report, measured, around) for one in report.scalings),
+        scalings=tuple(
+            view_scaling(one, report, measured, around.topologies) for one in report.scalings
+        ),
+        dollars=view_dollars(report, measured),
+        published=report.published,
         courses=tuple(view_course(place, one) for place, one in enumerate(drawn, start=1)),
         settings=tuple(_view_setting(one, around) for one in measured),
         trials=tuple(view_trial_row(one) for one in reversed(found.trials[-MOST_TRIALS:])),
         trials_count=len(found.trials),
         caveat=join_caveats({one.testbed.name for one in found.trials}, around.caveats),
-    )
-
-
-def _tell_scale(scale: int) -> str:
-    if scale == 1:
-        return "Run as published: not scaled down."
-    return (
-        f"Scaled down by {scale:,}: records, operations, offered loads, operations in flight and "
-        f"seconds are those of the report divided by {scale:,}, none below the floor of its workload."
     )
 
 
@@ -256,64 +244,6 @@ def _tell_price(price: float | None, trials: Sequence[Trial]) -> str:
     return f"its servers cost ${number(price)} per hour ({since})"
 
 
-def _view_scaling(
-    one: Scaling, report: Report, measured: Sequence[Measured], around: Around
-) -> ScalingRow:
-    """Tell (T₂/T₁)/(C₂/C₁), with nodes and with price as the capacity C."""
-    found = [
-        (side, side.values[cell].value)
-        for name, workload in ((one.small, one.small_workload), (one.large, one.large_workload))
-        for cell in [throughput_cell(workload, one.phase, one.operation)]
-        if (side := choose_setting(report.subject(name), [cell], measured))
-    ]
-    if len(found) < 2:  # noqa: PLR2004  both sizes
-        return _without_scaling(one, "Not measured here: it takes both sizes.")
-    (small, slow), (large, fast) = found
-    if small.setting == large.setting:
-        return _without_scaling(one, "One setting stands for both sizes, so no capacity grew.")
-    if why := refuse_ratio(small.setting, large.setting, across_testbeds=False):
-        return _without_scaling(one, sentence(why))
-    topologies = [around.topologies.get(side.setting.topology) for side in (small, large)]
-    nodes = [topology.servers if topology else None for topology in topologies]
-    return ScalingRow(
-        title=one.title,
-        published=_tell_published(one),
-        throughput=ratio_text(fast, slow),
-        by_nodes=_tell_share((slow, fast), nodes),
-        by_price=_tell_share((slow, fast), [side.price_per_hour_usd for side in (small, large)]),
-        why="",
-    )
-
-
-def _without_scaling(one: Scaling, why: str) -> ScalingRow:
-    return ScalingRow(
-        title=one.title,
-        published=_tell_published(one),
-        throughput=NOTHING,
-        by_nodes=NOTHING,
-        by_price=NOTHING,
-        why=why,
-    )
-
-
-def _tell_published(one: Scaling) -> str:
-    if one.published_percent is None or one.theoretical_percent is None:
-        return NOTHING
-    reached = share(one.published_percent / one.theoretical_percent)
-    percents = [
-        f"{number(it)}\N{NO-BREAK SPACE}%" for it in (one.published_percent, one.theoretical_percent)
-    ]
-    return f"{percents[0]} of {percents[1]}: {reached}"
-
-
-def _tell_share(throughputs: tuple[float, float], capacities: Sequence[float | None]) -> str:
-    known = [one for one in capacities if one]
-    found = scale_share(*throughputs, *known) if len(known) == len(capacities) else None
-    if found is None:
-        return "not known"
-    return f"{share(found.share)} of ×{number(found.capacity_ratio)}"
-
-
 def _view_setting(measured: Measured, around: Around) -> SettingView:
     places = sorted(
         {
@@ -339,10 +269,16 @@ def _view_place(measured: Measured, place: tuple[str, str, str], around: Around)
             *place,
             quantity(throughput.value, THROUGHPUT.name) if throughput else NOTHING,
             *(quantity(one.value, RESPONSE_TIME.name) if one else NOTHING for one in times),
+            *(_tell_count(measured.values.get(Cell(*place, it, "mean"))) for it in (ERRORS, MISSES)),
         ),
         spread=_tell_spread(throughput or times[0]),
         page=next(_find_pages(measured, place, around), ""),
     )
+
+
+def _tell_count(value: Value | None) -> str:
+    """Write how often something happened: in one trial a whole number, of several their median."""
+    return f"{value.value:,.10g}" if value else NOTHING
 
 
 def _tell_spread(value: Value | None) -> str:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import TypeAlias
 
+from analysis.drift import is_canary
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
 from analysis.noise import noise_of_level
@@ -311,8 +312,13 @@ def _view_neighbours(key: SeriesKey, points: Sequence[Point], chain: Chain) -> I
 
 
 def tell_change(before: SeriesKey, after: SeriesKey) -> str:
-    """Say that a workload was changed, from which content to which."""
+    """Say that a workload was changed, from which content to which, and whether values compare."""
     (name, old), (_, new) = split_workload(before), split_workload(after)
+    if is_canary(after):
+        return (
+            f"workload {name} was changed (hash {old} → {new}), which a canary does not run: "
+            "its values compare."
+        )
     return f"workload {name} was changed (hash {old} → {new}), so values do not compare."
 
 

@@ -14,6 +14,7 @@ from reports.pages import front, series
 from reports.scene import Scene
 from reports.site import Batch, flatten
 from reports.view.links import series_page
+from reports.view.series import tell_change
 
 CHANGED = "sensor-write@ffffffffffff"
 
@@ -84,3 +85,11 @@ def test_tonight_says_it_once_for_all_series_of_the_workload(
     assert "2 series begin anew" in tonight
     later = pages(*front.batches(make_changed(make_trial, tmp_path, 3)))["index.html"]
     assert "begin anew" not in later
+
+
+def test_a_canary_does_not_run_the_workload_so_its_values_compare() -> None:
+    canary = replace(KEY, phase="canary-before", metric="canary_cpu", host="db-1")
+    assert tell_change(KEY, after(KEY)).endswith("so values do not compare.")
+    assert tell_change(canary, after(canary)).endswith(
+        "which a canary does not run: its values compare."
+    )

@@ -210,7 +210,7 @@ def test_scaling_is_told_by_nodes_and_by_the_recorded_price(make_trial: Make) ->
     assert [part for part in told.split("|") if part] == [
         "397 % of 400 %: 99.2 %",
         "×2.50",
-        "83.3 % of ×3.00",
+        "83.3 % of ×3.00 (servers)",
         "125 % of ×2.00",
     ]
     assert "its servers cost $2.00 per hour (2026-01-01, a list)" in text
@@ -220,7 +220,7 @@ def test_scaling_is_told_by_nodes_and_by_the_recorded_price(make_trial: Make) ->
 def test_the_page_has_source_scale_and_no_absolute_goal(make_trial: Make) -> None:
     text = page_of(make_measured(make_trial))
     assert '<a href="https://example.org/report?a=1&amp;b=2" rel="noreferrer">' in text
-    assert "Scaled down by 10: " in text
+    assert "Scaled down by 10, never below the floors of a workload; knickpoint workloads" in text
     assert "no goal" in text
     for part in ("2026-01-01", "One node and three are both claimed.", "Figure 9", "B. &lt;Nobody&gt;"):
         assert part in text
