@@ -25,6 +25,7 @@ from perf.history.place import start_of_ids
 from perf.hosts import lease
 from perf.hosts.checks import check_hosts
 from perf.hosts.readiness import check_readiness, name_profile
+from perf.load.feasible import check_load_time
 from perf.load.stages import expected_s, operations_of
 from perf.metrics import RESPONSE_TIME, THROUGHPUT
 from perf.model import Artifact, Purpose, Release, SeriesKey, Source, Trial, TrialId, TrialStatus
@@ -62,9 +63,12 @@ def measure_night(session: Session, *, is_to_be_told: bool = False) -> tuple[Tri
     Raises:
         MeasureError: another process measures here, or the hosts cannot carry any trial.
         ReleaseError: a release could be fetched from nowhere.
+        UsageError: what is to be stored, or a counted phase, can never be done within its time limit.
 
     """
     purpose = f"the trials of suite {session.suite.name}"
+    for experiment in session.suite.experiments:
+        check_load_time(session.catalog.resolve(session.suite, experiment))
     with hold(session.places, session.progress, [_testbed(session)], purpose):
         _check_hosts(session)
         now = datetime.now(UTC)
@@ -91,6 +95,7 @@ def measure_night(session: Session, *, is_to_be_told: bool = False) -> tuple[Tri
 
 def measure_one(session: Session, experiment: str, version: str) -> Trial:
     """Measure one extra trial of an experiment at a release, outside of any night's plan."""
+    check_load_time(_resolve(session, experiment))
     purpose = f"a trial of {experiment} at {version}"
     with hold(session.places, session.progress, [_testbed(session)], purpose):
         fetched = fetch_release(session, experiment, version)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from annotated_types import Ge
+from annotated_types import Ge, Le
 from pydantic import Field
 
-from perf.scalars import STRICT, Count, Positive, Share
+from perf.scalars import STRICT, RecordCount, RowBytes, Several, Share, Sources, Span
 
 
 class Operation(StrEnum):
@@ -49,9 +49,9 @@ class Sensor:
 
     __pydantic_config__ = STRICT
     kind: Literal["sensor"]
-    devices: Positive
-    payload_bytes: Annotated[int, Ge(128)]
-    latest_count: Positive = 10
+    devices: Sources
+    payload_bytes: Annotated[RowBytes, Ge(128)]
+    latest_count: Several = 10
     order: Literal["shuffled"] | None = None
 
 
@@ -66,10 +66,10 @@ class PutGet:
     __pydantic_config__ = STRICT
     field_count: ClassVar[int] = 1
     kind: Literal["put-get"]
-    keys: Positive
-    key_bytes: Annotated[int, Ge(16)] = 32
-    least_value_bytes: Positive = 100
-    value_bytes_range: Positive = 1800
+    keys: RecordCount
+    key_bytes: Annotated[int, Ge(16), Le(1000)] = 32
+    least_value_bytes: RowBytes = 100
+    value_bytes_range: RowBytes = 1800
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,19 +83,19 @@ class Ycsb:
 
     __pydantic_config__ = STRICT
     kind: Literal["ycsb"]
-    record_count: Positive
+    record_count: RecordCount
     request_distribution: Literal["zipfian", "uniform", "hotspot", "latest"]
-    field_count: Positive = 10
-    field_length: Annotated[int, Ge(8)] = 100
+    field_count: Several = 10
+    field_length: Annotated[RowBytes, Ge(8)] = 100
     insert_order: Literal["hashed", "ordered"] = "hashed"
-    zero_padding: Positive = 1
+    zero_padding: Annotated[int, Ge(1), Le(1000)] = 1
     read_all_fields: Literal[True] = True
     """A session reads whole records."""
     write_all_fields: bool = False
     hotspot_data_fraction: Share = 0.2
     hotspot_operation_fraction: Share = 0.8
-    max_scan_length: Positive = 1000
-    operation_count: Positive | None = None
+    max_scan_length: Several = 1000
+    operation_count: RecordCount | None = None
     """How many operations a run is expected to have: zipfian leaves room for twice their inserts.
     Absent: as many as records, as in the workload files that come with YCSB."""
 
@@ -110,12 +110,12 @@ class Devops:
 
     __pydantic_config__ = STRICT
     kind: Literal["devops"]
-    hosts: Positive
-    span_s: Positive
-    interval_s: Positive = 10
-    begin_s: Count = 1_451_606_400
+    hosts: Sources
+    span_s: Span
+    interval_s: Span = 10
+    begin_s: Annotated[int, Ge(0), Le(10_000_000_000)] = 1_451_606_400
     """2016-01-01T00:00:00Z, as in the examples of TSBS."""
-    queries: Positive = 1000
+    queries: RecordCount = 1000
 
 
 Records: TypeAlias = Annotated[Sensor | PutGet | Ycsb | Devops, Field(discriminator="kind")]

@@ -24,4 +24,15 @@ Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
 OfferedLoad: TypeAlias = Annotated[float, Gt(0), Le(1_000_000)]
 # The same for a price: no host costs more in an hour.
 Price: TypeAlias = Annotated[float, Gt(0), Le(100_000)]
+# And for what is stored: a hundred times the largest that anybody has published, 64-bit numbers hold it
+# all, and no client holds a table of it in memory.
+RecordCount: TypeAlias = Annotated[int, Gt(0), Le(1_000_000_000_000)]
+# And of what it does hold one, of some hundred bytes for each: devices, hosts.
+Sources: TypeAlias = Annotated[int, Gt(0), Le(10_000_000)]
+# Far above any published row, and what the pools that rows are cut from can give.
+RowBytes: TypeAlias = Annotated[int, Gt(0), Le(1_000_000)]
+# What one answer may hold in rows, or one row in fields.
+Several: TypeAlias = Annotated[int, Gt(0), Le(100_000)]
+# A hundred years, in seconds: more is meant as milliseconds.
+Span: TypeAlias = Annotated[int, Gt(0), Le(3_155_760_000)]
 InFlight: TypeAlias = Annotated[int, Gt(0), Le(100_000)]

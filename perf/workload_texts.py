@@ -2,7 +2,8 @@
 
 import textwrap
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
+from itertools import groupby
 
 from perf.config.identity import content_hash
 from perf.design import CountedPhase, Suite, Workload
@@ -14,6 +15,16 @@ from perf.workloads.scaling import scale_down
 
 _WIDTH = 100
 _LABEL = 18
+# What rounding to whole records may do to a factor.
+_ROUNDING = 0.01
+# What a suite scales.
+_SIZES = frozenset(
+    {
+        *("devices", "keys", "record_count", "operation_count", "hosts", "span_s", "queries"),
+        *("operations", "preload_in_flight", "in_flight", "warmup_s", "warmup_cap_s", "iteration_s"),
+        *("offered_load_ops_per_s", "offered_loads_ops_per_s", "lowest_ops_per_s", "highest_ops_per_s"),
+    }
+)
 
 
 def list_workloads(workloads: Iterable[Workload]) -> str:
@@ -67,7 +78,33 @@ def _use(suite: Suite, workload: Workload) -> Iterator[str]:
         yield from _say(suite.name, f"as written, on {suite.testbed}: {experiments}")
         return
     yield from _say(suite.name, f"scaled down by {by}, on {suite.testbed}: {experiments}")
-    yield from (f"  {line}" for line in _sizes(scale_down(workload, by)))
+    run = scale_down(workload, by)
+    yield from (f"  {line}" for line in _sizes(run))
+    others = ", ".join(_other_factors(workload, run, by))
+    yield from (f"  {line}" for line in (_say("smaller by less", others) if others else ()))
+
+
+def _other_factors(workload: Workload, run: Workload, by: int) -> Iterator[str]:
+    """Name the sizes that ended at a floor, each with the factors that it really is smaller by."""
+    found = sorted(_factors(workload, run), key=lambda one: one[0])
+    for name, each in groupby(found, key=lambda one: one[0]):
+        factors = sorted({factor for _, factor in each if abs(factor - by) > _ROUNDING * by})
+        ends = dict.fromkeys((*factors[:1], *factors[-1:]))
+        if ends:
+            yield f"{name} {' to '.join(f'{one:.4g}' for one in ends)}"
+
+
+def _factors(written: object, run: object, name: str = "") -> Iterator[tuple[str, float]]:
+    """Give each size below a value, by name, with how many times smaller it is run."""
+    if is_dataclass(written):
+        for one in fields(written):
+            if one.name != "floors":
+                yield from _factors(getattr(written, one.name), getattr(run, one.name), one.name)
+    elif isinstance(written, tuple) and isinstance(run, tuple):
+        for before, after in zip(written, run, strict=True):
+            yield from _factors(before, after, name)
+    elif name in _SIZES and isinstance(written, int | float) and isinstance(run, int | float):
+        yield name, written / run
 
 
 def _experiments(suite: Suite, workload: Workload) -> list[str]:

@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from perf.config.checks import Entry, find_repeated, say
 from perf.config.document import Document, Steps
 from perf.config.problems import suggest
+from perf.config.workload_sizes import check_floors
 from perf.design import CountedPhase, Measurement, SearchLoad, SteppedLoad, Workload
 from perf.load.spec import PRELOAD, WARM_UP
-from perf.load.stages import ladder_phase
+from perf.load.stages import ladder_phase, operations_of
 from perf.metrics import CANARY_PHASES
-from perf.records import ASKED_OF, Devops, Operation, PutGet, Sensor
+from perf.records import ASKED_OF, Devops, Operation, PutGet, Sensor, Ycsb
 from perf.workloads.scaling import scale_of
 
 _RESERVED = frozenset({WARM_UP, PRELOAD, *CANARY_PHASES})
@@ -30,6 +32,9 @@ def check_workload(entry: Entry[Workload]) -> Iterator[str]:
     for index, phase in enumerate(workload.sequence):
         yield from _check_counted(document, ("sequence", index), phase)
     yield from _check_values(document, workload)
+    yield from _check_written(document, workload)
+    yield from _check_loaded(document, workload)
+    yield from check_floors(document, workload)
     for index, part in enumerate(parts):
         steps: Steps = ("measurements", index)
         if part.warmup_cap_s < part.warmup_s:
@@ -97,16 +102,17 @@ def _check_offered(document: Document, workload: Workload) -> Iterator[str]:
 
 def _check_rows(document: Document, workload: Workload) -> Iterator[str]:
     """Find batches, preloads and reads that the records have no meaning for."""
-    records, offered = workload.records, workload.offered_mix
+    records = workload.records
+    asked = {*(phase.operation for phase in workload.sequence), *workload.offered_mix}
     if workload.batch_rows is not None and not (
-        isinstance(records, Devops) or Operation.WRITE in offered
+        isinstance(records, Devops) or Operation.WRITE in asked
     ):
-        names = ", ".join(one.value for one in offered) or "none"
+        names = ", ".join(sorted(one.value for one in asked)) or "none"
         why = f"but operation is {names}; only writes have batches, so remove it"
         yield say(document, ("batch_rows",), workload.batch_rows, why)
     rows = workload.preload_rows_per_device
     if isinstance(records, Sensor):
-        if Operation.READ_LATEST in offered and rows < (wanted := records.latest_count):
+        if Operation.READ_LATEST in asked and rows < (wanted := records.latest_count):
             why = (
                 f"but each read asks for records.latest_count = {wanted} rows; preload at least as many"
             )
@@ -117,6 +123,12 @@ def _check_rows(document: Document, workload: Workload) -> Iterator[str]:
     elif rows:
         why = f"but records of kind {records.kind} have no devices; remove it, or say preload: records"
         yield say(document, ("preload_rows_per_device",), rows, why)
+    if isinstance(records, Ycsb) and workload.preload is None and asked - {Operation.INSERT}:
+        names = ", ".join(sorted(one.value for one in asked - {Operation.INSERT}))
+        yield (
+            f"{document.locate(())}: nothing is stored that {names} could be about, since only what is "
+            "preloaded is known to be there; add `preload: records`"
+        )
     if isinstance(records, PutGet | Devops) and workload.preload is not None:
         why = "but its records are stored by a phase of its sequence, which is measured; remove it"
         yield say(document, ("preload",), workload.preload, why)
@@ -162,6 +174,52 @@ def _check_values(document: Document, workload: Workload) -> Iterator[str]:
         yield (
             f"{document.locate(('measurements',))}: measurements get values, but no phase before them "
             "puts any; add one that puts a value under every key"
+        )
+
+
+def _check_written(document: Document, workload: Workload) -> Iterator[str]:
+    """Find reads of devices that an earlier phase wrote to: they expect the preloaded rows alone."""
+    why = "after a phase that writes rows, which would each be a wrong one to it; read before it"
+    is_written = False
+    for index, phase in enumerate(workload.sequence):
+        if phase.operation is Operation.READ_LATEST and is_written:
+            yield say(document, ("sequence", index, "operation"), phase.operation.value, why)
+        is_written = is_written or phase.operation is Operation.WRITE
+    if is_written and set(workload.offered_mix) == {Operation.READ_LATEST}:
+        yield f"{document.locate(('measurements',))}: measurements only read, {why}"
+
+
+def _check_loaded(document: Document, workload: Workload) -> Iterator[str]:
+    """Insist that all rows of devops are loaded, once, before the first query about them."""
+    records = workload.records
+    if not isinstance(records, Devops):
+        return
+    if records.interval_s > records.span_s:
+        why = f"but span_s is {records.span_s}, so there would be no rows; make it smaller"
+        yield say(document, ("records", "interval_s"), records.interval_s, why)
+        return
+    if Operation.LOAD in workload.offered_mix:
+        yield (
+            f"{document.locate(('measurements',))}: measurements go on for a time, and there are "
+            "only so many rows to load; let a phase of the sequence load them"
+        )
+    is_loaded = False
+    for index, phase in enumerate(workload.sequence):
+        steps: Steps = ("sequence", index)
+        if phase.operation is Operation.LOAD:
+            batches = operations_of(workload, replace(phase, operations=None))
+            if phase.operations is not None and phase.operations > batches:
+                why = f"but there are {batches} batches; make it as many, or leave it out"
+                yield say(document, (*steps, "operations"), phase.operations, why)
+            is_loaded = is_loaded or (phase.operations or batches) >= batches
+        elif not is_loaded:
+            why = "but no phase before it loads all rows, as answers expect; begin with one that does"
+            yield say(document, (*steps, "operation"), phase.operation.value, why)
+            return
+    if not is_loaded and set(workload.offered_mix) - {Operation.LOAD}:
+        yield (
+            f"{document.locate(('measurements',))}: measurements ask queries, but no phase before them "
+            "loads all rows; add one that does"
         )
 
 

@@ -18,6 +18,7 @@ The characters are those of base64, 6 bits each; YCSB's have 5 to 6½. To make o
 import base64
 import hashlib
 import re
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -97,7 +98,8 @@ def check_scan(
 
     NOT_FOUND: the first key is not there. WRONG_DATA: it is not the first of them; more than `count`;
     a key twice, or of a form that this workload never gives; a record that `check_record` finds wrong.
-    Which keys follow is the system's own order, and fewer than `count` are all there are at its end.
+    Which keys follow is the system's own order, and fewer than `count` are all there are at its end;
+    see `Ends` for whether it can have been there.
     """
     keys = [key for key, _ in answer]
     if first_key not in keys:
@@ -110,6 +112,31 @@ def check_scan(
         if check_record(records, seed, key, values) is not Answer.COMPLETED:
             return Answer.WRONG_DATA
     return Answer.COMPLETED
+
+
+class Ends:
+    """Which scans gave fewer records than they asked for: at the end of the order, few can.
+
+    In whatever order, one record at most has none after it, two have one at most, and so on; and
+    inserts only add to those after a record. So of the records that are there all the time, at most n
+    begin a scan that ends after n records or earlier. Several scans from one record count once. Which
+    of the contradicting scans lacked records is not known; the last is told.
+    """
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._least: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def can_be(self, first_key: str, came: int) -> bool:
+        """Say whether a scan from a record that was always there can have ended after `came`."""
+        with self._lock:
+            before = self._least.get(first_key, came)
+            least = {**self._least, first_key: min(before, came)}
+            if any(ends < place for place, ends in enumerate(sorted(least.values()), start=1)):
+                return False
+            self._least = least
+            return True
 
 
 def choose_record(chooser: Chooser, seed: int, run: int, number: int, known: int) -> int:

@@ -4,6 +4,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,13 @@ from perf.design import Deployment, Needs, Testbed
 from perf.errors import HostUnfit, MeasureError, UsageError
 from perf.harness import Order
 from perf.history import bundle
+from perf.load.feasible import check_load_time
 from perf.measuring import Session, explain, measure_night, measure_one
 from perf.model import Purpose, Trial, TrialStatus
 from perf.night import read_nights
 from perf.places import Places
 from perf.progress import Progress
+from perf.records import Sensor
 from perf.systems.contract import System
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
@@ -65,6 +68,33 @@ def test_hosts_that_drifted_refuse_a_night_before_it_is_planned(
         measure_night(session)
     assert asked == ["server"]
     assert read_nights(session.places) == ()
+
+
+def test_what_cannot_be_stored_within_its_limit_refuses_a_night(session: Session) -> None:
+    catalog, suite = session.catalog, session.suite
+    testbed, name = catalog.testbed(suite.testbed), suite.experiments[0].workload
+    limits = replace(testbed.limits, load_s=2.0)
+    workload = replace(catalog.workload(name), preload_rows_per_device=1)
+    for devices, is_refused in ((200_000, False), (200_001, True)):
+        records = Sensor(kind="sensor", devices=devices, payload_bytes=200)
+        changed = replace(
+            catalog,
+            workloads={**catalog.workloads, name: replace(workload, records=records)},
+            testbeds={
+                **catalog.testbeds,
+                testbed.name: replace(testbed, limits=limits, client_cores=1),
+            },
+        )
+        now = replace(session, catalog=changed)
+        if not is_refused:
+            check_load_time(changed.resolve(suite, suite.experiments[0]))
+            continue
+        for start in (partial(measure_night, now), partial(measure_one, now, "fake-blink", "1.1.1")):
+            with pytest.raises(
+                UsageError, match=r"preload of workload \S+ has 200,001 rows, .* 3 s even"
+            ):
+                start()
+        assert read_nights(session.places) == ()
 
 
 def test_a_damaged_bundle_does_not_stop_its_night(session: Session) -> None:

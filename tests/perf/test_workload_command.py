@@ -51,6 +51,18 @@ def test_one_is_told_as_written_and_as_each_suite_runs_it(catalog: Catalog, name
     assert "floors records 1000, operations 1000, in_flight 16" in said
 
 
+def test_sizes_that_ended_at_a_floor_are_told_with_their_factor(catalog: Catalog) -> None:
+    said = re.sub(r"\s+", " ", run("ycsb-soak").output)
+    (suite,) = (one for one in catalog.suites.values() if one.name == "ycsb-soak-small")
+    assert suite.scaled_down_by
+    written = catalog.workloads["ycsb-soak"]
+    small = scale_down(written, suite.scaled_down_by)
+    (before,), (after,) = written.measurements, small.measurements
+    _, _, others = said.partition("smaller by less ")
+    assert f"iteration_s {before.iteration_s / after.iteration_s:g}" in others
+    assert "record_count" not in others
+
+
 def test_sequences_are_told_phase_by_phase() -> None:
     said = re.sub(r"\s+", " ", run("put-get").output)
     assert re.search(r"counted phase put-1: \d+ × put, closed loop, 20 in flight", said)

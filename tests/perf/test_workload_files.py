@@ -80,11 +80,22 @@ def test_a_variant_that_cannot_be_is_refused(root: Path, variants: str, expected
     assert expected in problems(root)
 
 
+def test_a_name_taken_by_a_file_and_by_a_variant_is_told_with_both_places(root: Path) -> None:
+    write(root)
+    write(
+        root, SEQUENCE.partition("variants:")[0].replace("e\n", "e-large\n", 1), name="sequence-large"
+    )
+    (said,) = problems(root).splitlines()
+    places = (f"sequence.yaml:{SEQUENCE.splitlines().index('variants:') + 2}: ", "sequence-large.yaml")
+    assert all(place in said for place in places)
+    assert "a workload sequence-large is here, and another at" in said
+
+
 def test_a_suite_scales_its_workloads_down(root: Path) -> None:
     suite = root / "suites" / "fake-short.yaml"
     workload = root / "workloads" / "blink.yaml"
     floors = (
-        "floors: {records: 4, operations: 4, in_flight: 1, offered_load_ops_per_s: 5, seconds: 1}\n"
+        "floors: {records: 4, operations: 4, in_flight: 1, offered_load_ops_per_s: 5, seconds: 0.4}\n"
     )
     suite.write_text(suite.read_text() + "\nscaled_down_by: 2\n")
     said = problems(root)

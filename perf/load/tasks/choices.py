@@ -47,6 +47,10 @@ class KnownRecords:
             return index
         return self._first + self._acknowledged[index - self._stored] * self._step
 
+    def was_there(self, number: int) -> bool:
+        """Say whether a record was stored before the first operation."""
+        return number < self._stored
+
     def next_turn(self) -> int:
         """Give the next of this engine's inserts, from 0."""
         return next(self._turns)
@@ -87,8 +91,12 @@ class Choices:
 
     def key(self, number: int) -> str:
         """Choose the record, among those known by now, and give its key."""
+        return key_name(self.records, self.record(number))
+
+    def record(self, number: int) -> int:
+        """Choose the record, among those known by now, and give its number."""
         index = choose_record(self._chooser, self.seed, self._run, number, len(self.known))
-        return key_name(self.records, self.known.number(index))
+        return self.known.number(index)
 
     def changes(self, number: int, key: str) -> dict[int, bytes]:
         """Make what an update writes: one field, or all."""

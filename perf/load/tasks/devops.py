@@ -36,8 +36,16 @@ class LoadTask:
         self._batches = Batches(records, spec.seed, spec.batch_rows)
 
     def prepare(self, number: int) -> tuple[Row, ...]:
-        """Compute the rows."""
-        return self._batches.batch(number)
+        """Compute the rows.
+
+        Raises:
+            UsageError: there are not so many batches; an empty one would count as a full one.
+
+        """
+        batch = self._batches.batch(number)
+        if not batch:
+            raise UsageError(f"there is no batch {number} to load; the workload asks for too many")
+        return batch
 
     def send(self, prepared: tuple[Row, ...]) -> None:
         """Store them."""

@@ -14,6 +14,7 @@ from functools import lru_cache, partial
 from threading import Lock
 from typing import Any
 
+from perf.errors import UsageError
 from perf.load.spec import LoadSpec
 from perf.load.tasks.task import Soon, Task
 from perf.records import Operation, Sensor
@@ -37,7 +38,12 @@ _KEPT_ANSWERS = 4096
 def make_sensor_tasks(
     spec: LoadSpec, records: Sensor, session: SensorSession
 ) -> Mapping[Operation, Task[Any, Any]]:
-    """Give the task of each operation of the mix."""
+    """Give the task of each operation of the mix.
+
+    Raises:
+        UsageError: the sensor workload has no such operation.
+
+    """
     target = spec.target
     is_promised = target.consistency == "quorum" or target.replication_factor == 1
     is_mixed = {Operation.WRITE, Operation.READ_LATEST} <= spec.mix.keys()
@@ -53,11 +59,12 @@ def make_sensor_tasks(
                 batch_rows=spec.batch_rows,
                 note=acknowledged.note if acknowledged else None,
             )
+        if operation is not Operation.READ_LATEST:
+            raise UsageError(f"records of kind {records.kind} know no operation {operation.value}")
         read = ReadLatestTask(spec, records, session)
         return ReadAmongWritesTask(read, acknowledged) if is_mixed else read
 
-    known = (Operation.WRITE, Operation.READ_LATEST)
-    return {operation: make(operation) for operation in spec.mix if operation in known}
+    return {operation: make(operation) for operation in spec.mix}
 
 
 class Acknowledged:

@@ -17,7 +17,7 @@ from perf.load.tasks.task import Parts, Soon, Task
 from perf.records import Operation, Ycsb
 from perf.sessions import AnswersKeysLater, KeyValueSession, OnGot, OnWritten, Scans, Values
 from perf.workloads.answer import Answer
-from perf.workloads.ycsb import check_scan, key_name, make_record
+from perf.workloads.ycsb import Ends, check_scan, key_name, make_record
 
 
 class StoreTask:
@@ -166,8 +166,20 @@ class InsertTask:
         return f"insert of {prepared.key}"
 
 
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Where a scan begins, how many records it asks for, and whether the first is one of the old."""
+
+    first_key: str
+    count: int
+    begins_old: bool
+
+
 class ScanTask:
-    """Read some records from a key on, in the system's own order, and verify them."""
+    """Read some records from a key on, in the system's own order, and verify them.
+
+    Whatever that order is, `Ends` finds scans that end too early, but not the first few of them.
+    """
 
     def __init__(self, choices: Choices, session: KeyValueSession) -> None:
         """Scan on a session.
@@ -179,29 +191,37 @@ class ScanTask:
         if not isinstance(session, Scans):
             raise UsageError(f"{type(session).__name__} cannot scan; leave out what has scans (YCSB E)")
         self._choices, self._session = choices, session
+        self._ends = Ends()
         # Their mean, as whole records; at the end of the keys they are fewer.
         self.rows = (1 + choices.records.max_scan_length) // 2
 
-    def prepare(self, number: int) -> tuple[str, int]:
+    def prepare(self, number: int) -> Scan:
         """Choose where to begin, and how many records to ask for."""
-        return self._choices.key(number), self._choices.length(number)
+        choices = self._choices
+        record = choices.record(number)
+        first_key = key_name(choices.records, record)
+        return Scan(first_key, choices.length(number), choices.known.was_there(record))
 
-    def send(self, prepared: tuple[str, int]) -> Sequence[tuple[str, Values]]:
+    def send(self, prepared: Scan) -> Sequence[tuple[str, Values]]:
         """Read them."""
-        return self._session.scan(*prepared)
+        return self._session.scan(prepared.first_key, prepared.count)
 
     def soon(self) -> None:
         """Give nothing: scans are waited for."""
         return
 
-    def judge(self, prepared: tuple[str, int], reply: Sequence[tuple[str, Values]]) -> Answer:
-        """Verify the order, the keys and each field."""
-        first_key, asked = prepared
-        return check_scan(self._choices.records, self._choices.seed, first_key, asked, reply)
+    def judge(self, prepared: Scan, reply: Sequence[tuple[str, Values]]) -> Answer:
+        """Verify the order, the keys and each field, and that it did not end too early."""
+        records, seed, first_key = self._choices.records, self._choices.seed, prepared.first_key
+        answer = check_scan(records, seed, first_key, prepared.count, reply)
+        is_short = answer is Answer.COMPLETED and len(reply) < prepared.count
+        if is_short and prepared.begins_old and not self._ends.can_be(first_key, len(reply)):
+            return Answer.NOT_FOUND
+        return answer
 
-    def describe(self, prepared: tuple[str, int]) -> str:
+    def describe(self, prepared: Scan) -> str:
         """Name where it begins."""
-        return f"scan of {prepared[1]} from {prepared[0]}"
+        return f"scan of {prepared.count} from {prepared.first_key}"
 
 
 class ReadModifyWriteTask:

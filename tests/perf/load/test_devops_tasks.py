@@ -79,6 +79,13 @@ def test_loading_stores_every_row_once(loaded: DevopsSession) -> None:
     assert loaded.stored() == devops_stored(RECORDS)
 
 
+def test_there_is_no_batch_beyond_the_last(loaded: DevopsSession) -> None:
+    task = LoadTask(make_spec({Operation.LOAD: 1.0}), RECORDS, loaded)
+    assert task.prepare(BATCHES - 1)
+    with pytest.raises(UsageError, match=f"there is no batch {BATCHES} to load"):
+        task.prepare(BATCHES)
+
+
 def test_a_batch_is_named_by_its_first_row(loaded: DevopsSession) -> None:
     task = LoadTask(make_spec({Operation.LOAD: 1.0}), RECORDS, loaded)
     text = task.describe(task.prepare(1))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from perf.errors import UsageError
 from perf.load.spec import LoadSpec
 from perf.load.tasks.sensor import Acknowledged, make_sensor_tasks
 from perf.load.tasks.task import Task
@@ -168,3 +169,9 @@ def test_the_newest_acknowledged_rows_are_kept_whatever_their_order() -> None:
     assert kept.of(1) == ()
     kept.note([Rows.genuine(6 * sequence + 1) for sequence in range(7)])
     assert sorted(kept.of(1)) == [3, 4, 5, 6]
+
+
+def test_an_operation_of_another_workload_is_refused() -> None:
+    session: Any = Rows()
+    with pytest.raises(UsageError, match="records of kind sensor know no operation put"):
+        make_sensor_tasks(make_spec({Operation.WRITE: 1, Operation.PUT: 1}), RECORDS, session)

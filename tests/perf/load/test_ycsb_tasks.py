@@ -158,11 +158,26 @@ def test_scans_are_verified_and_need_a_session_that_can() -> None:
     assert task.rows == 5
     assert task.soon() is None
     assert {do(task, number) for number in range(200)} == {Answer.COMPLETED}
-    key, _ = task.prepare(8)
+    key = task.prepare(8).first_key
     session.kept[key][0] = b"x" * 100
     assert do(task, 8) is Answer.WRONG_DATA
     with pytest.raises(UsageError, match="cannot scan"):
         make_tasks(spec, Dict(), Times())
+
+
+def test_scans_that_stop_after_the_first_record_are_not_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec, session = specify(SCAN, INSERT, records=replace(RECORDS, max_scan_length=9)), Scanning()
+    load(spec, session)
+    tasks = make_tasks(spec, session, Times())
+    scan, whole = tasks[SCAN], session.scan
+    for number in range(100):
+        do(tasks[INSERT], number)
+        assert do(scan, number) is Answer.COMPLETED
+    monkeypatch.setattr(session, "scan", lambda key, _: whole(key, 1))
+    answers = Counter(do(scan, number) for number in range(200))
+    assert answers[Answer.NOT_FOUND] > 0.25 * answers.total()
 
 
 @pytest.mark.parametrize("act", [do, do_soon])

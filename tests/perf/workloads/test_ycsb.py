@@ -10,6 +10,7 @@ from perf.records import Ycsb
 from perf.workloads.answer import Answer
 from perf.workloads.keys import Uniform
 from perf.workloads.ycsb import (
+    Ends,
     check_record,
     check_scan,
     choose_field,
@@ -135,6 +136,17 @@ def _wrong_scans() -> dict[str, list[tuple[str, list[bytes]]]]:
 def test_a_wrong_scan_is_found(name: str) -> None:
     first = key_name(RECORDS, 3)
     assert check_scan(RECORDS, SEED, first, 3, _wrong_scans()[name]) is Answer.WRONG_DATA
+
+
+def test_only_the_last_of_an_order_can_begin_scans_that_end_early() -> None:
+    ends = Ends()
+    assert all(ends.can_be(key, came) for key, came in [("c", 3), ("a", 1), ("b", 2), ("a", 1)])
+    # Inserts come after what was there: more follow then, and never fewer.
+    assert ends.can_be("a", 7)
+    assert ends.can_be("d", 4)
+    assert not ends.can_be("e", 4)
+    assert not ends.can_be("b", 1)
+    assert ends.can_be("e", 5)
 
 
 def test_choices_are_functions_of_seed_run_and_number() -> None:

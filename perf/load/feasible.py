@@ -1,0 +1,43 @@
+"""What is known to take too long before anything is started: counted rows and operations; pure."""
+
+import math
+
+from perf.design import CountedPhase, Deployment, Workload
+from perf.errors import UsageError
+from perf.load.spec import PRELOAD
+from perf.load.stages import operations_of
+from perf.records import Devops, Operation
+from perf.workloads.loading import devops_rows, preload_rows
+
+# More than an engine process has ever stored here, of rows that cost it nothing to make.
+FASTEST_PER_S = 100_000
+
+
+def check_load_time(deployment: Deployment) -> None:
+    """Insist that what is preloaded, and each counted phase, can be done within limits.load_s.
+
+    Raises:
+        UsageError: at `FASTEST_PER_S` rows per second and engine process it would take longer.
+
+    """
+    testbed, workload = deployment.testbed, deployment.workload
+    engines = testbed.client_cores * deployment.topology.clients
+    rows = {PRELOAD: preload_rows(workload)}
+    rows |= {phase.name: _count_rows(workload, phase) for phase in workload.sequence}
+    slowest = max(rows, key=lambda name: rows[name])
+    needed_s = rows[slowest] / FASTEST_PER_S / engines
+    if needed_s > testbed.limits.load_s:
+        raise UsageError(
+            f"{deployment.experiment.name}: the phase {slowest} of workload {workload.name} has "
+            f"{rows[slowest]:,} rows, which take {math.ceil(needed_s):,} s even at "
+            f"{FASTEST_PER_S:,} per second and engine process, {engines} here; limits.load_s of "
+            f"testbed {testbed.name} is {testbed.limits.load_s:g}. Raise it to what you can wait, or "
+            "say scaled_down_by in the suite"
+        )
+
+
+def _count_rows(workload: Workload, phase: CountedPhase) -> int:
+    operations = operations_of(workload, phase)
+    if phase.operation is Operation.LOAD and isinstance(workload.records, Devops):
+        return min(operations * (workload.batch_rows or 1), devops_rows(workload.records))
+    return operations * (workload.batch_rows or 1) if phase.operation is Operation.WRITE else operations
