@@ -71,6 +71,7 @@ class _Resolved:
     suite: str
     deployment: Deployment
     content: str
+    workload_file: str
 
     @property
     def name(self) -> tuple[str, str]:
@@ -144,7 +145,12 @@ def find_knobs(file: str, before: object, after: object) -> tuple[Knob, ...]:
 
 def _resolve(catalog: Catalog) -> tuple[_Resolved, ...]:
     return tuple(
-        _Resolved(suite.name, deployment, hash_deployment(deployment))
+        _Resolved(
+            suite.name,
+            deployment,
+            hash_deployment(deployment),
+            catalog.workload_file(deployment.workload.name),
+        )
         for suite in catalog.suites.values()
         for experiment in suite.experiments
         for deployment in [catalog.resolve(suite, experiment)]
@@ -203,43 +209,50 @@ def _compare(one: _Resolved | None, other: _Resolved | None, testbed: str) -> To
     return Touched(
         suite=suite,
         experiment=experiment,
-        knobs=_list_knobs(one.deployment, head),
-        why_not=_refuse(one.deployment, head, testbed),
+        knobs=_list_knobs(one.deployment, other),
+        why_not=_refuse(one.deployment, other, testbed),
         base=one.deployment,
         head=head,
     )
 
 
-def _list_knobs(base: Deployment, head: Deployment) -> tuple[Knob, ...]:
+def _list_knobs(base: Deployment, at_head: _Resolved) -> tuple[Knob, ...]:
+    head = at_head.deployment
     system = head.experiment.system
     if system != base.experiment.system:
         return ()
     return (
         *find_knobs(f"systems/{system}/{head.config.name}", base.config, head.config),
-        *(knob for _, _, knobs in _list_surrounding_knobs(base, head) for knob in knobs),
+        *(knob for _, knobs in _list_surrounding_knobs(base, at_head) for knob in knobs),
     )
 
 
 def _list_surrounding_knobs(
-    base: Deployment, head: Deployment
-) -> Iterator[tuple[str, str, tuple[Knob, ...]]]:
-    for kind, folder, one, other in (
-        ("workload", "workloads", base.workload, head.workload),
-        ("topology", "topologies", base.topology, head.topology),
-        ("testbed", "testbeds", base.testbed, head.testbed),
+    base: Deployment, at_head: _Resolved
+) -> Iterator[tuple[str, tuple[Knob, ...]]]:
+    """Give what differs but the config, each in words; a workload may be scaled down or a variant."""
+    head = at_head.deployment
+    workload, file = head.workload.name, f"workloads/{at_head.workload_file}"
+    of_file = "" if workload == at_head.workload_file else f" of {file}.yaml"
+    topology, testbed = head.topology.name, head.testbed.name
+    for what, path, one, other in (
+        (f"workload {workload}{of_file}", file, base.workload, head.workload),
+        (f"topology {topology}", f"topologies/{topology}", base.topology, head.topology),
+        (f"testbed {testbed}", f"testbeds/{testbed}", base.testbed, head.testbed),
     ):
-        if knobs := find_knobs(f"{folder}/{other.name}", one, other):
-            yield kind, other.name, knobs
+        if knobs := find_knobs(path, one, other):
+            yield what, knobs
 
 
-def _refuse(base: Deployment, head: Deployment, testbed: str) -> str:
+def _refuse(base: Deployment, at_head: _Resolved, testbed: str) -> str:
     """Say why the two cannot be compared here; nothing if they can."""
+    head = at_head.deployment
     systems = base.experiment.system, head.experiment.system
     if systems[0] != systems[1]:
         return f"it measures another system: {systems[0]} at base, {systems[1]} at head"
     if differing := [
-        f"{kind} {name} ({', '.join(dotted(knob.steps) for knob in knobs)})"
-        for kind, name, knobs in _list_surrounding_knobs(base, head)
+        f"{what} ({', '.join(dotted(knob.steps) for knob in knobs)})"
+        for what, knobs in _list_surrounding_knobs(base, at_head)
     ]:
         as_well = content_hash(base.config) != content_hash(head.config)
         return (

@@ -21,12 +21,17 @@ def reproduce_command(trial: TrialHead, catalog: Catalog, nights: Sequence[Night
 
 
 def find_suite(trial: TrialHead, catalog: Catalog, nights: Sequence[Night]) -> str:
-    """Give a suite that has the experiment of a trial: that of its night, else any; empty if none."""
+    """Give a suite that measures what a trial measured: that of its night, else any; empty if none.
+
+    Suites of one procedure share the names of experiments, at another scale each.
+    """
     planned = next((night.suite for night in nights if night.id == trial.night), None)
     listed = (
         suite.name
         for suite in catalog.suites.values()
         for experiment in suite.experiments
-        if experiment.name == trial.experiment and suite.testbed == trial.testbed.name
+        if experiment.name == trial.experiment
+        and suite.testbed == trial.testbed.name
+        and catalog.workload_of(suite, experiment).name == trial.workload.name
     )
     return planned or next(listed, "")

@@ -36,7 +36,7 @@ response time, service time, open loop, closed loop, saturation, steady, night, 
 provisional, confirmed, significant, relevant, warm-up, counter, histogram, engine, artifact, purpose,
 invalid, failed, regressed, improved, unchanged, undecided, send lateness, held, stage, ladder, search,
 load step, missed, client-limited, diagnostic, remark, look, window, foreign cpu, null server,
-self-test, intended start, highest load
+self-test, intended start, highest load, mix, lane, book, all, course, beginning
 """
 # Classes whose names are words of the glossary, by the module that defines them.
 CLASSES = {

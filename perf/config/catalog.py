@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
@@ -28,7 +28,7 @@ from perf.errors import ConfigError, UsageError
 from perf.references import Reference, Report, figures_of
 from perf.rules import Detection, Triage, TriageEntry
 from perf.systems import registry
-from perf.workloads.scaling import scale_down
+from perf.workloads.scaling import scale_down, unscaled_name
 
 T = TypeVar("T")
 N = TypeVar("N", bound=HasName)
@@ -47,7 +47,11 @@ _REPORT = TypeAdapter(Report)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """A whole configuration that fits together. `systems` is by system, then by config name."""
+    """A whole configuration that fits together. `systems` is by system, then by config name.
+
+    `workload_files` has the file of each workload, without its ending: that of a variant has the name
+    of another.
+    """
 
     topologies: Mapping[str, Topology]
     testbeds: Mapping[str, Testbed]
@@ -57,6 +61,7 @@ class Catalog:
     detection: Detection
     triage: tuple[TriageEntry, ...] = ()
     reports: tuple[Report, ...] = ()
+    workload_files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def references(self) -> tuple[Reference, ...]:
@@ -90,6 +95,21 @@ class Catalog:
         """
         return _look_up("workload", name, self.workloads)
 
+    def workload_file(self, name: str) -> str:
+        """Give the file of a workload, without its ending, be it scaled down, a variant, or gone."""
+        written = unscaled_name(name)
+        return self.workload_files.get(written, written)
+
+    def workload_of(self, suite: Suite, experiment: Experiment) -> Workload:
+        """Give the workload of an experiment as its suite runs it, which may scale it down.
+
+        Raises:
+            UsageError: there is no workload of that name; not for suites of this catalog.
+
+        """
+        written = self.workload(experiment.workload)
+        return scale_down(written, suite.scaled_down_by) if suite.scaled_down_by else written
+
     def resolve(self, suite: Suite, experiment: Experiment) -> Deployment:
         """Replace each name in an experiment by what it stands for.
 
@@ -102,13 +122,9 @@ class Catalog:
             experiment=experiment,
             topology=_look_up("topology", experiment.topology, self.topologies),
             testbed=_look_up("testbed", suite.testbed, self.testbeds),
-            workload=_scale(_look_up("workload", experiment.workload, self.workloads), suite),
+            workload=self.workload_of(suite, experiment),
             config=_look_up(f"{experiment.system} config", experiment.config, configs),
         )
-
-
-def _scale(workload: Workload, suite: Suite) -> Workload:
-    return scale_down(workload, suite.scaled_down_by) if suite.scaled_down_by else workload
 
 
 def default_root() -> Path:
@@ -156,6 +172,9 @@ def load_catalog(root: Path) -> Catalog:
         detection=detection.value,
         triage=triage,
         reports=reports,
+        workload_files=MappingProxyType(
+            {name: entry.document.path.stem for name, entry in entries.workloads.items()}
+        ),
     )
 
 
@@ -244,12 +263,6 @@ def _read_workloads(folder: Path, problems: list[str]) -> Mapping[str, Entry[Wor
             continue
         problems += document.problems
         for name, part in split_variants(document, problems):
-            if name in entries:
-                taken = entries[name].document.locate(())
-                problems.append(
-                    f"{part.locate(())}: a workload {name} is here, and another at {taken}; rename one"
-                )
-                continue
             entry = _validate(_WORKLOAD, part, problems)
             if entry.value is not None and entry.value.name != name:
                 why = f"but the file is {path.name}; make them equal"

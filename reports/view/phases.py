@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 from perf.design import ClosedLoop, Measurement, OpenLoop, Workload
 from perf.metrics import SEND_LATENESS, THROUGHPUT, WARM_UP
 from perf.model import ATTEMPTED, COMPLETED_IN_WINDOW, Named, Reason, Sample, Trial
-from perf.workloads.loading import preload_rows
-from reports.view.wording import NOTHING, count, number
+from reports.view.wording import NOTHING, number
 
 CAPPED = "warm-up-capped"
 """The kind of the remark that a warm-up ran to its cap."""
-_PRELOAD = "load"
 _OF_TIMES = frozenset({SEND_LATENESS.name, THROUGHPUT.name, WARM_UP.name})
 _EVEN_S = 0.001
 
@@ -32,10 +30,9 @@ class PhaseRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhasesView:
-    """All measured phases, the rows that were loaded before, and what of the time is not known."""
+    """All measured phases, and what of the time is not known."""
 
     rows: tuple[PhaseRow, ...]
-    preload: str
     rest: str
 
 
@@ -66,7 +63,6 @@ def view_phases(trial: Trial, workloads: Mapping[Named, Workload]) -> PhasesView
             _view_phase(phase, operation, one, _plan_of(phase, plans), trial.remarks)
             for (phase, operation), one in found.items()
         ),
-        preload=_tell_preload(trial, workload),
         rest=(
             f"The trial took {number(whole_s)} s, of which {number(sum(measured_s.values()))} s were"
             " measured. What installing, starting, loading, settling, warming up, canaries and cleaning"
@@ -165,15 +161,3 @@ def _say_warm(
     if plan.warmup_s >= plan.warmup_cap_s:
         return f"of fixed length: {plan.warmup_s:g} s, so steadiness was not asked for"
     return "steady by the rule"
-
-
-def _tell_preload(trial: Trial, workload: Workload | None) -> str:
-    """Say how many rows were loaded before; they are counted in iteration 0 of the phase load."""
-    attempted = sum(
-        one.value for one in trial.counters if one.phase == _PRELOAD and one.name == ATTEMPTED
-    )
-    if not attempted:
-        return ""
-    planned = preload_rows(workload) if workload else 0
-    of_plan = f" of {planned:,} planned" if planned else ""
-    return f"Before them {count(attempted, 'row')}{of_plan} were written in the phase load."

@@ -1,22 +1,28 @@
 """How to measure the same again: whether the configuration still has the contents, and the commands."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from perf.config import Catalog
 from perf.config.identity import named
 from perf.design import Testbed, Workload
 from perf.model import Named, TrialHead
+from perf.workloads.scaling import unscaled_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What the files of a configuration hold, by name and content; `systems` with the system's name."""
+    """What the files of a configuration hold, by name and content; `systems` with the system's name.
+
+    `workloads` are as they are written, and as suites scale them down; `workload_file` gives the file
+    of one by its name, without its ending.
+    """
 
     testbeds: Mapping[Named, Testbed] = field(default_factory=dict)
     workloads: Mapping[Named, Workload] = field(default_factory=dict)
     topologies: frozenset[Named] = frozenset()
     systems: frozenset[tuple[str, Named]] = frozenset()
+    workload_file: Callable[[str], str] = unscaled_name
 
 
 NOTHING_KNOWN = Contents()
@@ -34,12 +40,21 @@ def read_contents(catalog: Catalog) -> Contents:
     """Hash all files of a configuration."""
     return Contents(
         testbeds={named(one): one for one in catalog.testbeds.values()},
-        workloads={named(one): one for one in catalog.workloads.values()},
+        workloads={named(one): one for one in _list_workloads(catalog)},
         topologies=frozenset(named(one) for one in catalog.topologies.values()),
         systems=frozenset(
             (system, named(one)) for system, own in catalog.systems.items() for one in own.values()
         ),
+        workload_file=catalog.workload_file,
     )
+
+
+def _list_workloads(catalog: Catalog) -> Iterator[Workload]:
+    yield from catalog.workloads.values()
+    for suite in catalog.suites.values():
+        if suite.scaled_down_by:
+            by_workload = {one.workload: one for one in suite.experiments}
+            yield from (catalog.workload_of(suite, one) for one in by_workload.values())
 
 
 def list_changed(head: TrialHead, contents: Contents) -> tuple[str, ...]:
@@ -48,7 +63,10 @@ def list_changed(head: TrialHead, contents: Contents) -> tuple[str, ...]:
     standing = (
         (f"configs/topologies/{head.topology.name}.yaml", head.topology in contents.topologies),
         (f"configs/testbeds/{head.testbed.name}.yaml", head.testbed in contents.testbeds),
-        (f"configs/workloads/{head.workload.name}.yaml", head.workload in contents.workloads),
+        (
+            f"configs/workloads/{contents.workload_file(head.workload.name)}.yaml",
+            head.workload in contents.workloads,
+        ),
         (
             f"configs/systems/{system}/{head.config.name}.yaml",
             (system, head.config) in contents.systems,

@@ -184,6 +184,22 @@ def test_what_measures_something_else_is_listed_with_the_reason(
     assert reason in listed(compare(suites=("fake-short",)))["fake-blink"]
 
 
+def test_a_variant_that_is_scaled_down_is_told_by_its_own_file(
+    head: Path, edit: Edit, compare: Compare, tmp_path: Path
+) -> None:
+    floors = "{records: 4, operations: 4, in_flight: 1, offered_load_ops_per_s: 5, seconds: 0.2}"
+    more = f"seed: 7\nfloors: {floors}\nvariants:\n  long: {{description: longer, batch_rows: 2}}\n"
+    edit("workloads/blink.yaml", "seed: 7\n", more)
+    edit("suites/fake-short.yaml", "workload: blink", "workload: blink-long")
+    edit("suites/fake-short.yaml", "testbed: loop", "testbed: loop\nscaled_down_by: 2")
+    base = tmp_path / "base"
+    shutil.copytree(head, base)
+    edit("workloads/blink.yaml", "batch_rows: 2", "batch_rows: 4")
+    (one,) = compare(base).touched
+    assert [knob.path for knob in one.knobs] == ["workloads/blink: batch_rows"]
+    assert "its workload blink-long-by-2 of workloads/blink.yaml (batch_rows) differs" in one.why_not
+
+
 def test_new_and_removed_experiments_are_listed(head: Path, edit: Edit, compare: Compare) -> None:
     text = (head / FAKE).read_text().replace("name: default", "name: quick").replace("1}", "9}")
     (head / "systems/fake/quick.yaml").write_text(text)
