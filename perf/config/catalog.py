@@ -263,6 +263,12 @@ def _read_workloads(folder: Path, problems: list[str]) -> Mapping[str, Entry[Wor
             continue
         problems += document.problems
         for name, part in split_variants(document, problems):
+            if name in entries:
+                taken = entries[name].document.locate(())
+                problems.append(
+                    f"{part.locate(())}: a workload {name} is here, and another at {taken}; rename one"
+                )
+                continue
             entry = _validate(_WORKLOAD, part, problems)
             if entry.value is not None and entry.value.name != name:
                 why = f"but the file is {path.name}; make them equal"
