@@ -13,13 +13,13 @@ from perf.design import ClosedLoop, OpenLoop
 from perf.load import python_engine, runner
 from perf.load.callbacks import OpenCalls
 from perf.load.hlog import HlogWriter
-from perf.load.loops import Lag, Loop
+from perf.load.loops import Lag, Lane, Loop
 from perf.load.schedule import Share, Starts, plan_starts
 from perf.load.spec import LoadSpec, read_spec
 from perf.model import Interval
 
-_Loop: TypeAlias = Loop[object, object]
-_Calls: TypeAlias = OpenCalls[object, object]
+_Times: TypeAlias = tuple[float, float, float]
+"""The intended start, the send and the end of an operation."""
 
 
 def _replace(owner: object, name: str, value: object) -> None:
@@ -50,9 +50,10 @@ def coordinated_omission() -> None:
     note = Loop.note
 
     def from_the_send(
-        self: _Loop, prepared: object, _: float, sent_s: float, ended_s: float, reply: object
+        self: Loop, lane: Lane, prepared: object, times_s: _Times, reply: object
     ) -> str | None:
-        return note(self, prepared, sent_s, sent_s, ended_s, reply)
+        _, sent_s, ended_s = times_s
+        return note(self, lane, prepared, (sent_s, sent_s, ended_s), reply)
 
     _replace(Loop, "note", from_the_send)
 
@@ -61,7 +62,7 @@ def skipped_starts() -> None:
     """Forget whatever is overdue once a slot is free, as tools do that skip missed ticks."""
     run = OpenCalls.run
 
-    def run_what_is_not_overdue(self: _Calls, starts: Sequence[float], drain_s: float) -> None:
+    def run_what_is_not_overdue(self: OpenCalls, starts: Sequence[float], drain_s: float) -> None:
         loop, slots = self._loop, self._slots
 
         def pending() -> Iterator[float]:
@@ -83,15 +84,9 @@ def flattered_service() -> None:
     """Report each operation to have ended 40 ms sooner."""
     note = Loop.note
 
-    def sooner(
-        self: _Loop,
-        prepared: object,
-        intended_s: float,
-        sent_s: float,
-        ended_s: float,
-        reply: object,
-    ) -> str | None:
-        return note(self, prepared, intended_s, sent_s, max(sent_s, ended_s - 0.04), reply)
+    def sooner(self: Loop, lane: Lane, prepared: object, times_s: _Times, reply: object) -> str | None:
+        intended_s, sent_s, ended_s = times_s
+        return note(self, lane, prepared, (intended_s, sent_s, max(sent_s, ended_s - 0.04)), reply)
 
     _replace(Loop, "note", sooner)
 
@@ -141,11 +136,9 @@ def double_count() -> None:
     """Count each error twice."""
     note_error = Loop.note_error
 
-    def twice(
-        self: _Loop, prepared: object, intended_s: float, ended_s: float, error: Exception
-    ) -> str:
-        note_error(self, prepared, intended_s, ended_s, error)
-        return note_error(self, prepared, intended_s, ended_s, error)
+    def twice(self: Loop, lane: Lane, prepared: object, times_s: _Times, error: Exception) -> str:
+        note_error(self, lane, prepared, times_s, error)
+        return note_error(self, lane, prepared, times_s, error)
 
     _replace(Loop, "note_error", twice)
 
