@@ -218,12 +218,12 @@ def test_a_node_that_does_not_come_up_fails_the_trial_with_its_log(run: Run) -> 
 
 def test_a_cluster_that_never_serves_fails_at_its_limit(places: Places) -> None:
     order = make_order("fake-blink", {"never_ready": True})
-    limits = replace(order.deployment.testbed.limits, start_s=1.0)
+    limits = replace(order.deployment.testbed.limits, start_s=3.0)
     testbed = replace(order.deployment.testbed, limits=limits)
     order = replace(order, deployment=replace(order.deployment, testbed=testbed))
     trial = run_trial(order, fake.Fake(), places, Progress(io.StringIO()))
     assert trial.status is TrialStatus.FAILED
-    assert "not within 1 s: the server is still starting" in trial.reasons[0].text
+    assert "not within 3 s: the server is still starting" in trial.reasons[0].text
     assert all_ended()
 
 

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from perf.config import load_catalog
 from perf.config.catalog import Catalog
@@ -87,7 +88,7 @@ def test_a_small_suite_ends_in_a_page_beside_the_published_figures(
     (scale,) = {catalog.suite(suite).scaled_down_by for suite in suites}
     pages = list((data / "site" / "reproductions").glob("*.html"))
     page = next(path for path in pages if str(scale) in path.name).read_text()
-    assert report.title.replace("'", "&#39;") in page
+    assert str(escape(report.title)) in page
     assert f"Scaled down by {scale:,}" in page
     assert len(read_cells(page, "published")) > 3
     assert rows_with_both(page)
