@@ -276,7 +276,14 @@ def test_a_port_in_use_is_refused_before_anything_starts(run: Run, places: Place
     assert list(places.trials.glob("*")) == []
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "signal_number",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.long),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.long),
+        signal.SIGKILL,
+    ],
+)
 def test_an_interrupted_night_leaves_no_process_and_resumes(
     tmp_path: Path, signal_number: signal.Signals
 ) -> None:

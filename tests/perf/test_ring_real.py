@@ -99,6 +99,7 @@ class KillOneNode(io.StringIO):
         return super().write(text)
 
 
+@pytest.mark.long  # the fake system shows the same in seconds, in test_harness.py
 def test_a_node_that_dies_mid_trial_makes_it_invalid(
     run: Callable[[Progress], Trial], tmp_path: Path
 ) -> None:

@@ -6,12 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
+import pytest
 from lake_of_labs import LakeOfLabs
 from postgres_server import PASSWORD
 
 from perf.history.store import append_all, open_history
 from perf.model import Trial, TrialId
 from perf.places import Places
+
+# Several programs at once, for many seconds; what one lake answers is in test_lake.py.
+pytestmark = pytest.mark.long
 
 
 def silent(_text: str) -> None:

@@ -14,6 +14,9 @@ from perf.history import lake as lake_module
 from perf.history.store import append_all, open_history, rebuild
 from perf.places import Places
 
+# Several programs at once, for many seconds; what one lake answers is in test_lake.py.
+pytestmark = pytest.mark.long
+
 KEYS = {"AWS_ACCESS_KEY_ID": "lab", "AWS_SECRET_ACCESS_KEY": "hidden-from-all"}
 
 
