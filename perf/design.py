@@ -11,6 +11,7 @@ from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import Field, JsonValue
 
 from perf.prices import PriceSource
+from perf.access import Access
 from perf.records import Operation, Records
 from perf.scalars import (
     STRICT,
@@ -194,6 +195,8 @@ class SystemConfig:
     settings: Mapping[str, JsonValue] = field(default_factory=dict)
     layout: Mapping[str, JsonValue] = field(default_factory=dict)
     """How it lays out a workload's tables, in words that each system has: compaction, indexes …"""
+    access: Access | None = None
+    """How clients log in and what they trust; absent: nobody is asked, nothing is encrypted."""
     heap_mb: Positive | None = None
     jvm_options: tuple[str, ...] = ()
 

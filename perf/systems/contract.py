@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from pydantic import JsonValue
 
+from perf.access import Access
 from perf.design import SystemConfig, Testbed, Topology
 from perf.errors import UsageError
 from perf.hosts.pinning import pin
@@ -85,6 +86,8 @@ class Target:
     """How tables are laid out: `SystemConfig.layout`."""
     routers: bool = False
     """The addresses are of routers, each of which answers for the whole cluster."""
+    access: Access | None = None
+    """How a client logs in, and what it trusts: `SystemConfig.access`."""
 
     @classmethod
     def of(cls, cluster: Cluster, *, port: int, consistency: str, timeout_s: float) -> Self:
@@ -97,6 +100,7 @@ class Target:
             consistency=consistency,
             timeout_s=timeout_s,
             layout=cluster.config.layout,
+            access=cluster.config.access,
         )
 
 

@@ -1,0 +1,7 @@
+//! Knickpoint's native load engine: what `perf/load/python_engine.py` does, on the Rust drivers.
+//!
+//! The contract is `perf/load/spec.py`: one JSON file in, an interval log, progress and a result out.
+
+pub mod session;
+pub mod spec;
+pub mod task;
