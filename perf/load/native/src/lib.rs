@@ -6,3 +6,4 @@ pub mod access;
 pub mod session;
 pub mod spec;
 pub mod task;
+pub mod values;

@@ -298,7 +298,10 @@ fn in_order<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<(Operation,
             out.write_str("operations, each with its weight")
         }
 
-        fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        fn visit_map<A: serde::de::MapAccess<'de>>(
+            self,
+            mut map: A,
+        ) -> Result<Self::Value, A::Error> {
             let mut pairs = Vec::new();
             while let Some(pair) = map.next_entry()? {
                 pairs.push(pair);

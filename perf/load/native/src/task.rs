@@ -38,7 +38,7 @@ pub trait Parts {
 #[allow(async_fn_in_trait)] // one thread: nobody asks whether a future may move to another
 pub trait Model {
     type Prepared;
-    type Reply;
+    type Reply: std::fmt::Debug;
 
     /// How many rows a completed operation writes or reads.
     fn rows(&self, operation: Operation) -> u64;
@@ -58,7 +58,11 @@ pub trait Model {
     ///
     /// # Errors
     /// What the driver says.
-    async fn send(&self, prepared: &Self::Prepared, parts: &dyn Parts) -> Result<Self::Reply, Failure>;
+    async fn send(
+        &self,
+        prepared: &Self::Prepared,
+        parts: &dyn Parts,
+    ) -> Result<Self::Reply, Failure>;
 
     /// Says what the answer is worth, and remembers what an acknowledgement promises.
     fn judge(&self, prepared: &Self::Prepared, reply: &Self::Reply) -> Answer;
