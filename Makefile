@@ -5,9 +5,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 SUITE ?= quickstart
 DATA ?= var
+NATIVE := perf/load/native
+NATIVE_TARGET = $${KNICKPOINT_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/knickpoint}/native/target
+CARGO_OPTIONS = --release --locked --manifest-path $(NATIVE)/Cargo.toml --target-dir "$(NATIVE_TARGET)"
 INVENTORY ?= example
 
-.PHONY: help setup nightly test test-long test-longest lint format types contracts workflows wheel-smoke selftest bench bench-bisection bench-detection site lock schema infra-check lab-up lab-down lab-status clean
+.PHONY: help setup native native-lint native-test nightly test test-long test-longest lint format types contracts workflows wheel-smoke selftest bench bench-bisection bench-detection site lock schema infra-check lab-up lab-down lab-status clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -31,7 +34,18 @@ test-long: .venv/.dev ## the tests that take longer
 test-longest: .venv/.dev ## hosts that are lost in a trial, a Debian prepared by the whole playbook (half an hour)
 	$(BIN)/pytest -m longest --timeout 1800
 
-lint: format-check types contracts workflows ## style, types, import contracts and workflows
+native: .venv/.ready ## build the native load engine, into the cache (needs Rust; the first time takes minutes)
+	@$(BIN)/python -m perf.load.native_build
+
+native-lint: ## style of the native load engine (rustfmt, clippy)
+	cargo fmt --check --manifest-path $(NATIVE)/Cargo.toml
+	cargo clippy $(CARGO_OPTIONS) --all-targets -- -D warnings
+
+native-test: ## the unit tests of the native load engine
+	cargo test $(CARGO_OPTIONS)
+
+lint: format-check types contracts workflows ## style, types, import contracts and workflows; where there is cargo, native-lint too
+	@if command -v cargo >/dev/null; then $(MAKE) --no-print-directory native-lint; else echo "LEFT OUT, for want of cargo: make native-lint"; fi
 
 format-check: .venv/.dev
 	$(BIN)/ruff format --check .

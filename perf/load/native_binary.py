@@ -1,0 +1,84 @@
+"""Where the built native load engine is, and whether it is that of these very sources.
+
+`make native` builds it; a digest of the sources names the directory of what was built from them, so a
+binary of other sources is never taken for it.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+
+from perf.errors import UsageError
+from perf.places import cache_dir
+
+ENGINE = "knickload"
+"""The program that offers load."""
+NULL_SERVER = "knicknull"
+"""The program beside it that answers as CQL and MongoDB servers do, and keeps nothing."""
+SETTING = "KNICKPOINT_NATIVE"
+"""The environment variable that names the engine's program where it was built elsewhere."""
+SOURCES = Path(__file__).with_name("native")
+_DIGITS = 16
+
+
+def find_native(program: str = ENGINE) -> Path:
+    """Give the path of a built program: of what KNICKPOINT_NATIVE names, else of what was built here.
+
+    The environment variable names the engine; other programs are looked for beside it.
+
+    Raises:
+        UsageError: there is none; the text says how to get one.
+
+    """
+    if named := os.environ.get(SETTING):
+        path = (
+            Path(named).absolute().with_name(program) if program != ENGINE else Path(named).absolute()
+        )
+        if _is_program(path):
+            return path
+        raise UsageError(
+            f"the environment variable {SETTING} is {named}, but {path} is no program; let it name a "
+            f"built {ENGINE}, or unset it"
+        )
+    if not SOURCES.is_dir():
+        raise UsageError(
+            "the native load engine is not here: this Knickpoint was installed without its sources; "
+            f"build it in a checkout of the same version (make native), and name the {ENGINE} that "
+            f"it says in the environment variable {SETTING}"
+        )
+    path = built_dir() / program
+    if _is_program(path):
+        return path
+    raise UsageError(
+        f"the native load engine is not built from these sources: {path} is not there; say: make native"
+    )
+
+
+def source_digest(sources: Path = SOURCES) -> str:
+    """Give 16 hexadecimal digits that name all that the build reads: manifest, lock file, code."""
+    digest = hashlib.sha256()
+    code = sorted(path for path in (sources / "src").rglob("*") if path.is_file())
+    for path in (sources / "Cargo.toml", sources / "Cargo.lock", *code):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(sources).as_posix()}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:_DIGITS]
+
+
+def native_cache() -> Path:
+    """Give where all builds are kept, outside of the tree; it may be removed at any time."""
+    return cache_dir() / "native"
+
+
+def built_dir() -> Path:
+    """Give where the programs built from these sources are, or are to be."""
+    return native_cache() / source_digest()
+
+
+def sha256_of(path: Path) -> str:
+    """Give the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _is_program(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
