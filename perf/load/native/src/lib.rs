@@ -6,4 +6,5 @@ pub mod access;
 pub mod session;
 pub mod spec;
 pub mod task;
+pub mod tasks;
 pub mod values;
