@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from cassandra import (
+    AuthenticationFailed,
     ConsistencyLevel,
     DriverException,
     InvalidRequest,
@@ -21,6 +22,7 @@ from cassandra import (
     Timeout,
     Unavailable,
 )
+from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, NoHostAvailable
 from cassandra.cluster import Cluster as Driver
 from cassandra.policies import (
@@ -31,13 +33,15 @@ from cassandra.policies import (
 )
 from cassandra.query import BatchStatement, BatchType, tuple_factory
 
+from perf.access import Access
 from perf.cql_layout import LEVELLED, replication_class, with_options
 from perf.cql_rows import ReadingsProtocol
 from perf.cql_wire import Connection
-from perf.errors import NotReady
+from perf.credentials import explain_tls, open_tls, read_login, refuse_account
+from perf.errors import AccountRefused, NotReady
 from perf.records import Sensor
 from perf.sessions import OnRead, OnWritten, Stored
-from perf.systems.contract import Node, Target
+from perf.systems.contract import Cluster, Node, Target
 from perf.workloads.sensor import Reading, payload_bytes
 
 FIRST_TOKEN = -(1 << 63)
@@ -188,7 +192,10 @@ def name_error(error: Exception) -> str:
 
 
 @contextmanager
-def _open(addresses: Sequence[str], port: int, profile: ExecutionProfile) -> Iterator[Any]:
+def _open(
+    addresses: Sequence[str], port: int, access: Access | None, profile: ExecutionProfile
+) -> Iterator[Any]:
+    login, tls = read_login(access), open_tls(access)
     # What goes wrong reaches the caller as an exception; the driver's own lines would be noise.
     logging.getLogger("cassandra").setLevel(logging.CRITICAL)
     cluster = Driver(
@@ -204,11 +211,27 @@ def _open(addresses: Sequence[str], port: int, profile: ExecutionProfile) -> Ite
         connect_timeout=_CONNECT_TIMEOUT_S,
         control_connection_timeout=_CONNECT_TIMEOUT_S,
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        # With a context the driver asks for a certificate of the address that it connects to.
+        ssl_context=tls,
+        auth_provider=login and PlainTextAuthProvider(login.username, login.password),
     )
     try:
-        yield cluster.connect()
+        yield _connect(cluster, port, access)
     finally:
         cluster.shutdown()
+
+
+def _connect(cluster: Driver, port: int, access: Access | None) -> Any:  # noqa: ANN401  the driver is untyped
+    try:
+        return cluster.connect()
+    except NoHostAvailable as error:
+        for endpoint, why in error.errors.items():
+            address = getattr(endpoint, "address", str(endpoint))
+            if isinstance(why, AuthenticationFailed):
+                raise refuse_account(access, address, port) from error
+            if wrong := explain_tls(access, address, port):
+                raise wrong from error
+        raise
 
 
 @contextmanager
@@ -224,7 +247,7 @@ def open_driver(target: Target) -> Iterator[Any]:
         request_timeout=target.timeout_s,
         row_factory=tuple_factory,
     )
-    with _open(target.addresses, target.port, profile) as session:
+    with _open(target.addresses, target.port, target.access, profile) as session:
         yield session
 
 
@@ -241,25 +264,27 @@ def connect(target: Target) -> Iterator[CqlSession]:
 Answers: TypeAlias = tuple[tuple[Node, tuple[Any, ...]], ...]
 
 
-def ask_each(nodes: Sequence[Node], port: int, query: str) -> Answers:
-    """Ask every node about itself, once; raise NotReady if one does not answer."""
-    with connect_each(nodes, port) as ask:
+def ask_each(cluster: Cluster, port: int, query: str) -> Answers:
+    """Ask every node about itself, once; raise what `connect_each` raises."""
+    with connect_each(cluster, port) as ask:
         return ask(query)
 
 
 @contextmanager
-def connect_each(nodes: Sequence[Node], port: int) -> Iterator[Callable[[str], Answers]]:
+def connect_each(cluster: Cluster, port: int) -> Iterator[Callable[[str], Answers]]:
     """Connect to every node by itself; give what asks them all a query.
 
     Raises:
         NotReady: a node does not answer, now or when it is asked.
+        AccessError: a node has the wrong certificate, or a secret cannot be had.
 
     """
     with ExitStack() as connections:
         sessions = []
-        for node in nodes:
+        for node in cluster.nodes:
             with _answering(node):
-                sessions.append((node, connections.enter_context(_open_alone(node, port))))
+                alone = _open_alone(node, port, cluster.config.access)
+                sessions.append((node, connections.enter_context(alone)))
 
         def ask(query: str) -> Answers:
             answers = []
@@ -271,7 +296,7 @@ def connect_each(nodes: Sequence[Node], port: int) -> Iterator[Callable[[str], A
         yield ask
 
 
-def _open_alone(node: Node, port: int) -> AbstractContextManager[Any]:
+def _open_alone(node: Node, port: int, access: Access | None) -> AbstractContextManager[Any]:
     # One client per node: a client of all would be connected to some of them a little later.
     profile = ExecutionProfile(
         load_balancing_policy=WhiteListRoundRobinPolicy([node.address]),
@@ -279,12 +304,14 @@ def _open_alone(node: Node, port: int) -> AbstractContextManager[Any]:
         request_timeout=_CONNECT_TIMEOUT_S,
         row_factory=tuple_factory,
     )
-    return _open([node.address], port, profile)
+    return _open([node.address], port, access, profile)
 
 
 @contextmanager
 def _answering(node: Node) -> Iterator[None]:
     try:
         yield
+    except AccountRefused as refused:  # servers create their first account after they open their port
+        raise NotReady(refused.step, node.name, refused.why) from refused
     except (DriverException, NoHostAvailable, OSError) as error:
         raise NotReady("ask", node.name, f"{type(error).__name__}: {error}") from error

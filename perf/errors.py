@@ -14,6 +14,8 @@ KnickpointError                      a sentence for a person: what, where, what 
     ├── HostUnfit                    this host lacks memory, disk, a free port or a program
     └── StepFailed                   a step of a trial failed on a node; carries node, step, log tail
         ├── NotReady                 `check`: the cluster does not serve (yet); the harness polls
+        ├── AccessError              an account or a certificate: a secret cannot be had, or is wrong
+        │   └── AccountRefused       a server does not let a client in
         ├── Unreachable              the way to a host was lost; nothing is known of what runs there
         └── TimedOut                 a step passed its time limit
 
@@ -110,6 +112,18 @@ class StepFailed(MeasureError):  # noqa: N818  reads as what happened
 
 class NotReady(StepFailed):
     """The cluster does not serve yet; the harness asks again until the step's time limit."""
+
+
+class AccessError(StepFailed):
+    """An account or a certificate is wrong, here or on a server; the text never holds a secret."""
+
+    def __init__(self, where: str, why: str) -> None:
+        """Say on which side, and what to do about it."""
+        super().__init__("access", where, why)
+
+
+class AccountRefused(AccessError):  # noqa: N818  reads as what happened
+    """A server does not let a client in, by its account; a fresh one may do so a little later."""
 
 
 class Unreachable(StepFailed):

@@ -24,10 +24,19 @@ import pymongo
 from bson.codec_options import CodecOptions, DatetimeConversion
 from bson.datetime_ms import DatetimeMS
 from pymongo.database import Database
-from pymongo.errors import CollectionInvalid, NetworkTimeout, OperationFailure
+from pymongo.errors import CollectionInvalid, ConnectionFailure, NetworkTimeout, OperationFailure
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
+from perf.access import Access
+from perf.credentials import (
+    Login,
+    explain_tls,
+    open_tls,
+    own_certificate,
+    read_login,
+    refuse_account,
+)
 from perf.mongo_layout import collection_options
 from perf.mongo_shards import shard
 from perf.records import Sensor
@@ -53,6 +62,8 @@ _values_of = itemgetter(*_VALUES)
 _MILLISECONDS: CodecOptions[Document] = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_MS)
 # The server's error codes: MaxTimeMSExpired, WriteConcernTimeout, ExceededTimeLimit.
 _TIMEOUTS = (50, 64, 262)
+# AuthenticationFailed.
+_NOT_LET_IN = 18
 
 
 class MongoSession:
@@ -127,35 +138,103 @@ def open_database(client: Client, target: Target) -> Database[Document]:
 
 
 def open_client(
-    addresses: Sequence[str], port: int, timeout_s: float, *, routers: bool = False
+    addresses: Sequence[str],
+    port: int,
+    timeout_s: float,
+    access: Access | None = None,
+    *,
+    routers: bool = False,
 ) -> Client:
-    """Give a client whose every operation ends within `timeout_s`; it connects when first used."""
+    """Give a client whose every operation ends within `timeout_s`; it connects when first used.
+
+    Raises:
+        AccessError: a secret cannot be had as `access` says.
+
+    """
     # One address is spoken to as it is, whatever its role; several are the members of the set, or
     # routers, which take turns. The pool has no limit of its own: how much is in flight is the
     # engine's decision.
     alone = len(addresses) == 1
     timeout_ms = timeout_s * 1000
-    return pymongo.MongoClient(
-        list(addresses),
-        port,
-        directConnection=alone,
-        replicaSet=None if alone or routers else REPLICA_SET,
-        retryWrites=False,
-        retryReads=False,
-        maxPoolSize=0,
-        timeoutMS=timeout_ms,
-        connectTimeoutMS=timeout_ms,
-        serverSelectionTimeoutMS=timeout_ms,
-        appname="knickpoint",
-    )
+    login = read_login(access)
+    with _tls_options(access) as tls:
+        return pymongo.MongoClient(
+            list(addresses),
+            port,
+            directConnection=alone,
+            replicaSet=None if alone or routers else REPLICA_SET,
+            retryWrites=False,
+            retryReads=False,
+            maxPoolSize=0,
+            timeoutMS=timeout_ms,
+            connectTimeoutMS=timeout_ms,
+            serverSelectionTimeoutMS=timeout_ms,
+            appname="knickpoint",
+            **(_login_options(login) if login else {}),
+            **tls,
+        )
+
+
+def _login_options(login: Login) -> dict[str, Any]:
+    # The mechanism is said, so that no server's list of them changes what a connection costs.
+    return {
+        "username": login.username,
+        "password": login.password,
+        "authSource": "admin",
+        "authMechanism": "SCRAM-SHA-256",
+    }
+
+
+@contextmanager
+def _tls_options(access: Access | None) -> Iterator[dict[str, Any]]:
+    """Give a client's options of TLS; what they name is there for as long as it is made.
+
+    The driver asks for a certificate of the address that it connects to; Python for TLS 1.2 at least.
+    """
+    if access is None or access.tls is None:
+        yield {}
+        return
+    open_tls(access)  # says what is wrong with the files in words of our own
+    with own_certificate(access.tls) as path:
+        yield {"tls": True, "tlsCAFile": access.tls.ca_file} | (
+            {"tlsCertificateKeyFile": path} if path else {}
+        )
+
+
+def await_answer(client: Client, addresses: Sequence[str], port: int, access: Access | None) -> None:
+    """Return once the server, or the primary, has answered.
+
+    Raises:
+        AccessError: a server does not let clients in, or has the wrong certificate.
+        PyMongoError: anything else is wrong.
+
+    """
+    try:
+        client.admin.command("ping")
+    except OperationFailure as error:
+        if error.code == _NOT_LET_IN:
+            raise refuse_account(access, addresses[0], port) from error
+        raise
+    except ConnectionFailure as error:
+        for address in addresses:
+            if wrong := explain_tls(access, address, port):
+                raise wrong from error
+        raise
+
+
+@contextmanager
+def open_answering(target: Target) -> Iterator[Client]:
+    """Connect a client of a workload; raise what `await_answer` raises."""
+    where = target.addresses, target.port, target.timeout_s, target.access
+    with open_client(*where, routers=target.routers) as client:
+        await_answer(client, target.addresses, target.port, target.access)
+        yield client
 
 
 @contextmanager
 def connect(target: Target) -> Iterator[MongoSession]:
     """Connect a client; return when the server, or the primary, has answered."""
-    where = target.addresses, target.port, target.timeout_s
-    with open_client(*where, routers=target.routers) as client:
-        client.admin.command("ping")
+    with open_answering(target) as client:
         yield MongoSession(client, target)
 
 

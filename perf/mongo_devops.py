@@ -21,7 +21,7 @@ import pymongo
 from bson.datetime_ms import DatetimeMS
 from pymongo.errors import CollectionInvalid
 
-from perf.mongo import Client, Document, name_error, open_client, open_database
+from perf.mongo import Client, Document, name_error, open_answering, open_database
 from perf.mongo_layout import collection_options
 from perf.mongo_shards import shard
 from perf.records import Devops, Operation
@@ -134,9 +134,7 @@ class MongoDevopsSession:
 @contextmanager
 def connect_devops(target: Target) -> Iterator[MongoDevopsSession]:
     """Connect a client of the devops workload; return when the server has answered."""
-    where = target.addresses, target.port, target.timeout_s
-    with open_client(*where, routers=target.routers) as client:
-        client.admin.command("ping")
+    with open_answering(target) as client:
         yield MongoDevopsSession(client, target)
 
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 import pymongo
 from pymongo.errors import CollectionInvalid
 
-from perf.mongo import SLOW_S, Client, Document, name_error, open_client, open_database
+from perf.mongo import SLOW_S, Client, Document, name_error, open_answering, open_database
 from perf.mongo_shards import shard
 from perf.records import PutGet, Ycsb
 from perf.sessions import Stored, Values
@@ -88,9 +88,7 @@ class MongoKeyValueSession:
 @contextmanager
 def connect(target: Target) -> Iterator[MongoKeyValueSession]:
     """Connect a client; return when the server, or the primary, has answered."""
-    where = target.addresses, target.port, target.timeout_s
-    with open_client(*where, routers=target.routers) as client:
-        client.admin.command("ping")
+    with open_answering(target) as client:
         yield MongoKeyValueSession(client, target)
 
 

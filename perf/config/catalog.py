@@ -12,6 +12,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from perf.config import checks
+from perf.config.access_checks import check_access
 from perf.config.checks import Entries, Entry, HasName
 from perf.config.document import Document, read_document
 from perf.config.host_checks import check_leases, check_node_dir, check_pinning
@@ -212,6 +213,7 @@ def _check_all(entries: Entries) -> Iterator[str]:
             if folder in entries.known_systems:
                 yield from check_settings(folder, config)
                 yield from check_layout(folder, config)
+                yield from check_access(folder, config)
     for suite in entries.suites.values():
         yield from check_suite(suite, entries)
 

@@ -28,6 +28,7 @@ MAX_BYTES = 1_000_000
 MAX_DEPTH = 50
 _MAX_SHOWN = 60
 _PLAIN_KEY = re.compile(r"[\w-]+")
+_SECRET = re.compile(r"pass(?:word|phrase|wd)|secret|credential", re.IGNORECASE)
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -51,7 +52,12 @@ class Document:
         return _locate(self.path, self.lines, steps)
 
     def show(self, steps: Steps, value: object) -> str:
-        """Give a value for a message: numbers as they are spelled in the file, text in quotes."""
+        """Give a value for a message: numbers as they are spelled in the file, text in quotes.
+
+        What may be a secret is not shown: messages reach logs, pages and comments.
+        """
+        if is_secret(steps):
+            return "not shown here"
         if isinstance(value, str):
             return printable(json.dumps(value, ensure_ascii=False))
         if isinstance(value, dict):
@@ -59,6 +65,12 @@ class Document:
         if isinstance(value, list):
             return "a list" if value else "empty"
         return printable(self.spellings.get(steps) or json.dumps(value))
+
+
+def is_secret(steps: Steps) -> bool:
+    """Tell whether a value may be a secret, by the keys on the way to it; names of files are none."""
+    keys = [step for step in steps if isinstance(step, str)]
+    return any(_SECRET.search(key) and not key.endswith("_file") for key in keys)
 
 
 def printable(text: str) -> str:

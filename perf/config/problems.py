@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from pydantic_core import ErrorDetails
 
-from perf.config.document import Document, Steps, dotted
+from perf.config.document import Document, Steps, dotted, is_secret
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -186,7 +186,7 @@ def _fix(document: Document, item: _Found) -> str:
 
 def _convert(document: Document, item: _Found, wanted: str) -> str:
     """Say how to write a value of the wrong type."""
-    spelling = document.spellings.get(item.steps)
+    spelling = "…" if is_secret(item.steps) else document.spellings.get(item.steps)
     if wanted == "text" and isinstance(item.value, bool | int | float):
         kind = "a truth value" if isinstance(item.value, bool) else "a number"
         return f', {kind}; write it in quotes: "{spelling}"'

@@ -7,6 +7,12 @@ warms up it looks for MEASURE, which holds the Unix time at which the stage's it
 engines. It appends to INTERVALS and PROGRESS as it measures, each second, and writes RESULT last: no
 result means that it failed.
 
+`target.access` holds names of secrets, never a secret. An engine reads them when it connects, by the
+rules and with the sentences of `perf.credentials`: what is wrong is the last line on its standard
+error. On another host than the harness's, where a variable `password_env` is not, the harness puts the
+password into the file PASSWORD (mode 0600) before it starts the engine, and the spec names that as its
+`password_file`. An engine removes PASSWORD, and no other `password_file`, as soon as it has read it.
+
 A line of PROGRESS is `stage,second,completed,service_s`: the place of the stage from 0, the second
 since the stage began, the operations that ended in it, and the sum of their service times.
 """
@@ -32,6 +38,7 @@ MEASURE = "measure-{stage}"
 PROGRESS = "progress.csv"
 INTERVALS = "intervals.hlog"
 RESULT = "result.json"
+PASSWORD = "password"  # noqa: S105  the name of a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

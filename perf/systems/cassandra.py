@@ -24,6 +24,7 @@ from pydantic import JsonValue
 from ruamel.yaml import YAML
 
 from perf import cql, cql_keys, cql_layout, java
+from perf.access import Access
 from perf.cql_devops import connect_devops
 from perf.errors import ConfigError, NotReady, StepFailed
 from perf.model import Fact, Release, Source
@@ -139,7 +140,7 @@ class Cassandra:
             except OSError as error:
                 why = f"port {NATIVE_PORT} is not open yet ({error.strerror or error})"
                 raise NotReady("start", node.name, why) from error
-        for node, peers in cql.ask_each(cluster.nodes, NATIVE_PORT, "SELECT peer FROM system.peers_v2"):
+        for node, peers in cql.ask_each(cluster, NATIVE_PORT, "SELECT peer FROM system.peers_v2"):
             if len(peers) != len(cluster.nodes) - 1:
                 why = f"sees {len(peers)} of its {len(cluster.nodes) - 1} peers"
                 raise NotReady("start", node.name, why)
@@ -184,10 +185,14 @@ class Cassandra:
         """Give what is wrong with a layout; the words are those of `perf.cql_layout`."""
         return cql_layout.check_layout(layout)
 
+    def check_access(self, access: Access) -> tuple[str, ...]:
+        """Give nothing: servers ask for an account, or speak TLS, as `access` says."""
+        return ()
+
     def settle(self, cluster: Cluster) -> None:
         """Return if no node flushes or compacts."""
         query = "SELECT name, active_tasks, pending_tasks FROM system_views.thread_pools"
-        for node, rows in cql.ask_each(cluster.nodes, NATIVE_PORT, query):
+        for node, rows in cql.ask_each(cluster, NATIVE_PORT, query):
             busy = [
                 f"{name}: {active} active, {pending} pending"
                 for name, active, pending in rows
@@ -198,13 +203,17 @@ class Cassandra:
 
     def running_versions(self, cluster: Cluster) -> tuple[tuple[str, str], ...]:
         """Ask each node which release it runs."""
-        answers = cql.ask_each(cluster.nodes, NATIVE_PORT, "SELECT release_version FROM system.local")
+        answers = cql.ask_each(
+            cluster,
+            NATIVE_PORT,
+            "SELECT release_version FROM system.local",
+        )
         return tuple((node.name, rows[0][0]) for node, rows in answers)
 
     @contextmanager
     def open_telemetry(self, cluster: Cluster) -> Iterator[Callable[[], tuple[Level, ...]]]:
         """Connect to each node once; each call asks for its compactions and reads its log of pauses."""
-        with cql.connect_each(cluster.nodes, NATIVE_PORT) as ask:
+        with cql.connect_each(cluster, NATIVE_PORT) as ask:
             yield lambda: (
                 *_compaction_levels(ask),
                 *(

@@ -204,6 +204,15 @@ class ChecksLayout(Protocol):
         ...
 
 
+@runtime_checkable
+class ChecksAccess(Protocol):
+    """A system whose servers can ask clients for an account, or speak TLS."""
+
+    def check_access(self, access: Access) -> tuple[str, ...]:
+        """Give what its servers cannot do, each as "key: what, what next"; nothing is connected."""
+        ...
+
+
 def can_speak(system: System, records: Records) -> bool:
     """Say whether a system has sessions of the data model that records are of."""
     match records:

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from io import StringIO
 from pathlib import Path
@@ -21,10 +21,11 @@ from pymongo.errors import PyMongoError
 from ruamel.yaml import YAML
 
 from perf import mongo_keys, mongo_layout, mongo_shards
+from perf.access import Access
 from perf.design import Topology
 from perf.errors import ConfigError, NotReady, ReleaseError, StepFailed
 from perf.model import Release, Source
-from perf.mongo import REPLICA_SET, Client, Document, connect, open_client
+from perf.mongo import REPLICA_SET, Client, Document, await_answer, connect, open_client
 from perf.mongo_devops import connect_devops
 from perf.releases import copy_variable
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
@@ -166,13 +167,13 @@ class MongoDB:
     def bootstrap(self, cluster: Cluster) -> None:
         """Initiate the replica set from the first node, or join the shards; do nothing for one node."""
         if cluster.topology.shards is not None:
-            mongo_shards.bootstrap(cluster, self._probe, self._start)
+            mongo_shards.bootstrap(cluster, self._prober(cluster), self._start)
         elif len(cluster.nodes) > 1:
             members = [
                 (f"{node.address}:{self._port}", 1 if place else 2)
                 for place, node in enumerate(cluster.nodes)
             ]
-            mongo_shards.initiate(REPLICA_SET, members, self._probe(cluster.nodes[0]))
+            mongo_shards.initiate(REPLICA_SET, members, self._prober(cluster)(cluster.nodes[0]))
 
     def check(self, cluster: Cluster) -> None:
         """Require the first node of each set to accept writes, and all others to follow it."""
@@ -181,17 +182,17 @@ class MongoDB:
                 tail = read_tail(node.remote, self.logs(node)[0])
                 raise StepFailed("start", node.name, "the server process ended", tail)
         if cluster.topology.shards is not None:
-            mongo_shards.check(cluster, self._probe)
+            mongo_shards.check(cluster, self._prober(cluster))
             return
         for node in cluster.nodes:
             wanted = "Standalone"
             if len(cluster.nodes) > 1:
                 wanted = "RSPrimary" if node is cluster.nodes[0] else "RSSecondary"
-            mongo_shards.require_role(node, wanted, self._probe)
+            mongo_shards.require_role(node, wanted, self._prober(cluster))
 
     def running_versions(self, cluster: Cluster) -> tuple[tuple[str, str], ...]:
         """Ask each node for its version."""
-        return tuple((node.name, self._ask_version(node)) for node in cluster.nodes)
+        return tuple((node.name, self._ask_version(node, cluster)) for node in cluster.nodes)
 
     def is_running(self, node: Node) -> bool:
         """Say whether the node's server process lives."""
@@ -237,6 +238,13 @@ class MongoDB:
         """Give what is wrong with a layout; the words are those of `perf.mongo_layout`."""
         return mongo_layout.check_layout(layout)
 
+    def check_access(self, access: Access) -> tuple[str, ...]:
+        """Refuse an account: nobody creates one in a server that starts from nothing."""
+        if access.username is None:
+            return ()
+        what = "is for servers with accounts, and those that are started here have none; remove it"
+        return (f"username: {what}, and what says where its password is",)
+
     @contextmanager
     def open_telemetry(self, cluster: Cluster) -> Iterator[Callable[[], tuple[Level, ...]]]:
         """Connect to each node once; each call asks WiredTiger what it has yet to write.
@@ -247,7 +255,11 @@ class MongoDB:
             members = tuple(
                 (
                     node,
-                    clients.enter_context(open_client((node.address,), self._port_of(node), _LOOK_S)),
+                    clients.enter_context(
+                        open_client(
+                            (node.address,), self._port_of(node), _LOOK_S, cluster.config.access
+                        )
+                    ),
                 )
                 for node in cluster.nodes
                 if _program(node) == "mongod"
@@ -255,10 +267,11 @@ class MongoDB:
             yield lambda: tuple(_unwritten(node, client) for node, client in members)
 
     @contextmanager
-    def _probe(self, node: Node) -> Iterator[Client]:
+    def _probe(self, access: Access | None, node: Node) -> Iterator[Client]:
+        where = (node.address,), self._port_of(node)
         try:
-            with open_client((node.address,), self._port_of(node), _PROBE_S) as client:
-                client.admin.command("ping")
+            with open_client(*where, _PROBE_S, access) as client:
+                await_answer(client, *where, access)
                 yield client
         except PyMongoError as error:
             raise NotReady("start", node.name, str(error)) from error
@@ -266,8 +279,11 @@ class MongoDB:
     def _port_of(self, node: Node) -> int:
         return node.part.port if node.part else self._port
 
-    def _ask_version(self, node: Node) -> str:
-        with self._probe(node) as client:
+    def _prober(self, cluster: Cluster) -> mongo_shards.Probe:
+        return partial(self._probe, cluster.config.access)
+
+    def _ask_version(self, node: Node, cluster: Cluster) -> str:
+        with self._probe(cluster.config.access, node) as client:
             return str(client.server_info()["version"])
 
 

@@ -32,6 +32,7 @@ from pydantic import JsonValue
 from ruamel.yaml import YAML
 
 from perf import cql, cql_devops, cql_keys, cql_layout
+from perf.access import Access
 from perf.errors import ConfigError, NotReady, ReleaseError, StepFailed
 from perf.model import Fact, Release, Source
 from perf.releases import copy_variable
@@ -169,7 +170,7 @@ class ScyllaDB:
                 raise NotReady("start", node.name, why) from error
         # A virtual table: what `nodetool status` shows.
         query = "SELECT status, up FROM system.cluster_status"
-        for node, rows in cql.ask_each(cluster.nodes, NATIVE_PORT, query):
+        for node, rows in cql.ask_each(cluster, NATIVE_PORT, query):
             normal = sum(bool(up) and status == "NORMAL" for status, up in rows)
             if normal != len(cluster.nodes):
                 why = f"sees {normal} of {len(cluster.nodes)} nodes up and normal"
@@ -215,6 +216,10 @@ class ScyllaDB:
         """Give what is wrong with a layout; the words are those of `perf.cql_layout`, without UCS."""
         return cql_layout.check_layout(layout, without=("UCS",), replicates=True)
 
+    def check_access(self, access: Access) -> tuple[str, ...]:
+        """Give nothing: servers ask for an account, or speak TLS, as `access` says."""
+        return ()
+
     def settle(self, cluster: Cluster) -> None:
         """Return if no node compacts, or has a compaction to do."""
         for node in cluster.nodes:
@@ -225,7 +230,7 @@ class ScyllaDB:
 
     def running_versions(self, cluster: Cluster) -> tuple[tuple[str, str], ...]:
         """Ask each node which release it runs; what follows the release names its build."""
-        answers = cql.ask_each(cluster.nodes, NATIVE_PORT, "SELECT version FROM system.versions")
+        answers = cql.ask_each(cluster, NATIVE_PORT, "SELECT version FROM system.versions")
         return tuple((node.name, rows[0][0].partition("-")[0]) for node, rows in answers)
 
     @contextmanager

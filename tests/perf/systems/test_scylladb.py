@@ -226,10 +226,10 @@ def serving(
     asked: list[str] = []
 
     def serve(rows: tuple[Any, ...]) -> Cluster:
-        def answer(nodes: Any, port: int, query: str) -> cql.Answers:  # noqa: ANN401
+        def answer(cluster: Cluster, port: int, query: str) -> cql.Answers:
             assert port == 9042
             asked.append(query)
-            return tuple((node, rows) for node in nodes)
+            return tuple((node, rows) for node in cluster.nodes)
 
         monkeypatch.setattr(cql, "ask_each", answer)
         return cluster
