@@ -1,3 +1,14 @@
-//! What the operations of each data model are, on a session of any system.
+//! One module per data model: what each of its operations is, on the client; `perf/load/tasks`.
 
+pub mod choices;
 pub mod devops;
+pub mod put_get;
+pub mod sensor;
+pub mod ycsb;
+
+use crate::spec::Operation;
+
+/// Says that a workload asks for an operation that its records do not have.
+fn unknown(kind: &str, operation: Operation) -> String {
+    format!("records of kind {kind} know no operation {operation}")
+}

@@ -30,9 +30,22 @@ pub const fn word(stream: u64, place: u64) -> u64 {
 
 /// Gives word number `place` of a stream as a float in [0, 1).
 #[must_use]
-#[allow(clippy::cast_precision_loss)] // 53 bits are exact
 pub const fn unit(stream: u64, place: u64) -> f64 {
-    (word(stream, place) >> 11) as f64 * UNIT
+    fraction(word(stream, place))
+}
+
+/// Gives a word as a float in [0, 1).
+#[must_use]
+#[allow(clippy::cast_precision_loss)] // 53 bits are exact
+pub const fn fraction(word: u64) -> f64 {
+    (word >> 11) as f64 * UNIT
+}
+
+/// Gives a word as a number in [0, limit); its bias is below limit / 2⁶⁴.
+#[must_use]
+#[allow(clippy::cast_possible_truncation)] // less than the limit
+pub const fn below(limit: u64, word: u64) -> u64 {
+    ((word as u128 * limit as u128) >> 64) as u64
 }
 
 #[cfg(test)]
