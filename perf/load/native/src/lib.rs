@@ -3,6 +3,7 @@
 //! The contract is `perf/load/spec.py`: one JSON file in, an interval log, progress and a result out.
 
 pub mod access;
+pub mod cql;
 pub mod session;
 pub mod spec;
 pub mod task;

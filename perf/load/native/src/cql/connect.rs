@@ -1,0 +1,221 @@
+//! A connected client of one target, and the requests that all sessions on it make.
+
+use std::error::Error;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use scylla::client::PoolSize;
+use scylla::client::execution_profile::ExecutionProfile;
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+use scylla::errors::{
+    ConnectionError, ConnectionPoolError, ConnectionSetupRequestErrorKind, DbError, MetadataError,
+    NewSessionError,
+};
+use scylla::policies::retry::FallthroughRetryPolicy;
+use scylla::policies::timestamp_generator::MonotonicTimestampGenerator;
+use scylla::response::query_result::{QueryResult, QueryRowsResult};
+use scylla::serialize::batch::BatchValues;
+use scylla::serialize::row::SerializeRow;
+use scylla::statement::Consistency;
+use scylla::statement::batch::Batch;
+use scylla::statement::prepared::PreparedStatement;
+
+use crate::access::{read_login, tls_config};
+use crate::cql::failure;
+use crate::cql::turns::Turns;
+use crate::session::Failure;
+use crate::spec::{self, Target};
+
+/// The keyspace of all tables.
+pub const KEYSPACE: &str = "knickpoint";
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// The layout of a cluster is asked for again when a server says that it has changed, else never.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(24 * 3600);
+
+/// A client that is connected to the nodes of a target.
+pub struct Client {
+    session: Session,
+    timeout: Duration,
+}
+
+impl Client {
+    /// Connects to the nodes of a target; must be called on the runtime that the client is used on.
+    ///
+    /// # Errors
+    /// Says what is wrong with the target or its access, and what to do.
+    pub async fn connect(target: &Target) -> Result<Self, String> {
+        let timeout = Duration::try_from_secs_f64(target.timeout_s)
+            .map_err(|error| format!("target: timeout_s: {}: {error}", target.timeout_s))?;
+        let mut builder = with_settings(SessionBuilder::new())
+            .default_execution_profile_handle(profile(target, timeout).into_handle());
+        for address in &target.addresses {
+            builder = match address.parse::<IpAddr>() {
+                Ok(ip) => builder.known_node_addr(SocketAddr::new(ip, target.port)),
+                Err(_) => builder.known_node(format!("{address}:{}", target.port)),
+            };
+        }
+        if let Some(access) = &target.access {
+            if let Some(login) = read_login(access)? {
+                builder = builder.user(login.username, login.password.reveal());
+            }
+            if let Some(tls) = &access.tls {
+                builder = builder.tls_context(Some(Arc::new(tls_config(tls)?)));
+            }
+        }
+        let session = builder.build().await.map_err(|error| say(&error, target))?;
+        Ok(Self { session, timeout })
+    }
+
+    /// Prepares a statement on every node that answers.
+    ///
+    /// # Errors
+    /// As the server refuses it; timeouts if no answer comes.
+    pub async fn prepare(
+        &self,
+        statement: impl Into<String>,
+    ) -> Result<PreparedStatement, Failure> {
+        let prepared = self.session.prepare(statement.into());
+        let mut prepared = tokio::time::timeout(self.timeout, prepared)
+            .await
+            .map_err(|_| failure::of_late_prepare())?
+            .map_err(|error| failure::of_prepare(&error))?;
+        // The columns of an answer are those of the statement: no answer says them again.
+        prepared.set_use_cached_result_metadata(true);
+        Ok(prepared)
+    }
+
+    /// Asks one statement; what it gives is in one answer, never in pages.
+    ///
+    /// # Errors
+    /// What the driver or the server says; see `failure`.
+    pub async fn execute(
+        &self,
+        statement: &PreparedStatement,
+        values: impl SerializeRow,
+    ) -> Result<QueryResult, Failure> {
+        let asked = self.session.execute_unpaged(statement, values);
+        asked.await.map_err(|error| failure::of_request(&error))
+    }
+
+    /// Asks one statement for rows.
+    ///
+    /// # Errors
+    /// As `execute`.
+    pub async fn select(
+        &self,
+        statement: &PreparedStatement,
+        values: impl SerializeRow,
+    ) -> Result<QueryRowsResult, Failure> {
+        let answer = self.execute(statement, values).await?;
+        answer
+            .into_rows_result()
+            .map_err(|error| failure::of_answer(&error))
+    }
+
+    /// Sends several statements as one request.
+    ///
+    /// # Errors
+    /// As `execute`.
+    pub async fn batch(&self, batch: &Batch, values: impl BatchValues) -> Result<(), Failure> {
+        let asked = self.session.batch(batch, values);
+        asked
+            .await
+            .map(drop)
+            .map_err(|error| failure::of_request(&error))
+    }
+}
+
+fn with_settings(builder: SessionBuilder) -> SessionBuilder {
+    builder
+        .compression(None)
+        // Without it, a request that does not fill a segment waits until the one before is acknowledged.
+        .tcp_nodelay(true)
+        .connection_timeout(CONNECT_TIMEOUT)
+        .pool_size(PoolSize::PerShard(NonZeroUsize::MIN))
+        // The Python driver's: a write has its client's time, ever later ones in one client.
+        .timestamp_generator(Arc::new(
+            MonotonicTimestampGenerator::new().without_warnings(),
+        ))
+        // Only which nodes hold which rows of our own tables; statements know their columns.
+        .keyspaces_to_fetch([KEYSPACE])
+        .fetch_full_schema_metadata(false)
+        .cluster_metadata_refresh_interval(REFRESH_INTERVAL)
+        .driver_config_reporting(false)
+}
+
+fn profile(target: &Target, timeout: Duration) -> ExecutionProfile {
+    let everywhere = usize::try_from(target.replication_factor)
+        .is_ok_and(|copies| copies >= target.addresses.len());
+    ExecutionProfile::builder()
+        .consistency(match target.consistency {
+            spec::Consistency::One => Consistency::One,
+            spec::Consistency::Quorum => Consistency::Quorum,
+            spec::Consistency::All => Consistency::All,
+        })
+        .serial_consistency(None)
+        .request_timeout(Some(timeout))
+        .retry_policy(Arc::new(FallthroughRetryPolicy::new()))
+        .speculative_execution_policy(None)
+        .load_balancing_policy(Arc::new(Turns::new(everywhere)))
+        .build()
+}
+
+/// Says why no client could be connected, and what to do.
+fn say(error: &NewSessionError, target: &Target) -> String {
+    let place = format!(
+        "{}: {} port {}",
+        target.system,
+        target.addresses.join(", "),
+        target.port
+    );
+    let account = target
+        .access
+        .as_ref()
+        .and_then(|access| access.username.as_deref());
+    let told = match error {
+        NewSessionError::MetadataError(MetadataError::ConnectionPoolError(
+            ConnectionPoolError::Broken {
+                last_connection_error,
+            },
+        )) => say_of_connection(last_connection_error, account),
+        other => format!("cannot connect: {other}; is the server ready?"),
+    };
+    format!("{place}: {told}")
+}
+
+fn say_of_connection(error: &ConnectionError, account: Option<&str>) -> String {
+    match error {
+        ConnectionError::ConnectionSetupRequestError(setup) => match (setup.get_error(), account) {
+            (ConnectionSetupRequestErrorKind::MissingAuthentication, _) => {
+                "wants an account; give access a username, and say where its password is".to_owned()
+            }
+            (
+                ConnectionSetupRequestErrorKind::DbError(DbError::AuthenticationError, said),
+                Some(account),
+            ) => {
+                format!("refuses the account {account}: {said}; check its name and its password")
+            }
+            (other, _) => format!("refuses the connection: {other}"),
+        },
+        ConnectionError::ConnectTimeout => {
+            let limit_s = CONNECT_TIMEOUT.as_secs();
+            format!("no answer within {limit_s} s; is the server running?")
+        }
+        ConnectionError::IoError(error) if tells_of_tls(error) => format!(
+            "TLS: {error}; ca_file must hold the authority that signed the servers' certificates, \
+             which must name their addresses"
+        ),
+        other => format!("cannot connect: {other}; is the server running, and is this its port?"),
+    }
+}
+
+fn tells_of_tls(error: &io::Error) -> bool {
+    error
+        .get_ref()
+        .is_some_and(<dyn Error + Send + Sync>::is::<rustls::Error>)
+}
