@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from perf.scalars import STRICT, AbsolutePath, Text
 
+VARIABLES_BEGIN = "KNICKPOINT_PASSWORD"
+"""How the names of variables begin that hold a database's password; no server process gets them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:

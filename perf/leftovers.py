@@ -12,11 +12,12 @@ from perf.progress import Progress
 from perf.remote import ALIVE, Remote, run_repeatable, send_signal
 
 _POLL_S = 0.25
-# As Node.pid_file and Engine have them below a host's base directory. Prints those whose process lives.
+# As Node.pid_file and Engine have them below a host's base directory. Prints those whose process lives,
+# and removes passwords that were on their way to an engine.
 _FIND = (
     f"alive() {{ {ALIVE}; }}; "
     'for file in "$1"/*/*/server.pid "$1"/engines/*/engine.pid; do '
-    '(alive "$file") >/dev/null && echo "$file"; done; true'
+    '(alive "$file") >/dev/null && echo "$file"; done; rm -f "$1"/engines/*/password'
 )
 
 

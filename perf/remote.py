@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
 
+from perf.access import VARIABLES_BEGIN
 from perf.children import tie
 from perf.connections import SHARED
 from perf.errors import StepFailed, TimedOut, Unreachable
@@ -130,7 +131,7 @@ class LocalHost:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=cwd,
-                env={**os.environ, **(env or {})},
+                env={**_environment_here(), **(env or {})},
                 start_new_session=True,
             )
         self._children[pid_file] = child
@@ -153,6 +154,11 @@ class LocalHost:
     def get(self, source: str, target: Path) -> None:
         """Copy a file."""
         shutil.copy2(source, target)
+
+
+def _environment_here() -> dict[str, str]:
+    """Give this process's environment without passwords of databases."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(VARIABLES_BEGIN)}
 
 
 def _link_or_copy(source: str, target: str) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
-from perf.access import Access
+from perf.access import VARIABLES_BEGIN, Access
 from perf.config.checks import Entry, say
 from perf.config.document import Document
 from perf.design import SystemConfig
@@ -16,7 +16,7 @@ from perf.errors import UsageError
 from perf.systems import registry
 from perf.systems.contract import ChecksAccess
 
-_VARIABLE = re.compile(r"KNICKPOINT_PASSWORD[A-Z0-9_]*")
+_VARIABLE = re.compile(rf"{VARIABLES_BEGIN}[A-Z0-9_]*")
 
 
 def check_access(system: str, entry: Entry[SystemConfig]) -> Iterator[str]:

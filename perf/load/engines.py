@@ -21,6 +21,7 @@ from perf.design import Steadiness
 from perf.errors import StepFailed, TimedOut, Unreachable
 from perf.hosts.pinning import pin
 from perf.load import steadiness
+from perf.load.handover import engine_environment, hand_over, take_back
 from perf.load.histogram import merge_equal_intervals
 from perf.load.hlog import read_hlog
 from perf.load.outcome import LoadOutcome, WarmedUp
@@ -41,7 +42,6 @@ from perf.model import Interval
 from perf.remote import (
     LocalHost,
     Remote,
-    code_here,
     make_directory,
     read_tail,
     remove_tree,
@@ -64,21 +64,21 @@ _LOCAL_LEAD_S = 0.1
 _STOP_S = 3.0
 # How exactly a log keeps Unix time, and a little for adding up.
 _EXACT_S = 1e-5
-_PYTHON_ENGINE = ("-m", "perf.load.python_engine")
+PYTHON_ENGINE = (sys.executable, "-m", "perf.load.python_engine")
+"""The Python engine as it is here; `perf.load.programs` knows the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """An engine process to be: what it does, on which host, by which Python and program there.
+    """An engine process to be: what it does, on which host, and by which command there.
 
     `spec.output_dir` is a directory on that host which belongs to this engine alone; it is emptied.
-    The program's only argument is the spec file; what it must do is written in `spec`.
+    The command's last argument is the spec file; what it must do is written in `spec`.
     """
 
     spec: LoadSpec
     remote: Remote
-    python: str = sys.executable
-    program: tuple[str, ...] = _PYTHON_ENGINE
+    command: tuple[str, ...] = PYTHON_ENGINE
     numa_node: int | None = None
 
     def path(self, name: str) -> str:
@@ -244,20 +244,19 @@ def _running(engines: Sequence[Engine]) -> Iterator[None]:
 def _start(engine: Engine) -> None:
     remove_tree(engine.remote, engine.spec.output_dir)
     make_directory(engine.remote, engine.spec.output_dir)
-    write_text(engine.remote, engine.path("spec.json"), dump_spec(engine.spec))
-    # On this machine an engine runs the very code that runs here; elsewhere, what is installed.
-    is_local = isinstance(engine.remote, LocalHost)
-    command = (engine.python, *engine.program, engine.path("spec.json"))
+    spec = hand_over(engine.remote, engine.spec)
+    write_text(engine.remote, engine.path("spec.json"), dump_spec(spec))
     engine.remote.start(
-        pin(command, engine.spec.cores, engine.numa_node),
+        pin((*engine.command, engine.path("spec.json")), engine.spec.cores, engine.numa_node),
         pid_file=engine.path("engine.pid"),
         log=engine.path("engine.log"),
         cwd=".",  # so that a relative output_dir means the same in each step
-        env=code_here() if is_local else None,
+        # On this machine an engine runs the very code that runs here; elsewhere, what is installed.
+        env=engine_environment(engine.remote, engine.spec.target.access),
     )
 
 
-def _end(engines: Iterable[Engine]) -> None:
+def _end(engines: Sequence[Engine]) -> None:
     running = [engine for engine in engines if _may_be_ended(engine)]
     for end in (signal.SIGTERM, signal.SIGKILL):
         for engine in running:
@@ -267,6 +266,11 @@ def _end(engines: Iterable[Engine]) -> None:
         while running and time.monotonic() < give_up_s:
             running = [engine for engine in running if _may_be_ended(engine)]
             time.sleep(0.05 if running else 0)
+    for engine in engines:
+        with suppress(
+            StepFailed
+        ):  # out of reach: the engine itself has removed it, or the next trial does
+            take_back(engine.remote, engine.spec)
 
 
 def _may_be_ended(engine: Engine) -> bool:

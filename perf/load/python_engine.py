@@ -15,10 +15,11 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from pydantic import ValidationError
 
@@ -30,6 +31,7 @@ from perf.load.spec import (
     GO,
     INTERVALS,
     MEASURE,
+    PASSWORD,
     PROGRESS,
     READY,
     RESULT,
@@ -106,7 +108,7 @@ def _measure(spec: LoadSpec) -> int:
         os.sched_setaffinity(0, spec.cores)
     output = Path(spec.output_dir)
     schedules = plan_schedules(spec)
-    with open_session(registry.load(spec.target.system), spec.target, spec.records) as session:
+    with _connected(spec, output) as session:
         foresee(spec)
         # What exists by now stays: the collector need never look at it again in a measured phase.
         gc.collect()
@@ -131,6 +133,17 @@ def _measure(spec: LoadSpec) -> int:
         finally:
             _end_within(_CLOSE_S, output / RESULT)
     return 0
+
+
+@contextmanager
+def _connected(spec: LoadSpec, output: Path) -> Iterator[Any]:
+    with ExitStack() as opened:
+        try:
+            system = registry.load(spec.target.system)
+            session = opened.enter_context(open_session(system, spec.target, spec.records))
+        finally:
+            (output / PASSWORD).unlink(missing_ok=True)
+        yield session
 
 
 def _await_go(path: Path, within_s: float) -> float:
