@@ -71,6 +71,17 @@ def read_login(access: Access | None) -> Login | None:
     return Login(username=access.username, password=password)
 
 
+def prove_access(access: Access | None) -> None:
+    """Return if all that `access` names can be read here, before anything is started for it.
+
+    Raises:
+        AccessError: it cannot, or is not what it should be.
+
+    """
+    read_login(access)
+    open_tls(access)
+
+
 def open_tls(access: Access | None) -> ssl.SSLContext | None:
     """Give what encrypts a client's connections; None where they are not encrypted.
 

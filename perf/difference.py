@@ -260,6 +260,11 @@ def _refuse(base: Deployment, at_head: _Resolved, testbed: str) -> str:
             " numbers begin a new series and do not compare with base"
             f"{'. Its config differs as well; propose that by itself to measure it' if as_well else ''}"
         )
+    if base.config.access != head.config.access:
+        return (
+            "its config says something else at head of how clients log in, or whom they trust (access):"
+            " no secret is used by what is only proposed; change that first, by itself"
+        )
     if head.testbed.name != testbed:
         name = head.testbed.name
         return f"it runs on testbed {name}, not on {testbed}; measure it there, with --testbed {name}"

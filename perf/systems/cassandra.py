@@ -23,7 +23,7 @@ from typing import Any, ClassVar, TypeAlias
 from pydantic import JsonValue
 from ruamel.yaml import YAML
 
-from perf import cql, cql_keys, cql_layout, java
+from perf import cql, cql_keys, cql_layout, java, server_access
 from perf.access import Access
 from perf.cql_devops import connect_devops
 from perf.errors import ConfigError, NotReady, StepFailed
@@ -305,6 +305,7 @@ def _own_settings(node: Node, cluster: Cluster, per_node: int) -> Settings:
         "saved_caches_directory": f"{node.work_dir}/saved_caches",
         "hints_directory": f"{node.work_dir}/hints",
         "cdc_raw_directory": f"{node.work_dir}/cdc_raw",
+        **server_access.cassandra_settings(node, cluster.config.access),
     }
 
 
@@ -325,6 +326,7 @@ def java_command(node: Node, cluster: Cluster) -> tuple[str, ...]:
         f"-Dcassandra.config=file://{home}/conf/cassandra.yaml",
         f"-Dcassandra.storagedir={home}",
         f"-Dlogback.configurationFile=file://{home}/conf/logback.xml",
+        *((server_access.FAST_ACCOUNT,) if config.access and config.access.username else ()),
         *cluster.testbed.jvm_options,
         *config.jvm_options,
         *("-cp", f"{home}/conf:{home}/release/lib/*"),

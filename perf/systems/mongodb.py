@@ -29,6 +29,7 @@ from perf.mongo import REPLICA_SET, Client, Document, await_answer, connect, ope
 from perf.mongo_devops import connect_devops
 from perf.releases import copy_variable
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
+from perf.server_access import mongodb_tls
 from perf.sessions import DevopsSession, KeyValueSession, SensorSession
 from perf.systems.contract import UNWRITTEN_BYTES, Cluster, Level, Node, Origin, Part, System, Target
 
@@ -40,7 +41,7 @@ _UNWRITTEN = "tracked dirty bytes in the cache"
 
 # Settings that follow from topology and testbed, by section: no config may set them.
 _OWNED = {
-    "net": ("bindIp", "bindIpAll", "port", "unixDomainSocket"),
+    "net": ("bindIp", "bindIpAll", "port", "unixDomainSocket", "tls"),
     "storage": ("dbPath",),
     "replication": ("replSetName",),
     "sharding": ("clusterRole", "configDB"),
@@ -134,6 +135,7 @@ class MongoDB:
                 "bindIp": node.address,
                 "port": self._port_of(node),
                 "unixDomainSocket": {"enabled": False},
+                **mongodb_tls(node, cluster.config.access),
             },
             "processManagement": {"fork": False},
         }

@@ -37,6 +37,7 @@ from perf.errors import ConfigError, NotReady, ReleaseError, StepFailed
 from perf.model import Fact, Release, Source
 from perf.releases import copy_variable
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
+from perf.server_access import scylladb_settings
 from perf.sessions import DevopsSession, KeyValueSession, SensorSession
 from perf.systems.contract import COMPACTION_PENDING_TASKS, Cluster, Level, Node, Origin, System, Target
 
@@ -294,6 +295,7 @@ def _settings(node: Node, cluster: Cluster, shipped: str) -> Settings:
         ],
         "api_ui_dir": f"{node.work_dir}/server/swagger-ui/dist/",
         "api_doc_dir": f"{node.work_dir}/server/api/api-doc/",
+        **scylladb_settings(node, cluster.config.access),
     }
     return kept | config | own
 
