@@ -1,23 +1,26 @@
-//! How a client proves who it is, and whom it trusts: what `spec::Access` names, read when it is needed.
+//! How a client proves who it is, and whom it trusts: what `perf/credentials.py` reads, by its rules.
 //!
 //! A configuration holds names of secrets alone. A password is in an environment variable or in a file
-//! that nobody else may read; it is never part of a message, and a `Secret` that is printed says nothing.
-//! Certificates are PEM. Servers are addressed by IP address, so theirs must name it.
+//! that nobody else may use; it is never part of a message, and a `Secret` that is printed says nothing.
+//! What is wrong is said by the sentences of `perf/credentials.py`. Certificates are PEM; a server must
+//! show one for the very address at which it is reached.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use rustls::crypto::aws_lc_rs;
-use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::pem::{Error as PemError, PemObject};
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
 use crate::spec::{Access, Tls};
 
+const HERE: &str = "this host";
+const MOST_BYTES: u64 = 64 * 1024;
 const OTHERS: u32 = 0o077;
 const MODE: u32 = 0o7777;
 
@@ -55,19 +58,16 @@ pub fn read_login(access: &Access) -> Result<Option<Login>, String> {
         return Ok(None);
     };
     let password = match (&access.password_env, &access.password_file) {
-        (Some(name), None) => from_environment(name)?,
-        (None, Some(path)) => from_file(path)?,
-        _ => {
-            return Err(format!(
-                "access: {username}: exactly one of password_env and password_file must say where the \
-                 password is; set one of them"
-            ));
+        (Some(name), _) => from_environment(name, &username)?,
+        (None, Some(path)) => from_file(path, &username)?,
+        (None, None) => {
+            let why =
+                "access.username has no password; set access.password_env or access.password_file";
+            return Err(at(HERE, why));
         }
     };
-    Ok(Some(Login {
-        username,
-        password: Secret(password),
-    }))
+    let password = Secret(password);
+    Ok(Some(Login { username, password }))
 }
 
 /// Makes what a client needs to speak TLS: whom it trusts and, if the spec names one, its own certificate.
@@ -75,125 +75,173 @@ pub fn read_login(access: &Access) -> Result<Option<Login>, String> {
 /// # Errors
 /// Says which file is wrong and what to do.
 pub fn tls_config(tls: &Tls) -> Result<ClientConfig, String> {
-    let mut trusted = RootCertStore::empty();
-    for certificate in certificates("ca_file", &tls.ca_file)? {
-        trusted.add(certificate).map_err(|error| {
-            let path = tls.ca_file.display();
-            format!("ca_file: {path}: {error}; give the PEM certificate of the authority that signed the servers'")
-        })?;
-    }
-    let trusting = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("tls: {error}"))?
-        .with_root_certificates(trusted);
-    match (&tls.certificate_file, &tls.key_file) {
-        (None, None) => Ok(trusting.with_no_client_auth()),
-        (Some(certificate_file), Some(key_file)) => {
-            let chain = certificates("certificate_file", certificate_file)?;
-            let key = private_key(key_file)?;
-            trusting.with_client_auth_cert(chain, key).map_err(|error| {
-                let (path, key_path) = (certificate_file.display(), key_file.display());
-                format!("certificate_file: {path} with key_file {key_path}: {error}; give a pair that belongs together")
-            })
-        }
-        _ => Err(
-            "tls: certificate_file and key_file belong together; give both or neither".to_owned(),
-        ),
-    }
-}
-
-fn from_environment(name: &str) -> Result<String, String> {
-    match std::env::var(name) {
-        Ok(password) if !password.is_empty() => Ok(password),
-        Ok(_) => Err(format!(
-            "password_env: {name} is empty; set it to the password"
-        )),
-        Err(std::env::VarError::NotPresent) => Err(format!(
-            "password_env: {name} is not set; set it to the password"
-        )),
-        Err(std::env::VarError::NotUnicode(_)) => Err(format!(
-            "password_env: {name} is not UTF-8; set it to the password"
-        )),
-    }
-}
-
-fn from_file(path: &Path) -> Result<String, String> {
-    let bytes = read_private("password_file", path)?;
-    let text = String::from_utf8(bytes).map_err(|_| {
-        format!(
-            "password_file: {}: is not UTF-8; write the password into it",
-            path.display()
+    let pem = read("tls.ca_file", &tls.ca_file, "")?;
+    let trusted = trust(&pem).ok_or_else(|| {
+        let path = tls.ca_file.display();
+        at(
+            HERE,
+            &format!("tls.ca_file {path} holds no certificate in PEM form"),
         )
     })?;
-    // An editor ends the last line; the password is what is on it.
-    let password = text.strip_suffix('\n').unwrap_or(&text);
-    let password = password.strip_suffix('\r').unwrap_or(password);
+    let trusting = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| at(HERE, &format!("TLS: {error}")))?
+        .with_root_certificates(trusted);
+    let (Some(certificate_file), Some(key_file)) = (&tls.certificate_file, &tls.key_file) else {
+        return Ok(trusting.with_no_client_auth());
+    };
+    let certificate = read("tls.certificate_file", certificate_file, "")?;
+    let key = read_private("tls.key_file", key_file, "")?;
+    // What is wrong in detail would show lines of the key's file.
+    own_certificate(&certificate, &key)
+        .and_then(|(chain, key)| trusting.with_client_auth_cert(chain, key).ok())
+        .ok_or_else(|| {
+            let (path, key_path) = (certificate_file.display(), key_file.display());
+            let names = format!("tls.certificate_file {path} and tls.key_file {key_path}");
+            at(HERE, &format!("{names} do not fit together"))
+        })
+}
+
+/// Says why a server cannot be spoken to over TLS; `place` is its address and port.
+#[must_use]
+pub fn explain_tls(tls: &Tls, place: &str, error: &rustls::Error) -> String {
+    let named = match error {
+        rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext {
+            expected: ServerName::IpAddress(address),
+            ..
+        }) => Some(std::net::IpAddr::from(*address).to_string()),
+        rustls::Error::InvalidCertificate(CertificateError::NotValidForName) => {
+            Some(place.to_owned())
+        }
+        _ => None,
+    };
+    let why = match (named, error) {
+        (Some(address), _) => format!(
+            "its certificate is not valid for {address}, at which it was reached; it must name that address"
+        ),
+        (None, rustls::Error::InvalidCertificate(why)) => {
+            let path = tls.ca_file.display();
+            format!("its certificate is not vouched for by tls.ca_file {path}: {why}")
+        }
+        (None, why) => format!(
+            "it does not speak TLS here: {why}; turn TLS on in the server, or remove access.tls"
+        ),
+    };
+    at(place, &why)
+}
+
+/// Says that a server does not let a client in; `place` is its address and port.
+#[must_use]
+pub fn refuse_account(access: Option<&Access>, place: &str) -> String {
+    let why = match access.and_then(|access| access.username.as_deref()) {
+        Some(username) => {
+            format!("the server refuses the account {username}; check its name and password")
+        }
+        None => "the server asks for an account; set access.username, and where its password is"
+            .to_owned(),
+    };
+    at(place, &why)
+}
+
+fn at(place: &str, why: &str) -> String {
+    format!("access failed on {place}: {why}")
+}
+
+fn from_environment(name: &str, username: &str) -> Result<String, String> {
+    let password = std::env::var(name).unwrap_or_default();
     if password.is_empty() {
-        return Err(format!(
-            "password_file: {}: is empty; write the password into it",
-            path.display()
+        let why = format!("the environment variable {name} is not set");
+        return Err(at(
+            HERE,
+            &format!("{why}; set it to the password of {username}"),
         ));
+    }
+    Ok(password)
+}
+
+fn from_file(path: &Path, username: &str) -> Result<String, String> {
+    let rest = format!("; it must hold the password of {username}");
+    let bytes = read_private("password_file", path, &rest)?;
+    let text = String::from_utf8(bytes).unwrap_or_default();
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    let password = text.strip_suffix('\r').unwrap_or(text);
+    if password.is_empty() || password.contains(['\n', '\u{fffd}']) {
+        let why = "holds no password: one line is wanted, and nothing else";
+        return Err(at(HERE, &format!("password_file {} {why}", path.display())));
     }
     Ok(password.to_owned())
 }
 
-fn certificates(field: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let next = "give a file of PEM certificates";
-    let found: Result<Vec<_>, PemError> =
-        CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-    match found {
-        Ok(found) if !found.is_empty() => Ok(found),
-        Ok(_) => Err(format!(
-            "{field}: {}: holds no certificate; {next}",
-            path.display()
-        )),
-        Err(PemError::Io(error)) => Err(format!("{field}: {}: {error}; {next}", path.display())),
-        Err(_) => Err(format!("{field}: {}: is not PEM; {next}", path.display())),
+fn trust(pem: &[u8]) -> Option<RootCertStore> {
+    let mut trusted = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        trusted.add(certificate.ok()?).ok()?;
     }
+    (!trusted.is_empty()).then_some(trusted)
 }
 
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
-    let pem = read_private("key_file", path)?;
-    // What is wrong in detail would show lines of the file.
-    PrivateKeyDer::from_pem_slice(&pem).map_err(|_| {
-        let path = path.display();
-        format!("key_file: {path}: holds no private key; give a PEM file with one that has no passphrase")
-    })
+type OwnCertificate = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+fn own_certificate(certificate: &[u8], key: &[u8]) -> Option<OwnCertificate> {
+    let chain = CertificateDer::pem_slice_iter(certificate).collect::<Result<Vec<_>, _>>();
+    Some((chain.ok()?, PrivateKeyDer::from_pem_slice(key).ok()?))
 }
 
-/// Reads a file that only this user may read; what is looked at is the file that is opened.
-fn read_private(field: &str, path: &Path) -> Result<Vec<u8>, String> {
-    let say = |error: &dyn fmt::Display| {
-        format!(
-            "{field}: {}: {error}; give a file that this user may read",
-            path.display()
-        )
-    };
-    let mut file = File::open(path).map_err(|error| say(&error))?;
-    let about = file.metadata().map_err(|error| say(&error))?;
-    let user = rustix::process::geteuid().as_raw();
-    if about.uid() != user {
-        return Err(format!(
-            "{field}: {}: belongs to user {}, not to the one who runs this ({user}); give a file of your own",
-            path.display(),
-            about.uid()
-        ));
+fn read(what: &str, path: &Path, rest: &str) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let read = open(what, path, rest)?.read_to_end(&mut bytes);
+    read.map_err(|error| unreadable(what, path, rest, &error))?;
+    Ok(bytes)
+}
+
+/// Reads a file that nobody else may use; what is looked at is what was opened.
+fn read_private(what: &str, path: &Path, rest: &str) -> Result<Vec<u8>, String> {
+    let file = open(what, path, rest)?;
+    let about = file
+        .metadata()
+        .map_err(|error| unreadable(what, path, rest, &error))?;
+    let place = path.display();
+    if ![rustix::process::geteuid().as_raw(), 0].contains(&about.uid()) {
+        let why = "belongs to another user; it must belong to the one that runs this, or to root";
+        return Err(at(HERE, &format!("{what} {place} {why}")));
     }
     if about.mode() & OTHERS != 0 {
-        return Err(format!(
-            "{field}: {}: is open to others than its owner (mode {:04o}); run chmod 600 on it",
-            path.display(),
+        let why = format!(
+            "may be used by others (mode {:04o}); chmod 600 it",
             about.mode() & MODE
-        ));
+        );
+        return Err(at(HERE, &format!("{what} {place} {why}")));
     }
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(|error| say(&error))?;
+    let read = file.take(MOST_BYTES).read_to_end(&mut bytes);
+    read.map_err(|error| unreadable(what, path, rest, &error))?;
     Ok(bytes)
+}
+
+fn open(what: &str, path: &Path, rest: &str) -> Result<File, String> {
+    // Asked before it is opened: a pipe would keep a client until somebody writes into it.
+    let about = fs::metadata(path).map_err(|error| unreadable(what, path, rest, &error))?;
+    if !about.is_file() {
+        return Err(at(
+            HERE,
+            &format!("{what} {} is no regular file", path.display()),
+        ));
+    }
+    File::open(path).map_err(|error| unreadable(what, path, rest, &error))
+}
+
+fn unreadable(what: &str, path: &Path, rest: &str, error: &io::Error) -> String {
+    let why = error.to_string();
+    let why = why.split(" (os error").next().unwrap_or_default();
+    at(
+        HERE,
+        &format!("{what} {} cannot be read: {why}{rest}", path.display()),
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, OpenOptions, Permissions};
+    use std::fs::{OpenOptions, Permissions};
     use std::io::Write;
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     use std::path::PathBuf;
@@ -261,14 +309,17 @@ mod tests {
     #[test]
     fn what_is_missing_or_empty_is_named() {
         let path = file("empty", "\n", 0o600);
-        assert!(refused(&access(None, Some(path.clone()))).contains("is empty"));
+        assert!(refused(&access(None, Some(path.clone()))).contains("holds no password"));
         fs::remove_file(&path).unwrap();
-        assert!(refused(&access(None, Some(path))).contains("password_file: "));
+        assert!(
+            refused(&access(None, Some(path)))
+                .contains("cannot be read: No such file or directory; it must hold")
+        );
         assert!(
             refused(&access(Some("KNICKLOAD_NEVER_SET"), None))
                 .contains("KNICKLOAD_NEVER_SET is not set")
         );
-        assert!(refused(&access(None, None)).contains("exactly one"));
+        assert!(refused(&access(None, None)).contains("has no password"));
     }
 
     #[test]
@@ -288,9 +339,16 @@ mod tests {
         let said = tls_config(&tls).unwrap_err();
         fs::remove_file(&path).unwrap();
         assert!(
-            said.starts_with(&format!("ca_file: {}", path.display())),
+            said.starts_with(&format!(
+                "access failed on this host: tls.ca_file {} holds no certificate",
+                path.display()
+            )),
             "{said}"
         );
-        assert!(tls_config(&tls).unwrap_err().starts_with("ca_file: "));
+        assert!(
+            tls_config(&tls)
+                .unwrap_err()
+                .contains("cannot be read: No such file or directory")
+        );
     }
 }

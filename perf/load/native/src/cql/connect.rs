@@ -1,7 +1,5 @@
 //! A connected client of one target, and the requests that all sessions on it make.
 
-use std::error::Error;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -24,7 +22,7 @@ use scylla::statement::Consistency;
 use scylla::statement::batch::Batch;
 use scylla::statement::prepared::PreparedStatement;
 
-use crate::access::{read_login, tls_config};
+use crate::access::{explain_tls, read_login, refuse_account, tls_config};
 use crate::cql::failure;
 use crate::cql::turns::Turns;
 use crate::session::Failure;
@@ -167,55 +165,55 @@ fn profile(target: &Target, timeout: Duration) -> ExecutionProfile {
 
 /// Says why no client could be connected, and what to do.
 fn say(error: &NewSessionError, target: &Target) -> String {
-    let place = format!(
-        "{}: {} port {}",
-        target.system,
-        target.addresses.join(", "),
-        target.port
-    );
-    let account = target
-        .access
-        .as_ref()
-        .and_then(|access| access.username.as_deref());
-    let told = match error {
+    let port = target.port;
+    let places: Vec<String> = target
+        .addresses
+        .iter()
+        .map(|one| format!("{one}:{port}"))
+        .collect();
+    let place = places.join(", ");
+    let last = match error {
         NewSessionError::MetadataError(MetadataError::ConnectionPoolError(
             ConnectionPoolError::Broken {
                 last_connection_error,
             },
-        )) => say_of_connection(last_connection_error, account),
-        other => format!("cannot connect: {other}; is the server ready?"),
+        )) => last_connection_error,
+        other => return format!("{place}: cannot connect: {other}; is the server ready?"),
     };
-    format!("{place}: {told}")
-}
-
-fn say_of_connection(error: &ConnectionError, account: Option<&str>) -> String {
-    match error {
-        ConnectionError::ConnectionSetupRequestError(setup) => match (setup.get_error(), account) {
-            (ConnectionSetupRequestErrorKind::MissingAuthentication, _) => {
-                "wants an account; give access a username, and say where its password is".to_owned()
-            }
-            (
-                ConnectionSetupRequestErrorKind::DbError(DbError::AuthenticationError, said),
-                Some(account),
-            ) => {
-                format!("refuses the account {account}: {said}; check its name and its password")
-            }
-            (other, _) => format!("refuses the connection: {other}"),
-        },
+    let access = target.access.as_ref();
+    if let (Some(wrong), Some(tls)) = (of_tls(last), access.and_then(|access| access.tls.as_ref()))
+    {
+        return explain_tls(tls, &place, wrong);
+    }
+    match last {
+        ConnectionError::ConnectionSetupRequestError(setup)
+            if refuses_account(setup.get_error()) =>
+        {
+            refuse_account(access, &place)
+        }
         ConnectionError::ConnectTimeout => {
             let limit_s = CONNECT_TIMEOUT.as_secs();
-            format!("no answer within {limit_s} s; is the server running?")
+            format!("{place}: no answer within {limit_s} s; is the server running?")
         }
-        ConnectionError::IoError(error) if tells_of_tls(error) => format!(
-            "TLS: {error}; ca_file must hold the authority that signed the servers' certificates, \
-             which must name their addresses"
-        ),
-        other => format!("cannot connect: {other}; is the server running, and is this its port?"),
+        other => {
+            format!(
+                "{place}: cannot connect: {other}; is the server running, and is this its port?"
+            )
+        }
     }
 }
 
-fn tells_of_tls(error: &io::Error) -> bool {
-    error
-        .get_ref()
-        .is_some_and(<dyn Error + Send + Sync>::is::<rustls::Error>)
+fn refuses_account(error: &ConnectionSetupRequestErrorKind) -> bool {
+    matches!(
+        error,
+        ConnectionSetupRequestErrorKind::MissingAuthentication
+            | ConnectionSetupRequestErrorKind::DbError(DbError::AuthenticationError, _)
+    )
+}
+
+fn of_tls(error: &ConnectionError) -> Option<&rustls::Error> {
+    match error {
+        ConnectionError::IoError(error) => error.get_ref()?.downcast_ref(),
+        _ => None,
+    }
 }
