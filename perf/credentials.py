@@ -37,6 +37,8 @@ HERE = "this host"
 _MOST_BYTES = 64 * 1024
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _HANDSHAKE_S = 5.0
+# OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH.
+_OTHER_HOST = (62, 64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,25 +148,24 @@ def explain_tls(access: Access | None, address: str, port: int) -> AccessError |
     context = open_tls(access)
     if access is None or access.tls is None or context is None:
         return None
+    where = f"{address}:{port}"
     try:
-        with (
-            socket.create_connection((address, port), timeout=_HANDSHAKE_S) as plain,
-            context.wrap_socket(plain, server_hostname=address),
-        ):
-            return None
-    except ssl.SSLCertVerificationError as error:
-        # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH.
-        if error.verify_code in {62, 64}:
-            why = f"its certificate is not valid for {address}, at which it was reached"
-            return AccessError(f"{address}:{port}", f"{why}; it must name that address")
-        why = f"its certificate is not vouched for by tls.ca_file {access.tls.ca_file}"
-        return AccessError(f"{address}:{port}", f"{why}: {error.verify_message}")
-    except ssl.SSLError as error:
-        why = f"it does not speak TLS here: {error.reason or error}"
-        where = f"{address}:{port}"
-        return AccessError(where, f"{why}; turn TLS on in the server, or remove access.tls")
+        plain = socket.create_connection((address, port), timeout=_HANDSHAKE_S)
     except OSError:  # nobody is there: that is for the driver to say
         return None
+    try:
+        with plain, context.wrap_socket(plain, server_hostname=address):
+            return None
+    except ssl.SSLCertVerificationError as error:
+        if error.verify_code in _OTHER_HOST:
+            why = f"its certificate is not valid for {address}, at which it was reached"
+            return AccessError(where, f"{why}; it must name that address")
+        why = f"its certificate is not vouched for by tls.ca_file {access.tls.ca_file}"
+        return AccessError(where, f"{why}: {error.verify_message}")
+    except OSError as error:
+        said = getattr(error, "reason", None) or error
+        why = f"it does not speak TLS here: {said}"
+        return AccessError(where, f"{why}; turn TLS on in the server, or remove access.tls")
 
 
 def refuse_account(access: Access | None, address: str, port: int) -> AccountRefused:

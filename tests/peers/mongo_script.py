@@ -61,18 +61,19 @@ def _handler(script: Script) -> type[socketserver.StreamRequestHandler]:
             while header := self.rfile.read(16):
                 length, request, _, code = struct.unpack("<iiii", header)
                 body = self.rfile.read(length - 16)
-                answer = script.answer(_parse(code, body))
+                answer = script.answer(parse(code, body))
                 if answer is None:
                     return
                 if answer is SILENCE:
                     self.rfile.read(1)
                     return
-                self.wfile.write(_frame(code, request, answer))
+                self.wfile.write(frame(code, request, answer))
 
     return Handler
 
 
-def _parse(code: int, body: bytes) -> Document:
+def parse(code: int, body: bytes) -> Document:
+    """Give the command of a message; what came beside it is under its name."""
     if code == OP_QUERY:
         document: Document = bson.decode(body[body.index(b"\0", 4) + 9 :])
         return document
@@ -90,7 +91,8 @@ def _parse(code: int, body: bytes) -> Document:
     return found
 
 
-def _frame(code: int, request: int, answer: Document) -> bytes:
+def frame(code: int, request: int, answer: Document) -> bytes:
+    """Give an answer as it goes over the wire, in the form of what was asked."""
     encoded = bson.encode(answer)
     if code == OP_QUERY:
         body, code = struct.pack("<iqii", 8, 0, 0, 1) + encoded, OP_REPLY
