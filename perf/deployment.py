@@ -1,6 +1,5 @@
 """Place a deployment on its testbed: nodes with addresses, hosts and directories of their own."""
 
-import sys
 from pathlib import Path
 
 from perf.design import Deployment, Host, Testbed
@@ -100,8 +99,3 @@ def client_hosts(testbed: Testbed, count: int) -> tuple[tuple[Host, Remote], ...
     """Give the first `count` client hosts of a testbed with their remotes."""
     clients = [host for host in testbed.hosts if host.role == "client"]
     return tuple((host, open_host(testbed, host)) for host in clients[:count])
-
-
-def engine_python(host: Host, remote: Remote) -> str:
-    """Give the command of the Python that runs engines on a client host: on this machine, our own."""
-    return sys.executable if isinstance(remote, LocalHost) else host.python

@@ -10,8 +10,8 @@ from typing import Annotated, Literal, TypeAlias
 from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import Field, JsonValue
 
-from perf.prices import PriceSource
 from perf.access import Access
+from perf.prices import PriceSource
 from perf.records import Operation, Records
 from perf.scalars import (
     STRICT,
@@ -28,6 +28,10 @@ from perf.scalars import (
     Text,
     Version,
 )
+
+EngineName: TypeAlias = Literal["python", "native"]
+"""Which program offers the load; see docs/engine.md."""
+DEFAULT_ENGINE: EngineName = "python"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +64,7 @@ class Host:
     port: Positive = 22
     work_dir: AbsolutePath = "/var/tmp/knickpoint"  # noqa: S108  a directory of ours on the host
     python: Text = "python3"
-    """Command of a Python with Knickpoint's `measure` extra, for load engines on this host."""
+    """Command of a Python with Knickpoint's `measure` extra; the native engine is beside it."""
     price_per_hour_usd: Price | None = None
     """What a server host costs in an hour, all included; of all server hosts or of none."""
 
@@ -94,7 +98,7 @@ class Validity:
     max_lateness_share: PositiveFloat
     """Open loop: p99 of send lateness as a share of p99 of response time."""
     max_client_cpu_share: PositiveFloat
-    """CPU time of an engine process per second of its measured windows; a Python engine ends at 1."""
+    """CPU time of an engine process per second of its measured windows; it ends at 1, one core."""
     max_client_wait_share: PositiveFloat
     """Time that an engine's threads were ready to run and had no core, per second measured."""
     max_iteration_spread: PositiveFloat
@@ -165,6 +169,8 @@ class Testbed:
     hosts: Annotated[tuple[Host, ...], MinLen(1)]
     client_cores: Positive
     """Engine processes per client host, one per core."""
+    engine: EngineName | None = None
+    """Which program offers the load, unless the workload says; absent: python."""
     needs: Needs
     limits: TimeLimits
     validity: Validity
@@ -341,6 +347,8 @@ class Workload:
     exceeds_memory: Literal[True] | None = None
     """Whether what is stored is to be more than the servers' memory; a trial says if it is not."""
     preload_in_flight: InFlight
+    engine: EngineName | None = None
+    """Which program offers this load, whatever the testbed says; absent: that of the testbed."""
     batch_rows: Positive | None = None
     """Write this many rows in each operation, in the sensor workload those of one device."""
     operation_timeout_s: PositiveFloat
@@ -405,3 +413,8 @@ class Deployment:
     testbed: Testbed
     workload: Workload
     config: SystemConfig
+
+    @property
+    def engine(self) -> EngineName:
+        """Which program offers the load: as the workload says, else the testbed, else Python."""
+        return self.workload.engine or self.testbed.engine or DEFAULT_ENGINE

@@ -12,16 +12,18 @@ from pathlib import Path
 
 from perf import deployment as placement
 from perf.config import named
+from perf.credentials import prove_access
 from perf.data_size import find_fitting_data
-from perf.design import Deployment
+from perf.design import Deployment, EngineName
 from perf.errors import ConfigError, StepFailed
 from perf.history import bundle
 from perf.hosts.checks import check_hosts
 from perf.hosts.drift import find_drift
-from perf.hosts.facts import read_client_facts, read_facts
+from perf.hosts.facts import read_facts
 from perf.hosts.lease import find_lost
 from perf.hosts.readiness import name_profile, prove
 from perf.leftovers import end_leftovers
+from perf.load.programs import check_engines, read_engine_facts
 from perf.measurement import Findings, diagnose, judge, measure, summarize_load
 from perf.metrics import CANARY_PHASES, PRICE_PER_HOUR, PRICES_FROM
 from perf.model import (
@@ -97,12 +99,14 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     _end_leftovers(cluster, places, progress)
     clients = placement.client_hosts(cluster.testbed, cluster.topology.clients)
     check_hosts(cluster.nodes, system.ports(), cluster.testbed.needs, clients)
+    check_engines(deployment.engine, clients)
     proven = prove(deployment, name_profile(system, order.release), places.run, progress.tell)
     staged = bundle.stage(places, order.trial)
     draft = Draft()
     try:
         draft.findings.remarks += proven.remarks
-        draft.before = read_environment(cluster) + proven.facts
+        prove_access(deployment.config.access)
+        draft.before = read_environment(cluster, deployment.engine) + proven.facts
         draft.findings.remarks += find_fitting_data(
             deployment.workload,
             deployment.topology,
@@ -119,8 +123,8 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
         steps.verify_version()
         draft.before += steps.prove_pinning()
         measure(steps, deployment, places.run, draft.findings)
-        draft.after = read_environment(cluster) + proven.read_again() + fresh + steps.facts()
-        draft.after += steps.prove_pinning()
+        draft.after = read_environment(cluster, deployment.engine) + proven.read_again() + fresh
+        draft.after += steps.facts() + steps.prove_pinning()
         draft.doubt(judge(draft.findings, deployment))
         draft.doubt(find_drift(draft.before, draft.after))
         draft.doubt(find_lost(deployment.testbed))
@@ -137,18 +141,14 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     return trial
 
 
-def read_environment(cluster: Cluster) -> tuple[Fact, ...]:
-    """Read the facts of every distinct host, the versions of what offers the load, and the price."""
+def read_environment(cluster: Cluster, engine: EngineName) -> tuple[Fact, ...]:
+    """Read the facts of every distinct host, which programs offer the load, and the price."""
     clients = placement.client_hosts(cluster.testbed, cluster.topology.clients)
     remotes = {node.remote.name: node.remote for node in cluster.nodes}
     remotes |= {remote.name: remote for _, remote in clients}
     return (
         *(fact for remote in remotes.values() for fact in read_facts(remote)),
-        *(
-            fact
-            for host, remote in clients
-            for fact in read_client_facts(remote, placement.engine_python(host, remote))
-        ),
+        *(fact for host, remote in clients for fact in read_engine_facts(engine, host, remote)),
         *_state_price(cluster),
     )
 
@@ -202,7 +202,7 @@ def _trial(order: Order, draft: Draft, started_at: datetime) -> Trial:
         testbed_class=deployment.testbed.testbed_class,
         workload=named(deployment.workload),
         config=named(deployment.config),
-        engine="python",
+        engine=deployment.engine,
         seed=deployment.workload.seed,
         started_at=started_at,
         finished_at=datetime.now(UTC),

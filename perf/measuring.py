@@ -16,6 +16,7 @@ import filelock
 
 from perf import releases
 from perf.config import Catalog, named
+from perf.credentials import prove_access
 from perf.deployment import client_hosts, place_nodes
 from perf.design import Deployment, Experiment, Suite, Testbed
 from perf.errors import BundleError, HostUnfit, MeasureError, UsageError
@@ -177,9 +178,12 @@ def find_experiment_of(catalog: Catalog, suite: Suite, key: SeriesKey) -> Experi
         workload = named(deployment.workload)
         found = (
             *(experiment.system, deployment.topology.name, deployment.testbed.testbed_class),
-            *(deployment.config.name, f"{workload.name}@{workload.sha256}"),
+            *(deployment.config.name, f"{workload.name}@{workload.sha256}", deployment.engine),
         )
-        if found == (key.system, key.topology, key.testbed_class, key.config, key.workload):
+        if found == (
+            *(key.system, key.topology, key.testbed_class),
+            *(key.config, key.workload, key.engine),
+        ):
             return experiment
     return None
 
@@ -253,6 +257,7 @@ def _check_hosts(session: Session) -> None:
     # Before the night is planned and anything is downloaded. Each trial checks again.
     for experiment in session.suite.experiments:
         deployment = session.catalog.resolve(session.suite, experiment)
+        prove_access(deployment.config.access)
         system = registry.load(experiment.system)
         nodes = place_nodes(deployment, session.places.run)
         # Servers that an interrupted run left behind hold ports; the first trial ends them.

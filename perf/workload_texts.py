@@ -120,6 +120,8 @@ def _sizes(workload: Workload) -> Iterator[str]:
     if workload.batch_rows:
         yield from _say("rows per batch", f"{workload.batch_rows}")
     yield from _say("consistency", workload.consistency)
+    if workload.engine:
+        yield from _say("engine", workload.engine)
     yield from _say("seed", f"{workload.seed}")
     for phase in workload.sequence:
         yield from _say("counted phase", _describe_counted(workload, phase))

@@ -8,7 +8,8 @@ limit, an address): a hash that changes too often costs a fresh series, one that
 wrong comparison.
 
 A field that is absent (null or empty) is left out as well, so that giving a design type a
-new optional field does not break every existing series.
+new optional field does not break every existing series. So is a testbed's `engine: python`, which is
+what an absent one means. (A workload's is hashed: there an absent one means that of the testbed.)
 """
 
 import hashlib
@@ -19,7 +20,7 @@ from typing import Any, TypeAlias
 
 from pydantic import JsonValue
 
-from perf.design import Suite, SystemConfig, Testbed, Topology, Workload
+from perf.design import DEFAULT_ENGINE, Suite, SystemConfig, Testbed, Topology, Workload
 from perf.model import Named
 
 HASH_DIGITS = 12
@@ -52,6 +53,8 @@ def canonical(value: Any) -> JsonValue:  # noqa: ANN401  any field of a design v
         inner = {
             field.name: getattr(value, field.name) for field in fields(value) if field.name not in prose
         }
+        if isinstance(value, Testbed) and value.engine == DEFAULT_ENGINE:
+            del inner["engine"]
         return {key: canonical(item) for key, item in inner.items() if not _is_absent(item)}
     if isinstance(value, tuple | list):
         return [canonical(item) for item in value]

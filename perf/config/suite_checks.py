@@ -7,8 +7,9 @@ from contextlib import suppress
 from perf.config.checks import Entries, Entry, find_repeated, say, say_dangling
 from perf.config.document import Document, Steps
 from perf.config.problems import suggest, suggest_few
-from perf.design import Experiment, Suite, Testbed, Topology, Workload
+from perf.design import DEFAULT_ENGINE, Experiment, Suite, Testbed, Topology, Workload
 from perf.errors import UsageError
+from perf.load.programs import can_offer, native_systems
 from perf.systems import registry
 from perf.systems.contract import can_speak
 from perf.workloads.scaling import scale_down
@@ -44,6 +45,7 @@ def check_suite(entry: Entry[Suite], entries: Entries) -> Iterator[str]:
         if workload and workload.value:
             yield from _check_scale(document, steps, suite, workload.value)
             yield from _check_ability(document, steps, experiment, workload.value)
+            yield from _check_engine(document, steps, experiment, workload.value, testbed.value)
             engines = testbed.value.client_cores * topology.value.clients
             by = suite.scaled_down_by if workload.value.floors else None
             run = scale_down(workload.value, by) if by else workload.value
@@ -134,6 +136,22 @@ def _check_ability(
                 "be asked; see docs/systems.md for who can"
             )
             yield say(document, (*steps, "workload"), workload.name, why)
+
+
+def _check_engine(
+    document: Document, steps: Steps, experiment: Experiment, workload: Workload, testbed: Testbed
+) -> Iterator[str]:
+    """Find a system that the chosen engine has no client for."""
+    engine = workload.engine or testbed.engine or DEFAULT_ENGINE
+    if not can_offer(engine, experiment.system, workload.records):
+        source = f"workload {workload.name}" if workload.engine else f"testbed {testbed.name}"
+        known = ", ".join(native_systems(workload.records)) or "no system"
+        why = (
+            f"which the engine {engine} of {source} cannot ask for records of kind "
+            f"{workload.records.kind} (it can: {known}); say `engine: python` in the workload, or "
+            "remove engine from it and from the testbed"
+        )
+        yield say(document, (*steps, "system"), experiment.system, why)
 
 
 def _repeated_releases(document: Document, steps: Steps, experiment: Experiment) -> Iterator[str]:

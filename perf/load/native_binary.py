@@ -54,7 +54,7 @@ def find_native(program: str = ENGINE) -> Path:
     )
 
 
-def source_digest(sources: Path = SOURCES) -> str:
+def source_digest(sources: Path) -> str:
     """Give 16 hexadecimal digits that name all that the build reads: manifest, lock file, code."""
     digest = hashlib.sha256()
     code = sorted(path for path in (sources / "src").rglob("*") if path.is_file())
@@ -71,7 +71,7 @@ def native_cache() -> Path:
 
 def built_dir() -> Path:
     """Give where the programs built from these sources are, or are to be."""
-    return native_cache() / source_digest()
+    return native_cache() / source_digest(SOURCES)
 
 
 def sha256_of(path: Path) -> str:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -105,9 +105,8 @@ def _compile(target: Path) -> None:
         raise HostUnfit(f"cargo build ended with exit code {code}; it says above why")
 
 
-def _cargo(*arguments: str) -> int:
-    manifest = ("--manifest-path", str(SOURCES / "Cargo.toml"))
-    command: Sequence[str] = ("cargo", *arguments, *manifest)
+def _cargo(verb: str, *options: str) -> int:
+    command = ("cargo", verb, "--manifest-path", str(SOURCES / "Cargo.toml"), *options)
     return subprocess.run(command, check=False).returncode  # noqa: S603  no shell; the command is ours
 
 

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perf.deployment import base_dir, client_hosts, engine_python
+from perf.deployment import base_dir, client_hosts
 from perf.design import Deployment
 from perf.load.engines import Edge, Engine, run_engines
 from perf.load.outcome import LoadOutcome
+from perf.load.programs import command_of
 from perf.load.spec import Counted, LoadSpec, Preload, Stage
 from perf.load.stages import operations_of
 from perf.records import Operation, Sensor
@@ -147,8 +148,8 @@ class Offer:
                 output_dir=f"{base_dir(testbed, host, self.run_dir)}/engines/{index}",
                 cores=host.cores[core : core + 1],
             )
-            python = engine_python(host, remote)
-            engines.append(Engine(spec=spec, remote=remote, python=python, numa_node=host.numa_node))
+            command = command_of(self.deployment.engine, host, remote)
+            engines.append(Engine(spec=spec, remote=remote, command=command, numa_node=host.numa_node))
         return tuple(engines)
 
 

@@ -6,6 +6,7 @@ engine.
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -154,7 +155,7 @@ class Stand:
     def _engine(self, spec: LoadSpec) -> Engine:
         if self.program is None:
             return Engine(spec=spec, remote=LocalHost())
-        return Engine(spec=spec, remote=LocalHost(), program=self.program)
+        return Engine(spec=spec, remote=LocalHost(), command=(sys.executable, *self.program))
 
 
 def plan_stage(phase: str, load: SimpleLoad, *, warmup_s: float, measured_s: float) -> Stage:

@@ -88,7 +88,7 @@ RULES = (
     Rule(
         name="max_client_cpu_share",
         title="CPU of the client",
-        meaning="CPU time of one engine process per second of an iteration; a Python engine ends at 1",
+        meaning="CPU time of one engine process per second of an iteration; it ends at 1, one core",
         reason="client-busy",
         unit="of a core",
     ),

@@ -248,7 +248,7 @@ sys.exit(python_engine.main(sys.argv[1:]))
 def test_an_engine_that_begins_on_its_own_fails_the_load(host: LocalHost, tmp_path: Path) -> None:
     stage = make_stage(warmup_s=1.0, cap_s=40.0)
     engines = make_engines(host, tmp_path, stage)
-    engines = (engines[0], replace(engines[1], program=("-c", _BEGINS_LATE)))
+    engines = (engines[0], replace(engines[1], command=(sys.executable, "-c", _BEGINS_LATE)))
     with pytest.raises(StepFailed, match="engine 1 did not begin iteration 1 of steady together"):
         run(engines)
 

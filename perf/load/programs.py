@@ -1,0 +1,111 @@
+"""The programs that offer load: what each can ask, its command on a host, and whether it is there.
+
+`python` is the reference and the default. `native` is `knickload`, which `make native` builds here; on
+an SSH host it is beside the host's Python, where the role loadgen installs it.
+"""
+
+import sys
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from perf.design import EngineName, Host
+from perf.errors import HostUnfit, UsageError
+from perf.hosts.facts import read_client_facts
+from perf.load.engines import PYTHON_ENGINE
+from perf.load.native_binary import ENGINE, find_native, sha256_of
+from perf.model import Fact
+from perf.records import Records
+from perf.remote import LocalHost, Remote, run_repeatable
+
+_SPEAKS = {
+    "cassandra": frozenset({"sensor", "put-get", "ycsb", "devops"}),
+    "mongodb": frozenset({"sensor", "put-get", "ycsb", "devops"}),
+    "scylladb": frozenset({"sensor", "put-get", "ycsb", "devops"}),
+}
+"""The kinds of records that the native engine can ask of each system; of others none."""
+_DIGEST_FACT = f"{ENGINE}_sha256"
+# Prints the digest of a program, wherever PATH finds it; ends with 3 if it is nowhere.
+_DIGEST = 'path=$(command -v "$1") || exit 3; sha256sum <"$path"'
+_ABSENT = 3
+
+
+def native_systems(records: Records) -> tuple[str, ...]:
+    """Name the systems that the native engine can ask these records of."""
+    return tuple(sorted(name for name, kinds in _SPEAKS.items() if records.kind in kinds))
+
+
+def can_offer(engine: EngineName, system: str, records: Records) -> bool:
+    """Tell whether an engine can ask these records of a system that has them."""
+    return engine == "python" or system in native_systems(records)
+
+
+def command_of(engine: EngineName, host: Host, remote: Remote) -> tuple[str, ...]:
+    """Give the command that starts an engine on a client host; its one argument is the spec file.
+
+    Raises:
+        UsageError: it is the native one, on this machine, where it is not built.
+
+    """
+    if engine == "python":
+        return _python(host, remote), *PYTHON_ENGINE[1:]
+    return (_native_path(host, remote),)
+
+
+def check_engines(engine: EngineName, clients: Iterable[tuple[Host, Remote]]) -> None:
+    """Insist that each client host has the native engine that was built here, if that is the one.
+
+    Raises:
+        HostUnfit: with every host that lacks it or has another one, and what to do about it.
+
+    """
+    if engine == "python":
+        return
+    try:
+        built = find_native()
+    except UsageError as error:
+        raise HostUnfit(f"engine: native cannot offer the load: {error}") from error
+    wanted, problems = sha256_of(built), []
+    for host, remote in clients:
+        path = _native_path(host, remote)
+        found = _read_digest(remote, path)
+        if found != wanted:
+            state = f"{path} has the SHA-256 {found}" if found else f"there is no program {path}"
+            problems.append(f"{remote.name}: {state}")
+    if problems:
+        raise HostUnfit(
+            f"engine: native cannot offer the load, for its program is not what was built here, "
+            f"{built} with the SHA-256 {wanted}:\n  " + "\n  ".join(problems) + "\n"
+            "install it there: ansible-playbook site.yml --tags loadgen, see docs/hosts.md"
+        )
+
+
+def read_engine_facts(engine: EngineName, host: Host, remote: Remote) -> tuple[Fact, ...]:
+    """Read what offers the load on a client host: versions of packages, or the digest of a program.
+
+    Raises:
+        StepFailed: the host cannot be reached, or has no such program.
+
+    """
+    if engine == "python":
+        return read_client_facts(remote, _python(host, remote))
+    digest = _read_digest(remote, _native_path(host, remote))
+    return (Fact(host=remote.name, name=_DIGEST_FACT, value=digest or "unavailable"),)
+
+
+def _python(host: Host, remote: Remote) -> str:
+    return sys.executable if isinstance(remote, LocalHost) else host.python
+
+
+def _native_path(host: Host, remote: Remote) -> str:
+    if isinstance(remote, LocalHost):
+        return str(find_native())
+    # A command without a directory is looked up in PATH, and so is its neighbour.
+    return str(PurePosixPath(host.python).with_name(ENGINE))
+
+
+def _read_digest(remote: Remote, program: str) -> str:
+    """Give the SHA-256 of a program on a host; nothing if it is not there."""
+    done = run_repeatable(remote, ["sh", "-c", _DIGEST, "digest", program], check=False)
+    if done.returncode == _ABSENT:
+        return ""
+    return done.stdout.split()[0] if done.returncode == 0 else f"unreadable: {done.stderr.strip()}"
