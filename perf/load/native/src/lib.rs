@@ -4,6 +4,8 @@
 
 pub mod access;
 pub mod cql;
+pub mod engine;
+pub mod load;
 pub mod session;
 pub mod spec;
 pub mod task;

@@ -1,0 +1,66 @@
+//! From a spec to a result: connects, says READY, waits for GO, and lets the load run.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::load::clock::{MonotonicClock, unix_s};
+use crate::load::output::Output;
+use crate::load::runner::{self, Surroundings};
+use crate::spec::{GO, LoadSpec, READY};
+use crate::task::Model;
+
+const GO_POLL: Duration = Duration::from_millis(20);
+const LATEST_START_S: f64 = 1.0;
+
+/// Does all that a spec says; runs within a `LocalSet`.
+///
+/// # Errors
+/// Why there is no result.
+#[allow(clippy::unused_async)]
+pub async fn measure(spec: &LoadSpec) -> Result<(), String> {
+    let system = spec.target.system.as_str();
+    Err(format!(
+        "knickload has no driver for {system}; give the testbed engine: python"
+    ))
+}
+
+/// Offers a load of one model, which is connected and so ready to begin.
+///
+/// # Errors
+/// Why there is no result.
+pub async fn run<M: Model + 'static>(spec: &LoadSpec, model: M) -> Result<(), String> {
+    let ready = spec.output_dir.join(READY);
+    std::fs::write(&ready, "").map_err(|why| format!("cannot write {}: {why}", ready.display()))?;
+    let start_at_s = await_go(&spec.output_dir.join(GO), spec.go_within_s).await?;
+    let surroundings = Surroundings {
+        start_at_s,
+        clock: MonotonicClock::new(start_at_s),
+        output: Output::open(&spec.output_dir, start_at_s)?,
+    };
+    runner::run(spec, model, surroundings).await
+}
+
+async fn await_go(path: &Path, within_s: f64) -> Result<f64, String> {
+    let begun = std::time::Instant::now();
+    let start_at_s = loop {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        if let Ok(start_at_s) = text.trim().parse::<f64>() {
+            break start_at_s;
+        }
+        if begun.elapsed().as_secs_f64() > within_s {
+            return Err(format!(
+                "start failed on the load engine: there was no {} within {within_s} s",
+                path.display()
+            ));
+        }
+        tokio::time::sleep(GO_POLL).await;
+    };
+    let late_s = unix_s() - start_at_s;
+    if late_s > LATEST_START_S {
+        return Err(format!(
+            "start failed on the load engine: the load began {late_s:.1} s ago; are the clocks of the \
+             client hosts in step?"
+        ));
+    }
+    Ok(start_at_s)
+}

@@ -1,0 +1,13 @@
+//! The load itself: when operations are sent, what is noted of each, and what is told of all.
+
+pub mod clock;
+pub mod hlog;
+pub mod lanes;
+pub mod ledger;
+pub mod loops;
+pub mod output;
+pub mod recorder;
+pub mod runner;
+pub mod schedule;
+pub mod times;
+pub mod usage;

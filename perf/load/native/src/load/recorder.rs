@@ -1,0 +1,369 @@
+//! What an engine measures, folded into histograms and counters a little after it happened.
+//!
+//! What is noted waits until it can no longer become part of another cell, and is then counted, a slice
+//! at a time, so that counting never holds up a send for long. Nothing is ever dropped: each attempted
+//! operation ends in exactly one counter.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt::Write;
+
+use crate::load::hlog::Interval;
+use crate::load::ledger::{Kind, Ledger, Tally};
+use crate::load::schedule::Schedule;
+use crate::load::times::{Encoder, Times};
+use crate::spec::{Counter, Stage};
+
+const RESPONSE_TIME: &str = "response_time";
+const SERVICE_TIME: &str = "service_time";
+const SEND_LATENESS: &str = "send_lateness";
+
+/// Folds what happened by operation, cell, and time of the intended start. All times are seconds from
+/// the start of the first stage.
+pub struct Recorder {
+    ledger: Ledger,
+    books: Vec<Book>,
+    start_at_s: f64,
+    seconds: HashMap<(usize, u64), (u64, f64)>,
+    told: u64,
+    last_end_s: f64,
+    encoder: Encoder,
+}
+
+/// What is kept of one operation.
+struct Book {
+    kind: Kind,
+    notes: Notes,
+    tallies: Vec<Tally>,
+    windows: BTreeMap<Place, Window>,
+    /// The first message of each kind of failure.
+    examples: Vec<(String, String)>,
+}
+
+/// What was noted and is not folded yet, each in the order in which it happened.
+#[derive(Default)]
+struct Notes {
+    begun: VecDeque<f64>,
+    sent: VecDeque<[f64; 3]>,
+    completed: VecDeque<[f64; 3]>,
+    failed: VecDeque<(f64, f64, String)>,
+}
+
+/// Which span of time a histogram is of.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Place {
+    cell: usize,
+    window: u64,
+    width_s: u32,
+}
+
+#[derive(Default)]
+struct Window {
+    response: Times,
+    service: Times,
+    lateness: Times,
+}
+
+/// Times that are ready to be written down.
+pub struct Ready {
+    book: usize,
+    place: Place,
+    kind: &'static str,
+    times: Times,
+}
+
+impl Recorder {
+    /// Lets the first stage start at `start_at_s` (Unix time).
+    #[must_use]
+    pub fn new(kinds: Vec<Kind>, start_at_s: f64) -> Self {
+        let books = kinds.into_iter().map(|kind| Book {
+            kind,
+            notes: Notes::default(),
+            tallies: Vec::new(),
+            windows: BTreeMap::new(),
+            examples: Vec::new(),
+        });
+        Self {
+            ledger: Ledger::default(),
+            books: books.collect(),
+            start_at_s,
+            seconds: HashMap::new(),
+            told: 0,
+            last_end_s: 0.0,
+            encoder: Encoder::default(),
+        }
+    }
+
+    /// Notes the send of an operation of a closed loop.
+    pub fn note_begun(&mut self, book: usize, sent_s: f64) {
+        self.books[book].notes.begun.push_back(sent_s);
+    }
+
+    /// Notes intended start, ready and send of an operation of an open loop.
+    pub fn note_sent(&mut self, book: usize, times_s: [f64; 3]) {
+        self.books[book].notes.sent.push_back(times_s);
+    }
+
+    /// Notes intended start, send and end of an operation that was answered as it should be.
+    pub fn note_completed(&mut self, book: usize, times_s: [f64; 3]) {
+        self.books[book].notes.completed.push_back(times_s);
+    }
+
+    /// Notes the times of an operation that ended otherwise; `message` is asked for once per kind.
+    pub fn note_failed(
+        &mut self,
+        book: usize,
+        times_s: [f64; 3],
+        kind: &str,
+        message: impl FnOnce() -> String,
+    ) {
+        let book = &mut self.books[book];
+        let [intended_s, _, ended_s] = times_s;
+        book.notes
+            .failed
+            .push_back((intended_s, ended_s, kind.to_owned()));
+        if !book.examples.iter().any(|(known, _)| known == kind) {
+            book.examples.push((kind.to_owned(), message()));
+        }
+    }
+
+    /// Gives which book parts of an operation are noted in.
+    #[must_use]
+    pub fn book_of(&self, operation: &str) -> Option<usize> {
+        self.books
+            .iter()
+            .position(|book| book.kind.operation == operation)
+    }
+
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Gives when the last operation that was folded ended.
+    #[must_use]
+    pub fn last_end_s(&self) -> f64 {
+        self.last_end_s
+    }
+
+    /// Opens the warm-up of a stage, whose end is not known yet.
+    pub fn begin_stage(&mut self, phase: &str, begin_s: f64) {
+        self.told = 0;
+        self.ledger.begin_stage(phase, begin_s);
+        self.open_tallies();
+    }
+
+    /// Ends the warm-up; see [`Ledger::begin_iterations`].
+    pub fn begin_iterations(
+        &mut self,
+        stage: &Stage,
+        at_s: f64,
+        plan: Option<(f64, Schedule)>,
+    ) -> f64 {
+        let end_s = self.ledger.begin_iterations(stage, at_s, plan);
+        self.open_tallies();
+        end_s
+    }
+
+    /// Opens a phase whose only iteration ends when all of its operations are done.
+    pub fn begin_counted(&mut self, phase: &str) {
+        self.ledger.begin_counted(phase);
+        self.open_tallies();
+    }
+
+    /// Says that it ended with the last operation.
+    pub fn end_counted(&mut self) {
+        self.ledger.end_counted(self.last_end_s);
+    }
+
+    fn open_tallies(&mut self) {
+        for book in &mut self.books {
+            book.tallies
+                .resize_with(self.ledger.place_count(), Tally::default);
+        }
+    }
+
+    /// Folds up to `limit` notes of what happened before `horizon_s`; says whether that was all.
+    ///
+    /// What has happened since stays, so that a warm-up may still be told to end there.
+    pub fn fold(&mut self, horizon_s: f64, limit: usize) -> bool {
+        let mut left = limit;
+        for book in 0..self.books.len() {
+            while left > 0 && self.fold_one(book, horizon_s) {
+                left -= 1;
+            }
+        }
+        left > 0
+    }
+
+    fn fold_one(&mut self, book: usize, horizon_s: f64) -> bool {
+        let notes = &mut self.books[book].notes;
+        if let Some(times_s) = take_before(&mut notes.completed, |times_s| times_s[2] < horizon_s) {
+            self.fold_completed(book, times_s);
+        } else if let Some(times_s) = take_before(&mut notes.sent, |times_s| times_s[2] < horizon_s)
+        {
+            self.fold_sent(book, times_s);
+        } else if let Some(sent_s) = take_before(&mut notes.begun, |sent_s| *sent_s < horizon_s) {
+            if let Some(place) = self.ledger.within(sent_s) {
+                let tally = &mut self.books[book].tallies[place];
+                tally.attempted += 1;
+                tally.sent_in_window += 1;
+            }
+        } else if let Some((intended_s, ended_s, kind)) =
+            take_before(&mut notes.failed, |(_, ended_s, _)| *ended_s < horizon_s)
+        {
+            let (_, place) = self.ledger.find(intended_s);
+            *self.books[book].tallies[place]
+                .failed
+                .entry(kind)
+                .or_default() += 1;
+            self.last_end_s = self.last_end_s.max(ended_s);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn fold_completed(&mut self, book: usize, [intended_s, sent_s, ended_s]: [f64; 3]) {
+        let (cell, place) = self.ledger.find(intended_s);
+        let book = &mut self.books[book];
+        if book.kind.is_part && self.ledger.within(intended_s).is_none() {
+            // A part may begin when the load is over, within an operation that began before.
+            return;
+        }
+        if self.ledger.is_same_stage(intended_s, ended_s) {
+            if let Some(in_window) = self.ledger.within(ended_s) {
+                book.tallies[in_window].completed_in_window += 1;
+            }
+            if !book.kind.is_part {
+                let second = self.seconds.entry(self.ledger.second(ended_s)).or_default();
+                second.0 += 1;
+                second.1 += ended_s - sent_s;
+            }
+        }
+        self.last_end_s = self.last_end_s.max(ended_s);
+        let window = book
+            .windows
+            .entry(locate(&self.ledger, cell, intended_s))
+            .or_default();
+        let clamped = u64::from(window.response.add(ended_s - intended_s))
+            + u64::from(window.service.add(ended_s - sent_s));
+        book.tallies[place].clamped += clamped;
+        book.tallies[place].completed += 1;
+    }
+
+    fn fold_sent(&mut self, book: usize, [intended_s, ready_s, sent_s]: [f64; 3]) {
+        let (cell, place) = self.ledger.find(intended_s);
+        let book = &mut self.books[book];
+        if let Some(within) = self.ledger.within(intended_s) {
+            book.tallies[within].attempted += 1;
+            book.tallies[within].held += u64::from(ready_s > intended_s);
+        }
+        if self.ledger.is_same_stage(intended_s, sent_s)
+            && let Some(in_window) = self.ledger.within(sent_s)
+        {
+            book.tallies[in_window].sent_in_window += 1;
+        }
+        let window = book
+            .windows
+            .entry(locate(&self.ledger, cell, intended_s))
+            .or_default();
+        book.tallies[place].clamped += u64::from(window.lateness.add(sent_s - ready_s));
+    }
+
+    /// Takes what was folded, to be written down. An operation that ends late adds a further interval
+    /// of the time in which it was to start.
+    pub fn take_ready(&mut self) -> Vec<Ready> {
+        let mut ready = Vec::new();
+        for (number, book) in self.books.iter_mut().enumerate() {
+            for (place, window) in std::mem::take(&mut book.windows) {
+                let kinds = [
+                    (RESPONSE_TIME, window.response),
+                    (SERVICE_TIME, window.service),
+                    (SEND_LATENESS, window.lateness),
+                ];
+                for (kind, times) in kinds {
+                    if matches!(&times, Times::Few(none) if none.is_empty()) {
+                        continue;
+                    }
+                    ready.push(Ready {
+                        book: number,
+                        place,
+                        kind,
+                        times,
+                    });
+                }
+            }
+        }
+        ready
+    }
+
+    /// Writes times down.
+    ///
+    /// # Errors
+    /// The histogram cannot be encoded.
+    #[allow(clippy::cast_precision_loss)] // whole seconds
+    pub fn write_down(&mut self, ready: &Ready) -> Result<Interval, String> {
+        let (encoded, max_us) = self.encoder.encode(&ready.times)?;
+        let cell = &self.ledger.cells()[ready.place.cell];
+        let width_s = f64::from(ready.place.width_s);
+        let start_s = cell.start_s + ready.place.window as f64 * width_s;
+        Ok(Interval {
+            phase: cell.phase.clone(),
+            operation: self.books[ready.book].kind.operation.clone(),
+            kind: ready.kind,
+            iteration: cell.iteration,
+            start_s: self.start_at_s + start_s,
+            length_s: width_s.min(cell.end_s - start_s),
+            max_us,
+            encoded,
+        })
+    }
+
+    /// Gives the lines of PROGRESS of the stage under way, up to its second `until`, each once.
+    pub fn tell_seconds(&mut self, until: u64) -> String {
+        let stage = self.ledger.stage();
+        let mut lines = String::new();
+        for second in self.told..until {
+            let (completed, service_s) = self.seconds.remove(&(stage, second)).unwrap_or_default();
+            // Writing into a String cannot fail.
+            let _ = writeln!(lines, "{stage},{second},{completed},{service_s:.6}");
+        }
+        self.told = self.told.max(until);
+        lines
+    }
+
+    /// Gives all counters; see [`Ledger::count`].
+    #[must_use]
+    pub fn count(&self) -> Vec<Counter> {
+        let books: Vec<_> = self
+            .books
+            .iter()
+            .map(|book| (&book.kind, &book.tallies[..]))
+            .collect();
+        self.ledger.count(&books)
+    }
+
+    /// Gives the first message of each kind of error.
+    #[must_use]
+    pub fn examples(&self) -> Vec<String> {
+        let all = self.books.iter().flat_map(|book| &book.examples);
+        all.map(|(kind, message)| format!("{kind}: {message}"))
+            .collect()
+    }
+}
+
+fn locate(ledger: &Ledger, cell: usize, intended_s: f64) -> Place {
+    Place {
+        cell,
+        window: ledger.window(cell, intended_s),
+        width_s: ledger.width_s,
+    }
+}
+
+fn take_before<T>(notes: &mut VecDeque<T>, is_before: impl Fn(&T) -> bool) -> Option<T> {
+    if notes.front().is_some_and(is_before) {
+        notes.pop_front()
+    } else {
+        None
+    }
+}
