@@ -3,11 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::cql;
 use crate::load::clock::{MonotonicClock, unix_s};
 use crate::load::output::Output;
 use crate::load::runner::{self, Surroundings};
-use crate::spec::{GO, LoadSpec, READY};
+use crate::session::{KeyValueSession, SensorSession};
+use crate::spec::{GO, LoadSpec, READY, Records, Sensor, Ycsb};
 use crate::task::Model;
+use crate::tasks::put_get::PutGetModel;
+use crate::tasks::sensor::SensorModel;
+use crate::tasks::ycsb::YcsbModel;
 
 const GO_POLL: Duration = Duration::from_millis(20);
 const LATEST_START_S: f64 = 1.0;
@@ -16,12 +21,55 @@ const LATEST_START_S: f64 = 1.0;
 ///
 /// # Errors
 /// Why there is no result.
-#[allow(clippy::unused_async)]
 pub async fn measure(spec: &LoadSpec) -> Result<(), String> {
     let system = spec.target.system.as_str();
-    Err(format!(
-        "knickload has no driver for {system}; give the testbed engine: python"
-    ))
+    match system {
+        "cassandra" | "scylladb" => measure_cql(spec).await,
+        _ => Err(format!(
+            "the native engine has no driver for {system}; say `engine: python`"
+        )),
+    }
+}
+
+async fn measure_cql(spec: &LoadSpec) -> Result<(), String> {
+    let target = &spec.target;
+    match &spec.records {
+        Records::Sensor(records) => {
+            measure_sensor(spec, records, cql::sensor::connect(target).await?).await
+        }
+        Records::PutGet(records) => {
+            let session = cql::keys::connect(target).await?;
+            run(spec, PutGetModel::new(spec, records, session)?).await
+        }
+        Records::Ycsb(records) => {
+            measure_ycsb(spec, records, cql::keys::connect(target).await?).await
+        }
+        Records::Devops(_) => Err("not yet".to_owned()),
+    }
+}
+
+async fn measure_sensor<S: SensorSession + 'static>(
+    spec: &LoadSpec,
+    records: &Sensor,
+    session: S,
+) -> Result<(), String> {
+    let model = match spec.preload {
+        Some(_) => SensorModel::preload(spec, records, session),
+        None => SensorModel::new(spec, records, session),
+    };
+    run(spec, model?).await
+}
+
+async fn measure_ycsb<S: KeyValueSession + 'static>(
+    spec: &LoadSpec,
+    records: &Ycsb,
+    session: S,
+) -> Result<(), String> {
+    let model = match spec.preload {
+        Some(_) => YcsbModel::preload(spec, records, session),
+        None => YcsbModel::new(spec, records, session),
+    };
+    run(spec, model?).await
 }
 
 /// Offers a load of one model, which is connected and so ready to begin.

@@ -50,16 +50,14 @@ pub async fn run<M: Model + 'static, C: Clock + 'static>(
     model: M,
     surroundings: Surroundings<C>,
 ) -> Result<(), String> {
-    let end = match (&spec.preload, &spec.counted) {
-        (Some(preload), _) => preload.rows,
-        (None, Some(counted)) => counted.operations,
-        (None, None) => u64::MAX,
+    let (weights, end) = match (&spec.preload, &spec.counted) {
+        (Some(preload), _) => (&[(Operation::Write, 1.0)][..], preload.rows),
+        (None, Some(counted)) => (&spec.mix[..], counted.operations),
+        (None, None) => (&spec.mix[..], u64::MAX),
     };
-    let weights = if spec.mix.is_empty() {
-        &[(Operation::Write, 1.0)][..]
-    } else {
-        &spec.mix
-    };
+    if weights.is_empty() {
+        return Err("the load has no operations; `mix` of the spec names none".to_owned());
+    }
     let Surroundings {
         start_at_s,
         clock,
