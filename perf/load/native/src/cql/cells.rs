@@ -13,7 +13,7 @@ use scylla::serialize::writers::RowWriter;
 use crate::session::{Reading, Values};
 
 /// What a value that is missing is taken for; no workload writes it.
-const NO_TIME: i64 = i64::MIN;
+pub const NO_TIME: i64 = i64::MIN;
 
 /// A reading is the values of an INSERT, in the order of the table's columns.
 impl SerializeRow for Reading {
@@ -70,7 +70,7 @@ impl<'a, V: Iterator<Item = Option<&'a Bytes>> + Clone> SerializeRow for Record<
     }
 }
 
-fn put(row: &mut RowWriter, value: &[u8]) -> Result<(), SerializationError> {
+pub fn put(row: &mut RowWriter, value: &[u8]) -> Result<(), SerializationError> {
     row.make_cell_writer()
         .set_value(value)
         .map(drop)
@@ -111,13 +111,13 @@ pub fn to_values(row: ColumnIterator) -> Result<Values, DeserializationError> {
     row.map(|cell| Ok(to_bytes(cell?.slice))).collect()
 }
 
-fn next<'a>(
+pub fn next<'a>(
     row: &mut ColumnIterator<'a, '_>,
 ) -> Result<Option<FrameSlice<'a>>, DeserializationError> {
     Ok(row.next().transpose()?.and_then(|cell| cell.slice))
 }
 
-fn eight(cell: FrameSlice) -> Option<[u8; 8]> {
+pub fn eight(cell: FrameSlice) -> Option<[u8; 8]> {
     cell.as_slice().try_into().ok()
 }
 
@@ -125,7 +125,7 @@ fn to_bytes(cell: Option<FrameSlice>) -> Bytes {
     cell.map(|cell| cell.to_bytes()).unwrap_or_default()
 }
 
-fn to_text(cell: Option<FrameSlice>) -> String {
+pub fn to_text(cell: Option<FrameSlice>) -> String {
     cell.map(|cell| String::from_utf8_lossy(cell.as_slice()).into_owned())
         .unwrap_or_default()
 }

@@ -61,6 +61,11 @@ pub fn is_invalid_request(failure: &Failure) -> bool {
     failure.kind == "error:InvalidRequest"
 }
 
+/// Says whether the server does not know what a statement asks for, or about.
+pub fn is_refused_statement(failure: &Failure) -> bool {
+    is_invalid_request(failure) || failure.kind == "error:SyntaxException"
+}
+
 fn failure(kind: &str, message: &dyn std::fmt::Display) -> Failure {
     Failure {
         kind: kind.to_owned(),

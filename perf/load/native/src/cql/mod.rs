@@ -9,6 +9,7 @@
 
 mod cells;
 pub mod connect;
+pub mod devops;
 mod failure;
 pub mod keys;
 pub mod sensor;
