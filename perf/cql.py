@@ -226,7 +226,7 @@ def _connect(cluster: Driver, port: int, access: Access | None) -> Any:  # noqa:
         return cluster.connect()
     except NoHostAvailable as error:
         for endpoint, why in error.errors.items():
-            address = getattr(endpoint, "address", str(endpoint))
+            address = str(endpoint).rpartition(":")[0]
             if isinstance(why, AuthenticationFailed):
                 raise refuse_account(access, address, port) from error
             if wrong := explain_tls(access, address, port):
