@@ -10,6 +10,7 @@ use crate::load::runner::{self, Surroundings};
 use crate::session::{KeyValueSession, SensorSession};
 use crate::spec::{GO, LoadSpec, READY, Records, Sensor, Ycsb};
 use crate::task::Model;
+use crate::tasks::devops::DevopsModel;
 use crate::tasks::put_get::PutGetModel;
 use crate::tasks::sensor::SensorModel;
 use crate::tasks::ycsb::YcsbModel;
@@ -44,7 +45,10 @@ async fn measure_cql(spec: &LoadSpec) -> Result<(), String> {
         Records::Ycsb(records) => {
             measure_ycsb(spec, records, cql::keys::connect(target).await?).await
         }
-        Records::Devops(_) => Err("not yet".to_owned()),
+        Records::Devops(records) => {
+            let session = cql::devops::connect(target).await?;
+            run(spec, DevopsModel::new(spec, records, session)?).await
+        }
     }
 }
 
