@@ -6,6 +6,7 @@ pub mod access;
 pub mod cql;
 pub mod engine;
 pub mod load;
+pub mod mongo;
 pub mod session;
 pub mod spec;
 pub mod task;

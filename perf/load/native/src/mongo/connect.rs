@@ -1,0 +1,288 @@
+//! A client of a stand-alone server, a replica set or routers, with the settings of `perf/mongo.py`.
+//!
+//! An operation is one attempt, and takes as long as the time limit at most, whatever it waits for: a
+//! server, a connection, an answer. One that is given up is dropped, and the driver closes its connection,
+//! since the answer may still arrive; nothing else is ever sent on it. The server is told the same limit as
+//! `maxTimeMS`, less the time of a round trip, and gives up by itself.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use mongodb::bson::raw::{CStr, RawBinaryRef};
+use mongodb::bson::spec::BinarySubtype;
+use mongodb::bson::{
+    Document, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr, doc, rawdoc,
+};
+use mongodb::error::Error;
+use mongodb::options::{
+    AuthMechanism, ClientOptions, Credential, ServerAddress, ServerMonitoringMode,
+};
+use mongodb::{Client, Database};
+
+use super::failure::{LATE, check_write, fail, name_error};
+use super::trust::Trust;
+use crate::access::read_login;
+use crate::session::Failure;
+use crate::spec::{Access, Consistency, Target};
+
+const REPLICA_SET: &str = "knickpoint";
+const DATABASE: &str = "knickpoint";
+
+/// The database of all collections, and what every command to it says.
+pub struct Commands {
+    database: Database,
+    timeout: Duration,
+    max_time_ms: i32,
+    write_concern: RawDocumentBuf,
+    read_concern: RawDocumentBuf,
+}
+
+impl Commands {
+    /// Connects; done when the server, or the primary, has answered.
+    ///
+    /// # Errors
+    /// Says which server did not answer, or why it refused the client.
+    pub async fn connect(target: &Target) -> Result<Self, String> {
+        let timeout = Duration::try_from_secs_f64(target.timeout_s)
+            .map_err(|error| format!("timeout_s: {}: {error}", target.timeout_s))?;
+        let (options, _needed_until_made) = options(target, timeout)?;
+        let client = Client::with_options(options).map_err(|error| explain(target, &error))?;
+        let database = client.database(DATABASE);
+        let admin = client.database("admin");
+        let ping = async || admin.run_command(doc! {"ping": 1}).await;
+        ping().await.map_err(|error| explain(target, &error))?;
+        let begin = Instant::now();
+        ping().await.map_err(|error| explain(target, &error))?;
+        let (write_concern, read_concern) = concerns(target);
+        let left = timeout.saturating_sub(begin.elapsed());
+        Ok(Self {
+            database,
+            timeout,
+            max_time_ms: i32::try_from(left.as_millis()).unwrap_or(i32::MAX).max(1),
+            write_concern,
+            read_concern,
+        })
+    }
+
+    /// Inserts documents, each with its _id first: one, or several whose order is free.
+    ///
+    /// # Errors
+    /// What the driver or the server says.
+    pub async fn insert(
+        &self,
+        collection: &str,
+        documents: &[RawDocumentBuf],
+    ) -> Result<(), Failure> {
+        let mut command = self.write_command(cstr!("insert"), collection, documents.len() == 1);
+        command.append(cstr!("documents"), list(documents));
+        self.write(command, documents.len()).await
+    }
+
+    /// Changes the document that `query` names: `change` takes its place, or says what to set in it.
+    ///
+    /// # Errors
+    /// As `insert`.
+    pub async fn update(
+        &self,
+        collection: &str,
+        query: &RawDocumentBuf,
+        change: &RawDocumentBuf,
+        upsert: bool,
+    ) -> Result<(), Failure> {
+        let mut one = RawDocumentBuf::new();
+        one.append(cstr!("q"), query);
+        one.append(cstr!("u"), change);
+        one.append(cstr!("multi"), false);
+        one.append(cstr!("upsert"), upsert);
+        let mut command = self.write_command(cstr!("update"), collection, true);
+        command.append(cstr!("updates"), list(&[one]));
+        self.write(command, 1).await
+    }
+
+    /// Begins a command that reads a collection, with its read concern and time limit.
+    #[must_use]
+    pub fn read_command(&self, name: &CStr, collection: &str) -> RawDocumentBuf {
+        let mut command = RawDocumentBuf::new();
+        command.append(name, collection);
+        command.append(cstr!("readConcern"), &self.read_concern);
+        command.append(cstr!("maxTimeMS"), self.max_time_ms);
+        command
+    }
+
+    /// Sends a command that reads, and gives what the server answers, in one or more batches.
+    ///
+    /// # Errors
+    /// As `insert`.
+    pub async fn read(&self, command: RawDocumentBuf) -> Result<Found, Failure> {
+        self.limit(async {
+            let mut cursor = self
+                .database
+                .run_raw_cursor_command(command)
+                .batch()
+                .await?;
+            let mut batches = Vec::with_capacity(1);
+            while let Some(batch) = cursor.next().await {
+                batches.push(Bytes::copy_from_slice(batch?.as_raw_document().as_bytes()));
+            }
+            Ok(Found { batches })
+        })
+        .await
+    }
+
+    fn write_command(&self, name: &CStr, collection: &str, ordered: bool) -> RawDocumentBuf {
+        let mut command = RawDocumentBuf::new();
+        command.append(name, collection);
+        command.append(cstr!("ordered"), ordered);
+        command.append(cstr!("writeConcern"), &self.write_concern);
+        command.append(cstr!("maxTimeMS"), self.max_time_ms);
+        command
+    }
+
+    async fn write(&self, command: RawDocumentBuf, rows: usize) -> Result<(), Failure> {
+        let sent = async { self.database.run_raw_command(command).await };
+        let reply: Document = self.limit(sent).await?;
+        check_write(&reply, rows)
+    }
+
+    async fn limit<T>(
+        &self,
+        operation: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Failure> {
+        match tokio::time::timeout(self.timeout, operation).await {
+            Ok(outcome) => outcome.map_err(|error| name_error(&error)),
+            Err(_) => Err(fail(
+                LATE,
+                format!("no answer within {} s", self.timeout.as_secs_f64()),
+            )),
+        }
+    }
+}
+
+/// The documents of an answer, as they came over the wire.
+pub struct Found {
+    batches: Vec<Bytes>,
+}
+
+impl Found {
+    /// Takes each document apart; `take` is given the answer that it is a part of, whose bytes it may share.
+    ///
+    /// # Errors
+    /// The first document that cannot be read.
+    pub fn map<T>(
+        &self,
+        take: impl Fn(&RawDocument, &Bytes) -> Result<T, Failure>,
+    ) -> Result<Vec<T>, Failure> {
+        let mut taken = Vec::new();
+        for batch in &self.batches {
+            let reply = RawDocument::from_bytes(batch).map_err(unreadable)?;
+            let cursor = reply.get_document("cursor").map_err(unreadable)?;
+            let documents = match cursor.get("firstBatch").map_err(unreadable)? {
+                Some(RawBsonRef::Array(documents)) => documents,
+                _ => cursor.get_array("nextBatch").map_err(unreadable)?,
+            };
+            for document in documents {
+                match document.map_err(unreadable)? {
+                    RawBsonRef::Document(document) => taken.push(take(document, batch)?),
+                    _ => return Err(unreadable("a batch of something else than documents")),
+                }
+            }
+        }
+        Ok(taken)
+    }
+}
+
+/// Asks for so many rows at most, in one batch, after which the server keeps no cursor.
+pub fn limit_rows(command: &mut RawDocumentBuf, count: u64) {
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    command.append(cstr!("limit"), count);
+    // A batch that were just full would leave the cursor open.
+    command.append(cstr!("batchSize"), count.saturating_add(1));
+}
+
+/// Names an answer that cannot be read.
+pub fn unreadable(why: impl std::fmt::Display) -> Failure {
+    fail("error:ProtocolError", why)
+}
+
+/// Gives binary data of the general subtype, as `pymongo` stores bytes.
+#[must_use]
+pub fn binary(bytes: &[u8]) -> RawBinaryRef<'_> {
+    RawBinaryRef {
+        subtype: BinarySubtype::Generic,
+        bytes,
+    }
+}
+
+fn list(documents: &[RawDocumentBuf]) -> RawArrayBuf {
+    documents.iter().collect()
+}
+
+fn options(target: &Target, timeout: Duration) -> Result<(ClientOptions, Option<Trust>), String> {
+    let mut options = ClientOptions::default();
+    options.hosts = target
+        .addresses
+        .iter()
+        .map(|host| ServerAddress::Tcp {
+            host: host.clone(),
+            port: Some(target.port),
+        })
+        .collect();
+    // One address is spoken to as it is, whatever its role; several are the members of the set, or
+    // routers, which take turns. The pool has no limit of its own: how much is in flight is the engine's
+    // decision.
+    let alone = target.addresses.len() == 1;
+    options.direct_connection = Some(alone);
+    options.repl_set_name = (!alone && !target.routers).then(|| REPLICA_SET.to_owned());
+    options.max_pool_size = Some(u32::MAX);
+    options.retry_reads = Some(false);
+    options.retry_writes = Some(false);
+    options.connect_timeout = Some(timeout);
+    // A hundredth less than the operation's own limit, so that no server to send to keeps its own name.
+    options.server_selection_timeout = Some(timeout.mul_f64(0.99));
+    options.app_name = Some("knickpoint".to_owned());
+    // Of a single server there is no change to be told about: it answers, or the operations say so.
+    options.server_monitoring_mode = Some(if alone {
+        ServerMonitoringMode::Poll
+    } else {
+        ServerMonitoringMode::Stream
+    });
+    let Some(access) = &target.access else {
+        return Ok((options, None));
+    };
+    options.credential = credential(access)?;
+    let trust = access.tls.as_ref().map(Trust::new).transpose()?;
+    options.tls = trust.as_ref().map(Trust::options);
+    Ok((options, trust))
+}
+
+fn credential(access: &Access) -> Result<Option<Credential>, String> {
+    let Some(login) = read_login(access)? else {
+        return Ok(None);
+    };
+    let mut credential = Credential::default();
+    credential.username = Some(login.username);
+    credential.password = Some(login.password.reveal().to_owned());
+    credential.mechanism = Some(AuthMechanism::ScramSha256);
+    credential.source = Some("admin".to_owned());
+    Ok(Some(credential))
+}
+
+fn concerns(target: &Target) -> (RawDocumentBuf, RawDocumentBuf) {
+    let copies = i32::try_from(target.replication_factor).unwrap_or(i32::MAX);
+    let majority = rawdoc! {"level": "majority"};
+    match target.consistency {
+        Consistency::One => (rawdoc! {"w": 1}, rawdoc! {"level": "local"}),
+        Consistency::Quorum => (rawdoc! {"w": "majority"}, majority),
+        Consistency::All => (rawdoc! {"w": copies}, majority),
+    }
+}
+
+fn explain(target: &Target, error: &Error) -> String {
+    let addresses = target.addresses.join(", ");
+    format!(
+        "MongoDB at {addresses}, port {}: {}",
+        target.port,
+        name_error(error).message
+    )
+}

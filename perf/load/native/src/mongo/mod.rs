@@ -1,0 +1,11 @@
+//! `MongoDB`'s sessions, on the official driver: `perf/mongo.py` and its neighbours, command by command.
+//!
+//! Every operation is one raw command, with the fields that `pymongo` sends, so that a server does the same
+//! work for either engine. Raw, since the driver's typed actions neither take `maxTimeMS` with a write, nor
+//! let an answer be read where it lies.
+
+pub mod connect;
+mod failure;
+pub mod keys;
+pub mod sensor;
+mod trust;

@@ -1,0 +1,61 @@
+//! Whom a client of `MongoDB` trusts, and what it shows of itself: TLS for a driver that takes files alone.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use mongodb::options::{Tls as DriverTls, TlsOptions};
+
+use crate::access::tls_config;
+use crate::spec::Tls;
+
+/// Files for the driver, which reads them while a client is made; what was written for it goes with this.
+pub struct Trust {
+    ca_file: PathBuf,
+    pair: Option<PathBuf>,
+}
+
+impl Trust {
+    /// Looks at the files that the spec names; certificate and key are put into one file, as the driver wants.
+    ///
+    /// # Errors
+    /// Says which file is wrong and what to do.
+    pub fn new(tls: &Tls) -> Result<Self, String> {
+        tls_config(tls)?; // the driver says less about a file that it cannot use
+        let mut trust = Self {
+            ca_file: tls.ca_file.clone(),
+            pair: None,
+        };
+        if let (Some(certificate), Some(key)) = (&tls.certificate_file, &tls.key_file) {
+            let path = std::env::temp_dir().join(format!("knickload-{}.pem", std::process::id()));
+            let say = |error| format!("certificate_file: {}: {error}", path.display());
+            let mut pem = fs::read(certificate).map_err(say)?;
+            pem.push(b'\n');
+            pem.extend(fs::read(key).map_err(say)?);
+            let mut options = OpenOptions::new();
+            let options = options.write(true).create_new(true).mode(0o600);
+            let mut file = options.open(&path).map_err(say)?;
+            trust.pair = Some(path.clone());
+            file.write_all(&pem).map_err(say)?;
+        }
+        Ok(trust)
+    }
+
+    /// Gives the driver's options: certificates are verified, and so is the server's name.
+    #[must_use]
+    pub fn options(&self) -> DriverTls {
+        let mut options = TlsOptions::default();
+        options.ca_file_path = Some(self.ca_file.clone());
+        options.cert_key_file_path.clone_from(&self.pair);
+        DriverTls::Enabled(options)
+    }
+}
+
+impl Drop for Trust {
+    fn drop(&mut self) {
+        if let Some(path) = &self.pair {
+            let _ = fs::remove_file(path); // nothing depends on it any more
+        }
+    }
+}
