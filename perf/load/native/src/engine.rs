@@ -7,6 +7,7 @@ use crate::cql;
 use crate::load::clock::{MonotonicClock, unix_s};
 use crate::load::output::Output;
 use crate::load::runner::{self, Surroundings};
+use crate::mongo;
 use crate::session::{KeyValueSession, SensorSession};
 use crate::spec::{GO, LoadSpec, READY, Records, Sensor, Ycsb};
 use crate::task::Model;
@@ -26,6 +27,7 @@ pub async fn measure(spec: &LoadSpec) -> Result<(), String> {
     let system = spec.target.system.as_str();
     match system {
         "cassandra" | "scylladb" => measure_cql(spec).await,
+        "mongodb" => measure_mongo(spec).await,
         _ => Err(format!(
             "the native engine has no driver for {system}; say `engine: python`"
         )),
@@ -49,6 +51,24 @@ async fn measure_cql(spec: &LoadSpec) -> Result<(), String> {
             let session = cql::devops::connect(target).await?;
             run(spec, DevopsModel::new(spec, records, session)?).await
         }
+    }
+}
+
+async fn measure_mongo(spec: &LoadSpec) -> Result<(), String> {
+    let target = &spec.target;
+    match &spec.records {
+        Records::Sensor(records) => {
+            measure_sensor(spec, records, mongo::sensor::connect(target).await?).await
+        }
+        Records::PutGet(records) => {
+            let session = mongo::keys::connect(target, &spec.records).await?;
+            run(spec, PutGetModel::new(spec, records, session)?).await
+        }
+        Records::Ycsb(records) => {
+            let session = mongo::keys::connect(target, &spec.records).await?;
+            measure_ycsb(spec, records, session).await
+        }
+        Records::Devops(_) => Err("not yet".to_owned()),
     }
 }
 

@@ -14,20 +14,22 @@ use mongodb::bson::spec::BinarySubtype;
 use mongodb::bson::{
     Document, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr, doc, rawdoc,
 };
-use mongodb::error::Error;
+use mongodb::error::{Error, ErrorKind};
 use mongodb::options::{
     AuthMechanism, ClientOptions, Credential, ServerAddress, ServerMonitoringMode,
 };
 use mongodb::{Client, Database};
 
 use super::failure::{LATE, check_write, fail, name_error};
-use super::trust::Trust;
-use crate::access::read_login;
+use super::trust::{Trust, find_wrong};
+use crate::access::{read_login, refuse_account};
 use crate::session::Failure;
 use crate::spec::{Access, Consistency, Target};
 
 const REPLICA_SET: &str = "knickpoint";
 const DATABASE: &str = "knickpoint";
+// The server's error code Unauthorized: a command before a log-in.
+const NOT_LET_IN: i32 = 13;
 
 /// The database of all collections, and what every command to it says.
 pub struct Commands {
@@ -278,11 +280,31 @@ fn concerns(target: &Target) -> (RawDocumentBuf, RawDocumentBuf) {
     }
 }
 
+/// Says why a client cannot begin, as `await_answer` of `perf/mongo.py`.
 fn explain(target: &Target, error: &Error) -> String {
-    let addresses = target.addresses.join(", ");
-    format!(
-        "MongoDB at {addresses}, port {}: {}",
-        target.port,
-        name_error(error).message
-    )
+    let place = |address: &String| format!("{address}:{}", target.port);
+    match error.kind.as_ref() {
+        ErrorKind::Authentication { .. } => refused(target),
+        ErrorKind::Command(said) if said.code == NOT_LET_IN => refused(target),
+        kind => {
+            let tls = target
+                .access
+                .as_ref()
+                .and_then(|access| access.tls.as_ref());
+            let wrong = tls.and_then(|tls| {
+                let mut ports = target
+                    .addresses
+                    .iter()
+                    .map(|address| (address, place(address)));
+                ports.find_map(|(address, place)| find_wrong(tls, address, target.port, &place))
+            });
+            let places: Vec<_> = target.addresses.iter().map(place).collect();
+            wrong.unwrap_or_else(|| format!("MongoDB at {}: {kind}", places.join(", ")))
+        }
+    }
+}
+
+fn refused(target: &Target) -> String {
+    let first = target.addresses.first().map_or("", String::as_str);
+    refuse_account(target.access.as_ref(), &format!("{first}:{}", target.port))
 }

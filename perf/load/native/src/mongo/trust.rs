@@ -2,13 +2,20 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use mongodb::options::{Tls as DriverTls, TlsOptions};
+use rustls::ClientConnection;
+use rustls_pki_types::ServerName;
 
-use crate::access::tls_config;
+use crate::access::{explain_tls, tls_config};
 use crate::spec::Tls;
+
+const PROBE: Duration = Duration::from_secs(5);
 
 /// Files for the driver, which reads them while a client is made; what was written for it goes with this.
 pub struct Trust {
@@ -58,4 +65,20 @@ impl Drop for Trust {
             let _ = fs::remove_file(path); // nothing depends on it any more
         }
     }
+}
+
+/// Says what is wrong with the TLS of a server, by speaking to it once more; none if nothing is.
+///
+/// The driver tells it as one of the many things that a server may suffer from.
+#[must_use]
+pub fn find_wrong(tls: &Tls, address: &str, port: u16, place: &str) -> Option<String> {
+    let config = tls_config(tls).ok()?;
+    let address: IpAddr = address.parse().ok()?;
+    let name = ServerName::from(address);
+    let mut connection = ClientConnection::new(Arc::new(config), name).ok()?;
+    let mut socket = TcpStream::connect_timeout(&SocketAddr::new(address, port), PROBE).ok()?;
+    socket.set_read_timeout(Some(PROBE)).ok()?;
+    let error = connection.complete_io(&mut socket).err()?;
+    let error = error.get_ref()?.downcast_ref()?;
+    Some(explain_tls(tls, place, error))
 }
