@@ -1,0 +1,178 @@
+"""A whole trial of a real Cassandra with an account and TLS, engines over SSH: no secret is left."""
+
+import io
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from cassandra.cluster import Session
+from certificates import Pair, issue, make_authority, trust_store
+from planted import environment_of, find_in_files, watch_processes
+
+from perf import cql
+from perf.access import Access, Tls
+from perf.config import load_catalog
+from perf.design import Deployment, Host, SystemConfig, Topology
+from perf.errors import NotReady
+from perf.harness import Order, run_trial
+from perf.history import bundle
+from perf.model import Purpose, Trial, TrialId, TrialStatus
+from perf.places import Places
+from perf.progress import Progress
+from perf.releases import fetch, find_release
+from perf.remote import SshHost, running_pid
+from perf.systems.cassandra import Cassandra
+from perf.systems.contract import Cluster
+
+pytestmark = [pytest.mark.real, pytest.mark.long]
+
+CONFIGS = Path(__file__).parents[1] / "data" / "configs"
+SERVER = "127.0.0.3"
+VARIABLE, FIRST = "KNICKPOINT_PASSWORD_BENCH", "KNICKPOINT_PASSWORD_FIRST"
+PLANTED = "pl4nted-Secret-'\"$(x)"
+
+
+@dataclass(slots=True)
+class WithAccount(Cassandra):
+    """Cassandra whose operator gives each fresh ring an account, by the one that it comes with."""
+
+    environments: list[dict[str, str]] = field(default_factory=list)
+
+    def bootstrap(self, cluster: Cluster) -> None:
+        """Create the account."""
+        try:
+            with _first_account(cluster) as session:
+                name, word = _access(cluster).username, PLANTED.replace("'", "''")
+                session.execute(
+                    f"CREATE ROLE IF NOT EXISTS {name} WITH PASSWORD = '{word}' AND LOGIN = true"
+                    " AND SUPERUSER = true"
+                )
+        except Exception as error:
+            raise NotReady("start", "db1", type(error).__name__) from error
+        (node,) = cluster.nodes
+        pid = running_pid(node.remote, node.pid_file)
+        assert pid is not None
+        self.environments.append(environment_of(pid))
+
+
+def _access(cluster: Cluster) -> Access:
+    assert cluster.config.access is not None
+    return cluster.config.access
+
+
+@contextmanager
+def _first_account(cluster: Cluster) -> Iterator[Session]:
+    access = replace(_access(cluster), username="cassandra", password_env=FIRST)
+    target = Cassandra().target(cluster, consistency="one", timeout_s=10)
+    with cql.open_driver(replace(target, access=access)) as session:
+        yield session
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """Hosts over SSH, an authority, and what is measured there."""
+
+    directory: Path
+    authority: Pair
+    deployment: Deployment
+
+    def run(self, name: str, access: Access, limit_s: float = 120) -> tuple[Trial, str]:
+        """Run a trial; give what was told meanwhile, too."""
+        config = SystemConfig(
+            system="cassandra", name="closed", description="test", heap_mb=512, access=access
+        )
+        limits = replace(self.deployment.testbed.limits, start_s=limit_s, stop_s=30)
+        testbed = replace(self.deployment.testbed, limits=limits)
+        release = find_release(Cassandra(), "5.0.9")
+        order = Order(
+            trial=TrialId(name),
+            night="n",
+            purpose=Purpose.SCHEDULED,
+            deployment=replace(self.deployment, testbed=testbed, config=config),
+            release=release,
+            artifact=fetch(Cassandra(), release, tell=print),
+        )
+        told = io.StringIO()
+        system = WithAccount()
+        trial = run_trial(order, system, Places(self.directory / "var"), Progress(told))
+        for environment in system.environments:
+            assert not [key for key in environment if key.startswith("KNICKPOINT_PASSWORD")]
+        return trial, told.getvalue()
+
+
+@pytest.fixture
+def lab(sshd: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    monkeypatch.setenv(VARIABLE, PLANTED)
+    monkeypatch.setenv(FIRST, "cassandra")
+    # Operators name keys in their SSH configuration; here a wrapper on PATH names them.
+    wrapper = tmp_path / "bin" / "ssh"
+    wrapper.parent.mkdir()
+    # As sshd's PermitUserEnvironment and the like are off, a far process has no variable of ours.
+    wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} {" ".join(sshd.options)} "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", str(wrapper.parent), prepend=":")
+    hosts = tuple(
+        Host(
+            name=name,
+            address=address,
+            role=role,
+            user=sshd.user,
+            port=sshd.port,
+            work_dir=str(tmp_path / "far" / name),
+            python=sys.executable,
+        )
+        for name, role, address in (("db1", "server", SERVER), ("load1", "client", "127.0.0.1"))
+    )
+    certificates = tmp_path / "far" / "db1" / "access"
+    authority = make_authority(tmp_path / "ca", "authority")
+    certificates.mkdir(parents=True)
+    issue(authority, "server", SERVER).as_pkcs12(certificates / "server.p12", "cassandra")
+    trust_store(authority, certificates / "clients.p12", "cassandra")
+    catalog = load_catalog(CONFIGS)
+    suite = catalog.suite("fake-short")
+    deployment = catalog.resolve(suite, suite.experiments[0])
+    return Lab(
+        tmp_path,
+        authority,
+        replace(
+            deployment,
+            experiment=replace(deployment.experiment, system="cassandra", config="closed"),
+            topology=Topology(name="one", description="one node", servers=1, replication_factor=1),
+            testbed=replace(
+                deployment.testbed,
+                transport="ssh",
+                hosts=hosts,
+                jvm_options=("-XX:TieredStopAtLevel=1",),
+            ),
+            workload=replace(deployment.workload, preload_rows_per_device=2, operation_timeout_s=10.0),
+        ),
+    )
+
+
+def test_a_trial_with_an_account_and_tls_leaves_no_secret(lab: Lab) -> None:
+    own = issue(lab.authority, "client")
+    tls = Tls(
+        ca_file=str(lab.authority.certificate),
+        certificate_file=str(own.certificate),
+        key_file=str(own.key),
+    )
+    access = Access(username="bench", password_env=VARIABLE, tls=tls)
+    with watch_processes(PLANTED) as shown:
+        trial, told = lab.run("n.01.closed.5.0.9", access)
+    assert trial.status is TrialStatus.COMPLETED, trial.reasons
+    assert trial.samples
+    assert shown == set()
+    assert PLANTED not in told
+    # Bundle with logs and facts, run directories of nodes and engines with specs and logs: everything.
+    assert find_in_files(PLANTED, lab.directory) == []
+    engines = list((lab.directory / "far" / "load1" / "engines").rglob("spec.json"))
+    assert engines
+    for spec in engines:
+        assert '"password_env": null' in spec.read_text()
+        assert not (spec.parent / "password").exists()
+    kept, _ = bundle.read(lab.directory / "var" / "trials" / trial.id)
+    assert kept == trial
