@@ -6,6 +6,7 @@ in one field; annotate them as `Callable[..., Trial]` and so on. All are pure an
 
 import os
 import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -38,6 +39,37 @@ os.environ.pop("GITHUB_STEP_SUMMARY", None)
 # The same examples in every run: a failure is of the change, never of the day.
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
+
+
+UNTIL = "KNICKPOINT_TESTS_UNTIL"
+"""The Unix time from which on no long test is begun; what is left out for that is listed at the end."""
+LEFT_OUT = pytest.StashKey[list[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin the list of what is left out."""
+    config.stash[LEFT_OUT] = []
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the suites of whole nights last: each group of them takes as long as many other tests."""
+    items.sort(key=lambda item: item.path.name == "test_suites_real.py")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave a long test out that would begin too late."""
+    until = os.environ.get(UNTIL)
+    if until and time.time() > float(until) and item.get_closest_marker("long"):
+        item.config.stash[LEFT_OUT].append(item.nodeid)
+        pytest.skip(f"too late to begin it: {UNTIL} has passed")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List what was left out, so that nobody takes it for shown."""
+    if left_out := terminalreporter.config.stash[LEFT_OUT]:
+        terminalreporter.section(f"LEFT OUT, for {UNTIL} had passed: {len(left_out)} long tests")
+        terminalreporter.write_line("\n".join(left_out))
 
 
 STARTED_AT = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)

@@ -9,12 +9,16 @@ import argparse
 import contextlib
 import os
 import resource
+import shutil
 import socket
 import subprocess
 import sys
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
+
+from perf.errors import UsageError
+from perf.load.native_binary import find_native
 
 WORK_DIR = Path("/var/lib/knickpoint")
 PYTHON_HOME = Path("/opt/knickpoint")
@@ -38,7 +42,6 @@ def main(arguments: Sequence[str]) -> int:
     socket.sethostname(given.name)
     _mount(given.home / "hosts" / given.name, given.cache)
     Path("/run/sshd").mkdir()
-    PYTHON_HOME.symlink_to(sys.prefix)
     for limit, value in _LIMITS.items():
         with contextlib.suppress(ValueError):  # more than this machine lets even root have
             resource.setrlimit(limit, (value, value))
@@ -56,14 +59,31 @@ def _mount(own: Path, cache: Path) -> None:
     _run("mount", "-t", "proc", "proc", "/proc")
     _run("mount", "--bind", str(own), str(WORK_DIR))
     # Last, for the lab itself may lie below one of them.
-    for path in (Path("/run"), Path("/opt"), cache):
-        # The cache is hidden, so that releases really travel to the hosts.
-        _run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(path))
+    for path in (Path("/run"), Path("/opt")):
+        _mount_empty(path)
+    _install_engines()
+    # The cache is hidden, so that releases really travel to the hosts.
+    _mount_empty(cache)
     # Hosts that share a kernel share its boot; so that a host that lost its power is seen to have
     # begun anew, each has an id of its own.
     own_id = Path("/run/boot_id")
     own_id.write_text(f"{uuid.uuid4()}\n")
     _run("mount", "--bind", str(own_id), str(_BOOT_ID))
+
+
+def _mount_empty(path: Path) -> None:
+    _run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(path))
+
+
+def _install_engines() -> None:
+    """Show this tree's Python as that of the host; beside it the native engine, if that is built."""
+    programs = PYTHON_HOME / "bin"
+    programs.mkdir(parents=True)
+    for path in (*Path(sys.prefix).iterdir(), *Path(sys.prefix, "bin").iterdir()):
+        if path.name != programs.name:
+            (PYTHON_HOME / path.relative_to(sys.prefix)).symlink_to(path)
+    with contextlib.suppress(UsageError):
+        shutil.copy(find_native(), programs)
 
 
 def _run(*command: str) -> None:

@@ -6,7 +6,10 @@ binary of other sources is never taken for it.
 
 import hashlib
 import os
+import sys
 from pathlib import Path
+
+import click
 
 from perf.errors import UsageError
 from perf.places import cache_dir
@@ -80,5 +83,19 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
+def main() -> int:
+    """Print where the engine is, for those who install it elsewhere; exit code 2 if it is not built."""
+    try:
+        click.echo(find_native())
+    except UsageError as error:
+        click.echo(error, err=True)
+        return error.exit_code
+    return 0
+
+
 def _is_program(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -199,6 +199,18 @@ def test_the_command_says_where_it_is_and_what_it_is(
     assert f"{path}: sha256 {native_binary.sha256_of(path)}" in capsys.readouterr().out
 
 
+def test_where_it_is_can_be_asked_for_by_what_installs_it(
+    cargo: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    cargo()
+    assert native_binary.main() == 2
+    assert "say: make native" in capsys.readouterr().err
+    directory = build()
+    capsys.readouterr()
+    assert native_binary.main() == 0
+    assert capsys.readouterr().out == f"{directory / ENGINE}\n"
+
+
 def test_the_command_says_what_is_missing(
     sources: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

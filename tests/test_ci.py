@@ -1,0 +1,71 @@
+"""Parts of `.ci/run`: a measurement is repeated after a stall, and no long test begins too late."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LONG = "tests/analysis/test_detector_properties.py"
+"""A file with long tests and others."""
+
+
+def run_thrice(directory: Path, script: str) -> subprocess.CompletedProcess[str]:
+    counted = f"echo x >>calls; calls=$(wc -l <calls); {script}"
+    command = [str(ROOT / ".ci/thrice"), "sh", "-c", counted]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("needed", [1, 2, 3])
+def test_what_measures_is_repeated_until_it_ends_well(tmp_path: Path, needed: int) -> None:
+    done = run_thrice(tmp_path, f'[ "$calls" -eq {needed} ] || exit 3')
+    assert done.returncode == 0
+    assert len((tmp_path / "calls").read_text().split()) == needed
+    told = done.stderr.splitlines()
+    assert len(told) == needed - 1
+    for attempt, line in enumerate(told, start=1):
+        assert line.startswith(f"attempt {attempt} of 3 ended with exit code 3: sh -c ")
+
+
+def test_three_failures_in_a_row_are_one(tmp_path: Path) -> None:
+    done = run_thrice(tmp_path, 'exit "$calls"')
+    assert done.returncode == 3
+    assert len(done.stderr.splitlines()) == 3
+
+
+def run_tests(*options: str, until: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options],
+        cwd=ROOT,
+        env={**os.environ, "KNICKPOINT_TESTS_UNTIL": until},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_no_long_test_begins_after_its_time_and_each_is_listed() -> None:
+    done = run_tests("-m", "long", LONG, until="1")
+    assert done.returncode == 0, done.stdout
+    told = done.stdout.partition("LEFT OUT, for KNICKPOINT_TESTS_UNTIL had passed: ")[2].splitlines()
+    count = int(told[0].split()[0])
+    assert count > 0
+    assert f"{count} skipped" in done.stdout
+    assert sum(line.startswith(f"{LONG}::") for line in told) == count
+
+
+def test_others_run_at_any_time() -> None:
+    done = run_tests("tests/test_ci.py", "-k", "in_a_row", until="1")
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
+    assert "LEFT OUT" not in done.stdout
+
+
+def test_the_suites_of_whole_nights_come_last() -> None:
+    last = "tests/perf/suites/test_suites_real.py"
+    done = run_tests("--collect-only", last, "tests/test_ci.py", until="")
+    files = [line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line]
+    assert files[0] == "tests/test_ci.py"
+    assert files.index(last) + files.count(last) == len(files)
