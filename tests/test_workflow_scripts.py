@@ -365,7 +365,7 @@ def test_ci_runs_as_root_and_gives_its_files_back(place: Place, code: int) -> No
     cache = place.temporary / ".cache"
     assert first == f"chown -R root:root . {cache}"
     assert run.startswith("--preserve-env env -u SUDO_COMMAND ")
-    assert f" PATH={path} " in run
+    assert f" PATH={path} CARGO_HOME={cache}/cargo " in run
     assert said == f"as=none home={place.temporary}"
     assert last == f"chown -R {os.getuid()}:{os.getgid()} . {cache}"
 
