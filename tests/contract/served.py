@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from perf.access import Access
 from perf.design import SystemConfig, Testbed, Topology
 from perf.errors import NotReady
 from perf.promises.promise import STORES_NOTHING, NotAsked, Promise
@@ -32,6 +33,8 @@ class Served:
 
     system: System
     target: Target
+    node: Node | None = None
+    """The node that serves it, where it is a process of its own."""
 
     def connect(self) -> AbstractContextManager[SensorSession]:
         """Connect a client of the sensor workload."""
@@ -56,7 +59,12 @@ def name_promise(promise: Promise[Any]) -> str:
 
 @contextmanager
 def deploy(
-    name: str, line: str, directory: Path, testbed: Testbed, address: str = ADDRESS
+    name: str,
+    line: str,
+    directory: Path,
+    testbed: Testbed,
+    address: str = ADDRESS,
+    access: Access | None = None,
 ) -> Iterator[Served]:
     """Deploy one node of a line's newest release, through the system's own verbs."""
     system = registry.load(name)
@@ -73,6 +81,7 @@ def deploy(
             name="test",
             description="test",
             heap_mb=HEAP_MB.get(name),
+            access=access,
         ),
     )
     system.install(node, cluster)
@@ -80,7 +89,7 @@ def deploy(
     system.start(node, cluster)
     try:
         _wait(lambda: system.check(cluster), cluster.testbed.limits.start_s)
-        yield Served(system, system.target(cluster, consistency="quorum", timeout_s=TIMEOUT_S))
+        yield Served(system, system.target(cluster, consistency="quorum", timeout_s=TIMEOUT_S), node)
     finally:
         system.stop(node, force=True)
         _wait(lambda: _require_gone(system, node), cluster.testbed.limits.stop_s)
