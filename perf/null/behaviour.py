@@ -7,7 +7,14 @@
     stall_at_s: 2           so long after the first operation, nothing is answered for stall_s
     stall_s: 0.5
     refuse_every: 50        each 50th operation is answered with an error
+    never_answer_every: 40  each 40th operation is never answered; its slot is free again all the same
+    holds: {seed: 1, devices: 97, payload_bytes: 1000, rows: 970}
+                            reads are answered with the newest of these rows of the sensor workload, as
+                            if they were stored; without it, as if nothing were
+    wrong_every: 30         each 30th operation, if it is such a read, is answered with a changed row
     keep_record: true       write down each operation, for whoever compares (costs memory)
+
+What a server holds can only be read in a protocol of a database: see `perf.null.dialects`.
 
 Without slots, all operations are served at once. With them, the capacity is slots / service time to
 the last digit: a slot is free again when its operation *should* have ended, so that a timer that
@@ -16,6 +23,7 @@ fires late delays one answer and no other.
 
 import heapq
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -25,6 +33,17 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from perf.errors import ConfigError
 from perf.scalars import STRICT, Positive, PositiveFloat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holdings:
+    """The rows [0, rows) of the sensor workload, of a seed."""
+
+    __pydantic_config__ = STRICT
+    seed: Annotated[int, Ge(0)]
+    devices: Positive
+    payload_bytes: Annotated[int, Ge(128)]
+    rows: Positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +58,9 @@ class Behaviour:
     stall_at_s: Annotated[float, Ge(0)] | None = None
     stall_s: PositiveFloat | None = None
     refuse_every: Positive | None = None
+    never_answer_every: Positive | None = None
+    holds: Holdings | None = None
+    wrong_every: Positive | None = None
     keep_record: bool = False
 
 
@@ -47,6 +69,7 @@ class Plan:
     """What becomes of one operation: when it is to be answered (same clock as its arrival), and how."""
 
     due_s: float
+    """Infinite if it is never to be."""
     is_refused: bool
 
 
@@ -93,6 +116,11 @@ def _contradictions(behaviour: Behaviour) -> list[str]:
             f"slots is {behaviour.slots} and service_time_ms is 0, so that they limit nothing; "
             "set service_time_ms, or remove slots"
         )
+    if behaviour.wrong_every is not None and behaviour.holds is None:
+        problems.append(
+            f"wrong_every is {behaviour.wrong_every} and holds is not set, so that no answer has a row "
+            "to change; set holds, or remove wrong_every"
+        )
     return problems
 
 
@@ -115,13 +143,14 @@ class TimeLine:
         if not self.operations:
             self._first_s = arrived_s
         self.operations += 1
-        is_slow = told.slow_every is not None and self.operations % told.slow_every == 0
+        is_slow = self._is_turn(told.slow_every)
         service_ms = told.slow_ms if is_slow and told.slow_ms is not None else told.service_time_ms
         due_s = arrived_s + service_ms / 1000
         if self._free_s:
             due_s = max(arrived_s, self._free_s[0]) + service_ms / 1000
             heapq.heapreplace(self._free_s, due_s)
-        return Plan(due_s=self._unstalled(due_s), is_refused=self._is_refused())
+        due_s = math.inf if self._is_turn(told.never_answer_every) else self._unstalled(due_s)
+        return Plan(due_s=due_s, is_refused=self._is_turn(told.refuse_every))
 
     def _unstalled(self, due_s: float) -> float:
         told = self.behaviour
@@ -131,6 +160,5 @@ class TimeLine:
         ends_s = begins_s + told.stall_s
         return ends_s if begins_s <= due_s < ends_s else due_s
 
-    def _is_refused(self) -> bool:
-        every = self.behaviour.refuse_every
+    def _is_turn(self, every: int | None) -> bool:
         return every is not None and self.operations % every == 0

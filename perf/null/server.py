@@ -82,7 +82,8 @@ class NullServer:
     def serve(self) -> None:
         """Answer until a byte is written to `wake`."""
         while True:
-            rest_s = self._waiting[0].due_s - time.perf_counter() if self._waiting else None
+            due_s = self._waiting[0].due_s if self._waiting else math.inf
+            rest_s = None if math.isinf(due_s) else due_s - time.perf_counter()
             if rest_s is None or rest_s > 0:
                 # epoll itself waits in whole milliseconds; select on it, in microseconds.
                 select.select([self._events], (), (), rest_s)

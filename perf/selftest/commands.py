@@ -1,19 +1,39 @@
 """`knickpoint selftest`: whether an instrument reports what was planted."""
 
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import click
 
+from perf.design import EngineName
 from perf.errors import MeasureError
+from perf.load.engines import PYTHON_ENGINE
+from perf.load.native_binary import find_native
+from perf.null.dialects import CQL, MONGO, OWN, Dialect
 from perf.progress import Progress
 from perf.selftest.finding import Finding, Outcome, merge_outcomes
-from perf.selftest.floor import measure_floor
+from perf.selftest.floor import LADDER, NATIVE_LADDER, Floor, measure_floor
 from perf.selftest.scenarios import SCENARIOS, Profile, run_until_told
 from perf.selftest.stand import Stand
 from perf.selftest.table import conclude, format_findings, format_floor
 
-_EXPECTED_S = 65.0
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How an engine is tested: against servers of which protocols, and up to which rates."""
+
+    dialects: tuple[Dialect, ...]
+    ladder: tuple[int, ...]
+    expected_s: float
+
+
+_PLANS: dict[EngineName, _Plan] = {
+    "python": _Plan((OWN,), LADDER, 65.0),
+    "native": _Plan((CQL, MONGO), NATIVE_LADDER, 140.0),
+}
 
 
 @click.group()
@@ -22,7 +42,15 @@ def selftest() -> None:
 
 
 @selftest.command()
-def engine() -> None:
+@click.option(
+    "--engine",
+    "name",
+    type=click.Choice(get_args(EngineName)),
+    default="python",
+    show_default=True,
+    help="Which engine; the native one (make native) is tested over CQL and over MongoDB's protocol.",
+)
+def engine(name: EngineName) -> None:
     """Check that the load engine reports what was planted; then show what it costs.
 
     Starts null servers on this machine: processes that answer at planted times, with a planted stall,
@@ -45,17 +73,29 @@ def engine() -> None:
     Last comes the floor: what the engine itself costs and how late it sends on this machine. A trial
     can say nothing about a database that is faster than that.
 
-    Needs a minute, two cores and nothing else that runs. It needs no configuration and keeps nothing.
+    Needs a minute for each protocol, two cores and nothing else that runs. It needs no configuration
+    and keeps nothing.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    progress = Progress(expected_s=_EXPECTED_S)
+    plan = _PLANS[name]
+    command = PYTHON_ENGINE if name == "python" else (str(find_native()),)
+    progress = Progress(expected_s=plan.expected_s)
     findings: list[Finding] = []
-    with tempfile.TemporaryDirectory(prefix="knickpoint-selftest-") as directory:
-        stand = Stand(directory=Path(directory))
-        for scenario in SCENARIOS:
-            findings += run_until_told(scenario, stand, Profile(), progress.tell)
-        progress.tell("the engine's own floor")
-        floor = measure_floor(stand)
-    click.echo(f"{format_findings(findings)}\n\n{format_floor(floor)}\n")
+    for dialect in plan.dialects:
+        with tempfile.TemporaryDirectory(prefix="knickpoint-selftest-") as directory:
+            stand = Stand(directory=Path(directory), engine=command, dialect=dialect)
+            found, floor = _test(stand, plan.ladder, progress)
+        findings += found
+        if dialect is not OWN:
+            click.echo(f"== the {name} engine, against servers that speak {dialect.title}\n")
+        click.echo(f"{format_findings(found)}\n\n{format_floor(floor)}\n")
     if merge_outcomes(findings) is not Outcome.OK:
         raise MeasureError(conclude(findings))
     click.echo(conclude(findings))
+
+
+def _test(stand: Stand, ladder: Sequence[int], progress: Progress) -> tuple[tuple[Finding, ...], Floor]:
+    findings: list[Finding] = []
+    for scenario in SCENARIOS:
+        findings += run_until_told(scenario, stand, Profile(), progress.tell)
+    progress.tell("the engine's own floor")
+    return tuple(findings), measure_floor(stand, ladder)

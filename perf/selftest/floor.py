@@ -5,6 +5,7 @@ least 99 % was sent in its window and the p99 of send lateness stayed below 5 ms
 checks: they belong to this machine and this hour.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perf.design import ClosedLoop, OpenLoop
@@ -19,6 +20,7 @@ MIN_ACHIEVED_SHARE = 0.99
 MAX_LATENESS_P99_MS = 5.0
 SHOWN_LOADS = (500, 1000, 2000)
 LADDER = (*SHOWN_LOADS, 4000, 8000, 12_000, 16_000, 24_000)
+NATIVE_LADDER = (*SHOWN_LOADS, 4000, 8000, 16_000, 24_000, 32_000, 48_000, 64_000, 96_000)
 
 _CLOSED = "closed"
 _IN_FLIGHT = 32
@@ -65,8 +67,8 @@ class Floor:
         return highest
 
 
-def measure_floor(stand: Stand) -> Floor:
-    """Drive a null server that answers at once: a closed loop, then the ladder.
+def measure_floor(stand: Stand, ladder: Sequence[int] = LADDER) -> Floor:
+    """Drive a null server that answers at once: a closed loop, then the ladder, lowest rung first.
 
     What is overdue after a rung that was too high is still sent in the next stage, and would share in
     its CPU time; a closed loop leaves nothing behind.
@@ -80,14 +82,14 @@ def measure_floor(stand: Stand) -> Floor:
         servers=[Behaviour()],
         stages=[
             _stage(_CLOSED, ClosedLoop(kind="closed", in_flight=_IN_FLIGHT), _CLOSED_S),
-            *(_stage(f"rung-{load}", _open(load), _RUNG_S) for load in LADDER),
+            *(_stage(f"rung-{load}", _open(load), _RUNG_S) for load in ladder),
         ],
         timeout_s=_TIMEOUT_S,
     )
-    return read_floor(seen)
+    return read_floor(seen, ladder)
 
 
-def read_floor(seen: Evidence) -> Floor:
+def read_floor(seen: Evidence, ladder: Sequence[int]) -> Floor:
     """Read the floor from what the engine reported."""
     found = {figures.phase: figures for figures in collect_figures(seen.stages, seen.outcome)}
     closed = found[_CLOSED]
@@ -96,7 +98,7 @@ def read_floor(seen: Evidence) -> Floor:
     return Floor(
         cpu_us_per_operation=cpu_s / completed * 1e6 if completed else float("inf"),
         throughput_ops_per_s=completed / closed.seconds(closed.iterations),
-        rungs=tuple(_read_rung(load, found[f"rung-{load}"]) for load in LADDER),
+        rungs=tuple(_read_rung(load, found[f"rung-{load}"]) for load in ladder),
         delays=seen.delays,
     )
 

@@ -6,10 +6,9 @@ engine.
 
 import os
 import signal
-import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,19 +18,22 @@ from numpy.typing import NDArray
 
 from perf.design import SimpleLoad, Steadiness
 from perf.errors import NotReady, TimedOut
-from perf.load.engines import Engine, run_engines
+from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
+from perf.load.native_binary import NULL_SERVER, find_native
 from perf.load.outcome import LoadOutcome
 from perf.load.spec import GO, INTERVALS, LoadSpec, Stage
 from perf.null.behaviour import Behaviour, write_settings
+from perf.null.dialects import OWN, Dialect
 from perf.null.record import Deeds, read_record
 from perf.null.wire import PORT
 from perf.records import Operation, Sensor
 from perf.remote import LocalHost, make_directory, running_pid
 from perf.systems.contract import Node, Target
-from perf.systems.null import RECORD, SYSTEM, check_node, configure_node, start_node
+from perf.systems.null import OWN_SERVER, RECORD, SYSTEM, check_node, configure_node, start_node
 
-_RECORDS = Sensor(kind="sensor", devices=97, payload_bytes=1000)
-_SEED = 20_260_301
+RECORDS = Sensor(kind="sensor", devices=97, payload_bytes=1000)
+SEED = 20_260_301
+_WRITES = {Operation.WRITE: 1.0}
 _START_S = 30.0
 _STOP_S = 10.0
 _POLL_S = 0.02
@@ -70,6 +72,7 @@ class Evidence:
     deeds: tuple[Deeds, ...]
     """What each server did."""
     delays: Delays
+    dialect: Dialect = OWN
 
     def count(self, name: str, phase: str | None = None, iteration: int | None = None) -> int:
         """Add up a counter, of one phase or iteration or of all."""
@@ -92,10 +95,11 @@ class Pause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
-    """Where the self-test runs. `program` is the engine to be tested, if it is not our own."""
+    """Where the self-test runs, which engine it tests, by its command, and what the servers speak."""
 
     directory: Path
-    program: tuple[str, ...] | None = None
+    engine: tuple[str, ...] = PYTHON_ENGINE
+    dialect: Dialect = OWN
 
     def observe(
         self,
@@ -106,32 +110,36 @@ class Stand:
         engines: Sequence[int] = (0,),
         timeout_s: float = 5.0,
         pause: Pause | None = None,
+        mix: Mapping[Operation, float] = _WRITES,
     ) -> Evidence:
         """Let engines offer the stages to null servers that behave so, and collect all traces.
 
         `engines` holds, for each engine, the place of the server that it speaks to; `pause` stops them
-        for a while in each stage.
+        for a while in each stage. Reads verify against what the first server holds.
 
         Raises:
             MeasureError: a server or an engine did not start, failed or did not end.
+            UsageError: the servers of this dialect are not built.
 
         """
-        with _serving(self.directory / name, servers) as nodes:
+        with self.serve(name, servers) as nodes:
+            holds = servers[0].holds
             specs = [
                 LoadSpec(
-                    target=_target(nodes[server], timeout_s),
-                    records=_RECORDS,
-                    mix={Operation.WRITE: 1.0},
-                    seed=_SEED,
+                    target=self.target(nodes[server], timeout_s),
+                    records=RECORDS,
+                    mix=mix,
+                    seed=SEED,
                     engine_index=place,
                     engine_count=len(engines),
                     stages=tuple(stages),
+                    readable_rows=holds.rows if holds else 0,
                     output_dir=str(self.directory / name / f"engine-{place}"),
                 )
                 for place, server in enumerate(engines)
             ]
             limit_s = sum(stage.longest_s for stage in stages) + timeout_s + _AFTER_S
-            tested = [self._engine(spec) for spec in specs]
+            tested = [Engine(spec=spec, remote=LocalHost(), command=self.engine) for spec in specs]
             with _heartbeat() as beats:
                 outcome = run_engines(
                     tested,
@@ -148,14 +156,48 @@ class Stand:
             spans=spans,
             outcome=outcome,
             logs=tuple(directory / INTERVALS for directory in directories),
-            deeds=tuple(read_record(Path(node.work_dir, RECORD)) for node in nodes),
+            deeds=read_deeds(nodes),
             delays=beats.delays(spans[0].begin_s, spans[-1].ended_s),
+            dialect=self.dialect,
         )
 
-    def _engine(self, spec: LoadSpec) -> Engine:
-        if self.program is None:
-            return Engine(spec=spec, remote=LocalHost())
-        return Engine(spec=spec, remote=LocalHost(), command=(sys.executable, *self.program))
+    @contextmanager
+    def serve(self, name: str, servers: Sequence[Behaviour]) -> Iterator[tuple[Node, ...]]:
+        """Run null servers; when this ends they have ended, and have left their records.
+
+        Raises:
+            MeasureError: one did not start or did not end.
+            UsageError: those of this dialect are not built.
+
+        """
+        wire = self.dialect.wire
+        command = OWN_SERVER if wire == "own" else (str(find_native(NULL_SERVER)),)
+        nodes = tuple(_node(self.directory / name, place) for place in range(len(servers)))
+        with ExitStack() as stack:
+            for node, told in zip(nodes, servers, strict=True):
+                make_directory(node.remote, node.work_dir)
+                configure_node(node, {**write_settings(told), "keep_record": True}, "self-test", wire)
+                stack.callback(_stop, node)
+                start_node(node, command)
+            for node in nodes:
+                _await_ready(node)
+            yield nodes
+
+    def target(self, node: Node, timeout_s: float) -> Target:
+        """Say where and how a client connects to one of the servers."""
+        return Target(
+            system=self.dialect.system,
+            addresses=(node.address,),
+            port=PORT,
+            replication_factor=1,
+            consistency="one",
+            timeout_s=timeout_s,
+        )
+
+
+def read_deeds(nodes: Sequence[Node]) -> tuple[Deeds, ...]:
+    """Read what each server did; it has ended."""
+    return tuple(read_record(Path(node.work_dir, RECORD)) for node in nodes)
 
 
 def plan_stage(phase: str, load: SimpleLoad, *, warmup_s: float, measured_s: float) -> Stage:
@@ -185,32 +227,6 @@ def _signal(pids: Sequence[int], what: signal.Signals) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):  # an engine that has failed is told by who waits for it
             os.kill(pid, what)
-
-
-def _target(node: Node, timeout_s: float) -> Target:
-    return Target(
-        system=SYSTEM.name,
-        addresses=(node.address,),
-        port=PORT,
-        replication_factor=1,
-        consistency="one",
-        timeout_s=timeout_s,
-    )
-
-
-@contextmanager
-def _serving(directory: Path, servers: Sequence[Behaviour]) -> Iterator[tuple[Node, ...]]:
-    """Run null servers; when this ends they have ended, and have left their records."""
-    nodes = tuple(_node(directory, place) for place in range(len(servers)))
-    with ExitStack() as stack:
-        for node, told in zip(nodes, servers, strict=True):
-            make_directory(node.remote, node.work_dir)
-            configure_node(node, {**write_settings(told), "keep_record": True}, "self-test")
-            stack.callback(_stop, node)
-            start_node(node)
-        for node in nodes:
-            _await_ready(node)
-        yield nodes
 
 
 def _node(directory: Path, place: int) -> Node:

@@ -15,7 +15,6 @@ from perf.load.figures import collect_figures
 from perf.load.histogram import HIGHEST_US, Histogram
 from perf.metrics import RESPONSE_TIME, SERVICE_TIME, Metric
 from perf.model import ATTEMPTED, ERROR, TIMEOUTS
-from perf.null.client import Refused
 from perf.selftest.finding import Finding, compare
 from perf.selftest.stand import Evidence
 from perf.selftest.times import merge_kind
@@ -72,7 +71,7 @@ def check_counters(seen: Evidence, timeout_s: float) -> tuple[Finding, ...]:
     )
     planted = {
         TIMEOUTS: int(np.count_nonzero(is_late)),
-        f"{ERROR}{Refused.__name__}": int(np.count_nonzero(is_refused & ~is_late)),
+        seen.dialect.refusal: int(np.count_nonzero(is_refused & ~is_late)),
         Answer.COMPLETED: int(np.count_nonzero(~is_refused & ~is_late)),
     }
     return (

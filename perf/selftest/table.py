@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from perf.selftest.finding import Finding, Outcome, merge_outcomes
-from perf.selftest.floor import LADDER, MAX_LATENESS_P99_MS, MIN_ACHIEVED_SHARE, SHOWN_LOADS, Floor
+from perf.selftest.floor import MAX_LATENESS_P99_MS, MIN_ACHIEVED_SHARE, SHOWN_LOADS, Floor
 
 _COST = (
     "  CPU time per operation   {floor.cpu_us_per_operation:.0f} µs "
@@ -15,7 +15,7 @@ _LATENESS = (
     "{rung.achieved_share:.1%} sent in the window"
 )
 _RULE = (
-    f"    (the last rung of {', '.join(map(str, LADDER))}/s up to which at least "
+    "    (the last rung of {ladder}/s up to which at least "
     f"{MIN_ACHIEVED_SHARE:.0%}\n    was sent in its window and the p99 of send lateness was at most "
     f"{MAX_LATENESS_P99_MS:g} ms)"
 )
@@ -58,7 +58,7 @@ def format_floor(floor: Floor) -> str:
             if rung.offered_load_ops_per_s in SHOWN_LOADS
         ),
         f"  highest honest load      {said}",
-        _RULE,
+        _RULE.format(ladder=", ".join(f"{rung.offered_load_ops_per_s:.0f}" for rung in floor.rungs)),
         _MACHINE.format(delays=floor.delays),
     ]
     return "\n".join(lines)

@@ -15,10 +15,11 @@ from typing import ClassVar
 
 from pydantic import JsonValue
 
-from perf.errors import NotReady, StepFailed
+from perf.errors import ConfigError, NotReady, StepFailed
 from perf.model import Release, Source
 from perf.null.behaviour import read_behaviour
 from perf.null.client import NullSession
+from perf.null.dialects import Wire
 from perf.null.wire import PORT
 from perf.remote import (
     code_here,
@@ -34,24 +35,34 @@ from perf.systems.contract import Cluster, Node, Origin, System, Target
 
 RECORD = "record.bin"
 """In a node's directory, once the server has ended: what it did, if it was told to keep a record."""
+OWN_SERVER = (sys.executable, "-m", "perf.null.server")
+"""The server of our own protocol."""
 _LOG = "server.log"
 
 
-def configure_node(node: Node, settings: Mapping[str, JsonValue], where: str) -> None:
+def configure_node(
+    node: Node, settings: Mapping[str, JsonValue], where: str, wire: Wire = "own"
+) -> None:
     """Check settings and write them as the server reads them; a ConfigError names `where`."""
-    read_behaviour(settings, where)
-    record = f"{node.work_dir}/{RECORD}"
-    told = {"address": node.address, "record": record, "settings": dict(settings)}
+    behaviour = read_behaviour(settings, where)
+    if wire == "own" and behaviour.holds is not None:
+        raise ConfigError([f"{where}: holds is set, and no answer of this server has rows; remove it"])
+    told = {
+        "wire": wire,
+        "address": node.address,
+        "port": PORT,
+        "record": f"{node.work_dir}/{RECORD}",
+        "settings": dict(settings),
+    }
     write_text(node.remote, f"{node.work_dir}/null.json", json.dumps(told, indent=1))
 
 
-def start_node(node: Node) -> None:
-    """Start the server process of a configured node, unless it runs."""
+def start_node(node: Node, server: tuple[str, ...] = OWN_SERVER) -> None:
+    """Start the server process of a configured node, by its command, unless it runs."""
     if running_pid(node.remote, node.pid_file) is not None:
         return
-    command = (sys.executable, "-m", "perf.null.server", f"{node.work_dir}/null.json")
     node.remote.start(
-        node.pinned(command),
+        node.pinned((*server, f"{node.work_dir}/null.json")),
         pid_file=node.pid_file,
         log=f"{node.work_dir}/{_LOG}",
         cwd=node.work_dir,

@@ -1,3 +1,4 @@
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -44,6 +45,11 @@ def test_each_nth_operation_is_refused() -> None:
     assert [line.decide(0.0).is_refused for _ in range(6)] == [False, False, True] * 2
 
 
+def test_each_nth_operation_is_never_answered_and_its_slot_is_free_all_the_same() -> None:
+    told = Behaviour(service_time_ms=2, slots=1, never_answer_every=2)
+    assert _due_ms(told, [0, 0, 0, 0]) == [2, math.inf, 6, math.inf]
+
+
 def test_settings_become_a_behaviour() -> None:
     found = read_behaviour({"service_time_ms": 2, "slots": 4}, "here")
     assert found == Behaviour(service_time_ms=2.0, slots=4)
@@ -64,6 +70,8 @@ def test_all_problems_of_settings_are_told_at_once() -> None:
         ({"slow_every": 5}, "slow_ms"),
         ({"stall_s": 0.5}, "stall_at_s"),
         ({"slots": 4}, "service_time_ms"),
+        ({"wrong_every": 4}, "holds"),
+        ({"holds": {"seed": 1, "devices": 97, "payload_bytes": 1000}}, "rows"),
     ],
 )
 def test_settings_that_mean_nothing_together_are_refused(

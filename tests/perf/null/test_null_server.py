@@ -151,6 +151,15 @@ def test_no_answer_in_time_is_a_time_out_in_both_forms(serve: Callable[..., Serv
         session.close()
 
 
+def test_what_is_never_to_be_answered_is_not_and_the_others_are(serve: Callable[..., Server]) -> None:
+    server = serve(never_answer_every=2)
+    ended: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+    for _ in range(3):
+        server.session.write_soon((READING,), lambda _, failure: ended.put(failure))
+    assert [ended.get(timeout=5) for _ in range(2)] == [None, None]
+    assert sorted(np.isinf(server.end().answered_s).tolist()) == [False, False, True]
+
+
 def test_what_was_never_answered_is_in_the_record_all_the_same(serve: Callable[..., Server]) -> None:
     server = serve(service_time_ms=60_000)
     impatient = NullSession(replace(TARGET, timeout_s=0.1))

@@ -3,6 +3,7 @@
 Other checks may say "cannot tell" on a busy machine, but none of them may fail.
 """
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,7 +34,7 @@ Run = Callable[[Stand, Profile], tuple[Finding, ...]]
 
 def _failures(run: Run, directory: Path, planted: set[str], *faults: str) -> set[str]:
     """Run with these faults until all checks in `planted` are told; give those that failed."""
-    stand = Stand(directory=directory, program=(str(FAULTY), ",".join(faults)))
+    stand = Stand(directory=directory, engine=(sys.executable, str(FAULTY), ",".join(faults)))
 
     def run_for_planted(stand: Stand, profile: Profile) -> tuple[Finding, ...]:
         findings = run(stand, profile)

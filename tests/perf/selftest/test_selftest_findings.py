@@ -1,6 +1,6 @@
 """Verdicts, words and exit codes, without a process."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from perf.errors import MeasureError, NotReady
 from perf.load.spec import Stage
 from perf.null.behaviour import Behaviour
+from perf.records import Operation
 from perf.selftest import commands
 from perf.selftest.finding import Finding, Outcome, bound, compare, merge_outcomes
 from perf.selftest.floor import Floor, Rung, measure_floor
@@ -127,6 +128,7 @@ class NotRun(Stand):
         engines: Sequence[int] = (0,),
         timeout_s: float = 5.0,
         pause: Pause | None = None,
+        mix: Mapping[Operation, float] = {},
     ) -> Evidence:
         raise NotReady("observe", name, " ".join(stage.load.kind for stage in stages))
 
@@ -165,7 +167,7 @@ def test_the_command_prints_everything_and_fails_unless_all_is_fine(
 ) -> None:
     scenario = Scenario(title="t", run=lambda _, __: (finding,))
     monkeypatch.setattr(commands, "SCENARIOS", (scenario,))
-    monkeypatch.setattr(commands, "measure_floor", lambda _: _floor(_rung(500)))
+    monkeypatch.setattr(commands, "measure_floor", lambda *_: _floor(_rung(500)))
     result = CliRunner().invoke(commands.selftest, ["engine"])
     assert finding.check in result.output
     assert "CPU time per operation" in result.output
