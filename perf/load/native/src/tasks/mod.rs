@@ -2,8 +2,12 @@
 
 pub mod choices;
 pub mod devops;
+#[cfg(test)]
+mod pretend;
 pub mod put_get;
 pub mod sensor;
+#[cfg(test)]
+mod tests;
 pub mod ycsb;
 
 use crate::spec::Operation;
