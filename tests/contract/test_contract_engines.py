@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from needs import need_native
 from served import Served
 
 from perf.design import ClosedLoop, Steadiness
-from perf.load.engines import Engine, run_engines
+from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
 from perf.load.outcome import LoadOutcome
 from perf.load.spec import Counted, LoadSpec, Preload, Stage
 from perf.records import Operation, PutGet, Sensor
@@ -35,9 +36,17 @@ STAGE = Stage(
 )
 
 
-def _run(specs: Sequence[LoadSpec]) -> LoadOutcome:
+def _commands(beside: str) -> tuple[tuple[str, ...], ...]:
+    """Say how the two engines are started: both the Python engine, or one of them the native."""
+    return (PYTHON_ENGINE, (str(need_native()),) if beside == "native" else PYTHON_ENGINE)
+
+
+def _run(specs: Sequence[LoadSpec], commands: Sequence[tuple[str, ...]]) -> LoadOutcome:
     host = LocalHost()
-    engines = [Engine(spec=spec, remote=host) for spec in specs]
+    engines = [
+        Engine(spec=spec, remote=host, command=command)
+        for spec, command in zip(specs, commands, strict=True)
+    ]
     return run_engines(
         engines,
         connect_s=60,
@@ -56,12 +65,17 @@ def _total(outcome: LoadOutcome) -> Counter[str]:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param("cratedb", marks=pytest.mark.long), pytest.param("mongodb", marks=pytest.mark.real)],
+    ("name", "beside"),
+    [
+        pytest.param("cratedb", "python", marks=pytest.mark.long),
+        pytest.param("mongodb", "python", marks=pytest.mark.real),
+        pytest.param("mongodb", "native", marks=pytest.mark.real),
+    ],
 )
 def test_engines_read_what_engines_wrote(
-    request: pytest.FixtureRequest, name: str, tmp_path: Path
+    request: pytest.FixtureRequest, name: str, beside: str, tmp_path: Path
 ) -> None:
+    commands = _commands(beside)
     served: Served = request.getfixturevalue(f"{name}_server")
     specs = [
         LoadSpec(
@@ -80,18 +94,18 @@ def test_engines_read_what_engines_wrote(
         before = session.stored().rows
 
         preload = Preload(rows=ROWS, in_flight=4)
-        loaded = _total(_run([replace(spec, preload=preload) for spec in specs]))
+        loaded = _total(_run([replace(spec, preload=preload) for spec in specs], commands))
         assert (loaded["completed"], session.stored().rows - before) == (ROWS, ROWS)
 
         reading = [
             replace(spec, mix={Operation.READ_LATEST: 1.0}, readable_rows=ROWS, stages=(STAGE,))
             for spec in specs
         ]
-        read = _total(_run(reading))
+        read = _total(_run(reading, commands))
         assert read["attempted"] == read["completed"] > 0, read
 
         writing = [replace(spec, first_row=ROWS, stages=(STAGE,)) for spec in specs]
-        outcome = _run(writing)
+        outcome = _run(writing, commands)
         written = _total(outcome)
         assert written["attempted"] == written["completed"] > 0, written
         assert session.stored().rows - before == ROWS + written["completed"]
@@ -99,10 +113,19 @@ def test_engines_read_what_engines_wrote(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["cratedb", "fake", pytest.param("mongodb", marks=pytest.mark.real)])
+@pytest.mark.parametrize(
+    ("name", "beside"),
+    [
+        ("cratedb", "python"),
+        ("fake", "python"),
+        pytest.param("mongodb", "python", marks=pytest.mark.real),
+        pytest.param("mongodb", "native", marks=pytest.mark.real),
+    ],
+)
 def test_engines_get_what_engines_put(
-    request: pytest.FixtureRequest, name: str, tmp_path: Path
+    request: pytest.FixtureRequest, name: str, beside: str, tmp_path: Path
 ) -> None:
+    commands = _commands(beside)
     served: Served = request.getfixturevalue(f"{name}_server")
     assert isinstance(served.system, SpeaksKeyValue)
     with served.system.connect_key_value(served.target) as session:
@@ -130,7 +153,8 @@ def test_engines_get_what_engines_put(
             )
             for index in range(ENGINES)
         ]
-        outcome = _run(specs)
+        # What one engine has put, the other one gets.
+        outcome = _run(specs, commands if place % 2 else commands[::-1])
         own = [one for one in outcome.counters if one.operation == operation.value]
         total = _total(replace(outcome, counters=own))
         assert total["attempted"] == total["completed"] == VALUES.keys, total
