@@ -8,6 +8,7 @@ import pytest
 from perf.systems import registry
 from perf.systems.contract import (
     BootstrapsOnce,
+    ChecksAccess,
     ChecksLayout,
     KnowsVersion,
     ReportsFacts,
@@ -26,6 +27,7 @@ PAGE = (ROOT / "docs/systems.md").read_text()
 MODELS = {"key-value": SpeaksKeyValue, "devops": SpeaksDevops}
 ABILITIES = {
     "layouts": ChecksLayout,
+    "access": ChecksAccess,
     "shards": RunsParts,
     "joined once": BootstrapsOnce,
     "settles": Settles,

@@ -184,6 +184,17 @@ def test_what_measures_something_else_is_listed_with_the_reason(
     assert reason in listed(compare(suites=("fake-short",)))["fake-blink"]
 
 
+def test_what_is_proposed_uses_no_secret(tmp_path: Path) -> None:
+    configs = CONFIGS.parents[2] / "configs"
+    head = Path(shutil.copytree(configs, tmp_path / "real"))
+    with (head / "systems/cassandra/default.yaml").open("a") as file:
+        file.write("access: {username: cassandra, password_env: KNICKPOINT_PASSWORD_OF_OTHERS}\n")
+    found = compare_catalogs(load_catalog(configs), load_catalog(head), testbed="local")
+    here = [one for one in found.touched if one.head and one.head.testbed.name == "local"]
+    assert here
+    assert all("(access): no secret is used by what is only proposed" in one.why_not for one in here)
+
+
 def test_a_variant_that_is_scaled_down_is_told_by_its_own_file(
     head: Path, edit: Edit, compare: Compare, tmp_path: Path
 ) -> None:
