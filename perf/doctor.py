@@ -20,7 +20,7 @@ from pathlib import Path
 
 import click
 
-from perf.config import default_root, load_catalog
+from perf.config import Catalog, default_root, load_catalog
 from perf.design import Suite, Testbed
 from perf.errors import ConfigError, HistoryError, UsageError
 from perf.history.place import read_place
@@ -28,6 +28,7 @@ from perf.history.store import open_history
 from perf.hosts.facts import read_facts
 from perf.hosts.ports import find_taken
 from perf.java import Java, search
+from perf.load.native_binary import find_native
 from perf.options import configs_option, data_option
 from perf.places import Places, cache_dir
 from perf.remote import LocalHost
@@ -167,6 +168,14 @@ def check_ports(taken: Mapping[tuple[str, int], str]) -> Finding:
     return Finding(name="ports", state=State.MISSING, found=", ".join(uses), advice=advice)
 
 
+def check_native(path: Path | None, trouble: str) -> Finding:
+    """Tell where the native load engine is, for a suite that asks for it; `trouble` if nowhere."""
+    if path is not None:
+        return Finding(name="native engine", state=State.OK, found=str(path))
+    advice = "or say `engine: python` in the testbed and in the workloads of the suite"
+    return Finding(name="native engine", state=State.MISSING, found=trouble, advice=advice)
+
+
 def check_host_settings(facts: Mapping[str, str]) -> tuple[Finding, ...]:
     """Compare kernel settings with what databases ask for; good to have, never required."""
     huge_pages = facts.get("thp", "")
@@ -228,6 +237,15 @@ def examine_for_suite(data: Path, suite: Suite, testbed: Testbed) -> Iterator[Fi
     yield check_disk("data disk", data, _free_mb(data), testbed.needs.disk_mb)
     addresses = [host.address for host in testbed.hosts if host.role == "server"]
     yield check_ports(find_taken(addresses, _ports(suite)))
+
+
+def examine_engines(catalog: Catalog, suite: Suite) -> Iterator[Finding]:
+    """Look for the native load engine, if an experiment of the suite asks for it."""
+    if any(catalog.resolve(suite, one).engine == "native" for one in suite.experiments):
+        try:
+            yield check_native(find_native(), "")
+        except UsageError as error:
+            yield check_native(None, str(error))
 
 
 def _examine_shared_history(path: Path) -> Iterator[Finding]:
@@ -316,6 +334,7 @@ def examine(data: Path, configs: Path, suite_name: str) -> Iterator[Finding]:
     else:
         suite = catalog.suite(suite_name)
         yield Finding(name="configuration", state=State.OK, found=f"{configs} fits together")
+        yield from examine_engines(catalog, suite)
         yield from examine_for_suite(data, suite, catalog.testbeds[suite.testbed])
     yield from examine_machine(data)
 

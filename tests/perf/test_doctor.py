@@ -2,12 +2,14 @@
 
 import os
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from perf import doctor
+from perf.config import load_catalog
 from perf.doctor import Finding, State
 from perf.hosts.ports import find_taken
 from perf.java import Java
@@ -182,4 +184,24 @@ def test_what_to_do_about_a_shared_history_is_the_second_line(trouble: str) -> N
     assert (
         found.advice
         == {0: "", 1: "mend that: docs/shared-history.md", 2: "make it"}[len(trouble.splitlines())]
+    )
+
+
+def test_the_native_engine_is_looked_for_where_a_suite_asks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = load_catalog(CONFIGS)
+    suite = catalog.suite("quickstart")
+    assert list(doctor.examine_engines(catalog, suite)) == []
+    testbed = replace(catalog.testbeds[suite.testbed], engine="native")
+    asking = replace(catalog, testbeds={**catalog.testbeds, suite.testbed: testbed})
+    monkeypatch.setenv("KNICKPOINT_NATIVE", str(tmp_path / "knickload"))
+    (absent,) = doctor.examine_engines(asking, suite)
+    assert absent.state is State.MISSING
+    assert "knickload is no program" in absent.found
+    assert "engine: python" in absent.advice
+    (tmp_path / "knickload").touch(mode=0o755)
+    (found,) = doctor.examine_engines(asking, suite)
+    assert found == Finding(
+        name="native engine", state=State.OK, found=str(tmp_path / "knickload"), advice=""
     )
