@@ -164,6 +164,8 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
                 stage.perform(prepared, intended_s, freed_s).await;
                 drop(entered);
             });
+            // It is sent before the next is made ready.
+            turn().await;
         }
     }
 
@@ -185,10 +187,6 @@ impl<M: Model + 'static, C: Clock + 'static> Open<M, C> {
     /// Sleeps until an intended start, or until the span ends before it.
     async fn await_start(&self, intended_s: f64) {
         let mut now_s = self.lanes.clock.now();
-        if now_s >= intended_s {
-            // In a burst, too, what was sent is begun before the next is made ready.
-            turn().await;
-        }
         while now_s < intended_s && intended_s < self.span.end_s.get() {
             let until_s = intended_s.min(now_s + NAP_S);
             self.alarm.wait(&self.lanes.clock, until_s, until_s).await;

@@ -11,3 +11,8 @@ pub mod runner;
 pub mod schedule;
 pub mod times;
 pub mod usage;
+
+#[cfg(test)]
+mod loads_tests;
+#[cfg(test)]
+mod scripted;

@@ -191,6 +191,7 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
     }
 
     fn plan(&self, place: usize, stage: &Stage) -> Option<Schedule> {
+        let spec = self.spec;
         match stage.load {
             Load::Closed { .. } => None,
             Load::Open {
@@ -198,8 +199,8 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
                 arrivals,
                 ..
             } => Some(Schedule::plan(
-                self.spec,
-                place,
+                [spec.seed, spec.run, place as u64, spec.engine_index],
+                spec.engine_count,
                 offered_load_ops_per_s,
                 arrivals,
                 stage.longest_s(),

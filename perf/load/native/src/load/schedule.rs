@@ -3,7 +3,7 @@
 //! What `perf/load/schedule.py` computes with numpy, one start at a time: a schedule takes no memory,
 //! however long it is. All times are seconds from the start of a stage.
 
-use crate::spec::{Arrivals, LoadSpec};
+use crate::spec::Arrivals;
 use crate::values::splitmix::UNIT;
 
 /// Gaps are added up block by block, as numpy's running sum of a block is added to what was reached.
@@ -27,25 +27,28 @@ enum Process {
 }
 
 impl Schedule {
-    /// Plans this engine's starts of a stage in [0, `duration_s`).
+    /// Plans one engine's starts of a stage in [0, `duration_s`).
+    ///
+    /// `key` is the seed, the run, the place of the stage and the engine's index among `engine_count`,
+    /// which offer `load_ops_per_s` together.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // a number of engines
     pub fn plan(
-        spec: &LoadSpec,
-        stage_place: usize,
+        key: [u64; 4],
+        engine_count: u64,
         load_ops_per_s: f64,
         arrivals: Arrivals,
         duration_s: f64,
     ) -> Self {
         let arrivals = match arrivals {
             Arrivals::Uniform => Process::Uniform {
-                number: spec.engine_index,
-                step: spec.engine_count,
+                number: key[3],
+                step: engine_count,
                 load_ops_per_s,
             },
             Arrivals::Poisson => Process::Poisson(Box::new(Poisson::new(
-                [spec.seed, spec.run, stage_place as u64, spec.engine_index],
-                load_ops_per_s / spec.engine_count as f64,
+                key,
+                load_ops_per_s / engine_count as f64,
             ))),
         };
         Self {
