@@ -7,7 +7,7 @@ session, which meets the same answer.
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -208,6 +208,7 @@ def _refusal(code: int) -> Document:
         *(("update", _concern(code)) for code in (64, 100)),
         *(("find", _refusal(code)) for code in (50, 262, 43, 96)),
         *(("update", _refusal(code)) for code in (11_000, 10_107)),
+        ("update", _refusal(462) | {"errorLabels": ["SystemOverloadedError", "RetryableError"]}),
     ],
     ids=str,
 )
@@ -220,6 +221,7 @@ def test_failures_have_the_names_of_the_python_engine(
     target = make_target(timeout_s=timeout_s)
     with serve_scripts({(ADDRESS, PORT): script}):
         code, said, result = run_native(make_spec(target, VALUES, {operation: 1.0}, 1, tmp_path))
+        assert len(script.named(command)) == 1, "tried again"
         with mongo_keys.connect(target) as session, pytest.raises(Exception) as failed:  # noqa: PT011
             session.put("1", [b"1"]) if operation is Operation.PUT else session.get("1")
         name = session.classify(failed.value)
@@ -246,6 +248,41 @@ def test_an_answer_that_comes_too_late_is_never_taken_for_another_ones(tmp_path:
     assert code == 0, said
     assert result is not None
     assert _counted(result) == {"attempted": 3, "timeouts": 1, "not_found": 2}
+
+
+def _members(hellos: Sequence[Document]) -> dict[tuple[str, int], Script]:
+    hosts = [ADDRESS.replace("127.29", f"127.{30 + place}") for place in range(len(hellos))]
+    names = {"setName": "knickpoint", "hosts": [f"{host}:{PORT}" for host in hosts]}
+    return {
+        (host, PORT): Script(
+            hello=hello if "msg" in hello else names | hello, answers={"find": NOTHING}
+        )
+        for host, hello in zip(hosts, hellos, strict=True)
+    }
+
+
+@pytest.mark.parametrize(
+    ("hellos", "wanted"),
+    [
+        pytest.param(
+            ({"secondary": True}, WRITABLE, {"secondary": True}), (0, 30, 0), id="replica-set"
+        ),
+        pytest.param(({"msg": "isdbgrid"}, {"msg": "isdbgrid"}), (1, 1), id="routers"),
+    ],
+)
+def test_operations_go_to_the_primary_or_to_all_routers(
+    hellos: Sequence[Document], wanted: tuple[int, ...], tmp_path: Path
+) -> None:
+    scripts = _members(hellos)
+    addresses = tuple(address for address, _ in scripts)
+    target = replace(make_target(), addresses=addresses, routers="msg" in hellos[0])
+    with serve_scripts(scripts):
+        spec = make_spec(target, VALUES, {Operation.PUT: 0.5, Operation.GET: 0.5}, 30, tmp_path)
+        code, said, _ = run_native(spec)
+    assert code == 0, said
+    served = [len(script.named("update") + script.named("find")) for script in scripts.values()]
+    assert sum(served) == 30
+    assert all(count >= least for count, least in zip(served, wanted, strict=True)), served
 
 
 def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
