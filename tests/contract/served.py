@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,8 +34,13 @@ class Served:
 
     system: System
     target: Target
-    node: Node | None = None
-    """The node that serves it, where it is a process of its own."""
+    nodes: tuple[Node, ...] = ()
+    """The nodes that serve it, where they are processes of their own."""
+
+    @property
+    def node(self) -> Node | None:
+        """The first of the nodes."""
+        return self.nodes[0] if self.nodes else None
 
     def connect(self) -> AbstractContextManager[SensorSession]:
         """Connect a client of the sensor workload."""
@@ -65,16 +71,26 @@ def deploy(
     testbed: Testbed,
     address: str = ADDRESS,
     access: Access | None = None,
+    beside: tuple[str, ...] = (),
 ) -> Iterator[Served]:
-    """Deploy one node of a line's newest release, through the system's own verbs."""
+    """Deploy a line's newest release, through the system's own verbs: one node, and those `beside`."""
     system = registry.load(name)
     release = next(known for known in reversed(system.releases()) if known.line == line)
-    node = Node(name="s1", index=0, address=address, remote=LocalHost(), work_dir=str(directory / "s1"))
+    nodes = tuple(
+        Node(
+            name=f"s{index + 1}",
+            index=index,
+            address=one,
+            remote=LocalHost(),
+            work_dir=str(directory / f"s{index + 1}"),
+        )
+        for index, one in enumerate((address, *beside))
+    )
     cluster = Cluster(
         release=release,
         artifact=fetch(system, release, tell=print),
-        nodes=(node,),
-        topology=Topology(name="test", description="test", servers=1),
+        nodes=nodes,
+        topology=Topology(name="test", description="test", servers=len(nodes)),
         testbed=testbed,
         config=SystemConfig(
             system=name,
@@ -84,16 +100,19 @@ def deploy(
             access=access,
         ),
     )
-    system.install(node, cluster)
-    system.configure(node, cluster)
-    system.start(node, cluster)
     try:
+        for node in nodes:
+            system.install(node, cluster)
+            system.configure(node, cluster)
+            system.start(node, cluster)
         _wait(lambda: system.check(cluster), cluster.testbed.limits.start_s)
-        yield Served(system, system.target(cluster, consistency="quorum", timeout_s=TIMEOUT_S), node)
+        yield Served(system, system.target(cluster, consistency="quorum", timeout_s=TIMEOUT_S), nodes)
     finally:
-        system.stop(node, force=True)
-        _wait(lambda: _require_gone(system, node), cluster.testbed.limits.stop_s)
-        system.wipe(node)
+        for node in nodes:
+            system.stop(node, force=True)
+        for node in nodes:
+            _wait(partial(_require_gone, system, node), cluster.testbed.limits.stop_s)
+            system.wipe(node)
 
 
 def _require_gone(system: System, node: Node) -> None:
