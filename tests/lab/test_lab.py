@@ -6,8 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from needs import need_native
 from ruamel.yaml import YAML
 
+from perf.config import load_catalog
+from perf.load.programs import check_engines
 from perf.remote import SshHost
 
 from .conftest import HOSTS, ROOT, Lab
@@ -41,6 +44,15 @@ def test_each_host_is_a_host_of_its_own() -> None:
     )
     cache = "${KNICKPOINT_CACHE:-$HOME/.cache/knickpoint}"
     assert say("db-1", f"ls {cache} | wc -l") == "0", "releases must travel to the hosts"
+
+
+@pytest.mark.usefixtures("lab")
+def test_the_native_engine_is_there_as_it_was_built() -> None:
+    need_native()
+    (client,) = (
+        host for host in load_catalog(ROOT / "configs").testbed("lab").hosts if host.role == "client"
+    )
+    check_engines("native", [(client, REMOTES[client.name])])
 
 
 def test_up_repairs_what_is_broken_and_leaves_the_rest(lab: Lab) -> None:
