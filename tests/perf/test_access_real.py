@@ -1,9 +1,10 @@
-"""A whole trial of a real Cassandra with an account and TLS, engines over SSH: no secret is left."""
+"""A real Cassandra with an account and TLS: a whole trial over SSH; what engines say is wrong."""
 
 import io
 import shutil
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,26 +12,31 @@ from pathlib import Path
 import pytest
 from cassandra.cluster import Session
 from certificates import Pair, issue, make_authority, trust_store
+from needs import need_native
 from planted import environment_of, find_in_files, watch_processes
 
 from perf import cql
 from perf.access import Access, Tls
 from perf.config import load_catalog
-from perf.design import Deployment, Host, SystemConfig, Topology
-from perf.errors import NotReady
+from perf.design import Deployment, Host, Steadiness, SystemConfig, Testbed, Topology
+from perf.errors import NotReady, StepFailed
 from perf.harness import Order, run_trial
 from perf.history import bundle
+from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
+from perf.load.spec import LoadSpec, Preload
 from perf.model import Purpose, Trial, TrialId, TrialStatus
 from perf.places import Places
 from perf.progress import Progress
+from perf.records import Operation, Sensor
 from perf.releases import fetch, find_release
-from perf.remote import SshHost, running_pid
+from perf.remote import LocalHost, SshHost, running_pid
 from perf.systems.cassandra import Cassandra
-from perf.systems.contract import Cluster
+from perf.systems.contract import Cluster, Node
 
 pytestmark = [pytest.mark.real, pytest.mark.long]
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
+SYSTEM = Cassandra()
 SERVER = "127.0.0.3"
 VARIABLE, FIRST = "KNICKPOINT_PASSWORD_BENCH", "KNICKPOINT_PASSWORD_FIRST"
 PLANTED = "pl4nted-Secret-'\"$(x)"
@@ -176,3 +182,114 @@ def test_a_trial_with_an_account_and_tls_leaves_no_secret(lab: Lab) -> None:
         assert not (spec.parent / "password").exists()
     kept, _ = bundle.read(lab.directory / "var" / "trials" / trial.id)
     assert kept == trial
+
+
+@pytest.fixture(scope="module")
+def closed(
+    tmp_path_factory: pytest.TempPathFactory, make_testbed: Callable[..., Testbed]
+) -> Iterator[Cluster]:
+    """Give a serving node that asks for its first account, over TLS."""
+    base = tmp_path_factory.mktemp("closed")
+    authority = make_authority(base / "access", "authority")
+    issue(authority, "server", SERVER).as_pkcs12(base / "access" / "server.p12", "cassandra")
+    release = find_release(SYSTEM, "5.0.9")
+    access = Access(
+        username="cassandra", password_env=FIRST, tls=Tls(ca_file=str(authority.certificate))
+    )
+    node = Node(
+        name="s1", index=0, address=SERVER, remote=LocalHost(), work_dir=str(base / "cassandra" / "s1")
+    )
+    cluster = Cluster(
+        release=release,
+        artifact=fetch(SYSTEM, release, tell=print),
+        nodes=(node,),
+        topology=Topology(name="one", description="one node", servers=1, replication_factor=1),
+        testbed=make_testbed(jvm_options=("-XX:TieredStopAtLevel=1",)),
+        config=SystemConfig(
+            system="cassandra", name="closed", description="test", heap_mb=512, access=access
+        ),
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv(FIRST, "cassandra")
+        SYSTEM.install(node, cluster)
+        SYSTEM.configure(node, cluster)
+        SYSTEM.start(node, cluster)
+        try:
+            wait(lambda: SYSTEM.check(cluster), 180)
+            yield cluster
+        finally:
+            SYSTEM.stop(node, force=True)
+            wait(lambda: require_gone(node), 30)
+
+
+def wait(step: Callable[[], None], limit_s: float) -> None:
+    end = time.monotonic() + limit_s
+    while True:
+        try:
+            return step()
+        except NotReady:
+            if time.monotonic() > end:
+                raise
+        time.sleep(0.1)
+
+
+def require_gone(node: Node) -> None:
+    if SYSTEM.is_running(node):
+        raise NotReady("stop", node.name, "still there")
+
+
+@pytest.mark.parametrize("engine", ["python", "native"])
+def test_engines_log_in_over_tls_and_say_what_is_wrong(
+    closed: Cluster, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = PYTHON_ENGINE if engine == "python" else (str(need_native()),)
+    right = SYSTEM.target(closed, consistency="quorum", timeout_s=10.0)
+    assert right.access is not None
+    records = Sensor(kind="sensor", devices=10, payload_bytes=500)
+    with SYSTEM.connect(right) as session:
+        session.create_schema(records)
+    with cql.open_driver(right) as driver:
+        driver.execute("TRUNCATE knickpoint.sensor_readings", timeout=60)
+
+    def load(access: Access | None) -> None:
+        spec = LoadSpec(
+            target=replace(right, access=access),
+            records=records,
+            mix={Operation.WRITE: 1.0},
+            seed=1,
+            engine_index=0,
+            engine_count=1,
+            preload=Preload(rows=100, in_flight=4),
+            output_dir=str(tmp_path / "engine"),
+        )
+        run_engines(
+            [Engine(spec=spec, remote=LocalHost(), command=command)],
+            connect_s=60,
+            limit_s=60,
+            steadiness=Steadiness(window_s=1, tolerance=1.0),
+            watch=lambda: None,
+            observe=lambda _: None,
+        )
+
+    load(right.access)
+    with SYSTEM.connect(right) as session:
+        assert session.stored().rows == 100
+
+    def refusal(access: Access) -> str:
+        with pytest.raises(StepFailed) as caught:
+            load(access)
+        assert PLANTED not in str(caught.value)
+        return str(caught.value).splitlines()[-1]
+
+    where = f"access failed on {SERVER}:9042: "
+    monkeypatch.setenv(VARIABLE, PLANTED)
+    assert refusal(replace(right.access, password_env=VARIABLE)) == (
+        f"{where}the server refuses the account cassandra; check its name and password"
+    )
+    assert refusal(Access(tls=right.access.tls)) == (
+        f"{where}the server asks for an account; set access.username, and where its password is"
+    )
+    stranger = make_authority(tmp_path / "other", "stranger").certificate
+    assert refusal(replace(right.access, tls=Tls(ca_file=str(stranger)))).startswith(
+        f"{where}its certificate is not vouched for by tls.ca_file {stranger}: "
+    )
