@@ -9,7 +9,7 @@ use crate::load::output::Output;
 use crate::load::runner::{self, Surroundings};
 use crate::mongo;
 use crate::session::{KeyValueSession, SensorSession};
-use crate::spec::{GO, LoadSpec, READY, Records, Sensor, Ycsb};
+use crate::spec::{GO, LoadSpec, PASSWORD, READY, Records, Sensor, Ycsb};
 use crate::task::Model;
 use crate::tasks::devops::DevopsModel;
 use crate::tasks::put_get::PutGetModel;
@@ -25,13 +25,21 @@ const LATEST_START_S: f64 = 1.0;
 /// Why there is no result.
 pub async fn measure(spec: &LoadSpec) -> Result<(), String> {
     let system = spec.target.system.as_str();
-    match system {
+    let done = match system {
         "cassandra" | "scylladb" => measure_cql(spec).await,
         "mongodb" => measure_mongo(spec).await,
         _ => Err(format!(
             "the native engine has no driver for {system}; say `engine: python`"
         )),
-    }
+    };
+    forget_password(spec);
+    done
+}
+
+/// Removes the password that the harness put beside the spec, if it did: whoever is connected needs it no
+/// longer. The harness removes what is left, should this fail.
+fn forget_password(spec: &LoadSpec) {
+    let _ = std::fs::remove_file(spec.output_dir.join(PASSWORD));
 }
 
 async fn measure_cql(spec: &LoadSpec) -> Result<(), String> {
@@ -101,6 +109,7 @@ async fn measure_ycsb<S: KeyValueSession + 'static>(
 /// # Errors
 /// Why there is no result.
 pub async fn run<M: Model + 'static>(spec: &LoadSpec, model: M) -> Result<(), String> {
+    forget_password(spec);
     let ready = spec.output_dir.join(READY);
     std::fs::write(&ready, "").map_err(|why| format!("cannot write {}: {why}", ready.display()))?;
     let start_at_s = await_go(&spec.output_dir.join(GO), spec.go_within_s).await?;

@@ -18,6 +18,7 @@ pub const GO: &str = "go";
 pub const PROGRESS: &str = "progress.csv";
 pub const INTERVALS: &str = "intervals.hlog";
 pub const RESULT: &str = "result.json";
+pub const PASSWORD: &str = "password";
 
 /// Names the file that says when the iterations of a stage begin.
 #[must_use]
