@@ -25,7 +25,7 @@ pub const QUERIES: [Operation; 7] = [
 ];
 
 const MINUTE_MS: i64 = 60_000;
-const HOUR_MS: i64 = 3_600_000;
+pub(super) const HOUR_MS: i64 = 3_600_000;
 const WINDOW_STREAM: u64 = 32;
 const HOSTS_STREAM: u64 = 64;
 
