@@ -76,7 +76,10 @@ async fn measure_mongo(spec: &LoadSpec) -> Result<(), String> {
             let session = mongo::keys::connect(target, &spec.records).await?;
             measure_ycsb(spec, records, session).await
         }
-        Records::Devops(_) => Err("not yet".to_owned()),
+        Records::Devops(records) => {
+            let session = mongo::devops::connect(target).await?;
+            run(spec, DevopsModel::new(spec, records, session)?).await
+        }
     }
 }
 

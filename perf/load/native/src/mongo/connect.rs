@@ -67,6 +67,21 @@ impl Commands {
         })
     }
 
+    /// Asks for the version of the wire protocol; 0 is less than any server has that knows the question.
+    ///
+    /// # Errors
+    /// There was no answer.
+    pub async fn wire_version(&self) -> Result<i32, Failure> {
+        let asked = async {
+            match self.database.run_command(doc! {"hello": 1}).await {
+                Ok(said) => Ok(said.get_i32("maxWireVersion").unwrap_or_default()),
+                Err(error) if matches!(error.kind.as_ref(), ErrorKind::Command(_)) => Ok(0),
+                Err(error) => Err(error),
+            }
+        };
+        self.limit(asked).await
+    }
+
     /// Inserts documents, each with its _id first: one, or several whose order is free.
     ///
     /// # Errors
@@ -76,9 +91,27 @@ impl Commands {
         collection: &str,
         documents: &[RawDocumentBuf],
     ) -> Result<(), Failure> {
-        let mut command = self.write_command(cstr!("insert"), collection, documents.len() == 1);
+        if documents.len() > 1 {
+            return self.insert_many(collection, documents).await;
+        }
+        let mut command = self.write_command(cstr!("insert"), collection, true);
         command.append(cstr!("documents"), list(documents));
-        self.write(command, documents.len()).await
+        self.write(command, 1).await
+    }
+
+    /// Inserts documents whose order is free, in one command of at most 16 MiB; what goes wrong is named as
+    /// that of many, even if there is one.
+    ///
+    /// # Errors
+    /// As `insert`.
+    pub async fn insert_many(
+        &self,
+        collection: &str,
+        documents: &[RawDocumentBuf],
+    ) -> Result<(), Failure> {
+        let mut command = self.write_command(cstr!("insert"), collection, false);
+        command.append(cstr!("documents"), list(documents));
+        self.write(command, documents.len().max(2)).await
     }
 
     /// Changes the document that `query` names: `change` takes its place, or says what to set in it.

@@ -5,6 +5,7 @@
 //! let an answer be read where it lies.
 
 pub mod connect;
+pub mod devops;
 mod failure;
 pub mod keys;
 pub mod sensor;

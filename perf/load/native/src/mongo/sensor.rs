@@ -113,7 +113,7 @@ fn to_reading(document: &RawDocument, whole: &Bytes) -> Result<Reading, Failure>
 
 /// Not a number is equal to nothing, so a value of another type is found wrong by whoever verifies it.
 #[allow(clippy::cast_precision_loss)] // as Python compares them
-fn number(value: RawBsonRef<'_>) -> f64 {
+pub(super) fn number(value: RawBsonRef<'_>) -> f64 {
     match value {
         RawBsonRef::Double(number) => number,
         RawBsonRef::Int32(number) => f64::from(number),
