@@ -217,8 +217,14 @@ pub enum Load {
     Open {
         offered_load_ops_per_s: f64,
         in_flight: usize,
+        #[serde(deserialize_with = "uniform_unless_said")]
         arrivals: Arrivals,
     },
+}
+
+/// The spec says null where starts are evenly spaced.
+fn uniform_unless_said<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Arrivals, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(Arrivals::Uniform))
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
