@@ -72,9 +72,11 @@ wheel-smoke: .venv/.dev ## build the wheel, install it in a clean environment, u
 selftest: .venv/.ready ## does the load engine report what was planted? (a minute, on a quiet machine)
 	$(BIN)/knickpoint selftest engine
 
-bench: .venv/.dev ## measure our own code, and the load engine beside a peer (about 15 minutes)
+bench: .venv/.dev ## measure our own code (some minutes)
 	$(BIN)/pytest tests/benchmarks --benchmark-only
-	$(BIN)/python tests/benchmarks/engine_against_peer.py
+
+bench-engines: .venv/.dev native ## both load engines beside YCSB and latte, on null servers and on Cassandra: the table of docs/engine.md (half an hour)
+	$(BIN)/python tests/benchmarks/engines/beside_peers.py
 
 bench-bisection: .venv/.dev ## how often a bisection finds the culprit, and what it costs: the goals of docs/statistics.md (a quarter of an hour)
 	$(BIN)/python tests/benchmarks/bisection/table.py
