@@ -90,7 +90,13 @@ fn to_reading(document: &RawDocument, whole: &Bytes) -> Result<Reading, Failure>
                 ));
             }
             (other, value) => {
-                if let Some(place) = VALUES.iter().position(|known| known.as_str() == other) {
+                let is_this = |known: &CStr| known.as_str() == other;
+                // Where they are in the order in which they were written, each is found at once.
+                let place = match VALUES.get(seen) {
+                    Some(next) if is_this(next) => Some(seen),
+                    _ => VALUES.iter().position(|known| is_this(known)),
+                };
+                if let Some(place) = place {
                     seen += 1;
                     values[place] = number(value);
                 }
@@ -119,5 +125,76 @@ pub(super) fn number(value: RawBsonRef<'_>) -> f64 {
         RawBsonRef::Int32(number) => f64::from(number),
         RawBsonRef::Int64(number) => number as f64,
         _ => f64::NAN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(
+        reading: &Reading,
+        change: impl Fn(&str) -> Option<RawDocumentBuf>,
+    ) -> RawDocumentBuf {
+        let mut document = RawDocumentBuf::new();
+        for element in to_document(reading).iter().skip(1) {
+            let (name, value) = element.expect("an element");
+            match change(name.as_str()) {
+                None => document.append(name, value),
+                Some(instead) => document.append(name, &instead),
+            }
+        }
+        document
+    }
+
+    fn reading() -> Reading {
+        Reading {
+            device_id: "d7".to_owned(),
+            ts_ms: 1_700_000_000_123,
+            values: [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5],
+            metadata: Bytes::from_static(b"\x00\xff"),
+        }
+    }
+
+    fn read(document: &RawDocumentBuf) -> Result<Reading, Failure> {
+        let whole = Bytes::copy_from_slice(document.as_bytes());
+        to_reading(RawDocument::from_bytes(&whole).expect("a document"), &whole)
+    }
+
+    #[test]
+    fn a_reading_comes_back_in_whatever_order_its_fields_are() {
+        let document = stored(&reading(), |_| None);
+        assert_eq!(read(&document), Ok(reading()));
+        let mut elements: Vec<_> = document
+            .iter()
+            .map(|element| element.expect("one"))
+            .collect();
+        elements.reverse();
+        assert_eq!(read(&elements.into_iter().collect()), Ok(reading()));
+    }
+
+    #[test]
+    fn a_value_of_another_type_equals_none_that_was_written() {
+        let damaged = stored(&reading(), |name| {
+            (name == "signal").then(RawDocumentBuf::new)
+        });
+        let found = read(&damaged).expect("a reading");
+        assert!(found.values[7].is_nan());
+        assert_eq!(found.values[..7], reading().values[..7]);
+    }
+
+    #[test]
+    fn what_is_missing_or_no_time_is_an_error_of_the_operation() {
+        let short: RawDocumentBuf = stored(&reading(), |_| None)
+            .iter()
+            .map(|element| element.expect("one"))
+            .filter(|(name, _)| name.as_str() != "battery")
+            .collect();
+        assert_eq!(read(&short).expect_err("a failure").kind, "error:KeyError");
+        let timeless = stored(&reading(), |name| (name == "ts").then(RawDocumentBuf::new));
+        assert_eq!(
+            read(&timeless).expect_err("a failure").kind,
+            "error:TypeError"
+        );
     }
 }
