@@ -2,6 +2,7 @@
 
 import io
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -146,7 +147,9 @@ def lab(sshd: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
         authority,
         replace(
             deployment,
-            experiment=replace(deployment.experiment, system="cassandra", config="closed"),
+            experiment=replace(
+                deployment.experiment, name="bench-closed", system="cassandra", config="closed"
+            ),
             topology=Topology(name="one", description="one node", servers=1, replication_factor=1),
             testbed=replace(
                 deployment.testbed,
@@ -173,7 +176,14 @@ def test_a_trial_with_an_account_and_tls_leaves_no_secret(lab: Lab) -> None:
     assert trial.samples
     assert shown == set()
     assert PLANTED not in told
-    # Bundle with logs and facts, run directories of nodes and engines with specs and logs: everything.
+    data = lab.directory / "var"
+    for command in (("append",), ("report", "--configs", str(CONFIGS))):
+        words = [sys.executable, "-m", "perf.cli", *command, "--data", str(data)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert PLANTED not in done.stdout + done.stderr
+    assert "bench-closed" in (data / "site" / "index.html").read_text()
+    # Bundle with logs and facts, nodes and engines with specs and logs, history, pages: everything.
     assert find_in_files(PLANTED, lab.directory) == []
     engines = list((lab.directory / "far" / "load1" / "engines").rglob("spec.json"))
     assert engines

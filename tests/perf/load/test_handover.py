@@ -1,11 +1,14 @@
 """A password on its way to an engine: where it is, where it is not, and that it is taken back."""
 
 import stat
+import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from planted import find_in_files, watch_processes
 
 from perf.access import Access
 from perf.errors import AccessError
@@ -91,6 +94,19 @@ def make_spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         )
 
     return make
+
+
+def test_who_looks_for_a_secret_finds_a_planted_one(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "log").write_bytes(b"\x00... pl4nted ...")
+    assert find_in_files("pl4nted", tmp_path) == [tmp_path / "deep" / "log"]
+    with watch_processes("pl4nted") as shown:
+        careless = subprocess.Popen(["sh", "-c", "read -r line", "pl4nted"], stdin=subprocess.PIPE)
+        end = time.monotonic() + 20
+        while not shown and time.monotonic() < end:
+            time.sleep(0.01)
+        careless.communicate(b"\n")
+    assert len(shown) == 1
 
 
 def test_another_host_gets_a_file_of_its_own_over_standard_input(
