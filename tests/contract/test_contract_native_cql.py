@@ -308,3 +308,52 @@ def test_a_guarded_server_lets_in_who_it_knows_and_says_so_to_others(
         told = refused("native", Access(tls=Tls(ca_file=str(stranger.certificate))))
         assert f"not vouched for by tls.ca_file {stranger.certificate}" in told
         assert "cannot connect" in refused("native", None)
+
+
+@pytest.mark.long
+def test_a_node_that_is_lost_fails_operations_by_the_same_names_in_both_engines(
+    tmp_path: Path,
+    make_testbed: Callable[..., Testbed],
+    make_spec: Callable[..., LoadSpec],
+) -> None:
+    testbed = make_testbed(jvm_options=("-XX:TieredStopAtLevel=1",))
+    stage = Stage(
+        phase="saturation",
+        load=ClosedLoop(kind="closed", in_flight=4),
+        warmup_s=2.0,
+        warmup_cap_s=2.0,
+        iteration_s=4.0,
+        iterations=(1,),
+    )
+    with deploy("cassandra", "5.0", tmp_path / "nodes", testbed, BESIDE) as served:
+        with served.connect() as session:
+            session.create_schema(SENSOR)
+        node = served.node
+        assert node is not None
+        spec = make_spec(served.target, SENSOR, Operation.WRITE, stages=(stage,), engine_count=2)
+        other = replace(spec, engine_index=1, output_dir=spec.output_dir + "native")
+
+        def lose(edge: Edge) -> None:
+            if edge.is_start:
+                served.system.stop(node, force=True)
+
+        outcome = run_engines(
+            [
+                Engine(spec=spec, remote=LocalHost()),
+                Engine(spec=other, remote=LocalHost(), command=(str(need_native()),)),
+            ],
+            connect_s=60,
+            limit_s=60,
+            steadiness=Steadiness(window_s=1, tolerance=1.0),
+            watch=lambda: None,
+            observe=lose,
+        )
+    found = [
+        {
+            one.name
+            for one in result.counters
+            if one.value and one.name.startswith(("error", "timeouts"))
+        }
+        for result in outcome.results
+    ]
+    assert found == [{"error:ConnectionShutdown", "error:no-host-available"}] * 2
