@@ -16,6 +16,7 @@ by this one, after "access failed on HOST: ", where HOST is "this host" or ADDRE
     the server asks for an account; set access.username, and where its password is
     its certificate is not valid for ADDRESS, at which it was reached; it must name that address
     its certificate is not vouched for by tls.ca_file PATH: WHY
+    it refuses this client's certificate, or that there is none: WHY; check tls.certificate_file
     it does not speak TLS here: WHY; turn TLS on in the server, or remove access.tls
 
 The rules of password_file hold for tls.key_file as well: it is opened once, and what was opened is
@@ -27,7 +28,7 @@ import socket
 import ssl
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from perf.access import Access, Tls
@@ -37,6 +38,9 @@ HERE = "this host"
 _MOST_BYTES = 64 * 1024
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _HANDSHAKE_S = 5.0
+_REFUSAL_S = 0.5
+# Of OpenSSL's names of alerts, which are those of RFC 8446, 6.2.
+_REFUSALS = ("CERTIFICATE_REQUIRED", "UNKNOWN_CA", "BAD_CERTIFICATE", "CERTIFICATE_UNKNOWN")
 # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH.
 _OTHER_HOST = (62, 64)
 
@@ -148,24 +152,35 @@ def explain_tls(access: Access | None, address: str, port: int) -> AccessError |
     context = open_tls(access)
     if access is None or access.tls is None or context is None:
         return None
-    where = f"{address}:{port}"
     try:
         plain = socket.create_connection((address, port), timeout=_HANDSHAKE_S)
     except OSError:  # nobody is there: that is for the driver to say
         return None
     try:
-        with plain, context.wrap_socket(plain, server_hostname=address):
+        with plain, context.wrap_socket(plain, server_hostname=address) as tls:
+            # With TLS 1.3 a server says only after the handshake what it thinks of a certificate.
+            tls.settimeout(_REFUSAL_S)
+            with suppress(TimeoutError):
+                tls.recv(1)
             return None
-    except ssl.SSLCertVerificationError as error:
+    except OSError as error:
+        return AccessError(f"{address}:{port}", _why_no_tls(error, access.tls, address))
+
+
+def _why_no_tls(error: OSError, tls: Tls, address: str) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code in _OTHER_HOST:
             why = f"its certificate is not valid for {address}, at which it was reached"
-            return AccessError(where, f"{why}; it must name that address")
-        why = f"its certificate is not vouched for by tls.ca_file {access.tls.ca_file}"
-        return AccessError(where, f"{why}: {error.verify_message}")
-    except OSError as error:
-        said = getattr(error, "reason", None) or error
-        why = f"it does not speak TLS here: {said}"
-        return AccessError(where, f"{why}; turn TLS on in the server, or remove access.tls")
+            return f"{why}; it must name that address"
+        return (
+            f"its certificate is not vouched for by tls.ca_file {tls.ca_file}: {error.verify_message}"
+        )
+    said = getattr(error, "reason", None) or error
+    if any(word in str(said) for word in _REFUSALS):
+        why = f"it refuses this client's certificate, or that there is none: {said}"
+        return f"{why}; check tls.certificate_file"
+    why = f"it does not speak TLS here: {said}"
+    return f"{why}; turn TLS on in the server, or remove access.tls"
 
 
 def refuse_account(access: Access | None, address: str, port: int) -> AccountRefused:
