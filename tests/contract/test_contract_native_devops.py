@@ -1,0 +1,111 @@
+"""The native engine's clients of the devops workload beside the Python engine's, on real servers.
+
+On a Cassandra, and on the emulator of MongoDB's protocol.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from needs import need_native
+from served import Served
+
+from perf.design import Steadiness
+from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
+from perf.load.spec import Counted, LoadSpec
+from perf.records import Devops, Operation
+from perf.remote import LocalHost
+from perf.systems.contract import SpeaksDevops
+from perf.workloads.devops import Batches
+from perf.workloads.devops_queries import QUERIES
+from perf.workloads.loading import devops_rows, devops_stored
+
+pytestmark = pytest.mark.real
+
+# Years after the rows that other tests store on the same servers, so that no query meets those.
+RECORDS = Devops(
+    kind="devops", hosts=9, span_s=2 * 3600, interval_s=60, begin_s=1_577_837_137, queries=3
+)
+SEED, BATCH_ROWS = 7, 400
+BATCHES = -(-devops_rows(RECORDS) // BATCH_ROWS)
+ASKED = 40
+IN_FLIGHT = 4
+
+
+def run(spec: LoadSpec, *commands: tuple[str, ...]) -> Counter[tuple[str, str]]:
+    """Let engines share what a spec says; give the sums of their counters, by operation and name."""
+    engines = [
+        Engine(
+            spec=replace(
+                spec,
+                engine_index=index,
+                engine_count=len(commands),
+                output_dir=f"{spec.output_dir}-{index}",
+            ),
+            remote=LocalHost(),
+            command=command,
+        )
+        for index, command in enumerate(commands)
+    ]
+    outcome = run_engines(
+        engines,
+        connect_s=60,
+        limit_s=60,
+        steadiness=Steadiness(window_s=1, tolerance=1.0),
+        watch=lambda: None,
+        observe=lambda _: None,
+    )
+    total: Counter[tuple[str, str]] = Counter()
+    for counter in outcome.counters:
+        total[counter.operation, counter.name] += counter.value
+    return total
+
+
+@pytest.mark.parametrize("name", ["cassandra", "mongodb"])
+def test_the_native_engine_stores_what_is_asked_and_finds_what_is_changed(
+    request: pytest.FixtureRequest, name: str, tmp_path: Path
+) -> None:
+    native = (str(need_native()),)
+    served: Served = request.getfixturevalue(f"{name}_server")
+    assert isinstance(served.system, SpeaksDevops)
+
+    def spec_of(place: str, mix: Sequence[Operation], operations: int) -> LoadSpec:
+        return LoadSpec(
+            target=served.target,
+            records=RECORDS,
+            mix=dict.fromkeys(mix, 1.0),
+            seed=SEED,
+            batch_rows=BATCH_ROWS,
+            counted=Counted(phase="counted", operations=operations, in_flight=IN_FLIGHT),
+            engine_index=0,
+            engine_count=1,
+            output_dir=str(tmp_path / place),
+        )
+
+    with served.system.connect_devops(served.target) as session:
+        session.create_schema(RECORDS)
+        before = session.stored()
+        # Each engine loads every second batch: together they make the data set, or none of them does.
+        load = spec_of("load", [Operation.LOAD], BATCHES)
+        loaded = run(load, native, PYTHON_ENGINE)
+        assert loaded["load", "completed"] == loaded["load", "attempted"] == BATCHES, loaded
+        after, expected = session.stored(), devops_stored(RECORDS)
+        assert after.rows - before.rows == expected.rows
+        assert after.payload_bytes - before.payload_bytes == expected.payload_bytes
+
+        asked = run(spec_of("ask", QUERIES, ASKED), native)
+        for operation in QUERIES:
+            of = operation.value
+            assert asked[of, "completed"] == asked[of, "attempted"] > 0, asked
+
+        rows = Batches(RECORDS, SEED, devops_rows(RECORDS)).batch(0)
+        one = next(row for row in rows[len(rows) // 2 :] if row.table == "cpu")
+        session.write([replace(one, values=(one.values[0] + 500, *one.values[1:]))])
+        found = run(spec_of("again", QUERIES, ASKED), native)
+    for operation in QUERIES:
+        of = operation.value
+        assert found[of, "completed"] + found[of, "wrong_data"] == found[of, "attempted"], found
+        if operation.value.startswith("double"):  # over all hosts and moments, but for a second
+            assert found[of, "completed"] == 0, found
