@@ -135,6 +135,32 @@ def _writer(path: Path) -> Callable[[object, LoadSpec | None], LoadSpec | None]:
     return write
 
 
+def test_clients_show_a_certificate_where_one_is_asked(asking: Asking) -> None:
+    own = issue(asking.authority, "client")
+    right = Tls(
+        ca_file=str(asking.authority.certificate),
+        certificate_file=str(own.certificate),
+        key_file=str(own.key),
+    )
+    joined, clients = asking.directory / "server.pem", asking.authority.certificate
+    strict = serve_gate(ADDRESS, asking.gate.backend, joined, ("bench", PLANTED), clients)
+    with strict as (port, gate):
+        asking.load(asking.access(tls=right), port)
+        assert gate.let_in > 0
+        wanted = "it refuses this client's certificate, or that there is none: "
+        refused = asking.refusal(asking.access(), port)
+        assert refused.startswith(f"access failed on {ADDRESS}:{port}: {wanted}")
+    # What was joined for a driver is on no disk.
+    key = own.key.read_text().splitlines()[1]
+    assert find_in_files(key, asking.directory) == [own.key]
+    other = issue(asking.authority, "other")
+    pair = replace(right, key_file=str(other.key))
+    assert asking.refusal(asking.access(tls=pair)) == (
+        f"access failed on this host: tls.certificate_file {own.certificate} and "
+        f"tls.key_file {other.key} do not fit together"
+    )
+
+
 def test_what_cannot_be_read_is_one_sentence(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = asking.directory / "secret"
     by_file = asking.access(password_env=None, password_file=str(secret))
