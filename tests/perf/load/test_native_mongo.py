@@ -23,7 +23,7 @@ from perf.access import Access, Tls
 from perf.errors import AccessError
 from perf.load.engines import PYTHON_ENGINE
 from perf.load.spec import GO, READY, RESULT, Counted, EngineResult, LoadSpec, dump_spec, read_result
-from perf.records import Operation, PutGet, Records, Sensor, Ycsb
+from perf.records import Devops, Operation, PutGet, Records, Sensor, Ycsb
 from perf.systems.contract import Target
 
 ADDRESS = f"127.29.0.{1 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))}"
@@ -40,6 +40,7 @@ _LIMIT_S = 60.0
 SENSOR = Sensor(kind="sensor", devices=3, payload_bytes=200, latest_count=4)
 VALUES = PutGet(kind="put-get", keys=20)
 YCSB = Ycsb(kind="ycsb", record_count=20, request_distribution="zipfian", field_count=3, field_length=9)
+DEVOPS = Devops(kind="devops", hosts=9, span_s=7200, interval_s=60, queries=3)
 
 
 def make_target(port: int = PORT, *, timeout_s: float = 20.0, **changed: str | Access) -> Target:
@@ -99,9 +100,9 @@ def _counted(result: EngineResult) -> dict[str, int]:
     return {one.name: one.value for one in result.counters if one.value and one.name != sent}
 
 
-def sent_by(command: tuple[str, ...], spec: LoadSpec) -> list[Document]:
+def sent_by(command: tuple[str, ...], spec: LoadSpec, hello: Document = WRITABLE) -> list[Document]:
     """Give the commands that an engine sends for its operations, in order."""
-    script = Script(hello=WRITABLE, answers={"find": NOTHING})
+    script = Script(hello=hello, answers=dict.fromkeys(("find", "aggregate"), NOTHING))
     with serve_scripts({(ADDRESS, PORT): script}):
         code, said, result = run_engine(spec, command)
     assert code == 0, said
@@ -110,7 +111,7 @@ def sent_by(command: tuple[str, ...], spec: LoadSpec) -> list[Document]:
 
 
 def _is_of_a_load(asked: Document) -> bool:
-    return next(iter(asked)) in {"insert", "update", "find"}
+    return next(iter(asked)) in {"insert", "update", "find", "aggregate"}
 
 
 def _comparable(asked: Document) -> Document:
@@ -120,7 +121,7 @@ def _comparable(asked: Document) -> Document:
         if next(iter(document)) == "_id" and isinstance(document["_id"], bson.ObjectId):
             document["_id"] = "new"
     # What is stored and looked for, to the byte: the order of fields, and the type of each.
-    parts = ("documents", "updates", "filter", "sort", "projection")
+    parts = ("documents", "updates", "filter", "sort", "projection", "pipeline")
     exact = {part: bson.encode({part: asked[part]}) for part in parts if part in asked}
     return asked | exact
 
@@ -171,6 +172,28 @@ def test_rows_of_one_command_are_sent_as_the_python_engine_sends_them(tmp_path: 
     )
     assert by_python == by_native
     assert [command["ordered"] for command in by_native] == [False] * 3
+
+
+@pytest.mark.parametrize("wire_version", [9, 21])
+def test_rows_and_queries_of_devops_are_sent_as_the_python_engine_sends_them(
+    wire_version: int, tmp_path: Path
+) -> None:
+    """Before version 13 of the protocol, which is MongoDB 5.0, buckets of time are made otherwise."""
+    hello = WRITABLE | {"maxWireVersion": wire_version}
+    operations = Operation.LOAD, Operation.SINGLE_GROUPBY_5_8_1, Operation.DOUBLE_GROUPBY_5
+    mix = dict.fromkeys(operations, 1.0)
+    by_python, by_native = (
+        sent_by(
+            command,
+            replace(make_spec(make_target(), DEVOPS, mix, 20, tmp_path / name), batch_rows=50),
+            hello,
+        )
+        for name, command in (("python", PYTHON_ENGINE), ("native", (str(need_native()),)))
+    )
+    assert {next(iter(asked)) for asked in by_native} == {"insert", "aggregate"}
+    assert len(by_python) == 20
+    for python, native in zip(by_python, by_native, strict=True):
+        assert python == native
 
 
 @pytest.mark.parametrize(
