@@ -21,8 +21,9 @@ from pathlib import Path
 import click
 
 from perf.config import Catalog, default_root, load_catalog
+from perf.credentials import prove_access
 from perf.design import Suite, Testbed
-from perf.errors import ConfigError, HistoryError, UsageError
+from perf.errors import AccessError, ConfigError, HistoryError, UsageError
 from perf.history.place import read_place
 from perf.history.store import open_history
 from perf.hosts.facts import read_facts
@@ -248,6 +249,18 @@ def examine_engines(catalog: Catalog, suite: Suite) -> Iterator[Finding]:
             yield check_native(None, str(error))
 
 
+def examine_access(catalog: Catalog, suite: Suite) -> Iterator[Finding]:
+    """Look for the secrets and certificates that configs of the suite name, each config once."""
+    configs = (catalog.resolve(suite, one).config for one in suite.experiments)
+    for config in {one.name: one for one in configs if one.access}.values():
+        name = f"access of {config.name}"
+        try:
+            prove_access(config.access)
+            yield Finding(name=name, state=State.OK, found="its secrets and certificates can be read")
+        except AccessError as error:
+            yield Finding(name=name, state=State.MISSING, found=error.why)
+
+
 def _examine_shared_history(path: Path) -> Iterator[Finding]:
     """Open the history of several labs, if history.yaml names one, to read only."""
     try:
@@ -335,6 +348,7 @@ def examine(data: Path, configs: Path, suite_name: str) -> Iterator[Finding]:
         suite = catalog.suite(suite_name)
         yield Finding(name="configuration", state=State.OK, found=f"{configs} fits together")
         yield from examine_engines(catalog, suite)
+        yield from examine_access(catalog, suite)
         yield from examine_for_suite(data, suite, catalog.testbeds[suite.testbed])
     yield from examine_machine(data)
 

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from perf import doctor
+from perf.access import Access
 from perf.config import load_catalog
 from perf.doctor import Finding, State
 from perf.hosts.ports import find_taken
@@ -205,3 +206,27 @@ def test_the_native_engine_is_looked_for_where_a_suite_asks_for_it(
     assert found == Finding(
         name="native engine", state=State.OK, found=str(tmp_path / "knickload"), advice=""
     )
+
+
+def test_secrets_are_looked_for_where_a_config_names_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = load_catalog(CONFIGS)
+    suite = catalog.suite("quickstart")
+    assert list(doctor.examine_access(catalog, suite)) == []
+    variable = "KNICKPOINT_PASSWORD_TEST"
+    (one,) = {experiment.config for experiment in suite.experiments}
+    config = replace(
+        catalog.systems["cassandra"][one], access=Access(username="bench", password_env=variable)
+    )
+    systems = {**catalog.systems, "cassandra": {**catalog.systems["cassandra"], one: config}}
+    asking = replace(catalog, systems=systems)
+    monkeypatch.delenv(variable, raising=False)
+    (absent,) = doctor.examine_access(asking, suite)
+    assert absent.state is State.MISSING
+    assert (
+        absent.found
+        == f"the environment variable {variable} is not set; set it to the password of bench"
+    )
+    monkeypatch.setenv(variable, "pl4nted")
+    (found,) = doctor.examine_access(asking, suite)
+    assert found.state is State.OK
+    assert "pl4nted" not in repr(found)
