@@ -52,10 +52,8 @@ fn main() {
         Ok(spec) => spec,
         Err(why) => end(NOT_A_SPEC, &why),
     };
-    match pin(&spec.cores).and_then(|()| run(spec)) {
-        // Connections may still wait for answers that never come; nothing may hold up the end.
-        Ok(()) => std::process::exit(0),
-        Err(why) => end(FAILED, &why),
+    if let Err(why) = pin(&spec.cores).and_then(|()| run(spec)) {
+        end(FAILED, &why);
     }
 }
 
@@ -87,8 +85,7 @@ fn run(spec: LoadSpec) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|why| format!("cannot start: {why}"))?;
-    let local = tokio::task::LocalSet::new();
-    local.block_on(&runtime, async {
+    tokio::task::LocalSet::new().block_on(&runtime, async {
         for (kind, code) in [
             (SignalKind::terminate(), TERMINATED),
             (SignalKind::interrupt(), INTERRUPTED),

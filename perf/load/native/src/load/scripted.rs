@@ -217,7 +217,7 @@ pub fn stage(load: &Value, with: &Value) -> Value {
 pub fn open(offered_load_ops_per_s: f64, in_flight: u32) -> Value {
     json!({
         "kind": "open", "offered_load_ops_per_s": offered_load_ops_per_s, "in_flight": in_flight,
-        "arrivals": "uniform"
+        "arrivals": null
     })
 }
 
