@@ -35,10 +35,10 @@ pub fn hash_number(number: u64) -> u64 {
 /// By Euler and Maclaurin, as in `perf/workloads/keys.py`.
 #[must_use]
 pub fn zeta(items: u64) -> f64 {
+    static HEAD: LazyLock<f64> = LazyLock::new(|| sum(SUMMED) - tail(SUMMED));
     if items <= SUMMED {
         return sum(items);
     }
-    static HEAD: LazyLock<f64> = LazyLock::new(|| sum(SUMMED) - tail(SUMMED));
     *HEAD + tail(items)
 }
 
