@@ -8,7 +8,7 @@ promise on a real database is asked in test_engine_contract_real.py.
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -35,7 +35,6 @@ from perf.selftest.scenarios import (
     Profile,
     Scenario,
     run_counters,
-    run_loops,
     run_until_told,
 )
 from perf.selftest.stand import RECORDS, SEED, Stand, plan_stage, read_deeds
@@ -49,19 +48,19 @@ SHORT = Profile(warmup_s=0.5, measured_s=1.0)
 LIMIT_S = 60.0
 ROWS = 970
 # Far beyond what a busy machine delays an answer by: only what is never answered passes it.
-PATIENT_S = 4.0
+PATIENT_S = 3.0
 
 MakeStand = Callable[[str, Dialect], Stand]
 
 
-def _each_pair(*, python_is_long: bool = True) -> pytest.MarkDecorator:
-    """Ask each engine over each protocol."""
+def _each_pair(*, short: Collection[Dialect] = (CQL,)) -> pytest.MarkDecorator:
+    """Ask each engine over each protocol; only the native one, over these, takes little time."""
     pairs = [
         pytest.param(
             engine,
             dialect,
             id=f"{engine}-{dialect.wire}",
-            marks=[pytest.mark.long] if engine == "python" and python_is_long else [],
+            marks=[] if engine == "native" and dialect in short else [pytest.mark.long],
         )
         for engine in ENGINES
         for dialect in DIALECTS
@@ -82,8 +81,8 @@ def make_stand(tmp_path: Path) -> MakeStand:
 
 
 def _is_short(engine: str, dialect: Dialect, scenario: Scenario) -> bool:
-    # The loops are the same over each protocol, errors are not, nor is what a driver adds to a time.
-    return engine == "native" and (dialect is CQL or scenario.run in {run_loops, run_counters})
+    # The loops are the same over each protocol; errors and timeouts are not.
+    return engine == "native" and (dialect is CQL or scenario.run is run_counters)
 
 
 @pytest.mark.alone
@@ -173,7 +172,7 @@ def _reading(operations: int) -> Callable[[LoadSpec], LoadSpec]:
     return lambda spec: read(_counting(operations)(spec))
 
 
-@_each_pair()
+@_each_pair(short=DIALECTS)
 def test_each_operation_ends_in_the_one_counter_that_was_planted(
     make_stand: MakeStand, engine: str, dialect: Dialect
 ) -> None:
@@ -190,7 +189,7 @@ def test_each_operation_ends_in_the_one_counter_that_was_planted(
     assert any(dialect.refusal.removeprefix("error:") in one for one in result.examples)
 
 
-@_each_pair()
+@_each_pair(short=DIALECTS)
 def test_a_row_that_was_changed_is_wrong_data(
     make_stand: MakeStand, engine: str, dialect: Dialect
 ) -> None:
@@ -245,7 +244,13 @@ def test_engines_share_what_is_to_be_done_and_no_operation_twice(
 
 
 @_each_pair()
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "stopped"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(signal.SIGKILL, id="killed"),
+        pytest.param(signal.SIGTERM, id="stopped", marks=pytest.mark.long),
+    ],
+)
 def test_an_engine_that_ends_early_fails_the_load_and_leaves_what_it_measured(
     make_stand: MakeStand, engine: str, dialect: Dialect, end: signal.Signals
 ) -> None:
@@ -270,7 +275,7 @@ def test_an_engine_that_ends_early_fails_the_load_and_leaves_what_it_measured(
     assert {one.phase for one in salvaged.intervals} >= {"steady"}, caught.value
 
 
-@_each_pair()
+@_each_pair(short=())
 def test_a_closed_loop_goes_on_when_answers_stay_out(
     make_stand: MakeStand, engine: str, dialect: Dialect
 ) -> None:
