@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::crypto::aws_lc_rs;
-use rustls::{CertificateError, ClientConfig, RootCertStore};
+use rustls::{AlertDescription, CertificateError, ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
@@ -123,6 +123,17 @@ pub fn explain_tls(tls: &Tls, place: &str, error: &rustls::Error) -> String {
             let path = tls.ca_file.display();
             format!("its certificate is not vouched for by tls.ca_file {path}: {why}")
         }
+        (
+            None,
+            rustls::Error::AlertReceived(
+                why @ (AlertDescription::CertificateRequired
+                | AlertDescription::UnknownCA
+                | AlertDescription::BadCertificate
+                | AlertDescription::CertificateUnknown),
+            ),
+        ) => format!(
+            "it refuses this client's certificate, or that there is none: {why:?}; check tls.certificate_file"
+        ),
         (None, why) => format!(
             "it does not speak TLS here: {why}; turn TLS on in the server, or remove access.tls"
         ),

@@ -1,14 +1,15 @@
 //! Whom a client of `MongoDB` trusts, and what it shows of itself: TLS for a driver that takes files alone.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use mongodb::options::{Tls as DriverTls, TlsOptions};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustls::ClientConnection;
 use rustls_pki_types::ServerName;
 
@@ -16,11 +17,14 @@ use crate::access::{explain_tls, tls_config};
 use crate::spec::Tls;
 
 const PROBE: Duration = Duration::from_secs(5);
+const REFUSAL: Duration = Duration::from_millis(500);
+/// For what may come before a refusal: tickets of sessions.
+const LOOKS: u8 = 3;
 
-/// Files for the driver, which reads them while a client is made; what was written for it goes with this.
+/// Files for the driver, which reads them while a client is made; one is in memory alone, and goes with this.
 pub struct Trust {
     ca_file: PathBuf,
-    pair: Option<PathBuf>,
+    pair: Option<File>,
 }
 
 impl Trust {
@@ -35,16 +39,15 @@ impl Trust {
             pair: None,
         };
         if let (Some(certificate), Some(key)) = (&tls.certificate_file, &tls.key_file) {
-            let path = std::env::temp_dir().join(format!("knickload-{}.pem", std::process::id()));
-            let say = |error| format!("certificate_file: {}: {error}", path.display());
-            let mut pem = fs::read(certificate).map_err(say)?;
+            let say = |path: &Path, error| format!("{}: {error}", path.display());
+            let mut pem = fs::read(certificate).map_err(|error| say(certificate, error))?;
             pem.push(b'\n');
-            pem.extend(fs::read(key).map_err(say)?);
-            let mut options = OpenOptions::new();
-            let options = options.write(true).create_new(true).mode(0o600);
-            let mut file = options.open(&path).map_err(say)?;
-            trust.pair = Some(path.clone());
-            file.write_all(&pem).map_err(say)?;
+            pem.extend(fs::read(key).map_err(|error| say(key, error))?);
+            let memory = memfd_create("certificate", MemfdFlags::CLOEXEC);
+            let mut file = File::from(memory.map_err(|error| say(certificate, error.into()))?);
+            file.write_all(&pem)
+                .map_err(|error| say(certificate, error))?;
+            trust.pair = Some(file);
         }
         Ok(trust)
     }
@@ -54,16 +57,11 @@ impl Trust {
     pub fn options(&self) -> DriverTls {
         let mut options = TlsOptions::default();
         options.ca_file_path = Some(self.ca_file.clone());
-        options.cert_key_file_path.clone_from(&self.pair);
+        options.cert_key_file_path = self
+            .pair
+            .as_ref()
+            .map(|file| PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())));
         DriverTls::Enabled(options)
-    }
-}
-
-impl Drop for Trust {
-    fn drop(&mut self) {
-        if let Some(path) = &self.pair {
-            let _ = fs::remove_file(path); // nothing depends on it any more
-        }
     }
 }
 
@@ -78,7 +76,11 @@ pub fn find_wrong(tls: &Tls, address: &str, port: u16, place: &str) -> Option<St
     let mut connection = ClientConnection::new(Arc::new(config), name).ok()?;
     let mut socket = TcpStream::connect_timeout(&SocketAddr::new(address, port), PROBE).ok()?;
     socket.set_read_timeout(Some(PROBE)).ok()?;
-    let error = connection.complete_io(&mut socket).err()?;
+    // With TLS 1.3 a server says only after the handshake what it thinks of a client's certificate.
+    let error = connection.complete_io(&mut socket).err().or_else(|| {
+        socket.set_read_timeout(Some(REFUSAL)).ok()?;
+        (0..LOOKS).find_map(|_| connection.complete_io(&mut socket).err())
+    })?;
     let error = error.get_ref()?.downcast_ref()?;
     Some(explain_tls(tls, place, error))
 }
