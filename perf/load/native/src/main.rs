@@ -32,8 +32,8 @@ Exit codes:
   2    SPEC.json is not a spec; standard error says what is wrong with it
   130  ended by SIGINT, 143 by SIGTERM; what was measured until about a second before is in the log
 
-To see one, keep what a run leaves: `knickpoint run ...` writes spec.json for each engine.
-The format, and what each file means: docs/engine.md of Knickpoint."
+Knickpoint writes the spec of each engine that it starts; nobody need write one by hand.
+What each file means: docs/engine.md of Knickpoint."
 )]
 struct Arguments {
     /// What to do, as JSON; the fields are those of `LoadSpec` in perf/load/spec.py
@@ -43,10 +43,9 @@ struct Arguments {
 
 fn main() {
     // A defect ends the process: a task that has broken down must not look like a slow server.
-    let say = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        say(panic);
-        std::process::exit(FAILED);
+    std::panic::set_hook(Box::new(|panic| {
+        let said = panic.to_string().replace('\n', " ");
+        end(FAILED, &format!("the engine broke down: {said}"))
     }));
     let spec = match read_spec(&Arguments::parse().spec) {
         Ok(spec) => spec,
