@@ -1,30 +1,44 @@
 //! One thread, one event loop: takes what comes and answers each operation when it is due.
 //!
 //! The loop sleeps until shortly before the next answer is due and then looks all the time, so that an
-//! answer leaves some microseconds late instead of the some tens that a sleeper needs to wake.
+//! answer leaves some microseconds late, and not by as much as a sleeper needs to wake. How long before,
+//! it learns from how late it is woken, which differs from machine to machine by a factor of ten.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
 use crate::behaviour::{Behaviour, How, TimeLine};
 use crate::moment::Moment;
 use crate::record::{Line, Record};
 use crate::wire::{Broken, Operation, Wire};
 
-/// How long before an answer is due the loop stops sleeping.
-const AWAKE_S: f64 = 60e-6;
+/// How long before an answer is due the loop stops sleeping: at first, at least and at most.
+const AWAKE_S: [f64; 3] = [60e-6, 20e-6, 400e-6];
+/// By how much that changes with each sleep.
+const STEP_S: f64 = 10e-6;
+/// How many sleeps are to end in time for one that does not.
+const IN_TIME: f64 = 9.0;
 const RECEIVE_BYTES: usize = 1 << 16;
 const EVENTS: usize = 256;
 const LISTENER: u64 = u64::MAX;
 const END: u64 = u64::MAX - 1;
+const ALARM: u64 = u64::MAX - 2;
+const NO_WAIT: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
 
 struct Connection {
     peer: TcpStream,
@@ -79,6 +93,10 @@ pub struct Server<W: Wire> {
     answered: Vec<Waiting<W::Request>>,
     record: Option<Record>,
     chunk: Vec<u8>,
+    awake_s: f64,
+    /// Ends a sleep; `epoll` itself would count in milliseconds.
+    alarm: OwnedFd,
+    alarm_s: Option<f64>,
 }
 
 impl<W: Wire> Server<W> {
@@ -96,6 +114,11 @@ impl<W: Wire> Server<W> {
             EventData::new_u64(LISTENER),
             EventFlags::IN,
         )?;
+        let alarm = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
+        )?;
+        epoll::add(&events, &alarm, EventData::new_u64(ALARM), EventFlags::IN)?;
         let record = told.keep_record.then(Record::default);
         Ok(Self {
             wire,
@@ -109,6 +132,9 @@ impl<W: Wire> Server<W> {
             answered: Vec::new(),
             record,
             chunk: vec![0; RECEIVE_BYTES],
+            awake_s: AWAKE_S[0],
+            alarm,
+            alarm_s: None,
         })
     }
 
@@ -120,16 +146,17 @@ impl<W: Wire> Server<W> {
         epoll::add(&self.events, end, EventData::new_u64(END), EventFlags::IN)?;
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         loop {
-            let rest = self.rest();
+            let wait = self.set_alarm()?.then_some(&NO_WAIT);
             events.clear();
-            match epoll::wait(&self.events, spare_capacity(&mut events), rest.as_ref()) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            match epoll::wait(&self.events, spare_capacity(&mut events), wait) {
+                Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
             for event in &events {
                 match event.data.u64() {
                     END => return Ok(self.end()),
                     LISTENER => self.accept()?,
+                    ALARM => self.wake()?,
                     number => self.hear(usize::try_from(number).unwrap_or(usize::MAX), event.flags),
                 }
             }
@@ -141,14 +168,39 @@ impl<W: Wire> Server<W> {
         self.clock.elapsed().as_secs_f64()
     }
 
-    /// Gives how long the loop may sleep; None if nothing is going to be due.
-    fn rest(&self) -> Option<Timespec> {
-        let due_s = self.waiting.peek()?.0.due_s.0;
-        if due_s.is_infinite() {
-            return None;
+    /// Sets when the sleep that begins now is to end; gives whether there is no time to sleep at all.
+    fn set_alarm(&mut self) -> io::Result<bool> {
+        let due_s = self.waiting.peek().map(|one| one.0.due_s.0);
+        let until_s = due_s
+            .filter(|due_s| due_s.is_finite())
+            .map(|due_s| due_s - self.awake_s);
+        let rest_s = until_s.map(|until_s| until_s - self.now_s());
+        if rest_s.is_some_and(|rest_s| rest_s <= 0.0) {
+            return Ok(true);
         }
-        let rest_s = (due_s - self.now_s() - AWAKE_S).max(0.0);
-        Timespec::try_from(std::time::Duration::from_secs_f64(rest_s)).ok()
+        if until_s != self.alarm_s {
+            self.alarm_s = until_s;
+            let value = Itimerspec {
+                it_interval: NO_WAIT,
+                it_value: rest_s.and_then(timespec).unwrap_or(NO_WAIT), // none: no alarm
+            };
+            timerfd_settime(&self.alarm, TimerfdTimerFlags::empty(), &value)?;
+        }
+        Ok(false)
+    }
+
+    /// Ends a sleep, and learns: nine sleeps of ten are to be over before an answer is due.
+    fn wake(&mut self) -> io::Result<()> {
+        match rustix::io::read(&self.alarm, &mut [0; 8]) {
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if let Some(until_s) = self.alarm_s.take() {
+            let is_late = self.now_s() - until_s > self.awake_s;
+            let step_s = if is_late { STEP_S * IN_TIME } else { -STEP_S };
+            self.awake_s = (self.awake_s + step_s).clamp(AWAKE_S[1], AWAKE_S[2]);
+        }
+        Ok(())
     }
 
     fn accept(&mut self) -> io::Result<()> {
@@ -310,6 +362,10 @@ impl<W: Wire> Server<W> {
         }
         self.record
     }
+}
+
+fn timespec(length_s: f64) -> Option<Timespec> {
+    Timespec::try_from(Duration::try_from_secs_f64(length_s).ok()?).ok()
 }
 
 fn is_passing(error: &io::Error) -> bool {
