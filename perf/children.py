@@ -1,9 +1,11 @@
-"""Child processes that do not outlive this one: a killed Knickpoint leaves nothing behind."""
+"""Child processes: they do not outlive a killed Knickpoint, and get no password of a database."""
 
 import os
 import signal
 import sys
 from collections.abc import Sequence
+
+from perf.access import VARIABLES_BEGIN
 
 # PR_SET_PDEATHSIG is 1. The parent is compared to close the race at the start. A signal that the parent
 # holds back just now must not be held back in the child for good.
@@ -24,3 +26,11 @@ def tie(command: Sequence[str], ending: signal.Signals = signal.SIGKILL) -> list
     """
     guard = [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT]
     return [*guard, str(ending.value), str(os.getpid()), *command]
+
+
+def environment() -> dict[str, str]:
+    """Give this process's environment without passwords of databases: what every child gets.
+
+    An engine that logs in gets its own one beside it.
+    """
+    return {name: value for name, value in os.environ.items() if not name.startswith(VARIABLES_BEGIN)}

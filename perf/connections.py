@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from perf.children import tie
+from perf.children import environment, tie
 
 _PREFIX = "knickpoint-ssh-"
 _END_S = 2.0
@@ -66,6 +66,7 @@ class SharedConnections:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
+                env=environment(),
                 start_new_session=True,
             )
             self._masters[tuple(ssh)] = (master, path)

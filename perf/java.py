@@ -14,6 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from perf.children import environment
 from perf.errors import HostUnfit, KnickpointError
 from perf.places import cache_dir
 from perf.remote import LocalHost, Remote, run_repeatable
@@ -117,6 +118,7 @@ def _unpack_wheel(version: str, digests: Sequence[str], home: Path) -> None:
                 *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
                 *("--only-binary", ":all:", "--require-hashes", "--dest", part, "-r", str(pinned)),
             ],
+            env=environment(),
             capture_output=True,
             text=True,
             check=False,

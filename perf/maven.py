@@ -3,7 +3,6 @@
 Maven knows its repositories, and an operator's own settings may name mirrors; none is named here.
 """
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -14,6 +13,7 @@ from xml.sax.saxutils import escape
 
 from filelock import FileLock
 
+from perf.children import environment
 from perf.downloads import Unreachable, verify
 from perf.errors import HostUnfit, ReleaseError
 from perf.java import find_java
@@ -52,7 +52,7 @@ def copy_libraries(coordinates: Sequence[str], target: Path, *, tell: Callable[[
                 *(command, *strict, "--file", str(pom), _COPY),
                 *("-DincludeScope=runtime", f"-DoutputDirectory={target}"),
             ],
-            env={**os.environ, "JAVA_HOME": str(Path(java.path).resolve().parent.parent)},
+            env={**environment(), "JAVA_HOME": str(Path(java.path).resolve().parent.parent)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
 
-from perf.access import VARIABLES_BEGIN
-from perf.children import tie
+from perf.children import environment, tie
 from perf.connections import SHARED
 from perf.errors import StepFailed, TimedOut, Unreachable
 
@@ -131,7 +130,7 @@ class LocalHost:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=cwd,
-                env={**_environment_here(), **(env or {})},
+                env={**environment(), **(env or {})},
                 start_new_session=True,
             )
         self._children[pid_file] = child
@@ -154,11 +153,6 @@ class LocalHost:
     def get(self, source: str, target: Path) -> None:
         """Copy a file."""
         shutil.copy2(source, target)
-
-
-def _environment_here() -> dict[str, str]:
-    """Give this process's environment without passwords of databases."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(VARIABLES_BEGIN)}
 
 
 def _link_or_copy(source: str, target: str) -> None:
@@ -260,6 +254,7 @@ class SshHost:
                 ["tar", "-cf", "-", "-C", parent, name],  # noqa: S607  tar of the system
                 stdout=subprocess.PIPE,
                 stderr=complaints,
+                env=environment(),
             ) as packing:
                 done = _copy(self.name, [*ssh, unpack], size, stdin=packing.stdout)
             # Leaving has closed the pipe: tar does not wait for a host that takes no more.
@@ -302,6 +297,7 @@ def _copy(
             stdin=stdin or subprocess.DEVNULL,
             stdout=stdout or subprocess.DEVNULL,
             stderr=subprocess.PIPE,
+            env=environment(),
             timeout=limit_s,
             check=False,
         )
@@ -327,6 +323,7 @@ def _run_here(
             capture_output=True,
             text=True,
             errors="replace",
+            env=environment(),
             timeout=timeout_s,
             check=False,
         )

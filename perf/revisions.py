@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from perf.children import environment
 from perf.config import Catalog, load_catalog
 from perf.config.document import printable
 from perf.errors import ConfigError, MeasureError, UsageError
@@ -253,12 +254,12 @@ def _run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def _run_raw(folder: Path, *arguments: str, sent: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    environment = {key: value for key, value in os.environ.items() if key not in _HOOK_VARIABLES}
+    inherited = {key: value for key, value in environment().items() if key not in _HOOK_VARIABLES}
     try:
         return subprocess.run(  # noqa: S603  arguments are ours, and hashes
             ["git", *_SAFELY, *arguments],  # noqa: S607  the user's git
             cwd=folder,
-            env={**environment, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"},
+            env={**inherited, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"},
             input=sent,
             capture_output=True,
             timeout=_GIT_LIMIT_S,

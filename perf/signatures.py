@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from perf.children import environment
 from perf.downloads import download
 from perf.errors import ReleaseError
 
@@ -82,7 +83,13 @@ def _gpg(home: Path, *arguments: str) -> str:
     command = [find_gpg(), "--homedir", str(home), "--batch", "--no-autostart", *arguments]
     try:
         done = subprocess.run(  # noqa: S603  no shell; the command is ours
-            command, capture_output=True, text=True, errors="replace", check=False, timeout=_LIMIT_S
+            command,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_LIMIT_S,
         )
     except subprocess.TimeoutExpired as error:
         raise ReleaseError(

@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 from filelock import FileLock
 
+from perf.children import environment
 from perf.errors import HostUnfit, KnickpointError
 from perf.load.native_binary import (
     ENGINE,
@@ -64,6 +65,7 @@ def _check_tools() -> None:
     try:
         said = subprocess.run(
             ["cargo", "--version"],  # noqa: S607  whichever the user's PATH names, as make would
+            env=environment(),
             capture_output=True,
             text=True,
             check=True,
@@ -85,8 +87,7 @@ def _check_tools() -> None:
 
 def _fetch(tell: Callable[[str], None], sleep: Callable[[float], None]) -> None:
     # Apart from the build, so that only what may pass is tried again; for this platform alone.
-    ask = ["rustc", "--print", "host-tuple"]
-    host = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
+    host = _platform()
     for pause_s in (*_PAUSES_S, None):
         done = _cargo("fetch", "--quiet", "--locked", "--target", host)
         if not done:
@@ -95,6 +96,19 @@ def _fetch(tell: Callable[[str], None], sleep: Callable[[float], None]) -> None:
             raise HostUnfit("the crates of Cargo.lock cannot be fetched; cargo says above why")
         tell(f"the crates cannot be fetched; again in {pause_s:g} s")
         sleep(pause_s)
+
+
+def _platform() -> str:
+    ask = ["rustc", "--print", "host-tuple"]
+    try:
+        done = subprocess.run(  # noqa: S603  no shell; the command is ours
+            ask, env=environment(), capture_output=True, text=True, check=True
+        )
+    except FileNotFoundError as error:
+        raise HostUnfit(f"there is no rustc in PATH beside cargo; {_INSTALL}") from error
+    except subprocess.CalledProcessError as error:
+        raise HostUnfit(f"{' '.join(ask)} fails: {error.stderr.strip()}; {_INSTALL}") from error
+    return done.stdout.strip()
 
 
 def _compile(target: Path) -> None:
@@ -107,7 +121,8 @@ def _compile(target: Path) -> None:
 
 def _cargo(verb: str, *options: str) -> int:
     command = ("cargo", verb, "--manifest-path", str(SOURCES / "Cargo.toml"), *options)
-    return subprocess.run(command, check=False).returncode  # noqa: S603  no shell; the command is ours
+    done = subprocess.run(command, env=environment(), check=False)  # noqa: S603  no shell; the command is ours
+    return done.returncode
 
 
 def _keep(release: Path, directory: Path) -> None:

@@ -1,6 +1,7 @@
 """Both kinds of host offer the same verbs; the SSH one is proven against a real sshd on loopback."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -120,3 +121,25 @@ def test_local_processes_die_with_a_killed_starter(tmp_path: Path) -> None:
         assert running_pid(LocalHost(), str(tmp_path / "pid")) is not None
         run.kill()
     poll(lambda: running_pid(LocalHost(), str(tmp_path / "pid")) is None)
+
+
+def test_no_command_that_is_run_to_its_end_has_a_password(
+    monkeypatch: pytest.MonkeyPatch, sshd: SshHost, tmp_path: Path
+) -> None:
+    variable, planted = "KNICKPOINT_PASSWORD_TEST", "pl4nted secret"
+    monkeypatch.setenv(variable, planted)
+    assert variable not in LocalHost().run(["env"]).stdout
+    # What the clients of SSH themselves have, and the tar that packs for them.
+    seen = tmp_path / "seen"
+    for program in ("ssh", "tar"):
+        path = tmp_path / "bin" / program
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f'#!/bin/sh\nenv >>{seen}\nexec {shutil.which(program)} "$@"\n')
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    (tmp_path / "sent").write_text("sent")
+    sshd.put(tmp_path / "sent", str(tmp_path / "there" / "sent"))
+    sshd.get(str(tmp_path / "there" / "sent"), tmp_path / "back")
+    assert (tmp_path / "back").read_text() == "sent"
+    assert f"PATH={tmp_path}" in seen.read_text()
+    assert planted not in seen.read_text()
