@@ -10,6 +10,7 @@ by this one, after "access failed on HOST: ", where HOST is "this host" or ADDRE
     password_file PATH may be used by others (mode 0644); chmod 600 it
     password_file PATH holds no password: one line is wanted, and nothing else
     tls.ca_file PATH cannot be read: WHY                         the same for its other two files
+    tls.ca_file PATH is larger than 1 MiB                        the same for all files
     tls.ca_file PATH holds no certificate in PEM form
     tls.certificate_file PATH and tls.key_file PATH do not fit together
     the server refuses the account USER; check its name and password
@@ -35,7 +36,8 @@ from perf.access import Access, Tls
 from perf.errors import AccessError, AccountRefused
 
 HERE = "this host"
-_MOST_BYTES = 64 * 1024
+# The authorities of a whole system are a quarter of this.
+_MOST_BYTES = 1024 * 1024
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _HANDSHAKE_S = 5.0
 _REFUSAL_S = 0.5
@@ -195,20 +197,31 @@ def refuse_account(access: Access | None, address: str, port: int) -> AccountRef
 
 def _read(what: str, path: str, rest: str = "") -> bytes:
     with _opened(what, path, rest) as file:
-        return os.read(file, _MOST_BYTES)
+        return _read_all(file, what, path)
 
 
 def _read_private(what: str, path: str, rest: str) -> bytes:
     """Read a file that nobody else may use."""
     with _opened(what, path, rest) as file:
         about = os.fstat(file)
-        if about.st_uid not in {os.geteuid(), 0}:
-            why = "belongs to another user; it must belong to the one that runs this, or to root"
+        if why := why_not_private(about.st_uid, stat.S_IMODE(about.st_mode), os.geteuid()):
             raise AccessError(HERE, f"{what} {path} {why}")
-        if about.st_mode & _OTHERS:
-            why = f"may be used by others (mode {stat.S_IMODE(about.st_mode):04o})"
-            raise AccessError(HERE, f"{what} {path} {why}; chmod 600 it")
-        return os.read(file, _MOST_BYTES)
+        return _read_all(file, what, path)
+
+
+def why_not_private(owner: int, mode: int, user: int) -> str:
+    """Say why a file may be used by others than `user`, by their ids; nothing if none may."""
+    if owner not in {user, 0}:
+        return "belongs to another user; it must belong to the one that runs this, or to root"
+    return f"may be used by others (mode {mode:04o}); chmod 600 it" if mode & _OTHERS else ""
+
+
+def _read_all(descriptor: int, what: str, path: str) -> bytes:
+    with os.fdopen(descriptor, "rb", closefd=False) as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise AccessError(HERE, f"{what} {path} is larger than 1 MiB")
+    return content
 
 
 @contextmanager

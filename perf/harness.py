@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from perf import deployment as placement
+from perf.client_access import prove_on_clients
 from perf.config import named
 from perf.credentials import prove_access
 from perf.data_size import find_fitting_data
@@ -106,6 +107,7 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     try:
         draft.findings.remarks += proven.remarks
         prove_access(deployment.config.access)
+        prove_on_clients(deployment.config.access, [remote for _, remote in clients])
         draft.before = read_environment(cluster, deployment.engine) + proven.facts
         draft.findings.remarks += find_fitting_data(
             deployment.workload,

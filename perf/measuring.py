@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 import filelock
 
 from perf import releases
+from perf.client_access import prove_on_clients
 from perf.config import Catalog, named
 from perf.credentials import prove_access
 from perf.deployment import client_hosts, place_nodes
@@ -27,6 +28,7 @@ from perf.hosts import lease
 from perf.hosts.checks import check_hosts
 from perf.hosts.readiness import check_readiness, name_profile
 from perf.load.feasible import check_load_time
+from perf.load.programs import check_engines
 from perf.load.stages import expected_s, operations_of
 from perf.metrics import RESPONSE_TIME, THROUGHPUT
 from perf.model import Artifact, Purpose, Release, SeriesKey, Source, Trial, TrialId, TrialStatus
@@ -257,12 +259,14 @@ def _check_hosts(session: Session) -> None:
     # Before the night is planned and anything is downloaded. Each trial checks again.
     for experiment in session.suite.experiments:
         deployment = session.catalog.resolve(session.suite, experiment)
+        clients = client_hosts(deployment.testbed, deployment.topology.clients)
         prove_access(deployment.config.access)
+        prove_on_clients(deployment.config.access, [remote for _, remote in clients])
+        check_engines(deployment.engine, clients)
         system = registry.load(experiment.system)
         nodes = place_nodes(deployment, session.places.run)
         # Servers that an interrupted run left behind hold ports; the first trial ends them.
         if not any(map(system.is_running, nodes)):
-            clients = client_hosts(deployment.testbed, deployment.topology.clients)
             check_hosts(nodes, system.ports(), deployment.testbed.needs, clients)
         found = (releases.find_release(system, version) for version in experiment.releases)
         for profile in sorted({name_profile(system, release) for release in found}):

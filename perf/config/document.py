@@ -70,7 +70,9 @@ class Document:
 def is_secret(steps: Steps) -> bool:
     """Tell whether a value may be a secret, by the keys on the way to it; names of files are none."""
     keys = [step for step in steps if isinstance(step, str)]
-    return any(_SECRET.search(key) and not key.endswith("_file") for key in keys)
+    is_named = any(_SECRET.search(key) and not key.endswith("_file") for key in keys)
+    # Who writes no mapping there may have written an account with its password.
+    return is_named or keys[-1:] == ["access"] or keys[-2:] == ["access", "tls"]
 
 
 def printable(text: str) -> str:

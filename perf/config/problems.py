@@ -130,6 +130,10 @@ def _place(schema: Schema, error: ErrorDetails) -> _Found:
 
 
 def _resolve(schema: Schema, node: Schema) -> Schema:
+    # What may be left out is null in a schema, or what it is.
+    present = [each for each in node.get("anyOf", ()) if each.get("type") != "null"]
+    if len(present) == 1:
+        return _resolve(schema, present[0])
     reference = node.get("$ref")
     if reference is None:
         return node

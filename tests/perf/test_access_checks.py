@@ -82,6 +82,18 @@ def test_an_account_and_certificates_are_named(root: Path, system: str) -> None:
             '4: access.tls.ca_file is "ca.crt"; write a whole path, which begins with /',
         ),
         (
+            "access:\n  username: bench\n  pasword_env: KNICKPOINT_PASSWORD",
+            "6: the key access.pasword_env is not known; write password_env instead",
+        ),
+        (
+            "access:\n  tls: {cafile: /ca}",
+            "5: the key access.tls.cafile is not known; write ca_file instead",
+        ),
+        (
+            f"access: bench:{PLANTED}",
+            "4: access is not shown here; it must be a mapping",
+        ),
+        (
             "access: {}",
             "4: access is empty; add username and password_env, or tls, or remove it",
         ),
@@ -103,6 +115,10 @@ def test_all_mistakes_are_told_at_once(root: Path) -> None:
         f"access: {{username: bench, password: {PLANTED}}}",
         f"access: {{username: bench, password_env: {PLANTED}}}",
         "access: {username: bench, password_env: AWS_SECRET_ACCESS_KEY}",
+        f"access: bench:{PLANTED}",
+        f"access: [bench, {PLANTED}]",
+        f"access: {{username: bench, pasword: {PLANTED}}}",
+        f"access: {{tls: bench:{PLANTED}}}",
         f"settings: {{auth_password: {PLANTED}}}",
         f"settings: {{client_encryption_options: {{keystore_password: {PLANTED}}}}}",
         f"settings: {{client_encryption_options: {{enabled: true, keystore_password: [{PLANTED}]}}}}",

@@ -107,6 +107,22 @@ def test_a_file_of_another_user_is_refused(
     assert "belongs to another user" in refusal(access)
 
 
+def test_all_of_a_long_file_is_read_and_what_is_far_too_long_is_refused(tmp_path: Path) -> None:
+    authority = make_authority(tmp_path, "authority").certificate.read_text()
+    path = tmp_path / "bundle"
+    comment = "# an authority that is told about at length\n"
+    path.write_text(comment * (200_000 // len(comment)) + authority)
+    context = open_tls(Access(tls=Tls(ca_file=str(path))))
+    assert context is not None
+    assert len(context.get_ca_certs()) == 1
+    path.write_text(authority + "#" * 1024 * 1024)
+    said = f"access failed on this host: tls.ca_file {path} is larger than 1 MiB"
+    assert refusal(Access(tls=Tls(ca_file=str(path)))) == said
+    path.chmod(0o600)
+    secret = Access(username="bench", password_file=str(path))
+    assert refusal(secret).endswith(f"password_file {path} is larger than 1 MiB")
+
+
 def test_files_of_tls_are_read_and_what_is_wrong_with_one_is_named(tmp_path: Path) -> None:
     authority = make_authority(tmp_path, "authority")
     own, other = issue(authority, "own"), issue(authority, "other")

@@ -18,6 +18,7 @@ from perf.errors import HostUnfit, MeasureError, UsageError
 from perf.harness import Order
 from perf.history import bundle
 from perf.load.feasible import check_load_time
+from perf.load.native_binary import SETTING
 from perf.measuring import Session, explain, measure_night, measure_one
 from perf.model import Purpose, Trial, TrialStatus
 from perf.night import read_nights
@@ -71,6 +72,18 @@ def test_hosts_that_drifted_refuse_a_night_before_it_is_planned(
     with pytest.raises(HostUnfit, match=r"vm\.swappiness is 60"):
         measure_night(session)
     assert asked == ["server"]
+    assert read_nights(session.places) == ()
+
+
+def test_a_native_engine_that_is_not_built_refuses_a_night_before_it_is_planned(
+    session: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    catalog = session.catalog
+    testbed = replace(catalog.testbed(session.suite.testbed), engine="native")
+    catalog = replace(catalog, testbeds={**catalog.testbeds, testbed.name: testbed})
+    monkeypatch.setenv(SETTING, str(tmp_path / "absent"))
+    with pytest.raises(HostUnfit, match="engine: native cannot offer the load"):
+        measure_night(replace(session, catalog=catalog))
     assert read_nights(session.places) == ()
 
 
