@@ -1,6 +1,7 @@
-"""Parts of `.ci/run`: a measurement is repeated after a stall, and no long test begins too late."""
+"""Parts of `.ci/run`: what measures is repeated, no long test begins too late, one Rust judges."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,3 +70,36 @@ def test_the_suites_of_whole_nights_come_last() -> None:
     files = [line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line]
     assert files[0] == "tests/test_ci.py"
     assert files.index(last) + files.count(last) == len(files)
+
+
+@pytest.mark.parametrize(
+    ("release", "is_judged"), [("1.95.0", True), ("1.95.1", True), ("1.88.0", False), ("1.96.0", False)]
+)
+def test_the_style_of_rust_is_judged_by_one_release_alone(
+    tmp_path: Path, release: str, *, is_judged: bool
+) -> None:
+    for name, text in (("rustc", f"echo 'rustc {release} (0123456789 2026-01-01)'"), ("cargo", ":")):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho "$0 $@" >&2\n{text}\n')
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    skipped = [
+        part for name in ("format-check", "types", "contracts", "workflows") for part in ("-o", name)
+    ]
+    done = subprocess.run(
+        ["make", *skipped, "lint"],
+        cwd=ROOT,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done
+    assert ("clippy --release" in done.stdout) is is_judged
+    assert ("LEFT OUT, for want of Rust 1.95" in done.stdout) is not is_judged
+
+
+def test_ci_installs_the_release_that_judges() -> None:
+    (judge,) = re.findall(r"^RUST := ([\d.]+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text()
+    assert f"rustup toolchain install {judge}." in workflow
+    assert f"rustup default {judge}." in workflow
