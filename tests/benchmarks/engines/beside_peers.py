@@ -50,12 +50,12 @@ def main() -> int:
             except KnickpointError as error:
                 missing.append(f"\nTHE PEER {peer} IS MISSING: {error}\n\n")
         sys.stderr.writelines(missing)
-        sys.stdout.write(measure_against_null(directory / "null", engines, rounds))
-        sys.stdout.flush()
         with serve(directory / "server") as target:
             own["native engine"].preload(target)
-            results = take_turns(clients, target, rounds)
-    sys.stdout.write(table(results))
+            sys.stdout.write(table(take_turns(clients, target, rounds)))
+        sys.stdout.flush()
+        latte = clients.get("latte")
+        sys.stdout.write(measure_against_null(directory / "null", engines, latte, rounds))
     sys.stderr.writelines(missing)
     return KnickpointError.exit_code if missing else 0
 

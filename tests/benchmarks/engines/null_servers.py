@@ -1,14 +1,15 @@
-"""Our engines against null servers, which answer at planted times and are never the bottleneck.
+"""Engines against null servers, which answer at planted times and are never the bottleneck.
 
-What is left is the engine: its CPU time per operation where it sends all it can, how late it sends at
-a fixed rate, and whether a planted service time comes back.
+What is left is the engine: its CPU time per operation at a rate and where it sends all it can, how
+late it sends, and whether a planted service time comes back. latte takes part where it has a driver.
 """
 
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from case import spread, write_table
+from case import Case, Client, Figures, spread, write_table
 
 from perf.design import ClosedLoop, OpenLoop
 from perf.load.figures import collect_figures
@@ -16,82 +17,131 @@ from perf.load.histogram import merge
 from perf.load.spec import Stage
 from perf.metrics import SEND_LATENESS, SERVICE_TIME
 from perf.model import ATTEMPTED, COMPLETED_IN_WINDOW, SENT_IN_WINDOW
-from perf.null.behaviour import Behaviour
+from perf.null.behaviour import Behaviour, Holdings
 from perf.null.dialects import CQL, MONGO
-from perf.selftest.stand import Evidence, Stand, plan_stage
+from perf.records import Operation
+from perf.selftest.stand import RECORDS, SEED, Evidence, Stand, plan_stage
 
 _IN_FLIGHT = 64
-_RATE = 5000.0
-_WARM_UP_S = 2.0
-_MEASURED_S = 5.0
+# No virtual machine is among our own, and a null server has nothing to warm up.
+_WARM_UP_S, _MEASURED_S = 1.0, 3.0
 _SERVICE_MS, _SLOW_MS, _SLOW_EVERY = 2.0, 20.0, 50
 # A server whose answers take time is offered less, for it is the planted times that are looked at.
 _PLANTED_RATE = 1000.0
+_HOLDS = Holdings(
+    seed=SEED, devices=RECORDS.devices, payload_bytes=RECORDS.payload_bytes, rows=20 * RECORDS.devices
+)
+_CASES = tuple(
+    Case(operation=operation, rate=rate, in_flight=_IN_FLIGHT)
+    for operation in (Operation.WRITE, Operation.READ_LATEST)
+    for rate in (5000.0, 20_000.0, None)
+)
+_HEAD = ("wire", "client", "n", "CPU µs/op", "ops/s", "sent in time/offered", "late p50 ms", "p99 ms")
 
 
-def measure_against_null(directory: Path, engines: Mapping[str, tuple[str, ...]], rounds: int) -> str:
-    """Run both loads with each engine over both wires, taking turns; give the table."""
-    found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+def measure_against_null(
+    directory: Path, engines: Mapping[str, tuple[str, ...]], latte: Client | None, rounds: int
+) -> str:
+    """Run all cases with all clients over both wires, taking turns; give the tables."""
+    found: dict[tuple[str, Case, str], list[tuple[float, ...]]] = {}
+    planted: dict[tuple[str, str], list[float]] = {}
     for number in range(rounds):
         for dialect in (CQL, MONGO):
             for name in sorted(engines, reverse=bool(number % 2)):
-                place = directory / f"{dialect.wire}-{name[:6]}-{number}"
-                stand = Stand(directory=place, engine=engines[name], dialect=dialect)
-                figures = tuple(_measure(stand))
-                sys.stderr.write(f"null server, {dialect.title}, {name}: {figures}\n")
-                found.setdefault((dialect.title, name), []).append(figures)
-    head = (
-        *("wire", "engine", "n", f"CPU µs/op, saturation, {_IN_FLIGHT} in flight", "ops/s"),
-        *(f"CPU µs/op at {_RATE:g}/s", "achieved/offered", "send lateness p50 ms", "p99 ms"),
-        f"service time p99 ms, {_SLOW_MS:g} planted",
-    )
-    forms = (".1f", ".0f", ".1f", ".4f", ".3f", ".3f", ".2f")
+                stand = Stand(
+                    directory=directory / f"{dialect.wire}-{name[:6]}-{number}",
+                    engine=engines[name],
+                    dialect=dialect,
+                )
+                for case in _CASES:
+                    figures = tuple(_measure(stand, case))
+                    _tell(f"{dialect.title}, {case.name}, {name}: {figures}")
+                    found.setdefault((dialect.title, case, name), []).append(figures)
+                planted.setdefault((dialect.title, name), []).append(_measure_planted(stand))
+        # It reads what it does not compare, and finds nothing: only its writes are like ours.
+        for case in _CASES[:3] if latte else ():
+            figures = _measure_latte(latte, case, directory / f"latte-{number}")
+            _tell(f"{CQL.title}, {case.name}, latte: {figures}")
+            found.setdefault((CQL.title, case, "latte"), []).append(figures)
+    return _costs(found) + _planted(planted)
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"null server, {line}\n")
+
+
+def _costs(found: Mapping[tuple[str, Case, str], list[tuple[float, ...]]]) -> str:
+    forms = (".1f", ".0f", ".4f", ".3f", ".3f")
+    by_case = sorted(found.items(), key=lambda item: (item[0][0], _CASES.index(item[0][1])))
     return write_table(
-        head,
+        ("load", *_HEAD),
         (
             (
+                case.name,
                 *(wire, name, str(len(runs))),
-                *(spread([run[at] for run in runs], form) for at, form in enumerate(forms)),
+                *(
+                    spread([run[at] for run in runs if len(run) > at], form)
+                    for at, form in enumerate(forms)
+                ),
             )
-            for (wire, name), runs in found.items()
+            for (wire, case, name), runs in by_case
         ),
     )
 
 
-def _measure(stand: Stand) -> Iterator[float]:
-    at_once = [Behaviour()]
-    stages = [_stage("saturation", None), _stage("open", _RATE)]
-    seen = stand.observe("at-once", servers=at_once, stages=stages)
-    done, cpu_s = _done(seen, "saturation")
-    yield cpu_s / done * 1e6
+def _planted(planted: Mapping[tuple[str, str], list[float]]) -> str:
+    return write_table(
+        ("wire", "engine", "n", f"p99 of service time, ms ({_SLOW_MS:g} planted)"),
+        (
+            (wire, name, str(len(times)), spread(times, ".2f"))
+            for (wire, name), times in planted.items()
+        ),
+    )
+
+
+def _measure(stand: Stand, case: Case) -> Iterator[float]:
+    """Give CPU time, operations per second and, of an open loop, the share sent and how late."""
+    place = f"{case.operation.value}-{case.rate or 0:g}"
+    seen = stand.observe(
+        place,
+        servers=[Behaviour(holds=_HOLDS)],
+        stages=[_stage(case.rate)],
+        mix={case.operation: 1.0},
+    )
+    (figures,) = collect_figures(seen.stages, seen.outcome)
+    done = figures.count(COMPLETED_IN_WINDOW)
+    yield sum(use.cpu_s for use in figures.engines()) / done * 1e6
     yield done / _MEASURED_S
-    done, cpu_s = _done(seen, "open")
-    yield cpu_s / done * 1e6
-    yield seen.count(SENT_IN_WINDOW, "open", 1) / seen.count(ATTEMPTED, "open", 1)
-    yield from _times_ms(seen, "open", SEND_LATENESS.name, 50, 99)
+    if case.rate:
+        yield seen.count(SENT_IN_WINDOW, "bench", 1) / seen.count(ATTEMPTED, "bench", 1)
+        yield from _times_ms(seen, SEND_LATENESS.name, 50, 99)
+
+
+def _measure_planted(stand: Stand) -> float:
     slow = Behaviour(service_time_ms=_SERVICE_MS, slow_every=_SLOW_EVERY, slow_ms=_SLOW_MS)
-    seen = stand.observe("planted", servers=[slow], stages=[_stage("planted", _PLANTED_RATE)])
-    yield from _times_ms(seen, "planted", SERVICE_TIME.name, 99)
+    seen = stand.observe("planted", servers=[slow], stages=[_stage(_PLANTED_RATE)])
+    (p99_ms,) = _times_ms(seen, SERVICE_TIME.name, 99)
+    return p99_ms
 
 
-def _stage(phase: str, rate: float | None) -> Stage:
+def _measure_latte(latte: Client, case: Case, directory: Path) -> tuple[float, float]:
+    stand = Stand(directory=directory, dialect=CQL)
+    with stand.serve(f"{case.rate or 0:g}", [Behaviour()]) as (node,):
+        target = stand.target(node, timeout_s=5.0)
+        address = f"{target.addresses[0]}:{target.port}"
+        figures: Figures = latte(case, replace(target, addresses=(address,)), 0)
+    return figures.cpu_us, figures.achieved
+
+
+def _stage(rate: float | None) -> Stage:
     load = (
         ClosedLoop(kind="closed", in_flight=_IN_FLIGHT)
         if rate is None
         else OpenLoop(kind="open", offered_load_ops_per_s=rate, in_flight=_IN_FLIGHT)
     )
-    return plan_stage(phase, load, warmup_s=_WARM_UP_S, measured_s=_MEASURED_S)
+    return plan_stage("bench", load, warmup_s=_WARM_UP_S, measured_s=_MEASURED_S)
 
 
-def _done(seen: Evidence, phase: str) -> tuple[int, float]:
-    (figures,) = (one for one in collect_figures(seen.stages, seen.outcome) if one.phase == phase)
-    return figures.count(COMPLETED_IN_WINDOW), sum(use.cpu_s for use in figures.engines())
-
-
-def _times_ms(seen: Evidence, phase: str, kind: str, *percentiles: float) -> list[float]:
-    merged = merge(
-        one
-        for one in seen.outcome.intervals
-        if (one.phase, one.kind, one.iteration) == (phase, kind, 1)
-    )
+def _times_ms(seen: Evidence, kind: str, *percentiles: float) -> list[float]:
+    merged = merge(one for one in seen.outcome.intervals if one.kind == kind and one.iteration == 1)
     return [merged.get_value_at_percentile(one) / 1000 for one in percentiles]

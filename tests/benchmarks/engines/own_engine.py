@@ -64,9 +64,8 @@ class OwnEngine:
         return LoadSpec(**common, **more)  # type: ignore[arg-type]  # fields by name
 
     def _run(self, spec: LoadSpec) -> LoadOutcome:
-        program = {} if self.program is None else {"command": self.program}
         return run_engines(
-            [Engine(spec=spec, remote=LocalHost(), **program)],
+            [Engine(spec=spec, remote=LocalHost(), command=self.command)],
             connect_s=60,
             limit_s=_LIMIT_S,
             steadiness=Steadiness(window_s=1, tolerance=1.0),
