@@ -6,12 +6,13 @@
 //! show one for the very address at which it is reached.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fs::{Mode, OFlags};
 use rustls::crypto::aws_lc_rs;
 use rustls::{AlertDescription, CertificateError, ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
@@ -70,13 +71,28 @@ pub fn read_login(access: &Access) -> Result<Option<Login>, String> {
     Ok(Some(Login { username, password }))
 }
 
+/// What the files of TLS hold, each opened once: what was looked at is what is used.
+pub struct TlsFiles {
+    pub authorities: Vec<u8>,
+    /// Certificate and key of the client itself.
+    pub own: Option<(Vec<u8>, Vec<u8>)>,
+}
+
 /// Makes what a client needs to speak TLS: whom it trusts and, if the spec names one, its own certificate.
 ///
 /// # Errors
 /// Says which file is wrong and what to do.
 pub fn tls_config(tls: &Tls) -> Result<ClientConfig, String> {
-    let pem = read("tls.ca_file", &tls.ca_file, "")?;
-    let trusted = trust(&pem).ok_or_else(|| {
+    read_tls(tls).map(|(config, _)| config)
+}
+
+/// Makes the same, and gives what it was made of, for a driver that reads PEM by itself.
+///
+/// # Errors
+/// As `tls_config`.
+pub fn read_tls(tls: &Tls) -> Result<(ClientConfig, TlsFiles), String> {
+    let authorities = read("tls.ca_file", &tls.ca_file, "")?;
+    let trusted = trust(&authorities).ok_or_else(|| {
         let path = tls.ca_file.display();
         at(
             HERE,
@@ -88,18 +104,24 @@ pub fn tls_config(tls: &Tls) -> Result<ClientConfig, String> {
         .map_err(|error| at(HERE, &format!("TLS: {error}")))?
         .with_root_certificates(trusted);
     let (Some(certificate_file), Some(key_file)) = (&tls.certificate_file, &tls.key_file) else {
-        return Ok(trusting.with_no_client_auth());
+        let files = TlsFiles {
+            authorities,
+            own: None,
+        };
+        return Ok((trusting.with_no_client_auth(), files));
     };
     let certificate = read("tls.certificate_file", certificate_file, "")?;
     let key = read_private("tls.key_file", key_file, "")?;
     // What is wrong in detail would show lines of the key's file.
-    own_certificate(&certificate, &key)
+    let config = own_certificate(&certificate, &key)
         .and_then(|(chain, key)| trusting.with_client_auth_cert(chain, key).ok())
         .ok_or_else(|| {
             let (path, key_path) = (certificate_file.display(), key_file.display());
             let names = format!("tls.certificate_file {path} and tls.key_file {key_path}");
             at(HERE, &format!("{names} do not fit together"))
-        })
+        })?;
+    let own = Some((certificate, key));
+    Ok((config, TlsFiles { authorities, own }))
 }
 
 /// Says why a server cannot be spoken to over TLS; `place` is its address and port.
@@ -230,15 +252,17 @@ fn read_private(what: &str, path: &Path, rest: &str) -> Result<Vec<u8>, String> 
 }
 
 fn open(what: &str, path: &Path, rest: &str) -> Result<File, String> {
-    // Asked before it is opened: a pipe would keep a client until somebody writes into it.
-    let about = fs::metadata(path).map_err(|error| unreadable(what, path, rest, &error))?;
-    if !about.is_file() {
+    let unreadable = |error: io::Error| unreadable(what, path, rest, &error);
+    // Without waiting: a pipe would keep a client until somebody writes into it.
+    let opened = rustix::fs::open(path, OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
+    let file = File::from(opened.map_err(|error| unreadable(error.into()))?);
+    if !file.metadata().map_err(unreadable)?.is_file() {
         return Err(at(
             HERE,
             &format!("{what} {} is no regular file", path.display()),
         ));
     }
-    File::open(path).map_err(|error| unreadable(what, path, rest, &error))
+    Ok(file)
 }
 
 fn unreadable(what: &str, path: &Path, rest: &str, error: &io::Error) -> String {
@@ -252,7 +276,7 @@ fn unreadable(what: &str, path: &Path, rest: &str, error: &io::Error) -> String 
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{OpenOptions, Permissions};
+    use std::fs::{self, OpenOptions, Permissions};
     use std::io::Write;
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     use std::path::PathBuf;
@@ -331,6 +355,16 @@ mod tests {
                 .contains("KNICKLOAD_NEVER_SET is not set")
         );
         assert!(refused(&access(None, None)).contains("has no password"));
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_at_once_be_it_a_pipe() {
+        let path = std::env::temp_dir().join(format!("knickload-{}-pipe", std::process::id()));
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let said = refused(&access(None, Some(path.clone())));
+        fs::remove_file(&path).unwrap();
+        assert!(said.ends_with("is no regular file"), "{said}");
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use knickload::engine;
 use knickload::spec::LoadSpec;
+use knickload::{engine, positive};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -32,7 +32,8 @@ Exit codes:
   2    SPEC.json is not a spec; standard error says what is wrong with it
   130  ended by SIGINT, 143 by SIGTERM; what was measured until about a second before is in the log
 
-Knickpoint writes the spec of each engine that it starts; nobody need write one by hand.
+Knickpoint writes the spec of each engine that it starts (`knickpoint measure`, `knickpoint nightly`);
+nobody need write one by hand. While a trial runs, they lie in its run directory, as spec.json.
 What each file means: docs/engine.md of Knickpoint."
 )]
 struct Arguments {
@@ -59,10 +60,18 @@ fn main() {
 fn read_spec(path: &Path) -> Result<LoadSpec, String> {
     let said = path.display();
     let text = std::fs::read_to_string(path).map_err(|why| format!("cannot read {said}: {why}"))?;
-    serde_json::from_str(&text).map_err(|why| {
+    let spec = serde_json::from_str(&text).map_err(|why| {
         let line = text.lines().nth(why.line().max(1) - 1).unwrap_or("").trim();
-        format!("{said} is not a spec of this engine: {why}\nthe line is: {line}")
-    })
+        let says_something = line.contains(char::is_alphanumeric);
+        let line = if says_something {
+            format!("\nthe line is: {line}")
+        } else {
+            String::new()
+        };
+        format!("{said} is not a spec of this engine: {why}{line}")
+    })?;
+    positive::check(&spec).map_err(|why| format!("{said} is not a spec of this engine: {why}"))?;
+    Ok(spec)
 }
 
 fn pin(cores: &[usize]) -> Result<(), String> {

@@ -65,7 +65,12 @@ impl Client {
                 builder = builder.tls_context(Some(Arc::new(tls_config(tls)?)));
             }
         }
-        let session = builder.build().await.map_err(|error| say(&error, target))?;
+        // The driver has a limit for the connection alone, none for a server that then says nothing.
+        let limit = CONNECT_TIMEOUT * u32::try_from(target.addresses.len().max(1)).unwrap_or(1);
+        let session = tokio::time::timeout(limit, builder.build())
+            .await
+            .map_err(|_| say_silent(&places(target), limit))?
+            .map_err(|error| say(&error, target))?;
         Ok(Self { session, timeout })
     }
 
@@ -163,21 +168,36 @@ fn profile(target: &Target, timeout: Duration) -> ExecutionProfile {
         .build()
 }
 
-/// Says why no client could be connected, and what to do.
-fn say(error: &NewSessionError, target: &Target) -> String {
+fn places(target: &Target) -> String {
     let port = target.port;
     let places: Vec<String> = target
         .addresses
         .iter()
         .map(|one| format!("{one}:{port}"))
         .collect();
-    let place = places.join(", ");
+    places.join(", ")
+}
+
+fn say_silent(place: &str, limit: Duration) -> String {
+    let limit_s = limit.as_secs();
+    format!("{place}: no answer within {limit_s} s; is the server running?")
+}
+
+/// Says why no client could be connected, and what to do.
+fn say(error: &NewSessionError, target: &Target) -> String {
+    let place = places(target);
     let last = match error {
         NewSessionError::MetadataError(MetadataError::ConnectionPoolError(
             ConnectionPoolError::Broken {
                 last_connection_error,
             },
         )) => last_connection_error,
+        NewSessionError::EmptyKnownNodesList => {
+            return "target.addresses names no server; set one".to_owned();
+        }
+        NewSessionError::FailedToResolveAnyHostname(_) => {
+            return format!("{place}: cannot connect: no such host; check target.addresses");
+        }
         other => return format!("{place}: cannot connect: {other}; is the server ready?"),
     };
     let access = target.access.as_ref();
@@ -191,10 +211,7 @@ fn say(error: &NewSessionError, target: &Target) -> String {
         {
             refuse_account(access, &place)
         }
-        ConnectionError::ConnectTimeout => {
-            let limit_s = CONNECT_TIMEOUT.as_secs();
-            format!("{place}: no answer within {limit_s} s; is the server running?")
-        }
+        ConnectionError::ConnectTimeout => say_silent(&place, CONNECT_TIMEOUT),
         other => {
             format!(
                 "{place}: cannot connect: {other}; is the server running, and is this its port?"

@@ -5,7 +5,8 @@
 //! | `RequestTimeout`, or the server's `ReadTimeout`, `WriteTimeout` | timeouts | `OperationTimedOut`, `Timeout` |
 //! | the server's `Unavailable` | error:unavailable | `Unavailable` |
 //! | no connection of any node, no free stream of one, or no node at all | error:no-host-available | `NoHostAvailable` |
-//! | a connection that broke under a request | error:ConnectionShutdown | the same |
+//! | a connection that the crate gives up since 1024 answers of it are overdue | timeouts | `OperationTimedOut` |
+//! | a connection that broke otherwise under a request | error:ConnectionShutdown | the same |
 //! | `SyntaxError` | error:SyntaxException | the same |
 //! | `Invalid` | error:InvalidRequest | the same |
 //! | `ReadFailure`, `WriteFailure`, `FunctionFailure`, `AlreadyExists` | error:*the same* | the same |
@@ -19,7 +20,10 @@
 //! | any other | error:ErrorMessage | the same |
 //! | an answer that cannot be understood, values that cannot be sent | error:DriverException | several |
 
-use scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError};
+use scylla::errors::{
+    BrokenConnectionError, BrokenConnectionErrorKind, DbError, ExecutionError, PrepareError,
+    RequestAttemptError,
+};
 
 use crate::session::Failure;
 
@@ -84,10 +88,19 @@ fn prepare_kind(error: &PrepareError) -> &'static str {
 fn attempt_kind(error: &RequestAttemptError) -> &'static str {
     match error {
         RequestAttemptError::DbError(error, _) => server_kind(error),
+        RequestAttemptError::BrokenConnectionError(error) if has_overdue(error) => TIMEOUTS,
         RequestAttemptError::BrokenConnectionError(_) => "error:ConnectionShutdown",
         RequestAttemptError::UnableToAllocStreamId => NO_HOST,
         _ => DRIVER,
     }
+}
+
+/// Says whether the crate itself gave the connection up: it was sent to, and was not answered in time.
+fn has_overdue(error: &BrokenConnectionError) -> bool {
+    matches!(
+        error.downcast_ref(),
+        Some(BrokenConnectionErrorKind::TooManyOrphanedStreamIds(_))
+    )
 }
 
 fn server_kind(error: &DbError) -> &'static str {
@@ -169,6 +182,18 @@ mod tests {
         assert_eq!(of_request(&ExecutionError::EmptyPlan).kind, NO_HOST);
         let full = ExecutionError::LastAttemptError(RequestAttemptError::UnableToAllocStreamId);
         assert_eq!(of_request(&full).kind, NO_HOST);
+    }
+
+    #[test]
+    fn a_connection_that_is_given_up_for_overdue_answers_is_late_and_another_is_broken() {
+        let kind = |why: BrokenConnectionErrorKind| {
+            let attempt = RequestAttemptError::BrokenConnectionError(why.into());
+            of_request(&ExecutionError::LastAttemptError(attempt)).kind
+        };
+        let overdue = BrokenConnectionErrorKind::TooManyOrphanedStreamIds(1025);
+        assert_eq!(kind(overdue), TIMEOUTS);
+        let broken = BrokenConnectionErrorKind::ChannelError;
+        assert_eq!(kind(broken), "error:ConnectionShutdown");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::scripted::{Outcome, Server, open, run, spec, stage};
+use crate::load::clock::Clock;
 use crate::task::Answer;
 
 const DONE: Result<Answer, &str> = Ok(Answer::Completed);
@@ -259,6 +260,57 @@ fn a_counted_phase_ends_with_its_last_operation() {
         .find(|one| one.0.starts_with("load:put-get.get:"))
         .unwrap();
     assert!(near(part.3, 10.0));
+}
+
+#[test]
+fn counting_keeps_up_with_a_server_that_is_gone() {
+    const NOTED_S: f64 = 2e-6;
+    let mut server = Server::new(|_, _| (0.0, Err("error:no-host-available")));
+    let directory = std::rc::Rc::clone(&server.directory);
+    let told = std::cell::Cell::new(0);
+    server.prepare = Box::new(move |clock, _| {
+        clock.lose(NOTED_S);
+        let due = told.get();
+        if clock.now() < f64::from(due) + 1.75 {
+            return Ok(());
+        }
+        told.set(due + 1);
+        let path = directory.get().unwrap().join("progress.csv");
+        let limit = std::time::Instant::now() + std::time::Duration::from_secs(5);
+        // Its writer is a thread of its own, for which the clock of the load waits here.
+        while std::time::Instant::now() < limit {
+            let progress = std::fs::read_to_string(&path).unwrap();
+            if progress.contains(&format!("0,{due},0,")) {
+                return Ok(());
+            }
+            std::thread::yield_now();
+        }
+        Err(format!("second {due} is not told"))
+    });
+    let outcome = steady(&closed(1024), server);
+    let count = |name| outcome.count("steady", 1, "write", name);
+    assert!(count("attempted") > 900_000, "{}", count("attempted"));
+    assert_eq!(count("attempted"), count("error:no-host-available"));
+}
+
+#[test]
+fn a_load_that_fails_leaves_what_was_measured() {
+    let mut server = Server::new(|_, _| (0.01, DONE));
+    server.prepare = Box::new(|_, number| match number {
+        // Made ready before it is intended, at 2.5.
+        250 => Err("there is no record 250".to_owned()),
+        _ => Ok(()),
+    });
+    let outcome = run(
+        spec(&json!({"stages": [stage(&open(100.0, 4), &json!({}))]})),
+        server,
+        &[],
+    );
+    outcome.said.clone().unwrap_err();
+    assert_eq!(outcome.progress, "0,0,99,0.990000\n0,1,100,1.000000\n");
+    // What ends after its second has an interval more.
+    let found = outcome.intervals("response_time");
+    assert_eq!(found.last().map(|one| one.1), Some(1.0), "{found:?}");
 }
 
 #[test]

@@ -271,9 +271,10 @@ async fn send_in_turn<M: Model, C: Clock>(lanes: &Rc<Lanes<M, C>>, span: &Span) 
         if sent_s >= span.end_s.get() {
             return;
         }
-        let _ = perform(lanes, &prepared, sent_s).await;
+        let has_failed = perform(lanes, &prepared, sent_s).await.is_err();
         in_a_row += 1;
-        if in_a_row % TURN_AFTER == 0 {
+        // Of a server that is gone, all slots hear at once, and again at once.
+        if has_failed || in_a_row % TURN_AFTER == 0 {
             turn().await;
         }
     }

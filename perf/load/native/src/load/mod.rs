@@ -15,4 +15,4 @@ pub mod usage;
 #[cfg(test)]
 mod loads_tests;
 #[cfg(test)]
-mod scripted;
+pub(crate) mod scripted;

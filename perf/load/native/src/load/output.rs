@@ -92,19 +92,27 @@ impl Output {
     /// # Errors
     /// A file could not be written.
     pub fn finish(self, result: &EngineResult) -> Result<(), String> {
-        drop(self.texts);
-        match self.writer.join() {
-            Ok(Ok(())) => {}
-            Ok(Err(why)) => return Err(format!("cannot write the interval log: {why}")),
-            Err(_) => return Err("the interval log's writer broke down".to_owned()),
-        }
         let path = self.directory.join(RESULT);
+        self.close()?;
         let fresh = path.with_extension("new");
         serde_json::to_vec_pretty(result)
             .map_err(std::io::Error::other)
             .and_then(|text| std::fs::write(&fresh, text))
             .and_then(|()| std::fs::rename(&fresh, &path))
             .map_err(|why| format!("cannot write {}: {why}", path.display()))
+    }
+
+    /// Waits until everything is written.
+    ///
+    /// # Errors
+    /// A file could not be written.
+    pub fn close(self) -> Result<(), String> {
+        drop(self.texts);
+        match self.writer.join() {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(why)) => Err(format!("cannot write the interval log: {why}")),
+            Err(_) => Err("the interval log's writer broke down".to_owned()),
+        }
     }
 
     fn pass_on(&self, text: Text) -> Result<(), String> {

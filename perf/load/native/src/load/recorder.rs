@@ -13,6 +13,10 @@ use crate::load::schedule::Schedule;
 use crate::load::times::{Encoder, Times};
 use crate::spec::{Counter, Stage};
 
+/// How many notes are counted before a send gets its turn: about 20 µs. Of many that wait a share is,
+/// since all slots may end once per turn: so no more ever wait than some turns can add.
+const FOLD_SLICE: usize = 512;
+const FOLD_SHARE: usize = 4;
 const RESPONSE_TIME: &str = "response_time";
 const SERVICE_TIME: &str = "service_time";
 const SEND_LATENESS: &str = "send_lateness";
@@ -35,7 +39,7 @@ struct Book {
     notes: Notes,
     tallies: Vec<Tally>,
     windows: BTreeMap<Place, Window>,
-    /// The first message of each kind of failure.
+    /// Each kind of failure, and its first message.
     examples: Vec<(String, String)>,
 }
 
@@ -45,7 +49,14 @@ struct Notes {
     begun: VecDeque<f64>,
     sent: VecDeque<[f64; 3]>,
     completed: VecDeque<[f64; 3]>,
-    failed: VecDeque<(f64, f64, String)>,
+    /// Intended start, end, and which of the book's examples it is like.
+    failed: VecDeque<(f64, f64, usize)>,
+}
+
+impl Notes {
+    fn count(&self) -> usize {
+        self.begun.len() + self.sent.len() + self.completed.len() + self.failed.len()
+    }
 }
 
 /// Which span of time a histogram is of.
@@ -118,12 +129,12 @@ impl Recorder {
     ) {
         let book = &mut self.books[book];
         let [intended_s, _, ended_s] = times_s;
-        book.notes
-            .failed
-            .push_back((intended_s, ended_s, kind.to_owned()));
-        if !book.examples.iter().any(|(known, _)| known == kind) {
+        let known = book.examples.iter().position(|(known, _)| known == kind);
+        if known.is_none() {
             book.examples.push((kind.to_owned(), message()));
         }
+        let like = known.unwrap_or(book.examples.len() - 1);
+        book.notes.failed.push_back((intended_s, ended_s, like));
     }
 
     /// Gives which book parts of an operation are noted in.
@@ -182,11 +193,12 @@ impl Recorder {
         }
     }
 
-    /// Folds up to `limit` notes of what happened before `horizon_s`; says whether that was all.
+    /// Folds a slice of what happened before `horizon_s`; says whether that was all.
     ///
     /// What has happened since stays, so that a warm-up may still be told to end there.
-    pub fn fold(&mut self, horizon_s: f64, limit: usize) -> bool {
-        let mut left = limit;
+    pub fn fold(&mut self, horizon_s: f64) -> bool {
+        let pending: usize = self.books.iter().map(|book| book.notes.count()).sum();
+        let mut left = FOLD_SLICE.max(pending / FOLD_SHARE);
         for book in 0..self.books.len() {
             while left > 0 && self.fold_one(book, horizon_s) {
                 left -= 1;
@@ -208,14 +220,17 @@ impl Recorder {
                 tally.attempted += 1;
                 tally.sent_in_window += 1;
             }
-        } else if let Some((intended_s, ended_s, kind)) =
+        } else if let Some((intended_s, ended_s, like)) =
             take_before(&mut notes.failed, |(_, ended_s, _)| *ended_s < horizon_s)
         {
             let (_, place) = self.ledger.find(intended_s);
-            *self.books[book].tallies[place]
-                .failed
-                .entry(kind)
-                .or_default() += 1;
+            let book = &mut self.books[book];
+            let failed = &mut book.tallies[place].failed;
+            let kind = &book.examples[like].0;
+            match failed.get_mut(kind) {
+                Some(count) => *count += 1,
+                None => drop(failed.insert(kind.clone(), 1)),
+            }
             self.last_end_s = self.last_end_s.max(ended_s);
         } else {
             return false;

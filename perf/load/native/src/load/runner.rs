@@ -20,8 +20,6 @@ use crate::task::Model;
 const FOLD_LAG_S: f64 = 0.1;
 /// How often it is counted, so that no send waits for the counting of a whole second.
 const FOLD_EVERY_S: f64 = 0.05;
-/// How many notes are counted before a send gets its turn: about 20 µs.
-const FOLD_SLICE: usize = 512;
 const POLL_S: f64 = 0.2;
 const IDLE_POLL_S: f64 = 0.02;
 /// What was noted by now as warm-up can no longer become part of an iteration.
@@ -75,11 +73,18 @@ pub async fn run<M: Model + 'static, C: Clock + 'static>(
         ceiling_s: f64::INFINITY,
     };
     let counted_s = match (&spec.preload, &spec.counted) {
-        (Some(preload), _) => run.preload(preload).await.map(|()| None)?,
-        (None, Some(counted)) => Some(run.counted(counted).await?),
-        (None, None) => run.stages().await.map(|()| None)?,
+        (Some(preload), _) => run.preload(preload).await.map(|()| None),
+        (None, Some(counted)) => run.counted(counted).await.map(Some),
+        (None, None) => run.stages().await.map(|()| None),
     };
-    run.finish(counted_s)
+    match counted_s {
+        Ok(counted_s) => run.finish(counted_s),
+        Err(why) => {
+            // What was measured until then may be worth keeping; why it ended is what is said.
+            let _ = run.output.close();
+            Err(why)
+        }
+    }
 }
 
 /// A load under way, the books that all of it is noted in, and looks at this process.
@@ -171,7 +176,8 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
     async fn await_completion(&mut self) -> Result<(), String> {
         let mut second_s = 1.0;
         while !self.await_idle(second_s).await? {
-            self.fold(f64::INFINITY).await?;
+            // Not what goes on happening meanwhile: there might be no end of that.
+            self.fold(self.lanes.clock.now()).await?;
             second_s += 1.0;
         }
         self.fold(f64::INFINITY).await?;
@@ -336,7 +342,7 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
         self.lanes.check()?;
         let horizon_s = horizon_s.min(self.ceiling_s);
         loop {
-            let is_all = self.lanes.recorder.borrow_mut().fold(horizon_s, FOLD_SLICE);
+            let is_all = self.lanes.recorder.borrow_mut().fold(horizon_s);
             if is_all {
                 return Ok(());
             }
@@ -364,11 +370,11 @@ impl<M: Model + 'static, C: Clock + 'static> Run<'_, M, C> {
     /// Waits until everything that was sent has ended; says whether it came so far.
     async fn await_idle(&mut self, until_s: f64) -> Result<bool, String> {
         loop {
-            self.count_until(f64::INFINITY).await?;
+            let now_s = self.lanes.clock.now();
+            self.count_until(now_s).await?;
             if self.lanes.is_idle() {
                 return Ok(true);
             }
-            let now_s = self.lanes.clock.now();
             if now_s >= until_s {
                 return Ok(false);
             }

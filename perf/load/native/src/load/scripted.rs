@@ -1,7 +1,7 @@
 //! A clock that only moves when nobody has anything left to do, and a server that lives by it: whole
 //! loads in no time, to the microsecond.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -74,13 +74,15 @@ impl Clock for Rc<Script> {
 pub type Ending = (f64, Result<Answer, &'static str>);
 
 /// What happens while an operation is made ready.
-type Prepare = dyn Fn(&Script, u64) -> Result<(), String>;
+type Prepare = dyn Fn(&Rc<Script>, u64) -> Result<(), String>;
 
 /// Model and server at once; `answer` is of an operation's number and send.
 pub struct Server {
     pub clock: Rc<Script>,
     pub answer: Box<dyn Fn(u64, f64) -> Ending>,
     pub prepare: Box<Prepare>,
+    /// Where the load that is run writes to.
+    pub directory: Rc<OnceCell<PathBuf>>,
 }
 
 impl Server {
@@ -91,6 +93,7 @@ impl Server {
             clock,
             answer: Box::new(answer),
             prepare: Box::new(|_, _| Ok(())),
+            directory: Rc::default(),
         }
     }
 }
@@ -232,6 +235,7 @@ pub fn run(mut spec: Value, server: Server, told: &[(usize, f64)]) -> Outcome {
         let path = directory.join(format!("measure-{stage}"));
         std::fs::write(path, format!("{:.6}", START_S + at_s)).unwrap();
     }
+    server.directory.set(directory.clone()).unwrap();
     spec["output_dir"] = directory.to_str().unwrap().into();
     let spec: LoadSpec = serde_json::from_value(spec).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()

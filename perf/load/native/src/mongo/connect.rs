@@ -332,9 +332,23 @@ fn explain(target: &Target, error: &Error) -> String {
                 ports.find_map(|(address, place)| find_wrong(tls, address, target.port, &place))
             });
             let places: Vec<_> = target.addresses.iter().map(place).collect();
-            wrong.unwrap_or_else(|| format!("MongoDB at {}: {kind}", places.join(", ")))
+            wrong.unwrap_or_else(|| {
+                let said = kind.to_string();
+                let why = find_cause(&said).unwrap_or(&said);
+                let places = places.join(", ");
+                format!("MongoDB at {places}: {why}; is the server running, and is this its port?")
+            })
         }
     }
+}
+
+/// Gives the innermost reason of what the driver says of all servers: why the last one could not be reached.
+fn find_cause(said: &str) -> Option<&str> {
+    let (_, cause) = said.rsplit_once("Error: ")?;
+    let cause = cause.split(", labels: ").next()?;
+    let cause = cause.strip_prefix("Kind: ").unwrap_or(cause);
+    let cause = cause.strip_prefix("I/O error: ").unwrap_or(cause);
+    cause.split(" (os error").next()
 }
 
 fn refused(target: &Target) -> String {

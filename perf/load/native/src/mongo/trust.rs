@@ -1,10 +1,10 @@
 //! Whom a client of `MongoDB` trusts, and what it shows of itself: TLS for a driver that takes files alone.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustls::ClientConnection;
 use rustls_pki_types::ServerName;
 
-use crate::access::{explain_tls, tls_config};
+use crate::access::{explain_tls, read_tls, tls_config};
 use crate::spec::Tls;
 
 const PROBE: Duration = Duration::from_secs(5);
@@ -21,48 +21,51 @@ const REFUSAL: Duration = Duration::from_millis(500);
 /// For what may come before a refusal: tickets of sessions.
 const LOOKS: u8 = 3;
 
-/// Files for the driver, which reads them while a client is made; one is in memory alone, and goes with this.
+/// Files for the driver, which reads them while a client is made; they are in memory alone, and go with this.
 pub struct Trust {
-    ca_file: PathBuf,
+    authorities: File,
     pair: Option<File>,
 }
 
 impl Trust {
-    /// Looks at the files that the spec names; certificate and key are put into one file, as the driver wants.
+    /// Looks at the files that the spec names, and keeps what was looked at; certificate and key are one
+    /// file, as the driver wants.
     ///
     /// # Errors
     /// Says which file is wrong and what to do.
     pub fn new(tls: &Tls) -> Result<Self, String> {
-        tls_config(tls)?; // the driver says less about a file that it cannot use
-        let mut trust = Self {
-            ca_file: tls.ca_file.clone(),
-            pair: None,
+        // The driver says less about a file that it cannot use.
+        let (_, files) = read_tls(tls)?;
+        let keep = |parts: &[&[u8]]| {
+            let kept = keep_in_memory(parts);
+            kept.map_err(|error| format!("cannot keep certificates in memory: {error}"))
         };
-        if let (Some(certificate), Some(key)) = (&tls.certificate_file, &tls.key_file) {
-            let say = |path: &Path, error| format!("{}: {error}", path.display());
-            let mut pem = fs::read(certificate).map_err(|error| say(certificate, error))?;
-            pem.push(b'\n');
-            pem.extend(fs::read(key).map_err(|error| say(key, error))?);
-            let memory = memfd_create("certificate", MemfdFlags::CLOEXEC);
-            let mut file = File::from(memory.map_err(|error| say(certificate, error.into()))?);
-            file.write_all(&pem)
-                .map_err(|error| say(certificate, error))?;
-            trust.pair = Some(file);
-        }
-        Ok(trust)
+        let own = files.own.as_ref();
+        Ok(Self {
+            authorities: keep(&[&files.authorities])?,
+            pair: own
+                .map(|(certificate, key)| keep(&[certificate, b"\n", key]))
+                .transpose()?,
+        })
     }
 
     /// Gives the driver's options: certificates are verified, and so is the server's name.
     #[must_use]
     pub fn options(&self) -> DriverTls {
         let mut options = TlsOptions::default();
-        options.ca_file_path = Some(self.ca_file.clone());
-        options.cert_key_file_path = self
-            .pair
-            .as_ref()
-            .map(|file| PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())));
+        let path = |file: &File| PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        options.ca_file_path = Some(path(&self.authorities));
+        options.cert_key_file_path = self.pair.as_ref().map(path);
         DriverTls::Enabled(options)
     }
+}
+
+fn keep_in_memory(parts: &[&[u8]]) -> io::Result<File> {
+    let mut file = File::from(memfd_create("certificate", MemfdFlags::CLOEXEC)?);
+    for part in parts {
+        file.write_all(part)?;
+    }
+    Ok(file)
 }
 
 /// Says what is wrong with the TLS of a server, by speaking to it once more; none if nothing is.
