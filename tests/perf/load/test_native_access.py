@@ -98,6 +98,22 @@ def test_a_file_without_one_password_is_refused(say: Say, tmp_path: Path, text: 
     assert say(access) == as_python(access)
 
 
+def test_all_of_a_long_file_is_read_and_what_is_far_too_long_is_refused(
+    say: Say, tmp_path: Path, authority: Pair
+) -> None:
+    path, pem = tmp_path / "bundle", authority.certificate.read_text()
+    path.write_text("# an authority that is told about at length\n" * 5_000 + pem)
+    # It is taken: what is wrong is that nobody is there.
+    assert f"{ADDRESS}:1: cannot connect" in say(Access(tls=Tls(ca_file=str(path))))
+    path.write_text(pem + "#" * 1024 * 1024)
+    path.chmod(0o600)
+    for access in (
+        Access(tls=Tls(ca_file=str(path))),
+        Access(username="bench", password_file=str(path)),
+    ):
+        assert say(access) == as_python(access)
+
+
 def test_what_is_not_there_is_named(say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     for access in (

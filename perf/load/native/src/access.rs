@@ -21,7 +21,8 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use crate::spec::{Access, Tls};
 
 const HERE: &str = "this host";
-const MOST_BYTES: u64 = 64 * 1024;
+/// The authorities of a whole system are a quarter of this.
+const MOST_BYTES: u64 = 1024 * 1024;
 const OTHERS: u32 = 0o077;
 const MODE: u32 = 0o7777;
 
@@ -221,9 +222,16 @@ fn own_certificate(certificate: &[u8], key: &[u8]) -> Option<OwnCertificate> {
 }
 
 fn read(what: &str, path: &Path, rest: &str) -> Result<Vec<u8>, String> {
+    read_all(open(what, path, rest)?, what, path, rest)
+}
+
+fn read_all(file: File, what: &str, path: &Path, rest: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let read = open(what, path, rest)?.read_to_end(&mut bytes);
-    read.map_err(|error| unreadable(what, path, rest, &error))?;
+    let read = file.take(MOST_BYTES + 1).read_to_end(&mut bytes);
+    if read.map_err(|error| unreadable(what, path, rest, &error))? as u64 > MOST_BYTES {
+        let why = format!("{what} {} is larger than 1 MiB", path.display());
+        return Err(at(HERE, &why));
+    }
     Ok(bytes)
 }
 
@@ -245,10 +253,7 @@ fn read_private(what: &str, path: &Path, rest: &str) -> Result<Vec<u8>, String> 
         );
         return Err(at(HERE, &format!("{what} {place} {why}")));
     }
-    let mut bytes = Vec::new();
-    let read = file.take(MOST_BYTES).read_to_end(&mut bytes);
-    read.map_err(|error| unreadable(what, path, rest, &error))?;
-    Ok(bytes)
+    read_all(file, what, path, rest)
 }
 
 fn open(what: &str, path: &Path, rest: &str) -> Result<File, String> {
