@@ -18,6 +18,7 @@ from perf.design import ClosedLoop, Steadiness
 from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
 from perf.load.outcome import LoadOutcome
 from perf.load.spec import Counted, LoadSpec, Preload, Stage
+from perf.mongo import open_client
 from perf.records import Operation, PutGet, Sensor
 from perf.remote import LocalHost
 from perf.systems.contract import SpeaksKeyValue
@@ -39,6 +40,13 @@ STAGE = Stage(
 def _commands(beside: str) -> tuple[tuple[str, ...], ...]:
     """Say how the two engines are started: both the Python engine, or one of them the native."""
     return (PYTHON_ENGINE, (str(need_native()),) if beside == "native" else PYTHON_ENGINE)
+
+
+def _forget_rows(served: Served) -> None:
+    """Let nothing be stored: MongoDB keeps a reading as often as it is written."""
+    where = served.target.addresses, served.target.port, served.target.timeout_s
+    with open_client(*where) as client:
+        client.drop_database("knickpoint")
 
 
 def _run(specs: Sequence[LoadSpec], commands: Sequence[tuple[str, ...]]) -> LoadOutcome:
@@ -77,6 +85,8 @@ def test_engines_read_what_engines_wrote(
 ) -> None:
     commands = _commands(beside)
     served: Served = request.getfixturevalue(f"{name}_server")
+    if name == "mongodb":
+        _forget_rows(served)
     specs = [
         LoadSpec(
             target=served.target,
