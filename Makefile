@@ -28,7 +28,7 @@ nightly: .venv/.ready ## measure, keep, judge, tell: the whole job (SUITE=quicks
 	@$(BIN)/knickpoint nightly --suite $(SUITE) --data $(DATA)
 
 ALONE = $(BIN)/pytest -m "alone and not long"
-test: .venv/.dev ## the test suite, real databases included (below 10 minutes on two cores)
+test: .venv/.dev ## the test suite, real databases included (a quarter of an hour on two cores)
 	$(BIN)/pytest -m "not long and not alone" --numprocesses auto --dist loadfile
 	$(ALONE) || { echo "a machine that stalls makes a trial invalid, as it should: what failed is measured once more" >&2; $(ALONE) --last-failed; }
 
