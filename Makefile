@@ -27,10 +27,9 @@ nightly: export KNICKPOINT_DIE_WITH_PARENT = 1
 nightly: .venv/.ready ## measure, keep, judge, tell: the whole job (SUITE=quickstart DATA=var)
 	@$(BIN)/knickpoint nightly --suite $(SUITE) --data $(DATA)
 
-ALONE = $(BIN)/pytest -m "alone and not long"
 test: .venv/.dev ## the test suite, real databases included (a quarter of an hour on two cores)
 	$(BIN)/pytest -m "not long and not alone" --numprocesses auto --dist loadfile
-	$(ALONE) || { echo "a machine that stalls makes a trial invalid, as it should: what failed is measured once more" >&2; $(ALONE) --last-failed; }
+	$(BIN)/pytest -m "alone and not long"
 
 test-long: .venv/.dev ## the tests that take longer
 	$(BIN)/pytest -m "long and not longest" --timeout 1800

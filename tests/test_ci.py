@@ -31,9 +31,16 @@ def test_what_measures_is_repeated_until_it_ends_well(tmp_path: Path, needed: in
 
 
 def test_three_failures_in_a_row_are_one(tmp_path: Path) -> None:
-    done = run_thrice(tmp_path, 'exit "$calls"')
+    done = run_thrice(tmp_path, "exit 3")
     assert done.returncode == 3
     assert len(done.stderr.splitlines()) == 3
+
+
+@pytest.mark.parametrize("code", [1, 2, 130])
+def test_only_what_could_not_measure_is_repeated(tmp_path: Path, code: int) -> None:
+    done = run_thrice(tmp_path, f"exit {code}")
+    assert done.returncode == code
+    assert len((tmp_path / "calls").read_text().split()) == 1
 
 
 def run_tests(*options: str, until: str) -> subprocess.CompletedProcess[str]:
