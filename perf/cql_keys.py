@@ -23,6 +23,7 @@ from cassandra.query import UNSET_VALUE
 
 from perf.cql import KEYSPACE, SLOW_S, ask_soon, create_keyspace, name_error, open_driver, read_all
 from perf.cql_layout import with_options
+from perf.errors import StepFailed
 from perf.records import PutGet, Ycsb
 from perf.sessions import OnGot, OnWritten, Stored, Values
 from perf.systems.contract import Target
@@ -45,7 +46,10 @@ class CqlKeyValueSession:
         self._updates: tuple[Any, ...] = ()
 
     def create_schema(self, records: PutGet | Ycsb) -> None:
-        """Create keyspace and table, a column per field; do nothing if they exist."""
+        """Create keyspace and table, a column per field; do nothing if they exist.
+
+        Raises StepFailed if the table has another number of fields: rows would lack some unseen.
+        """
         fields = ", ".join(f"field{number} text" for number in range(records.field_count))
         self._session.execute(create_keyspace(self._target), timeout=SLOW_S)
         self._session.execute(
@@ -54,6 +58,13 @@ class CqlKeyValueSession:
             timeout=SLOW_S,
         )
         self.prepare()
+        if len(self._fields) != records.field_count:
+            raise StepFailed(
+                "create schema",
+                self._target.addresses[0],
+                f"table {_TABLE} has {len(self._fields)} fields, and these records have "
+                f"{records.field_count}: it is of another workload. Drop it, or wipe the node's data",
+            )
 
     def prepare(self) -> None:
         """Prepare the statements, once; raise what the driver raises if there is no table yet."""
