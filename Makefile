@@ -13,7 +13,7 @@ ENGINE ?= python
 # Whose clippy and rustfmt judge; those of the next one find something else. CI installs it.
 RUST := 1.95
 
-.PHONY: help setup native native-lint native-test nightly test test-long test-longest lint format types contracts workflows wheel-smoke selftest bench bench-bisection bench-comparison bench-detection bench-engines site lock schema infra-check lab-up lab-down lab-status clean
+.PHONY: help setup native native-lint native-test nightly reliability test test-long test-longest lint format types contracts workflows wheel-smoke selftest bench bench-bisection bench-comparison bench-detection bench-engines site lock schema infra-check lab-up lab-down lab-status clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -36,6 +36,11 @@ test-long: .venv/.dev ## the tests that take longer
 
 test-longest: .venv/.dev ## hosts that are lost in a trial, a Debian prepared by the whole playbook (half an hour)
 	$(BIN)/pytest -m longest --timeout 1800
+
+# What would begin later than this is left out, and said.
+reliability: export KNICKPOINT_TESTS_UNTIL = $(shell expr `date +%s` + 3000)
+reliability: .venv/.dev native ## every promise of docs/reliability.md, tried in full: the table with figures (an hour at most)
+	$(BIN)/pytest -m keeps --promises --timeout 900
 
 native: .venv/.ready ## build the native load engine, into the cache (needs Rust; the first time takes minutes)
 	@$(BIN)/python -m perf.load.native_build

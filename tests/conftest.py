@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hdrh.histogram import HdrHistogram
 from hypothesis import settings
+from kept import PromiseTable
 
 from perf.design import Host, Needs, Steadiness, Testbed, TimeLimits, Validity
 from perf.model import (
@@ -46,9 +47,16 @@ UNTIL = "KNICKPOINT_TESTS_UNTIL"
 LEFT_OUT = pytest.StashKey[list[str]]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make reliability` ask for the whole effort."""
+    parser.addoption("--promises", action="store_true", help="full effort, and the table of promises")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin the list of what is left out."""
+    """Begin the list of what is left out, and the table of promises where it is asked for."""
     config.stash[LEFT_OUT] = []
+    if config.getoption("--promises"):
+        config.pluginmanager.register(PromiseTable())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -60,7 +68,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Leave a long test out that would begin too late."""
     until = os.environ.get(UNTIL)
-    if until and time.time() > float(until) and item.get_closest_marker("long"):
+    bounded = item.get_closest_marker("long") or item.config.getoption("--promises")
+    if until and time.time() > float(until) and bounded:
         item.config.stash[LEFT_OUT].append(item.nodeid)
         pytest.skip(f"too late to begin it: {UNTIL} has passed")
 
@@ -68,7 +77,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """List what was left out, so that nobody takes it for shown."""
     if left_out := terminalreporter.config.stash[LEFT_OUT]:
-        terminalreporter.section(f"LEFT OUT, for {UNTIL} had passed: {len(left_out)} long tests")
+        terminalreporter.section(f"LEFT OUT, for {UNTIL} had passed: {len(left_out)} tests")
         terminalreporter.write_line("\n".join(left_out))
 
 
@@ -155,6 +164,20 @@ TESTBED = Testbed(
     ),
     steadiness=Steadiness(window_s=1, tolerance=1.0),
 )
+
+
+@pytest.fixture
+def figures(record_property: Callable[[str, object], None]) -> dict[str, object]:
+    """Give what a test that keeps a promise puts its figures into: `figures["kills"] = 213`."""
+    told: dict[str, object] = {}
+    record_property("figures", told)
+    return told
+
+
+@pytest.fixture(scope="session")
+def effort(pytestconfig: pytest.Config) -> Callable[[int, int], int]:
+    """Give `effort(quick, full)`: how often to try; full for `make reliability`, quick for others."""
+    return lambda quick, full: full if pytestconfig.getoption("--promises") else quick
 
 
 @pytest.fixture(scope="session")
