@@ -73,7 +73,7 @@ def compare_levels(
     _refuse_too_few(before, after)
     freedom = len(before) + len(after) - 2
     pooled = ((len(before) - 1) * variance(before) + (len(after) - 1) * variance(after)) / freedom
-    spread = sum(variance_of_mean(len(side), noise.persistence) for side in (before, after))
+    spread = math.fsum(variance_of_mean(len(side), noise.persistence) for side in (before, after))
     error = max(noise.deviation, math.sqrt(pooled)) * math.sqrt(spread)
     return _effect(before, after, error, degrees_of_freedom(noise.all_points), confidence)
 

@@ -155,7 +155,7 @@ def levels(values: Sequence[float], reading: Reading) -> Iterator[tuple[Shift, f
     them could turn a step up into one down. Where the series drifts, it is that without the drift, at
     the height of the drift at the shift: else a step up in a long way down would look like one down.
     """
-    moved = [sum(drift.moved(place) for drift in reading.drifts) for place in range(len(values))]
+    moved = [math.fsum(drift.moved(place) for drift in reading.drifts) for place in range(len(values))]
     flat = [value - height for value, height in zip(values, moved, strict=True)]
     bounds = (0, *(shift.index for shift in reading.shifts), len(values))
     segments = [_level(flat[start:end], reading.noise) for start, end in pairwise(bounds)]

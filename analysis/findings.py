@@ -1,5 +1,6 @@
 """Findings: what was found in each series, and which of it may be called confirmed tonight. Pure."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -83,7 +84,7 @@ def _is_stirred(series: Series, reading: Reading) -> bool:
     points, noise = series.points, reading.noise
     starts = (0, *(shift.index for shift in reading.shifts), len(points))
     for start, end in pairwise(starts):
-        level = sum(point.value for point in points[start:end]) / (end - start)
+        level = math.fsum(point.value for point in points[start:end]) / (end - start)
         for index, point in enumerate(points[start:end], start=start):
             if point.night not in recent:
                 continue

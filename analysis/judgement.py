@@ -322,7 +322,7 @@ def _noise_of_newest(noise: Noise | None, series: Series, drifts: Sequence[Drift
         return noise
     first = len(series.points) - noise.points
     newest = enumerate(series.points[first:], start=first)
-    flat = (point.value - sum(drift.moved(place) for drift in drifts) for place, point in newest)
+    flat = (point.value - math.fsum(drift.moved(place) for drift in drifts) for place, point in newest)
     return noise_of_level(noise, tuple(flat))
 
 

@@ -210,8 +210,8 @@ def shared_part(key: SeriesKey) -> SeriesKey:
 def condense(values: Sequence[float]) -> Condensed:
     """Give the median of at least one value, their number, and their sample standard deviation."""
     size = len(values)
-    middle = sum(values) / size
-    squares = sum([(value - middle) ** 2 for value in values])
+    middle = math.fsum(values) / size
+    squares = math.fsum([(value - middle) ** 2 for value in values])
     deviation = math.sqrt(squares / (size - 1)) if size > 1 else 0.0
     return Condensed(median=median(values), values=size, deviation=deviation)
 

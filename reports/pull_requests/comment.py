@@ -5,6 +5,7 @@ Everything in a comparison file is untrusted here: no text of it reaches the com
 lines of a part and stays valid.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -357,7 +358,7 @@ def _tell_reason(result: ComparisonResult) -> str:
 
 
 def _tell_length(*results: ComparisonResult) -> str:
-    return length_words(sum(each.duration_s for one in results for each in one.trials))
+    return length_words(math.fsum(each.duration_s for one in results for each in one.trials))
 
 
 def _fold(title: str, lines: Sequence[str], *, head: str = "") -> Part:

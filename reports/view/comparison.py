@@ -1,5 +1,6 @@
 """What the page of a side-by-side comparison shows: the verdict, each measure and turn, both sides."""
 
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -127,7 +128,7 @@ def view_comparison(result: ComparisonResult, known: Collection[str]) -> Compari
         action=heading(told.action),
         advice=told.advice,
         started=moment(result.started_at),
-        length=length_words(sum(one.duration_s for one in result.trials)),
+        length=length_words(math.fsum(one.duration_s for one in result.trials)),
         unused=_count_unused(result),
         caveat=clean(result.caveat),
         remarks=tuple(clean(one) for one in result.remarks),

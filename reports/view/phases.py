@@ -1,5 +1,6 @@
 """What the page of a trial says of its phases: load, length, how their warm-ups ended."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -56,7 +57,7 @@ def view_phases(trial: Trial, workloads: Mapping[Named, Workload]) -> PhasesView
     found = _collect(trial)
     measured_s: dict[str, float] = {}
     for (phase, _), one in found.items():
-        measured_s[phase] = max(measured_s.get(phase, 0.0), sum(one.seconds))
+        measured_s[phase] = max(measured_s.get(phase, 0.0), math.fsum(one.seconds))
     whole_s = (trial.finished_at - trial.started_at).total_seconds()
     return PhasesView(
         rows=tuple(
@@ -64,8 +65,8 @@ def view_phases(trial: Trial, workloads: Mapping[Named, Workload]) -> PhasesView
             for (phase, operation), one in found.items()
         ),
         rest=(
-            f"The trial took {number(whole_s)} s, of which {number(sum(measured_s.values()))} s were"
-            " measured. What installing, starting, loading, settling, warming up, canaries and cleaning"
+            f"The trial took {number(whole_s)} s, of which {number(math.fsum(measured_s.values()))} s"
+            " were measured. What installing, starting, loading, settling, warming up, canaries and cleaning"
             " up took each is not recorded beyond the warm-ups above."
             if found
             else ""

@@ -1,5 +1,6 @@
 """How much a testbed measures: hours of trials a day, and how many of them count."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -93,7 +94,7 @@ def _add(head: TrialHead, days: dict[date, _Day]) -> None:
 
 
 def _summarize(heads: Sequence[TrialHead], newest: date, days: Sequence[_Day]) -> str:
-    hours = sum(one.good_s + one.void_s for one in days) / _HOUR_S
+    hours = math.fsum(one.good_s + one.void_s for one in days) / _HOUR_S
     void = sum(head.status is not TrialStatus.COMPLETED for head in heads)
     mean = hours / len(days)
     return (
