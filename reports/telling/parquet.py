@@ -50,7 +50,7 @@ class ParquetWriter:
         """Give a table of the document of what is judged."""
         listed = ", ".join(f"{one.name} {one.sql_type}" for one in list_columns(TABLES[table]))
         source = self._read(document, {table: f"STRUCT({listed})[]"})
-        return self._copy(table, f"SELECT unnest({table}, max_depth := 2) FROM {source}")  # noqa: S608
+        return self._copy(table, f"SELECT unnest({table}, max_depth := 2) FROM {source}")  # noqa: S608  names of columns
 
     def write_points(self, document: bytes) -> bytes:
         """Give the points of a document of points as rows."""

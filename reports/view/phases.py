@@ -66,8 +66,8 @@ def view_phases(trial: Trial, workloads: Mapping[Named, Workload]) -> PhasesView
         ),
         rest=(
             f"The trial took {number(whole_s)} s, of which {number(math.fsum(measured_s.values()))} s"
-            " were measured. What installing, starting, loading, settling, warming up, canaries and cleaning"
-            " up took each is not recorded beyond the warm-ups above."
+            " were measured. What installing, starting, loading, settling, warming up, canaries and"
+            " cleaning up took each is not recorded beyond the warm-ups above."
             if found
             else ""
         ),

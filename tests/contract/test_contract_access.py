@@ -96,6 +96,7 @@ def asking(
         yield Asking(served, gate, authority, tmp_path, command)
 
 
+@pytest.mark.keeps("no-secret-leaks")
 def test_an_engine_logs_in_over_tls_and_leaves_no_secret(asking: Asking) -> None:
     right = asking.access()
     target = replace(asking.served.target, access=right)

@@ -162,6 +162,7 @@ def lab(sshd: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     )
 
 
+@pytest.mark.keeps("no-secret-leaks")
 def test_a_trial_with_an_account_and_tls_leaves_no_secret(lab: Lab) -> None:
     own = issue(lab.authority, "client")
     tls = Tls(

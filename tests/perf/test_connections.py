@@ -177,3 +177,25 @@ def test_a_copy_has_a_time_limit(
     assert not list(tmp_path.glob("here*"))
     # What waits on the host to read it ends with this.
     os.close(os.open(tmp_path / "endless", os.O_RDWR | os.O_NONBLOCK))
+
+
+@pytest.mark.keeps("host-keys")
+@pytest.mark.parametrize("known", ["another", "none"])
+def test_a_host_that_shows_another_key_or_a_new_one_is_told_nothing(
+    sshd: SshHost, tmp_path: Path, known: str
+) -> None:
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    kind, public, *_ = key.with_suffix(".pub").read_text().split()
+    names = tmp_path / "known_hosts"
+    names.write_text(f"[127.0.0.1]:{sshd.port} {kind} {public}\n" if known == "another" else "")
+    before = names.read_text()
+    options = [word for word in sshd.options if "UserKnownHostsFile" not in word]
+    there = tmp_path / "it was here"
+    stranger = replace(sshd, options=(*options[:-1], "-o", f"UserKnownHostsFile={names}"))
+    with pytest.raises(Unreachable, match="Host key verification failed"):
+        stranger.run(["touch", str(there)], stdin="pl4nted secret")
+    with pytest.raises(StepFailed, match="Host key verification failed"):
+        stranger.put(key, str(there))
+    assert not there.exists()
+    assert names.read_text() == before, "the key is not learnt"
