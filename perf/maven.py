@@ -13,6 +13,7 @@ from xml.sax.saxutils import escape
 
 from filelock import FileLock
 
+from perf import durable
 from perf.children import environment
 from perf.downloads import Unreachable, verify
 from perf.errors import HostUnfit, ReleaseError
@@ -114,4 +115,4 @@ def _unpack_maven(home: Path) -> None:
             opened.extractall(part)
         unpacked = Path(part, home.name)
         (unpacked / "bin" / "mvn").chmod(0o755)  # zipfile drops the mode
-        unpacked.rename(home)
+        durable.move(unpacked, home)

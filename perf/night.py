@@ -8,7 +8,6 @@ several labs share a history, the lab is part of the night's id.
     <data>/nights/<id>.untold     there until all has been told: until then the night is resumed
 """
 
-import os
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from perf import durable
 from perf.config import Catalog, content_hash
 from perf.design import Suite
 from perf.errors import BundleError
@@ -76,7 +76,7 @@ def open_night(
         is_open = last.missing(places) or (is_to_be_told and _untold(places, last.id).exists())
         if is_same and now - last.started_at < RESUMABLE_FOR and is_open:
             if is_to_be_told:
-                _untold(places, last.id).touch()
+                durable.write(_untold(places, last.id), b"")
             return last, True
     night_id = _next_id(places, start_of_ids(places, "", now))
     night = Night(
@@ -88,15 +88,14 @@ def open_night(
     )
     if is_to_be_told:
         # First, so that no plan is without it. A mark without a plan means nothing.
-        places.nights.mkdir(parents=True, exist_ok=True)
-        _untold(places, night_id).touch()
-    _write(places.nights / f"{night_id}.json", night)
+        durable.write(_untold(places, night_id), b"")
+    durable.write(places.nights / f"{night_id}.json", _NIGHT.dump_json(night, indent=1))
     return night, False
 
 
 def finish_night(places: Places, night_id: str) -> None:
     """Keep on disk that a night was told: the next one is a new night."""
-    _untold(places, night_id).unlink(missing_ok=True)
+    durable.remove(_untold(places, night_id))
 
 
 def _untold(places: Places, night_id: str) -> Path:
@@ -158,13 +157,3 @@ def _plan_trials(suite: Suite, night: str, nights_before: int) -> tuple[PlannedT
         )
         for place, (experiment, version) in enumerate(pairs, start=1)
     )
-
-
-def _write(path: Path, night: Night) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    with fresh.open("wb") as file:
-        file.write(_NIGHT.dump_json(night, indent=1))
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.rename(path)

@@ -8,18 +8,16 @@ that a host that grows slower or faster meanwhile harms both alike. Which trials
 their bundles, whose ids follow from the plan.
 """
 
-import os
 import random
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
-from perf import releases
+from perf import durable, releases
 from perf.config import Catalog, content_hash
 from perf.design import Deployment, Suite
 from perf.errors import BundleError, HostUnfit
@@ -195,7 +193,7 @@ def open_plan(
         seed=pairing.seed,
         started_at=now,
     )
-    write_durably(places.comparisons / plan.id / PLAN, _PLAN.dump_json(plan, indent=1))
+    durable.write(places.comparisons / plan.id / PLAN, _PLAN.dump_json(plan, indent=1))
     return plan, False
 
 
@@ -327,14 +325,3 @@ def _next_id(places: Places, start: str) -> str:
     known = (*places.comparisons.glob(f"{start}-*"), *places.trials.glob(f"{start}-*"))
     numbers = [re.match(rf"{re.escape(start)}-(\d+)", path.name) for path in known]
     return f"{start}-{1 + max((int(found[1]) for found in numbers if found), default=0)}"
-
-
-def write_durably(path: Path, content: bytes) -> None:
-    """Write a file beside its place, bring it to the disk and move it there in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    with fresh.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.rename(path)

@@ -22,7 +22,7 @@ from analysis.detection import ChangePoint
 from analysis.incidents import name_incident
 from analysis.judgement import Judgement
 from analysis.remeasurement import measure_of
-from perf import config
+from perf import config, durable
 from perf.config import Catalog
 from perf.config.problems import suggest
 from perf.design import Suite, Workload
@@ -33,7 +33,6 @@ from perf.options import configs_option, data_option
 from perf.places import Places
 from perf.progress import Progress
 from perf.rules import Detection
-from perf.side_by_side import write_durably
 
 _REGRESSION_FOUND, _INCONCLUSIVE = 1, 3
 _DEFAULT_SUITE = "quickstart"
@@ -133,7 +132,7 @@ def _tell(record: BisectionRecord, places: Places, progress: Progress, output: P
     if places.trials.is_dir():
         append_all(places, progress.tell)
     if output is not None:
-        write_durably(output, write_bisection(record))
+        durable.write(output, write_bisection(record))
     for line in describe_bisection(record):
         click.echo(line)
     if is_regression(record):

@@ -27,7 +27,7 @@ from analysis.comparing.results import ComparisonResult
 from analysis.comparing.run import Budget, run_comparison
 from analysis.comparing.turns import Inquiry, is_over
 from analysis.verdict import Outcome
-from perf import releases
+from perf import durable, releases
 from perf.config import content_hash
 from perf.errors import MeasureError, ReleaseError
 from perf.history.place import start_of_ids
@@ -37,7 +37,7 @@ from perf.past_turns import find_past_turns, has_trials
 from perf.places import Places
 from perf.progress import Progress
 from perf.rules import Detection
-from perf.side_by_side import Pairing, Side, fetch_sides, take_side, write_durably
+from perf.side_by_side import Pairing, Side, fetch_sides, take_side
 from perf.systems import registry
 
 RESUMABLE_FOR = timedelta(days=14)
@@ -183,7 +183,7 @@ def _hash(question: Question, span: Sequence[Release], search: _Search) -> str:
 
 def _save(record: BisectionRecord, places: Places) -> BisectionRecord:
     record = replace(record, updated_at=datetime.now(UTC))
-    write_durably(places.bisections / record.id / BISECTION, write_bisection(record))
+    durable.write(places.bisections / record.id / BISECTION, write_bisection(record))
     return record
 
 

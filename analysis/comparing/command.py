@@ -17,7 +17,7 @@ from analysis.comparing.results import (
 from analysis.comparing.run import Budget, run_comparison
 from analysis.comparing.turns import list_measures
 from analysis.verdict import Outcome
-from perf import config
+from perf import config, durable
 from perf.config import Catalog
 from perf.config.problems import suggest
 from perf.design import Suite, Workload
@@ -29,7 +29,7 @@ from perf.options import configs_option, data_option, spell_command
 from perf.places import Places
 from perf.progress import Progress
 from perf.rules import Detection
-from perf.side_by_side import Pairing, Side, take_side, write_durably
+from perf.side_by_side import Pairing, Side, take_side
 from perf.systems import registry
 
 _EXIT_CODES = {Outcome.REGRESSED: 1, Outcome.INVALID: 3}
@@ -113,7 +113,7 @@ def compare(
     for line in describe_comparison(result):
         click.echo(line)
     if output is not None:
-        write_durably(output, write_comparisons(_as_file(result)))
+        durable.write(output, write_comparisons(_as_file(result)))
     kept = append_all(Places(data), lambda text: click.echo(text, err=True))
     code = _EXIT_CODES.get(result.outcome, 0)
     click.get_current_context().exit(code or (_NOT_KEPT if kept.bad else 0))

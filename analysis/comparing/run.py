@@ -30,6 +30,7 @@ from analysis.comparing.turns import (
     judge_measures,
 )
 from analysis.verdict import Outcome
+from perf import durable
 from perf.config import named
 from perf.errors import InputError, UsageError
 from perf.load.stages import ladder_phases
@@ -46,7 +47,6 @@ from perf.side_by_side import (
     Side,
     fetch_sides,
     open_plan,
-    write_durably,
 )
 
 _HOPELESS = 2
@@ -128,7 +128,7 @@ def run_comparison(
         )
         taken, ended = _take_turns(course, inquiry, budget, prior)
         result = _conclude(course, inquiry, (*prior, *taken), ended, reproduce)
-        write_durably(places.comparisons / plan.id / RESULT, write_result(result))
+        durable.write(places.comparisons / plan.id / RESULT, write_result(result))
     return result
 
 

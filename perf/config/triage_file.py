@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
+from perf import durable
 from perf.config.catalog import read_triage
 from perf.config.triage_checks import check_new
 from perf.errors import ConfigError
@@ -89,5 +90,6 @@ def _replace(path: Path, text: str, meant: tuple[TriageEntry, ...]) -> None:
             what = f"{path}: the entries cannot be added without changing the rest; add them by hand"
             raise ConfigError([what, *problems])
         fresh.rename(target)
+        durable.sync(target.parent)
     finally:
         fresh.unlink(missing_ok=True)

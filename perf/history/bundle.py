@@ -28,6 +28,7 @@ from annotated_types import Ge
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
+from perf import durable
 from perf.errors import BundleError
 from perf.history import disk
 from perf.load.hlog import read_hlog, write_hlog
@@ -98,6 +99,7 @@ def stage(places: Places, trial_id: TrialId) -> Path:
     try:
         if staged.exists():
             shutil.rmtree(staged)
+        durable.make_directory(places.trials)
         (staged / LOGS).mkdir(parents=True)
     except OSError as error:
         raise BundleError(
@@ -128,9 +130,7 @@ def seal(staged: Path, trial: Trial, intervals: Sequence[Interval]) -> Path:
         write_hlog(staged / INTERVALS, intervals)
         manifest = _Manifest(schema_version=SCHEMA_VERSION, files=tuple(_list_files(staged)))
         (staged / MANIFEST).write_bytes(_MANIFEST.dump_json(manifest, indent=1) + b"\n")
-        _sync_tree(staged)
-        staged.rename(final)
-        sync(final.parent)
+        durable.move(staged, final)
     except OSError as error:
         raise BundleError(
             f"trial {trial.id} could not be sealed from {staged}: {disk.explain(error)}"
@@ -185,15 +185,6 @@ def digest(path: Path) -> str:
 
     """
     return hashlib.sha256(_read_plain(path / MANIFEST)).hexdigest()
-
-
-def sync(path: Path) -> None:
-    """Bring a file, or the names in a directory, to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _dump_trial(trial: Trial) -> bytes:
@@ -267,13 +258,6 @@ def _list_files(root: Path) -> Iterator[_File]:
         if path.is_file() and name != MANIFEST:
             content = path.read_bytes()
             yield _File(name=name, size=len(content), sha256=hashlib.sha256(content).hexdigest())
-
-
-def _sync_tree(root: Path) -> None:
-    """Bring all files and names below a directory to the disk, the innermost first."""
-    for path in sorted(root.rglob("*"), reverse=True):
-        sync(path)
-    sync(root)
 
 
 def _read_manifest(path: Path) -> _Manifest:

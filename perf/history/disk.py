@@ -7,8 +7,6 @@ import errno
 import os
 import re
 
-import duckdb
-
 _PERMISSION = "Let this user read and write there, or choose another data directory with --data"
 _ROOM = "Make room on that disk, then run the command again"
 _FILE_IN_THE_WAY = (
@@ -23,6 +21,8 @@ _NEXT_STEPS = {
     errno.EISDIR: "A directory stands where a file is needed: move it away, then run the command again",
     errno.ENOSPC: _ROOM,
     errno.EDQUOT: _ROOM,
+    errno.EIO: "That disk fails: see the kernel's log (dmesg), copy the data directory to a sound one and "
+    "name the copy with --data",
     errno.ENOTDIR: _FILE_IN_THE_WAY,
     errno.EEXIST: _FILE_IN_THE_WAY,
 }
@@ -31,7 +31,7 @@ _BY_REASON = {os.strerror(code): step for code, step in _NEXT_STEPS.items()}
 _REASON = re.compile(f": ({'|'.join(map(re.escape, _BY_REASON))})$", re.MULTILINE)
 
 
-def next_step(error: OSError | duckdb.Error) -> str | None:
+def next_step(error: Exception) -> str | None:
     """Say what to do about a refusal by the operating system; None if the error is something else."""
     if isinstance(error, OSError):
         return _NEXT_STEPS.get(error.errno or 0)

@@ -16,9 +16,9 @@ import click
 import duckdb
 from filelock import FileLock, Timeout
 
+from perf import durable
 from perf.errors import HistoryError
 from perf.history import disk, upgrades
-from perf.history.bundle import sync
 
 SCHEMA_VERSION = 3
 
@@ -209,25 +209,28 @@ def _make(path: Path) -> Path:
     fresh = path.with_name(f"{path.name}.new")
     _remove(fresh)
     with duckdb.connect(fresh) as connection:
-        connection.execute(schema())
+        # Together: each by itself would be brought to the disk by itself.
+        connection.execute(f"BEGIN; {schema()}")
         connection.execute("INSERT INTO meta VALUES (?)", [SCHEMA_VERSION])
+        connection.execute("COMMIT")
     return fresh
 
 
 def _put(fresh: Path, path: Path) -> None:
     """Put a whole, closed file in the history's place in one step."""
-    sync(fresh)
-    # The old file's write-ahead log goes first: it must never be replayed into the new one.
-    _log_of(path).unlink(missing_ok=True)
+    durable.sync(fresh)
+    # The old file's write-ahead log goes first, from the disk, too: it must never be replayed into
+    # the new one.
+    durable.remove(_log_of(path))
     fresh.replace(path)
-    sync(path.parent)
+    durable.sync(path.parent)
 
 
 @contextmanager
 def _locked(path: Path, *, wait_s: float) -> Iterator[None]:
     """Let one process at a time make or rebuild a history."""
     with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        durable.make_directory(path.parent)
         try:
             lock = FileLock(path.with_name(f"{path.name}.lock")).acquire(timeout=wait_s)
         except Timeout as error:

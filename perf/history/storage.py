@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 import duckdb
 
+from perf import durable
 from perf.errors import HistoryError
 from perf.history import file
 from perf.history.tables import Tables
@@ -76,7 +77,10 @@ class FileStorage:
     def transact(self, work: Callable[[], T], message: str) -> T:
         """Do all of the work or nothing of it."""
         with self.tables.transaction():
-            return work()
+            done = work()
+        # DuckDB syncs what it writes into its log, and not the name of a log that it made for it.
+        durable.sync(self._path.parent)
+        return done
 
     def check_query(self, sql: str) -> None:
         """Refuse nothing: the file is opened so that a query reaches nothing else."""

@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 from filelock import FileLock
 
+from perf import durable
 from perf.children import environment
 from perf.errors import HostUnfit, KnickpointError
 from perf.load.native_binary import (
@@ -134,7 +135,7 @@ def _keep(release: Path, directory: Path) -> None:
             shutil.copy2(release / program, fresh)
         if directory.exists():
             shutil.rmtree(directory)
-        fresh.rename(directory)
+        durable.move(fresh, directory)
 
 
 def main() -> int:

@@ -28,6 +28,7 @@ from analysis.comparing.results import (
     write_comparisons,
 )
 from analysis.verdict import Outcome
+from perf import durable
 from perf.config.document import printable
 from perf.difference import compare_catalogs
 from perf.errors import BundleError, HistoryError, InputError, UsageError
@@ -37,7 +38,6 @@ from perf.options import data_option
 from perf.places import Places
 from perf.progress import Progress, format_duration
 from perf.revisions import SHORT, Span, find_repository, find_span, load_revisions
-from perf.side_by_side import write_durably
 from reports.pull_requests.comment import headline, render_comment
 
 _REGRESSION_FOUND, _NOT_MEASURED = 1, 3
@@ -216,8 +216,8 @@ def _find_told(target: Path) -> frozenset[str]:
 
 def write_content(target: Path, content: ComparisonFile, *, site_url: str) -> None:
     """Write both files, each in one step."""
-    write_durably(target / COMPARISON, write_comparisons(content))
-    write_durably(target / COMMENT, _render(content, site_url))
+    durable.write(target / COMPARISON, write_comparisons(content))
+    durable.write(target / COMMENT, _render(content, site_url))
 
 
 def _render(content: ComparisonFile, site_url: str) -> bytes:

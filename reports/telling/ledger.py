@@ -13,9 +13,9 @@ from typing import Literal
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
+from perf import durable
 from perf.errors import InputError, UsageError
 from perf.scalars import STRICT
-from perf.side_by_side import write_durably
 from reports.telling.events import Told, Update
 
 _ADVICE = (
@@ -96,4 +96,4 @@ def _read(path: Path) -> Mapping[str, Told]:
 
 def _write(path: Path, told: Mapping[str, Told]) -> None:
     content = _FILE.dump_json(_File(format=1, incidents=dict(sorted(told.items()))), indent=1)
-    write_durably(path, content + b"\n")
+    durable.write(path, content + b"\n")

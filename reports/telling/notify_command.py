@@ -12,12 +12,11 @@ import click
 
 from analysis.commands import judge_history
 from analysis.judgement import Judgement
-from perf import config
+from perf import config, durable
 from perf.errors import GitHubError, HistoryError, KnickpointError, UsageError, WebhookError
 from perf.history.store import open_history
 from perf.options import configs_option, data_option
 from perf.places import Places
-from perf.side_by_side import write_durably
 from reports.github.options import (
     REPOSITORY,
     TOKENS,
@@ -134,7 +133,7 @@ def notify(
     places = Places(data)
     news = _find_news(notices, places, configs or config.default_root(), site_url)
     if save:
-        write_durably(save, write_notices(news.notices, news.find_known()))
+        durable.write(save, write_notices(news.notices, news.find_known()))
         click.echo(f"{len(news.notices)} to tell: {save}")
     tasks: list[Callable[[], None]] = []
     if to_webhook:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perf import durable
 from perf.errors import BundleError
 from perf.history import bundle
 from perf.history.store import open_history
@@ -370,7 +371,7 @@ def test_a_full_disk_while_sealing_is_told_with_a_next_step(
 
     trial = make_trial()
     staged = bundle.stage(places, trial.id)
-    monkeypatch.setattr(bundle, "sync", fill)
+    monkeypatch.setattr(durable, "sync", fill)
     with pytest.raises(BundleError, match=r"could not be sealed from .*\nMake room"):
         bundle.seal(staged, trial, ())
     assert bundle.find(places) == ()

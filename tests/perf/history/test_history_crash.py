@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[3]
 DIE = """
 import itertools, os, signal, sys
 from pathlib import Path
+from perf import durable
 from perf.history import bundle, file, store, tables
 from perf.places import Places
 
@@ -56,7 +57,7 @@ store.rebuild(places.history, bundle.find(places), print)
 REPLACE = (
     DIE
     + """
-file.sync = dying(bundle.sync, moment)
+durable.sync = dying(durable.sync, moment)
 store.rebuild(places.history, bundle.find(places), print)
 """
 )
@@ -65,7 +66,7 @@ SEAL = (
     + """
 trial, intervals = bundle.read(places.trials / "trial-3")
 staged = bundle.stage(places, "again")
-bundle.sync = dying(bundle.sync, moment)
+durable.sync = dying(durable.sync, moment)
 bundle.seal(staged, store.bundle.replace(trial, id="again"), intervals)
 """
 )

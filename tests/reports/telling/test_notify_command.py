@@ -186,16 +186,16 @@ def test_a_death_between_a_message_and_the_ledger_repeats_that_message_and_no_ot
     three = [replace(notice, name=f"{one:08x}", handles=(f"{one:010x}",)) for one in range(3)]
     told = replace(news, notices=tuple(three))
     monkeypatch.setattr(notify_command, "_read_news", lambda *_: told)
-    write = ledger.write_durably
+    write = ledger.durable.write
 
     def die_at_the_second(path: Path, content: bytes) -> None:
         if len(channel.heard) == 2:
             raise KeyboardInterrupt
         write(path, content)
 
-    monkeypatch.setattr(ledger, "write_durably", die_at_the_second)
+    monkeypatch.setattr(ledger.durable, "write", die_at_the_second)
     assert run(data, "--webhook").exit_code != 0
-    monkeypatch.setattr(ledger, "write_durably", write)
+    monkeypatch.setattr(ledger.durable, "write", write)
     assert run(data, "--webhook").exit_code == 0
     assert len(channel.heard) == 4  # one of three twice
     assert run(data, "--webhook").exit_code == 0

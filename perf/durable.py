@@ -1,0 +1,86 @@
+"""Files that are whole or as they were, even where the power fails: written aside, synced, then moved.
+
+A disk may keep what it was told in any order. So content is on it before a name leads there, and a name
+is on it before anybody is told; a directory that was made is on it before anything is put inside.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def write(path: Path, content: bytes) -> None:
+    """Put a file in place in one step, with the directories above it; on the disk when this returns.
+
+    Raises:
+        OSError: it cannot be written; what was there is there still.
+
+    """
+    make_directory(path.parent)
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        with fresh.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError:
+        with suppress(OSError):  # what went wrong first is what must be told
+            fresh.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def move(fresh: Path, path: Path) -> None:
+    """Bring a whole file or directory to the disk, then move it in one step to where nothing is yet.
+
+    Raises:
+        OSError: it cannot be done.
+
+    """
+    if fresh.is_dir():
+        for inner in sorted(fresh.rglob("*"), reverse=True):
+            if not inner.is_symlink():  # its name is all that it is
+                sync(inner)
+    sync(fresh)
+    fresh.rename(path)
+    sync(path.parent)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, if there is one; it is gone from the disk when this returns.
+
+    Raises:
+        OSError: it cannot be removed.
+
+    """
+    if path.exists():
+        path.unlink(missing_ok=True)
+        sync(path.parent)
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory and those above it, if they are missing; on the disk when this returns.
+
+    Raises:
+        OSError: it cannot be made.
+
+    """
+    missing = [one for one in (path, *path.parents) if not one.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for one in missing:
+        sync(one.parent)
+
+
+def sync(path: Path) -> None:
+    """Bring the content of a file, or the names in a directory, to the disk.
+
+    Raises:
+        OSError: the disk refuses.
+
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
