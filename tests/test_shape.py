@@ -1,7 +1,8 @@
 """The shape of the code: small files, small functions, names that say something. No exceptions."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -18,24 +19,34 @@ MAX_FUNCTION_LINES = 60
 VAGUE = {"utils", "helpers", "common", "manager", "misc", "base"}
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is asked of a file; its tree is not kept, since all of them together slow Python down."""
+
+    lines: int
+    function_lines: Mapping[str, int]
+    docstring: str | None
+    stray_strings: Sequence[int]
+    patches_by_string: bool
+
+
 @cache
-def nodes(path: Path) -> tuple[ast.AST, ...]:
-    """Give all that a file consists of, parsed once: there are many files, and many looks at them."""
-    return tuple(ast.walk(ast.parse(path.read_text())))
-
-
-def module_of(path: Path) -> ast.Module:
-    """Give a file as the module that it is."""
-    module = nodes(path)[0]
-    assert isinstance(module, ast.Module)
-    return module
-
-
-def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Give all functions of a file, nested ones too."""
-    for node in nodes(path):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+def read_facts(path: Path) -> Facts:
+    """Give what is asked of a file, parsed once."""
+    code = path.read_text()
+    module = ast.parse(code)
+    nodes = tuple(ast.walk(module))
+    return Facts(
+        lines=len(code.splitlines()),
+        function_lines={
+            node.name: (node.end_lineno or 0) - node.lineno + 1
+            for node in nodes
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        },
+        docstring=ast.get_docstring(module),
+        stray_strings=stray_strings(nodes, code),
+        patches_by_string=any(map(is_patch_by_string, nodes)),
+    )
 
 
 def test_finds_the_code() -> None:
@@ -44,8 +55,8 @@ def test_finds_the_code() -> None:
 
 @pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_and_functions_fit_a_head(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= MAX_FILE_LINES
-    sizes = {node.name: (node.end_lineno or 0) - node.lineno + 1 for node in functions(path)}
+    assert read_facts(path).lines <= MAX_FILE_LINES
+    sizes = read_facts(path).function_lines
     assert {name: size for name, size in sizes.items() if size > MAX_FUNCTION_LINES} == {}
 
 
@@ -71,13 +82,13 @@ def test_no_string_stands_where_a_longer_one_was_meant() -> None:
     # `a, b = c, "one " ⏎ "two"` without parentheses ends after "one ": half a sentence for people.
     planted = 'a = 1, "one "\n"two"\n"""What a is."""\nf"{a}"'
     assert stray_strings(ast.walk(ast.parse(planted)), planted) == [2, 4]
-    found = {path: stray_strings(nodes(path), path.read_text()) for path in (*SOURCES, *TESTS)}
+    found = {path: read_facts(path).stray_strings for path in (*SOURCES, *TESTS)}
     assert {str(path): lines for path, lines in found.items() if lines} == {}
 
 
 def test_modules_have_telling_names_and_say_what_belongs_in_them() -> None:
     assert [path for path in SOURCES if path.stem in VAGUE] == []
-    silent = [path for path in SOURCES if not ast.get_docstring(module_of(path))]
+    silent = [path for path in SOURCES if not read_facts(path).docstring]
     assert silent == []
 
 
@@ -109,4 +120,4 @@ def is_patch_by_string(node: ast.AST) -> bool:
 def test_no_test_replaces_code_by_a_path_in_a_string() -> None:
     # mock.patch("perf.…") patches nothing once the name moves; a fake is passed in instead.
     assert is_patch_by_string(ast.parse("mock.patch('perf.night.open_night')", mode="eval").body)
-    assert [path for path in TESTS if any(map(is_patch_by_string, nodes(path)))] == []
+    assert [path for path in TESTS if read_facts(path).patches_by_string] == []
