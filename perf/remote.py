@@ -24,6 +24,9 @@ from perf.errors import StepFailed, TimedOut, Unreachable
 RUN_TIMEOUT_S = 60.0
 # ssh says so when it failed itself; below zero, a signal has ended it.
 _SSH_ITSELF_FAILED = 255
+# Arguments: lines, bytes, file. A log may be one line of gigabytes.
+_TAIL = 'test -f "$3" && tail -c "$2" "$3" | tail -n "$1"'
+_LINE_BYTES = 1000
 # Of copies: what a slow network carries, beside the time of any command.
 _COPY_BYTES_PER_S = 1_000_000
 
@@ -379,8 +382,12 @@ def write_text(remote: Remote, path: str, text: str) -> None:
 
 
 def read_tail(remote: Remote, path: str, lines: int = 40) -> str:
-    """Give the last lines of a text file, or nothing if there is none."""
-    return run_repeatable(remote, ["tail", "-n", str(lines), path], check=False).stdout
+    """Give the last lines of a text file, or nothing if there is none.
+
+    Of lines that are longer than any that people read, no more than the end is given.
+    """
+    argv = ["sh", "-c", _TAIL, "tail", str(lines), str(lines * _LINE_BYTES), path]
+    return run_repeatable(remote, argv, check=False).stdout
 
 
 def running_pid(remote: Remote, pid_file: str) -> int | None:

@@ -18,8 +18,8 @@ from pathlib import Path, PurePosixPath
 
 from perf.children import environment
 from perf.config import Catalog, load_catalog
-from perf.config.document import printable
 from perf.errors import ConfigError, MeasureError, UsageError
+from perf.shown import printable
 
 SHORT = 8
 """Digits of a commit hash as people see it."""

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, TypeAlias
 
 from annotated_types import Ge, Gt, Le, MinLen
-from pydantic import ConfigDict, StringConstraints
+from pydantic import AllowInfNan, ConfigDict, StringConstraints
 
 STRICT = ConfigDict(strict=True, extra="forbid")
 
@@ -15,6 +15,7 @@ Text: TypeAlias = Annotated[str, MinLen(1)]
 AbsolutePath: TypeAlias = Annotated[str, StringConstraints(pattern=r"^/")]
 Positive: TypeAlias = Annotated[int, Gt(0)]
 Count: TypeAlias = Annotated[int, Ge(0)]
+Finite: TypeAlias = Annotated[float, AllowInfNan(False)]  # noqa: FBT003  pydantic's own form
 PositiveFloat: TypeAlias = Annotated[float, Gt(0)]
 SettingName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+([._-][a-z0-9]+)*$")]
 Statistic: TypeAlias = Literal["mean", "p50", "p90", "p95", "p99", "p99.5", "p99.9", "max", "estimate"]

@@ -20,6 +20,8 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from perf.errors import ConfigError
+from perf.plain_files import read_plain
+from perf.shown import printable
 
 Steps: TypeAlias = tuple[str | int, ...]
 """The way to a value inside a file: keys and list indexes."""
@@ -75,12 +77,6 @@ def is_secret(steps: Steps) -> bool:
     return is_named or keys[-1:] == ["access"] or keys[-2:] == ["access", "tls"]
 
 
-def printable(text: str) -> str:
-    """Escape what a terminal might obey, and cut what is too long for a message."""
-    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:_MAX_SHOWN])
-    return shown if len(text) <= _MAX_SHOWN else f"{shown[: _MAX_SHOWN - 1]}…"
-
-
 def dotted(steps: Steps) -> str:
     """Write the way to a value as people do: experiments[0].releases[1]."""
     text = ""
@@ -130,12 +126,9 @@ def _compose(text: str) -> Node | None:
 
 def _read_text(path: Path) -> str:
     try:
-        data = path.read_bytes()
+        data = read_plain(path, MAX_BYTES)
     except OSError as error:
         raise ConfigError([f"{path}: cannot be read ({error.strerror}); check the file"]) from error
-    if len(data) > MAX_BYTES:
-        size = f"{len(data)} bytes, more than {MAX_BYTES}"
-        raise ConfigError([f"{path}: {size}; is this the right file?"])
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -20,7 +20,8 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import UTC
+from datetime import UTC, datetime
+from errno import EFBIG
 from pathlib import Path
 from typing import Annotated
 
@@ -34,7 +35,9 @@ from perf.history import disk
 from perf.load.hlog import read_hlog, write_hlog
 from perf.model import Interval, LoadStep, Trial, TrialId
 from perf.places import Places
+from perf.plain_files import read_plain
 from perf.scalars import STRICT
+from perf.shown import list_some, printable, tame
 
 SCHEMA_VERSION = 2
 """Of the bundles that are written; those of version 1 lack the fields that have defaults in `model`."""
@@ -43,6 +46,10 @@ TRIAL = "trial.json"
 INTERVALS = "intervals.hlog"
 LOGS = "logs"
 MANIFEST = "manifest.json"
+
+MOST_TRIAL_BYTES = 64 * 1024**2
+MOST_MANIFEST_BYTES = 16 * 1024**2
+"""So much is read at once; of the interval log, see `hlog`. Logs may be of any size."""
 
 _STAGING = ".staging-"
 _READABLE = (1, SCHEMA_VERSION)
@@ -172,9 +179,10 @@ def read(path: Path) -> tuple[Trial, tuple[Interval, ...]]:
         raise _unusable(path, _listed(f"{path} cannot be used", faults))
     try:
         return trial, tuple(read_hlog(path / INTERVALS))
-    except (OSError, ValueError) as error:
-        what = f"{path / INTERVALS} is not a HdrHistogram interval log: {error}"
-        raise _unusable(path, what) from error
+    except OSError as error:
+        raise _unusable(path, f"{path / INTERVALS} cannot be read: {disk.explain(error)}") from error
+    except BundleError as error:
+        raise _unusable(path, str(error)) from error
 
 
 def digest(path: Path) -> str:
@@ -184,7 +192,7 @@ def digest(path: Path) -> str:
         BundleError: there is no manifest.
 
     """
-    return hashlib.sha256(_read_plain(path / MANIFEST)).hexdigest()
+    return hashlib.sha256(_read(path / MANIFEST, MOST_MANIFEST_BYTES)).hexdigest()
 
 
 def _dump_trial(trial: Trial) -> bytes:
@@ -206,9 +214,9 @@ def _dump_trial(trial: Trial) -> bytes:
 def find_faults(trial: Trial) -> list[str]:
     """Find what JSON or the history cannot hold without changing or doubling it."""
     faults = [
-        f"{name} has no time zone"
+        f"{name} {fault}"
         for name in ("started_at", "finished_at")
-        if getattr(trial, name).utcoffset() is None
+        if (fault := _find_fault_of_time(getattr(trial, name)))
     ]
     faults += [
         f"sample {s.phase}/{s.operation}/{s.metric}/{s.statistic} is {s.value}, not a finite number"
@@ -240,6 +248,16 @@ def find_faults(trial: Trial) -> list[str]:
     return faults
 
 
+def _find_fault_of_time(time: datetime) -> str | None:
+    if time.utcoffset() is None:
+        return "has no time zone"
+    try:
+        time.astimezone(UTC)
+    except OverflowError:
+        return "lies outside of the years 1 to 9999 in UTC"
+    return None
+
+
 def _figures(step: LoadStep) -> Iterator[tuple[str, float]]:
     """Give the numbers of a load step that are there, by the names of their fields."""
     for field in fields(step):
@@ -256,15 +274,16 @@ def _list_files(root: Path) -> Iterator[_File]:
             what = f"{path} is neither a file nor a directory; a bundle holds nothing else"
             raise _unusable(root, what)
         if path.is_file() and name != MANIFEST:
-            content = path.read_bytes()
-            yield _File(name=name, size=len(content), sha256=hashlib.sha256(content).hexdigest())
+            with path.open("rb") as file:
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+                yield _File(name=name, size=file.tell(), sha256=sha256)
 
 
 def _read_manifest(path: Path) -> _Manifest:
     """Read the manifest of a bundle that looks like one."""
     if path.is_symlink() or not path.is_dir():
         raise _unusable(path, f"{path} is not a trial bundle: it is not a directory")
-    content = _read_plain(path / MANIFEST)
+    content = _read(path / MANIFEST, MOST_MANIFEST_BYTES)
     _refuse_version(path / MANIFEST, content)
     try:
         return _MANIFEST.validate_json(content)
@@ -294,7 +313,7 @@ def _refuse_difference(path: Path, manifest: _Manifest) -> None:
 
 def _read_trial(path: Path) -> Trial:
     """Read trial.json."""
-    content = _read_plain(path)
+    content = _read(path, MOST_TRIAL_BYTES)
     _refuse_version(path, content)
     try:
         return _TRIAL_DOCUMENT.validate_json(content).trial
@@ -302,20 +321,21 @@ def _read_trial(path: Path) -> Trial:
         raise _unusable(path.parent, _explain(path, error)) from error
 
 
-def _read_plain(path: Path) -> bytes:
+def _read(path: Path, most_bytes: int) -> bytes:
     """Read a file that must be there; never follow a link out of the bundle."""
     if path.is_symlink() or not path.is_file():
         raise _unusable(path.parent, f"{path.parent} is not a trial bundle: it has no {path.name}")
     try:
-        return path.read_bytes()
+        return read_plain(path, most_bytes)
     except OSError as error:
-        raise BundleError(f"{path} cannot be read: {disk.explain(error)}") from error
+        what = f"{path} cannot be read: {disk.explain(error)}"
+        raise _unusable(path.parent, what) if error.errno == EFBIG else BundleError(what) from error
 
 
 def _refuse_version(path: Path, content: bytes) -> None:
     """Tell a truncated file, a foreign one and one of a newer Knickpoint apart."""
     try:
-        document = json.loads(content)
+        document = json.loads(content, object_pairs_hook=_refuse_repeated)
     except (ValueError, RecursionError) as error:
         raise _unusable(path.parent, f"{path} is truncated or not JSON: {error}") from error
     version = document.get("schema_version") if isinstance(document, dict) else None
@@ -323,7 +343,7 @@ def _refuse_version(path: Path, content: bytes) -> None:
         raise _unusable(path.parent, f"{path} is foreign: it has no schema_version")
     if version > SCHEMA_VERSION:
         raise BundleError(
-            f"{path} has schema version {version}, written by a newer Knickpoint; "
+            f"{path} has schema version {printable(str(version))}, written by a newer Knickpoint; "
             f"this one reads up to {SCHEMA_VERSION}: update it"
         )
     if version not in _READABLE:
@@ -332,22 +352,32 @@ def _refuse_version(path: Path, content: bytes) -> None:
         raise _unusable(path.parent, what)
 
 
+def _refuse_repeated(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Make a mapping of what JSON holds; which of two values counts is anybody's guess."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {printable(twice)} is there twice in one place")
+    return found
+
+
 def _explain(path: Path, error: ValidationError) -> str:
     """Say all that is wrong with a file, one field per line."""
-    lines = [
-        f"  {'.'.join(map(str, problem['loc'])) or 'whole file'}: {problem['msg']}"
-        for problem in error.errors(include_url=False)
+    problems = [
+        f"{'.'.join(printable(str(step)) for step in problem['loc']) or 'whole file'}: {problem['msg']}"
+        for problem in error.errors(include_url=False, include_input=False)
     ]
-    return f"{path} does not fit its schema version:\n" + "\n".join(lines)
+    return _listed(f"{path} does not fit its schema version", problems)
 
 
 def _listed(what: str, problems: Sequence[str]) -> str:
-    return f"{what}:\n" + "\n".join(f"  {line}" for line in problems)
+    return f"{what}:\n" + "\n".join(f"  {line}" for line in list_some(problems))
 
 
 def _unusable(place: Path, what: str) -> BundleError:
     """Give the error for a bundle that only a person can put right."""
     return BundleError(
-        f"{what}\n  move {place.name} out of trials/ (or restore it from a copy); "
-        "the other bundles are kept without it"
+        f"{tame(what)}\n  move {printable(place.name, 300)} out of trials/ (or restore it from a "
+        "copy); the other bundles are kept without it"
     )

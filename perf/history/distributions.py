@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Any
 
+from perf.encoded import decode
 from perf.errors import UsageError
-from perf.history.percentiles import decode, make_room
+from perf.history.percentiles import make_room
 from perf.history.rows import HISTOGRAMS, Row
 from perf.model import Interval, TrialId
 

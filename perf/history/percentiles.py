@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from typing import Any
-from zlib import error as ZlibError  # noqa: N812  an exception, whose module calls it "error"
 
-from hdrh.codec import HdrCookieException, HdrLengthException
 from hdrh.histogram import HdrHistogram
 
+from perf.encoded import decode
 from perf.errors import UsageError
 
 
@@ -37,16 +36,3 @@ def make_room(histograms: Sequence[Any]) -> Any:  # noqa: ANN401  hdrh ships no 
         max(histogram.highest_trackable_value for histogram in histograms),
         max(histogram.significant_figures for histogram in histograms),
     )
-
-
-def decode(encoded: str) -> Any:  # noqa: ANN401  hdrh ships no types
-    """Give the histogram that was encoded as HdrHistogram V2, compressed, base64.
-
-    Raises:
-        ValueError: it cannot be decoded.
-
-    """
-    try:
-        return HdrHistogram.decode(encoded)
-    except (HdrCookieException, HdrLengthException, ZlibError, TypeError, ValueError) as error:
-        raise ValueError(f"histogram {encoded[:20]!r}… cannot be decoded: {error}") from error

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from perf.encoded import decode
 from perf.history import file
-from perf.history.percentiles import decode, make_room
+from perf.history.percentiles import make_room
 from perf.history.rows import Row
 from perf.history.tables import Tables
 from perf.model import TrialId

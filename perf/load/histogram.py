@@ -13,9 +13,9 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
+from perf.encoded import HIGHEST_US, decode
 from perf.model import Interval
 
-HIGHEST_US = 3_600_000_000
 _DIGITS = 3
 _HALF_BITS = 10  # of the sub-buckets that three digits need: 2 · 10³ fits into 2 · 2^10
 _FULL_MASK = (2 << _HALF_BITS) - 1
@@ -94,10 +94,10 @@ def encode(histogram: Histogram) -> str:
 
 
 def merge(intervals: Iterable[Interval]) -> Histogram:
-    """Add the histograms of intervals."""
+    """Add the histograms of intervals; raise ValueError if one is broken."""
     merged = make_histogram()
     for interval in intervals:
-        merged.decode_and_add(interval.encoded)
+        merged.add(decode(interval.encoded))
     return merged
 
 

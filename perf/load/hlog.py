@@ -6,29 +6,39 @@
     Tag=steady:write:response_time:1,1772330402.000000,1.000000,9.503,HISTFAAAA…
 
 Our tags are phase:operation:kind:iteration. Timestamps are Unix seconds, histogram values
-microseconds, and Interval_Max milliseconds. This file needs no histogram library.
+microseconds, and Interval_Max milliseconds.
 """
 
-import base64
-import binascii
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
+from perf.encoded import decode
 from perf.errors import BundleError
 from perf.model import Interval
+from perf.plain_files import open_plain
+from perf.shown import printable
+
+MOST_BYTES = 512 * 1024**2
+"""Of a log that is read; MOST_INTERVALS and MOST_LINE_BYTES bound it further."""
+MOST_INTERVALS = 1_000_000
+MOST_LINE_BYTES = 4 * 1024**2
 
 _VERSION = "#[Histogram log format version 1.3]"
 _LEGEND = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
+# Numbers of so many digits are within the years to 9999, and finite.
 _LINE = re.compile(
-    r"Tag=(?P<phase>[^:,\s]+):(?P<operation>[^:,\s]+):(?P<kind>[^:,\s]+):(?P<iteration>\d+),"
-    r"(?P<start>\d+\.\d+),(?P<length>\d+\.\d+),(?P<max>\d+\.\d+),(?P<payload>[A-Za-z0-9+/]+=*)"
+    r"Tag=(?P<phase>[^:,\s]+):(?P<operation>[^:,\s]+):(?P<kind>[^:,\s]+):(?P<iteration>[0-9]{1,9}),"
+    r"(?P<start>[0-9]{1,11}\.[0-9]{1,9}),(?P<length>[0-9]{1,11}\.[0-9]{1,9}),"
+    r"(?P<max>[0-9]{1,11}\.[0-9]{1,9}),(?P<payload>[A-Za-z0-9+/]+=*)"
 )
-# The first bytes of a payload: the cookie of a compressed V2 histogram, then the length of the rest.
-_COOKIE = 0x1C849314
-_HEADER_BYTES = 8
+
+
+_HEAD_LINES = 2
+"""Among which the version stands."""
+_MOST_PROBLEMS = 50
 
 
 class HlogWriter:
@@ -64,10 +74,34 @@ def read_hlog(path: Path) -> tuple[Interval, ...]:
     """Read all intervals of a log written by Knickpoint, in the order of the file.
 
     Raises:
-        BundleError: a line is truncated or foreign; the message names the line.
+        BundleError: lines are truncated or foreign; the message names each, up to a few dozen.
+        OSError: it cannot be read, is no plain file, or is larger than any log of Knickpoint.
 
     """
-    return tuple(_parse_all(path))
+    intervals: list[Interval] = []
+    problems: list[str] = []
+    has_version = False
+    with open_plain(path, MOST_BYTES) as file:
+        for number, raw in enumerate(iter(lambda: file.readline(MOST_LINE_BYTES), b""), start=1):
+            try:
+                line = _decode_line(raw)
+                has_version = has_version or (number <= _HEAD_LINES and line == _VERSION)
+                if not (line.startswith("#") or line == _LEGEND):
+                    intervals.append(_parse(line))
+            except ValueError as error:
+                problems.append(f"{path}, line {number}: {error}")
+            if number >= _HEAD_LINES and not has_version:
+                break
+            if len(problems) == _MOST_PROBLEMS or len(intervals) > MOST_INTERVALS:
+                problems.append(f"{path}: from line {number} on nothing more was read")
+                break
+    if not has_version:
+        raise BundleError(f"{path}: not an interval log: it does not begin with {_VERSION}")
+    if len(intervals) > MOST_INTERVALS:
+        problems.append(f"{path}: it has more than {MOST_INTERVALS} intervals")
+    if problems:
+        raise BundleError("\n".join(problems))
+    return tuple(intervals)
 
 
 def _format(interval: Interval) -> str:
@@ -76,28 +110,24 @@ def _format(interval: Interval) -> str:
     return f"Tag={tag},{times},{interval.encoded}\n"
 
 
-def _parse_all(path: Path) -> Iterator[Interval]:
+def _decode_line(raw: bytes) -> str:
+    """Give the text of a line that is whole; ValueError says what is wrong."""
+    if len(raw) == MOST_LINE_BYTES:
+        raise ValueError(f"the line has {MOST_LINE_BYTES} bytes or more")
+    if not raw.endswith(b"\n"):
+        raise ValueError("the line is truncated; what follows it is lost")
     try:
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        return raw[:-1].decode()
     except UnicodeDecodeError as error:
-        raise BundleError(f"{path}: not an interval log: {error}") from error
-    if _VERSION + "\n" not in lines[:2]:
-        raise BundleError(f"{path}: not an interval log: it does not begin with {_VERSION}")
-    for number, line in enumerate(lines, start=1):
-        where = f"{path}, line {number}"
-        if not line.endswith("\n"):
-            raise BundleError(f"{where}: the line is truncated; what follows it is lost")
-        if line.startswith("#") or line.rstrip("\n") == _LEGEND:
-            continue
-        yield _parse(where, line.rstrip("\n"))
+        raise ValueError(f"no text in UTF-8: {error.reason}") from error
 
 
-def _parse(where: str, line: str) -> Interval:
+def _parse(line: str) -> Interval:
+    """Give the interval of a line; ValueError says what is wrong."""
     match = _LINE.fullmatch(line)
     if match is None:
-        raise BundleError(f"{where}: not an interval of Knickpoint: {line[:80]}")
-    if not _is_whole(match["payload"]):
-        raise BundleError(f"{where}: the histogram is truncated or not HdrHistogram V2")
+        raise ValueError(f"not an interval of Knickpoint: {printable(line, 80)}")
+    decode(match["payload"])
     return Interval(
         phase=match["phase"],
         operation=match["operation"],
@@ -108,12 +138,3 @@ def _parse(where: str, line: str) -> Interval:
         max_us=round(float(match["max"]) * 1000),
         encoded=match["payload"],
     )
-
-
-def _is_whole(payload: str) -> bool:
-    try:
-        raw = base64.b64decode(payload, validate=True)
-    except binascii.Error:
-        return False
-    cookie, length = int.from_bytes(raw[:4], "big"), int.from_bytes(raw[4:8], "big")
-    return cookie == _COOKIE and length == len(raw) - _HEADER_BYTES

@@ -18,15 +18,17 @@ since the stage began, the operations that ended in it, and the sum of their ser
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from perf.design import SimpleLoad
 from perf.model import Counter
+from perf.plain_files import read_plain
 from perf.records import Operation, Records
-from perf.scalars import STRICT, Positive, PositiveFloat
+from perf.scalars import STRICT, Finite, Positive, PositiveFloat
+from perf.shown import printable
 from perf.systems.contract import Target
 
 WARM_UP = "warm-up"
@@ -39,6 +41,11 @@ PROGRESS = "progress.csv"
 INTERVALS = "intervals.hlog"
 RESULT = "result.json"
 PASSWORD = "password"  # noqa: S105  the name of a file
+
+
+MOST_RESULT_BYTES = 16 * 1024**2
+_MOST = 2**53
+_EXAMPLE, _EXAMPLES = 1000, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +146,9 @@ class Usage:
     __pydantic_config__ = STRICT
     phase: str
     iteration: int
-    wall_s: float
-    cpu_s: float
-    waited_s: float
+    wall_s: Finite
+    cpu_s: Finite
+    waited_s: Finite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +164,7 @@ class EngineResult:
     counters: tuple[Counter, ...]
     usages: tuple[Usage, ...]
     examples: tuple[str, ...] = ()
-    counted_s: float | None = None
+    counted_s: Finite | None = None
 
 
 _SPEC = TypeAdapter(LoadSpec)
@@ -182,5 +189,17 @@ def write_result(path: Path, result: EngineResult) -> None:
 
 
 def read_result(path: Path) -> EngineResult:
-    """Read a result; raise pydantic.ValidationError if it is not one."""
-    return _RESULT.validate_json(path.read_bytes())
+    """Read a result, whose texts are made fit for messages.
+
+    Raises:
+        ValueError: it is none, or no engine that counts can have written it.
+        OSError: it cannot be read, is no plain file, or is larger than any result.
+
+    """
+    found = _RESULT.validate_json(read_plain(path, MOST_RESULT_BYTES))
+    for one in found.counters:
+        if not (0 <= one.value <= _MOST and 0 <= one.iteration <= _MOST):
+            what = f"{one.name} of {one.operation} in {one.phase}"
+            raise ValueError(f"{printable(what, 200)} is no count: {printable(str(one.value))}")
+    told = tuple(printable(text, _EXAMPLE) for text in found.examples[:_EXAMPLES])
+    return replace(found, examples=told)

@@ -6,11 +6,17 @@ differing, and not after a number of seconds chosen beforehand, follows A. Georg
 L. Eeckhout, "Statistically rigorous Java performance evaluation", OOPSLA 2007, section 3.2.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from perf.design import Steadiness
+from perf.shown import printable
+
+_LINE = re.compile(
+    r"[0-9]{1,9},[0-9]{1,9},(?P<completed>[0-9]{1,15}),(?P<service>[0-9]{1,15}(?:\.[0-9]{1,20})?(?:e-?[0-9]{1,2})?)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +31,10 @@ def merge_progress(texts: Sequence[str], stage: int) -> tuple[Second, ...]:
     """Add up the lines of PROGRESS of all engines for one stage (its place, from 0).
 
     Only whole seconds that every engine has reported count; a last line without an end is ignored.
+
+    Raises:
+        ValueError: a line is none of PROGRESS; it is in the message.
+
     """
     engines = [_read_seconds(text, stage) for text in texts]
     reported = min((len(seconds) for seconds in engines), default=0)
@@ -60,7 +70,9 @@ def is_steady(seconds: Sequence[Second], rule: Steadiness, warmup_s: float) -> b
 def _read_seconds(text: str, stage: int) -> list[Second]:
     seconds = []
     for line in text.splitlines(keepends=True):
-        fields = line.split(",")
-        if line.endswith("\n") and fields[0] == str(stage):
-            seconds.append(Second(completed=int(fields[2]), service_s=float(fields[3])))
+        if line.endswith("\n") and line.startswith(f"{stage},"):
+            match = _LINE.fullmatch(line.rstrip("\n"))
+            if match is None:
+                raise ValueError(f"wrote what is no line of progress: {printable(line)}")
+            seconds.append(Second(completed=int(match["completed"]), service_s=float(match["service"])))
     return seconds

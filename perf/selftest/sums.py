@@ -11,8 +11,9 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
+from perf.encoded import HIGHEST_US
 from perf.load.figures import collect_figures
-from perf.load.histogram import HIGHEST_US, Histogram
+from perf.load.histogram import Histogram
 from perf.metrics import RESPONSE_TIME, SERVICE_TIME, Metric
 from perf.model import ATTEMPTED, ERROR, TIMEOUTS
 from perf.selftest.finding import Finding, compare

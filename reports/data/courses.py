@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import ceil
 
+from perf.encoded import decode
 from perf.history.distributions import Recording
-from perf.history.percentiles import decode, make_room
+from perf.history.percentiles import make_room
 from perf.model import Interval
 
 _US_PER_MS = 1000

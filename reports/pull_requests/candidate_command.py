@@ -29,7 +29,6 @@ from analysis.comparing.results import (
 )
 from analysis.verdict import Outcome
 from perf import durable
-from perf.config.document import printable
 from perf.difference import compare_catalogs
 from perf.errors import BundleError, HistoryError, InputError, UsageError
 from perf.history.store import append_all, open_history
@@ -38,6 +37,7 @@ from perf.options import data_option
 from perf.places import Places
 from perf.progress import Progress, format_duration
 from perf.revisions import SHORT, Span, find_repository, find_span, load_revisions
+from perf.shown import printable
 from reports.pull_requests.comment import headline, render_comment
 
 _REGRESSION_FOUND, _NOT_MEASURED = 1, 3

@@ -1,0 +1,54 @@
+"""Read files that others may have put there: plain ones only, without waiting, and only so much.
+
+A pipe would keep its reader until somebody writes, a device has no end, and a file of gigabytes takes
+the machine's memory; whoever reads one by mistake must be told so instead.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def open_plain(path: Path, most_bytes: int) -> Iterator[BinaryIO]:
+    """Open a regular file of at most so many bytes for reading.
+
+    Raises:
+        OSError: it cannot be read, is something else than a file, or is larger.
+
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        about = os.fstat(descriptor)
+        if stat.S_ISDIR(about.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(about.st_mode):
+            raise OSError(errno.EINVAL, "it is a pipe, a device or a socket, not a file", str(path))
+        if about.st_size > most_bytes:
+            raise _too_large(path, about.st_size, most_bytes)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            yield file
+    finally:
+        os.close(descriptor)
+
+
+def read_plain(path: Path, most_bytes: int) -> bytes:
+    """Give the content of a regular file of at most so many bytes.
+
+    Raises:
+        OSError: as of `open_plain`.
+
+    """
+    with open_plain(path, most_bytes) as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:  # it has grown, or the system does not know its size
+        raise _too_large(path, len(content), most_bytes)
+    return content
+
+
+def _too_large(path: Path, size: int, most_bytes: int) -> OSError:
+    return OSError(errno.EFBIG, f"it has {size} bytes, and at most {most_bytes} are read", str(path))

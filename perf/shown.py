@@ -1,0 +1,24 @@
+"""What others wrote, made fit for a message: nothing that a terminal obeys, and no megabytes. Pure."""
+
+from collections.abc import Sequence
+
+_SHOWN = 60
+_LINE = 1000
+_LISTED = 50
+
+
+def printable(text: str, longest: int = _SHOWN) -> str:
+    """Escape what a terminal might obey, and cut what is too long for a message."""
+    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:longest])
+    return shown if len(text) <= longest else f"{shown[: longest - 1]}…"
+
+
+def tame(text: str) -> str:
+    """Do so with each line of a text of several, which may be long, but no longer than people read."""
+    return "\n".join(printable(line.replace("\t", " "), _LINE) for line in text.split("\n"))
+
+
+def list_some(problems: Sequence[str]) -> list[str]:
+    """Give the first problems and how many there are beside them, one per line."""
+    rest = len(problems) - _LISTED
+    return [*problems[:_LISTED], *([f"… and {rest} more"] if rest > 0 else [])]
