@@ -16,6 +16,7 @@ import click
 
 from perf.errors import KnickpointError, UsageError
 from perf.history import disk
+from perf.shown import tame
 
 GROUP = "knickpoint.commands"
 PR_SET_PDEATHSIG = 1
@@ -104,7 +105,7 @@ def main() -> None:
     try:
         code = knickpoint.main(standalone_mode=False)
     except KnickpointError as error:
-        click.echo(f"knickpoint: {error}", err=True)
+        click.echo(f"knickpoint: {tame(str(error))}", err=True)
         sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()
@@ -122,7 +123,7 @@ def main() -> None:
         where = f"{error.filename}: " if error.filename else ""
         step = f"\n{then}" if (then := disk.next_step(error)) else ""
         what = f"{where}{error.strerror or error}; nothing finished is lost{step}"
-        click.echo(f"knickpoint: {what}", err=True)
+        click.echo(f"knickpoint: {tame(what)}", err=True)
         sys.exit(COULD_NOT)
     except Exception:  # noqa: BLE001  a defect of ours must not look like "regression found" (1)
         traceback.print_exc()

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AwareDatetime, TypeAdapter
 
 from perf import durable
 from perf.config import Catalog, content_hash
 from perf.design import Suite
-from perf.errors import BundleError
 from perf.history.place import start_of_ids
 from perf.model import TrialId
 from perf.places import Places
+from perf.plans import PlanId, no_plan, read_plan
 from perf.scalars import STRICT
 
 RESUMABLE_FOR = timedelta(hours=20)
@@ -32,7 +32,7 @@ class PlannedTrial:
     """One trial of a night's plan."""
 
     __pydantic_config__ = STRICT
-    id: str
+    id: PlanId
     experiment: str
     version: str
 
@@ -42,10 +42,10 @@ class Night:
     """The plan of one night. `plan_sha256` is of the suite with all that it names, resolved."""
 
     __pydantic_config__ = STRICT
-    id: str
+    id: PlanId
     suite: str
     plan_sha256: str
-    started_at: datetime
+    started_at: AwareDatetime
     trials: tuple[PlannedTrial, ...]
 
     def missing(self, places: Places) -> tuple[PlannedTrial, ...]:
@@ -111,13 +111,10 @@ def read_nights(places: Places) -> tuple[Night, ...]:
     """
     nights = []
     for path in places.nights.glob("*.json"):
-        try:
-            nights.append(_NIGHT.validate_json(path.read_bytes()))
-        except ValidationError as error:
-            raise BundleError(
-                f"{path} is not the plan of a night ({error.error_count()} problems, the first: "
-                f"{error.errors()[0]['msg']}); move it away, its trials are kept"
-            ) from error
+        night = read_plan(path, _NIGHT, "a night")
+        if night.id != path.stem:
+            raise no_plan(path, "a night", ["id: a plan lies under the id of its night"])
+        nights.append(night)
     return tuple(sorted(nights, key=lambda night: night.started_at))
 
 

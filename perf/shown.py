@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from pydantic import ValidationError
+
 _SHOWN = 60
 _LINE = 1000
 _LISTED = 50
@@ -22,3 +24,11 @@ def list_some(problems: Sequence[str]) -> list[str]:
     """Give the first problems and how many there are beside them, one per line."""
     rest = len(problems) - _LISTED
     return [*problems[:_LISTED], *([f"… and {rest} more"] if rest > 0 else [])]
+
+
+def list_faults(error: ValidationError) -> list[str]:
+    """Say all that is wrong with a document, one field per line, without its values."""
+    return [
+        f"{'.'.join(printable(str(step)) for step in fault['loc']) or 'whole file'}: {fault['msg']}"
+        for fault in error.errors(include_url=False, include_input=False)
+    ]

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AwareDatetime, TypeAdapter
 
 from perf import durable, releases
 from perf.config import Catalog, content_hash
 from perf.design import Deployment, Suite
-from perf.errors import BundleError, HostUnfit
+from perf.errors import HostUnfit
 from perf.harness import Order, run_trial
 from perf.history import bundle
 from perf.history.place import start_of_ids
@@ -38,6 +38,7 @@ from perf.model import (
     TrialStatus,
 )
 from perf.places import Places
+from perf.plans import PlanId, no_plan, read_plan
 from perf.progress import Progress
 from perf.scalars import STRICT
 from perf.systems import registry
@@ -108,7 +109,7 @@ class Plan:
     """A comparison on disk. Equal `question_sha256`, equal question: same deployments, same bytes."""
 
     __pydantic_config__ = STRICT
-    id: str
+    id: PlanId
     question_sha256: str
     purpose: Purpose
     suite: str
@@ -116,7 +117,7 @@ class Plan:
     baseline: str
     candidate: str
     seed: int
-    started_at: datetime
+    started_at: AwareDatetime
 
 
 _PLAN = TypeAdapter(Plan)
@@ -237,13 +238,10 @@ def read_plans(places: Places) -> tuple[Plan, ...]:
     """
     plans = []
     for path in places.comparisons.glob(f"*/{PLAN}"):
-        try:
-            plans.append(_PLAN.validate_json(path.read_bytes()))
-        except ValidationError as error:
-            raise BundleError(
-                f"{path} is not the plan of a comparison ({error.error_count()} problems, the first: "
-                f"{error.errors()[0]['msg']}); move it away, its trials are kept"
-            ) from error
+        plan = read_plan(path, _PLAN, "a comparison")
+        if plan.id != path.parent.name:
+            raise no_plan(path, "a comparison", ["id: a plan lies in the directory of its id"])
+        plans.append(plan)
     return tuple(sorted(plans, key=lambda plan: (plan.started_at, plan.id)))
 
 

@@ -37,7 +37,7 @@ from perf.model import Interval, LoadStep, Trial, TrialId
 from perf.places import Places
 from perf.plain_files import read_plain
 from perf.scalars import STRICT
-from perf.shown import list_some, printable, tame
+from perf.shown import list_faults, list_some, printable, tame
 
 SCHEMA_VERSION = 2
 """Of the bundles that are written; those of version 1 lack the fields that have defaults in `model`."""
@@ -51,9 +51,11 @@ MOST_TRIAL_BYTES = 64 * 1024**2
 MOST_MANIFEST_BYTES = 16 * 1024**2
 """So much is read at once; of the interval log, see `hlog`. Logs may be of any size."""
 
+SAFE_ID = r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,199}"
+"""What the id of a trial may be: it names a directory."""
 _STAGING = ".staging-"
 _READABLE = (1, SCHEMA_VERSION)
-_SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,199}")
+_SAFE_ID = re.compile(SAFE_ID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,11 +366,7 @@ def _refuse_repeated(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _explain(path: Path, error: ValidationError) -> str:
     """Say all that is wrong with a file, one field per line."""
-    problems = [
-        f"{'.'.join(printable(str(step)) for step in problem['loc']) or 'whole file'}: {problem['msg']}"
-        for problem in error.errors(include_url=False, include_input=False)
-    ]
-    return _listed(f"{path} does not fit its schema version", problems)
+    return _listed(f"{path} does not fit its schema version", list_faults(error))
 
 
 def _listed(what: str, problems: Sequence[str]) -> str:
