@@ -13,14 +13,12 @@ whole and on the disk. Once sealed it never changes. Rows and queries belong to 
 
 import hashlib
 import json
-import math
 import os
 import re
 import shutil
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC
 from errno import EFBIG
 from pathlib import Path
 from typing import Annotated
@@ -32,8 +30,10 @@ from pydantic_core import PydanticSerializationError
 from perf import durable
 from perf.errors import BundleError
 from perf.history import disk
-from perf.load.hlog import read_hlog, write_hlog
-from perf.model import Interval, LoadStep, Trial, TrialId
+from perf.history.faults import find_faults
+from perf.load import hlog
+from perf.load.hlog import MOST_INTERVALS, read_hlog, write_hlog
+from perf.model import Interval, Trial, TrialId
 from perf.places import Places
 from perf.plain_files import read_plain
 from perf.scalars import STRICT
@@ -53,7 +53,10 @@ MOST_MANIFEST_BYTES = 16 * 1024**2
 
 SAFE_ID = r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,199}"
 """What the id of a trial may be: it names a directory."""
+IMPORTED = "imported-"
+"""So begin the ids of trials that are imported, and not measured."""
 _STAGING = ".staging-"
+_MOST_BYTES = {TRIAL: MOST_TRIAL_BYTES, INTERVALS: hlog.MOST_BYTES}
 _READABLE = (1, SCHEMA_VERSION)
 _SAFE_ID = re.compile(SAFE_ID)
 
@@ -117,6 +120,22 @@ def stage(places: Places, trial_id: TrialId) -> Path:
     return staged
 
 
+def remove_interrupted(places: Places) -> None:
+    """Remove what is staged, but of imports, which go on beside: for the one process that measures.
+
+    Raises:
+        BundleError: something cannot be removed.
+
+    """
+    for staged in places.trials.glob(f"{_STAGING}*"):
+        if staged.name.startswith(f"{_STAGING}{IMPORTED}"):
+            continue
+        try:
+            shutil.rmtree(staged)
+        except OSError as error:
+            raise BundleError(f"{staged} cannot be removed: {disk.explain(error)}") from error
+
+
 def seal(staged: Path, trial: Trial, intervals: Sequence[Interval]) -> Path:
     """Write the trial into its staging directory and move it to its final place; return that place.
 
@@ -132,12 +151,18 @@ def seal(staged: Path, trial: Trial, intervals: Sequence[Interval]) -> Path:
         raise BundleError(f"{staged} was not staged for trial {trial.id}")
     if os.path.lexists(final):
         raise BundleError(f"{final} exists: a sealed bundle is never overwritten; use a new trial id")
-    if faults := find_faults(trial):
+    faults = find_faults(trial)
+    if len(intervals) > MOST_INTERVALS:
+        faults.append(f"{len(intervals)} histograms, and at most {MOST_INTERVALS} are read")
+    if faults:
         raise BundleError(_listed(f"trial {trial.id} cannot be sealed from {staged}", faults))
     try:
         (staged / TRIAL).write_bytes(_dump_trial(trial))
         write_hlog(staged / INTERVALS, intervals)
-        manifest = _Manifest(schema_version=SCHEMA_VERSION, files=tuple(_list_files(staged)))
+        files = tuple(_describe(name, path) for name, path in _list_files(staged).items())
+        if excess := [found for one in files if (found := _find_excess(one.name, one.size))]:
+            raise BundleError(_listed(f"trial {trial.id} cannot be sealed from {staged}", excess))
+        manifest = _Manifest(schema_version=SCHEMA_VERSION, files=files)
         (staged / MANIFEST).write_bytes(_MANIFEST.dump_json(manifest, indent=1) + b"\n")
         durable.move(staged, final)
     except OSError as error:
@@ -170,6 +195,7 @@ def read(path: Path) -> tuple[Trial, tuple[Interval, ...]]:
             is said at once.
 
     """
+    _refuse_place(path)
     manifest = _read_manifest(path)
     _refuse_difference(path, manifest)
     trial = _read_trial(path / TRIAL)
@@ -194,6 +220,7 @@ def digest(path: Path) -> str:
         BundleError: there is no manifest.
 
     """
+    _refuse_place(path)
     return hashlib.sha256(_read(path / MANIFEST, MOST_MANIFEST_BYTES)).hexdigest()
 
 
@@ -213,78 +240,41 @@ def _dump_trial(trial: Trial) -> bytes:
         raise BundleError(f"trial {trial.id} cannot be written as JSON: {error}") from error
 
 
-def find_faults(trial: Trial) -> list[str]:
-    """Find what JSON or the history cannot hold without changing or doubling it."""
-    faults = [
-        f"{name} {fault}"
-        for name in ("started_at", "finished_at")
-        if (fault := _find_fault_of_time(getattr(trial, name)))
-    ]
-    faults += [
-        f"sample {s.phase}/{s.operation}/{s.metric}/{s.statistic} is {s.value}, not a finite number"
-        for s in trial.samples
-        if not math.isfinite(s.value)
-    ]
-    faults += [
-        f"{name} of load step {step.phase} is {value}, not a finite number"
-        for step in trial.steps
-        for name, value in _figures(step)
-        if not math.isfinite(value)
-    ]
-    identities = Counter(
-        (
-            s.phase,
-            s.operation,
-            s.metric,
-            s.statistic,
-            *((s.host,) if s.host else ()),
-            "all iterations" if s.iteration is None else s.iteration,
-        )
-        for s in trial.samples
-    )
-    faults += [
-        "sample " + "/".join(map(str, identity)) + f" is there {count} times"
-        for identity, count in identities.items()
-        if count > 1
-    ]
-    return faults
-
-
-def _find_fault_of_time(time: datetime) -> str | None:
-    if time.utcoffset() is None:
-        return "has no time zone"
-    try:
-        time.astimezone(UTC)
-    except OverflowError:
-        return "lies outside of the years 1 to 9999 in UTC"
-    return None
-
-
-def _figures(step: LoadStep) -> Iterator[tuple[str, float]]:
-    """Give the numbers of a load step that are there, by the names of their fields."""
-    for field in fields(step):
-        value = getattr(step, field.name)
-        if isinstance(value, float):
-            yield field.name, value
-
-
-def _list_files(root: Path) -> Iterator[_File]:
+def _list_files(root: Path) -> dict[str, Path]:
     """List a bundle's files by name, without the manifest; refuse all that is not a plain file."""
+    found = {}
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             what = f"{path} is neither a file nor a directory; a bundle holds nothing else"
             raise _unusable(root, what)
         if path.is_file() and name != MANIFEST:
-            with path.open("rb") as file:
-                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-                yield _File(name=name, size=file.tell(), sha256=sha256)
+            found[name] = path
+    return found
+
+
+def _describe(name: str, path: Path) -> _File:
+    """Give size and digest of a file, which is read in pieces: it may be of any size."""
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        return _File(name=name, size=file.tell(), sha256=sha256)
+
+
+def _find_excess(name: str, size: int) -> str | None:
+    most = _MOST_BYTES.get(name, size)
+    return f"{name} has {size} bytes, and at most {most} are read" if size > most else None
+
+
+def _refuse_place(path: Path) -> None:
+    """Refuse what cannot be a bundle by its kind or its name."""
+    if path.is_symlink() or not path.is_dir():
+        raise _unusable(path, f"{path} is not a trial bundle: it is not a directory")
+    if not _SAFE_ID.fullmatch(path.name):
+        raise _unusable(path, f"{path} is not a trial bundle: that is no name of a trial")
 
 
 def _read_manifest(path: Path) -> _Manifest:
     """Read the manifest of a bundle that looks like one."""
-    if path.is_symlink() or not path.is_dir():
-        raise _unusable(path, f"{path} is not a trial bundle: it is not a directory")
     content = _read(path / MANIFEST, MOST_MANIFEST_BYTES)
     _refuse_version(path / MANIFEST, content)
     try:
@@ -296,21 +286,34 @@ def _read_manifest(path: Path) -> _Manifest:
 def _refuse_difference(path: Path, manifest: _Manifest) -> None:
     """Compare each file of a bundle with its manifest, which must name exactly these files."""
     try:
-        present = {file.name: file for file in _list_files(path)}
+        present = _list_files(path)
+        expected = {file.name: file for file in manifest.files}
+        expected_names = expected.keys() | {TRIAL, INTERVALS}
+        problems = [f"{name} is missing" for name in sorted(expected_names - present.keys())]
+        problems += [
+            f"{name} is not in {MANIFEST}" for name in sorted(present.keys() - expected.keys())
+        ]
+        problems += filter(
+            None,
+            (_find_difference(present[name], expected[name]) for name in expected if name in present),
+        )
     except OSError as error:
         raise BundleError(f"{path} cannot be read: {disk.explain(error)}") from error
-    expected = {file.name: file for file in manifest.files}
-    expected_names = expected.keys() | {TRIAL, INTERVALS}
-    problems = [f"{name} is missing" for name in sorted(expected_names - present.keys())]
-    problems += [f"{name} is not in {MANIFEST}" for name in sorted(present.keys() - expected.keys())]
-    problems += [
-        f"{name} has {present[name].size} bytes with SHA-256 {present[name].sha256}, "
-        f"but {MANIFEST} says {file.size} bytes with {file.sha256}"
-        for name, file in expected.items()
-        if name in present and present[name] != file
-    ]
     if problems:
         raise _unusable(path, _listed(f"{path} cannot be used", problems))
+
+
+def _find_difference(path: Path, expected: _File) -> str | None:
+    """Say how a file differs from what the manifest says; one of another size is not read for that."""
+    size = path.stat().st_size
+    if excess := _find_excess(expected.name, size):
+        return excess
+    if size != expected.size:
+        return f"{expected.name} has {size} bytes, but {MANIFEST} says {expected.size}"
+    found = _describe(expected.name, path)
+    if found == expected:
+        return None
+    return f"{found.name} has SHA-256 {found.sha256}, but {MANIFEST} says {expected.sha256}"
 
 
 def _read_trial(path: Path) -> Trial:

@@ -11,20 +11,21 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from math import ceil, inf
+from math import ceil
 from pathlib import Path
 
 from perf.design import Steadiness
-from perf.errors import StepFailed, TimedOut, Unreachable
+from perf.errors import BundleError, StepFailed, TimedOut, Unreachable
 from perf.hosts.pinning import pin
 from perf.load import steadiness
 from perf.load.handover import engine_environment, hand_over, take_back
 from perf.load.histogram import merge_equal_intervals
-from perf.load.hlog import read_hlog
+from perf.load.loops import MonotonicClock
 from perf.load.outcome import LoadOutcome, WarmedUp
+from perf.load.read_back import read_back, read_cut
 from perf.load.spec import (
     GO,
     INTERVALS,
@@ -36,7 +37,6 @@ from perf.load.spec import (
     LoadSpec,
     Stage,
     dump_spec,
-    read_result,
 )
 from perf.model import Interval
 from perf.remote import (
@@ -62,8 +62,6 @@ _LEAD_EACH_S = 0.5
 # The same for GO on this machine, which engines look for all the time and may see a little late.
 _LOCAL_LEAD_S = 0.1
 _STOP_S = 3.0
-# How exactly a log keeps Unix time, and a little for adding up.
-_EXACT_S = 1e-5
 PYTHON_ENGINE = (sys.executable, "-m", "perf.load.python_engine")
 """The Python engine as it is here; `perf.load.programs` knows the others."""
 
@@ -120,13 +118,14 @@ def run_engines(
     """
     try:
         with _running(engines):
-            limit = _Limit(until_s=time.time() + connect_s, limit_s=connect_s, what="was not ready")
+            limit = _Limit(time.monotonic(), connect_s, "was not ready")
             _await_all(engines, _is_ready, limit, CONNECT_POLL_S, watch)
-            # A whole second, so that seconds of stages and of logs are those of the clock on the wall.
-            begin_s = float(ceil(time.time() + _go_lead_s(engines)))
-            _tell(engines, GO, begin_s)
-            limit = _Limit(until_s=begin_s + limit_s, limit_s=limit_s, what="had not ended")
+            # From the latest begin that the next lines come to.
+            limit = _Limit(time.monotonic() + _go_lead_s(engines) + 1.0, limit_s, "had not ended")
             load = _Load(engines, steadiness, watch, observe, limit)
+            # A whole second, so that seconds of stages and of logs are those of the clock on the wall.
+            begin_s = float(ceil(load.unix_s() + _go_lead_s(engines)))
+            _tell(engines, GO, begin_s)
             if engines[0].spec.counted:
                 load.follow_counted(engines[0].spec.counted, begin_s)
             load.follow_stages(begin_s)
@@ -137,16 +136,16 @@ def run_engines(
         raise
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Limit:
-    """Until when something must have come about (Unix time), and what to say if it has not."""
+    """Within which time something must have come about, from when on, and what to say if not."""
 
-    until_s: float
+    began_s: float
     limit_s: float
     what: str
 
     def check(self, engine: Engine) -> None:
-        if time.time() > self.until_s:
+        if time.monotonic() > self.began_s + self.limit_s:
             why = f"{_name(engine)} {self.what} after {self.limit_s:g} s"
             raise TimedOut("engine", engine.remote.name, why, _tail(engine))
 
@@ -163,6 +162,8 @@ class _Load:
         limit: _Limit,
     ) -> None:
         self._engines, self._rule = engines, rule
+        # As engines keep time: a step of this host's clock moves no edge of a load.
+        self.unix_s = MonotonicClock(0.0).now
         self._watch, self._observe, self._limit = watch, observe, limit
         # Each look at one engine, in turn: to look at all of them each second would cost too much.
         self._turns = itertools.cycle(engines)
@@ -182,8 +183,7 @@ class _Load:
             begin_s = measure_s + stage.measured_s
             for edge_s, is_start in ((measure_s, True), (begin_s, False)):
                 self._follow(edge_s)
-                edge = Edge(phase=stage.phase, iterations=stage.iterations, is_start=is_start)
-                self._observe(edge)
+                self._observe(Edge(phase=stage.phase, iterations=stage.iterations, is_start=is_start))
 
     def follow_counted(self, counted: Counted, begin_s: float) -> None:
         """Follow the engines from `begin_s` (Unix time) until all have done their operations."""
@@ -200,17 +200,20 @@ class _Load:
         """Wait until the load is steady and say so to all engines, or until its cap is too near."""
         cap_s = stage.warmup_cap_s
         self._follow(begin_s + min(stage.warmup_s, cap_s))
-        while time.time() + _lead_s(self._engines) < begin_s + cap_s:
+        while self.unix_s() + _lead_s(self._engines) < begin_s + cap_s:
             texts = [_read_progress(engine, cap_s) for engine in self._engines]
-            seconds = steadiness.merge_progress(texts, place)
+            try:
+                seconds = steadiness.merge_progress(texts, place)
+            except ValueError as error:
+                raise _broken(self._engines[0], error) from error
             if steadiness.is_steady(seconds, self._rule, stage.warmup_s):
                 # Whole seconds of the stage, so that no interval of a log is cut.
-                duration_s = float(ceil(time.time() + _lead_s(self._engines) - begin_s))
+                duration_s = float(ceil(self.unix_s() + _lead_s(self._engines) - begin_s))
                 if duration_s < cap_s:
                     _tell(self._engines, MEASURE.format(stage=place), begin_s + duration_s)
                 duration_s = min(duration_s, cap_s)
                 return WarmedUp(phase=stage.phase, duration_s=duration_s, is_steady=True)
-            self._follow(time.time() + POLL_S)
+            self._follow(self.unix_s() + POLL_S)
         return WarmedUp(phase=stage.phase, duration_s=cap_s, is_steady=False)
 
     def _follow(self, until_s: float) -> None:
@@ -221,9 +224,9 @@ class _Load:
             TimedOut: the limit passed.
 
         """
-        while (rest_s := until_s - time.time()) > 0:
+        while (rest_s := until_s - self.unix_s()) > 0:
             time.sleep(min(rest_s, POLL_S))
-            if until_s - time.time() >= POLL_S:
+            if until_s - self.unix_s() >= POLL_S:
                 self._watch()
                 engine = next(self._turns)
                 if not _is_running(engine):
@@ -267,9 +270,8 @@ def _end(engines: Sequence[Engine]) -> None:
             running = [engine for engine in running if _may_be_ended(engine)]
             time.sleep(0.05 if running else 0)
     for engine in engines:
-        with suppress(
-            StepFailed
-        ):  # out of reach: the engine itself has removed it, or the next trial does
+        # Out of reach: the engine itself has removed it, or the next trial does.
+        with suppress(StepFailed):
             take_back(engine.remote, engine.spec)
 
 
@@ -337,19 +339,26 @@ def _has_result(engine: Engine) -> bool:
 
 
 def _failed(engine: Engine) -> StepFailed:
-    why = f"{_name(engine)} ended without a result"
-    return StepFailed("engine", engine.remote.name, why, _tail(engine))
+    tail = _tail(engine)
+    said = tail.strip().rpartition("\n")[2] or "it said nothing: was it killed, or out of memory?"
+    why = f"{_name(engine)} ended without a result: {said}"
+    return StepFailed("engine", engine.remote.name, why, tail)
+
+
+def _broken(engine: Engine, why: Exception) -> StepFailed:
+    return StepFailed("engine", engine.remote.name, f"{_name(engine)} {why}", _tail(engine))
 
 
 def _collect(engines: Sequence[Engine], starts: Mapping[tuple[str, int], float]) -> LoadOutcome:
     outcome = LoadOutcome()
     with tempfile.TemporaryDirectory(prefix="knickpoint-") as directory:
         for engine in engines:
-            intervals, result = Path(directory, INTERVALS), Path(directory, RESULT)
-            engine.remote.get(engine.path(INTERVALS), intervals)
-            engine.remote.get(engine.path(RESULT), result)
-            found, kept = read_result(result), read_hlog(intervals)
-            _check_starts(engine, kept, starts)
+            for name in (INTERVALS, RESULT):
+                engine.remote.get(engine.path(name), Path(directory, name))
+            try:
+                found, kept = read_back(Path(directory), engine.spec, starts)
+            except ValueError as why:
+                raise _broken(engine, why) from why
             outcome += LoadOutcome(intervals=kept, counters=found.counters, results=(found,))
     return replace(outcome, engine_hosts=tuple(engine.remote.name for engine in engines))
 
@@ -361,25 +370,10 @@ def _salvage(engines: Sequence[Engine]) -> LoadOutcome:
         for engine in engines:
             path = Path(directory, INTERVALS)
             # What is out of reach, or was never begun, is not worth hiding the failure.
-            with suppress(StepFailed, OSError):
+            with suppress(StepFailed, OSError, BundleError):
                 engine.remote.get(engine.path(INTERVALS), path)
-                # The last line may have been cut off in the middle.
-                path.write_text(path.read_text().rpartition("\n")[0] + "\n")
-                found += read_hlog(path)
+                found += read_cut(path)
     return LoadOutcome(intervals=merge_equal_intervals(found))
-
-
-def _check_starts(
-    engine: Engine, intervals: Iterable[Interval], starts: Mapping[tuple[str, int], float]
-) -> None:
-    """Raise StepFailed if an interval does not lie by whole seconds from where its iteration began."""
-    for interval in intervals:
-        if interval.iteration:
-            since_s = interval.start_s - starts.get((interval.phase, interval.iteration), inf)
-            if since_s < -_EXACT_S or abs(since_s - round(since_s)) > _EXACT_S:
-                where = f"iteration {interval.iteration} of {interval.phase}"
-                why = f"{_name(engine)} did not begin {where} together with the others"
-                raise StepFailed("engine", engine.remote.name, why, _tail(engine))
 
 
 def _is_running(engine: Engine) -> bool:

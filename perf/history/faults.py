@@ -1,0 +1,64 @@
+"""What a trial may not hold, since JSON or the history would change it, double it or lose it. Pure."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields
+from datetime import UTC, datetime
+
+from perf.model import LoadStep, Trial
+
+
+def find_faults(trial: Trial) -> list[str]:
+    """Find what JSON or the history cannot hold without changing or doubling it."""
+    faults = [
+        f"{name} {fault}"
+        for name in ("started_at", "finished_at")
+        if (fault := _find_fault_of_time(getattr(trial, name)))
+    ]
+    faults += [
+        f"sample {s.phase}/{s.operation}/{s.metric}/{s.statistic} is {s.value}, not a finite number"
+        for s in trial.samples
+        if not math.isfinite(s.value)
+    ]
+    faults += [
+        f"{name} of load step {step.phase} is {value}, not a finite number"
+        for step in trial.steps
+        for name, value in _figures(step)
+        if not math.isfinite(value)
+    ]
+    identities = Counter(
+        (
+            s.phase,
+            s.operation,
+            s.metric,
+            s.statistic,
+            *((s.host,) if s.host else ()),
+            "all iterations" if s.iteration is None else s.iteration,
+        )
+        for s in trial.samples
+    )
+    faults += [
+        "sample " + "/".join(map(str, identity)) + f" is there {count} times"
+        for identity, count in identities.items()
+        if count > 1
+    ]
+    return faults
+
+
+def _find_fault_of_time(time: datetime) -> str | None:
+    if time.utcoffset() is None:
+        return "has no time zone"
+    try:
+        time.astimezone(UTC)
+    except OverflowError:
+        return "lies outside of the years 1 to 9999 in UTC"
+    return None
+
+
+def _figures(step: LoadStep) -> Iterator[tuple[str, float]]:
+    """Give the numbers of a load step that are there, by the names of their fields."""
+    for field in fields(step):
+        value = getattr(step, field.name)
+        if isinstance(value, float):
+            yield field.name, value
