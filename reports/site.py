@@ -1,15 +1,12 @@
-"""The site on disk: what changed is made aside, then put in place, the front page last.
+"""The site on disk: what changed is made aside, then put in place in one step (`placing`).
 
 A site remembers of each file by which version of its content it was made, so that a night which moves
-ten series writes the pages of ten series. If making anything fails, the old site stays. All that a
-build needs lies inside of the site, which may be a mount point.
+ten series writes the pages of ten series. If making anything fails, the old site stays.
 """
 
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -24,13 +21,10 @@ from filelock import FileLock, Timeout
 from analysis.workers import work_forked
 from perf.errors import SiteError, UsageError
 from perf.progress import Progress
+from reports.placing import FRONT, LOCK, MARKER, put_in_place, room_for, walk_files
 
-FRONT = "index.html"
-_MARKER = ".knickpoint-site"
-_LOCK = f"{_MARKER}.lock"
 _WAIT_S = 600.0
 """How long a report waits for another one that writes the same site."""
-_ASIDE = ".new-site-"
 _SMALL = 200
 """Up to so many files are made in this process: starting others would take as long."""
 
@@ -105,15 +99,10 @@ def write_site(target: Path, batches: Iterable[Batch | Part], progress: Progress
     """
     progress = progress or Progress()
     with held(target, progress) as place, explained(target):
-        for left in place.glob(f"{_ASIDE}*"):  # by a build that was killed
-            shutil.rmtree(left, ignore_errors=True)
         known = _read_known(place)
-        aside = Path(tempfile.mkdtemp(prefix=_ASIDE, dir=place))
-        try:
+        with room_for(place) as aside:
             kept = _make(batches, aside, known, progress)
-            _put_in_place(aside, place, kept)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            put_in_place(aside, place, kept, _write_marker(kept))
     return place / FRONT
 
 
@@ -134,7 +123,7 @@ def held(target: Path, progress: Progress | None = None) -> Iterator[Path]:
         check_target(place)
         place.mkdir(parents=True, exist_ok=True)
         # First: a folder with nothing but a lock in it would not be known as a site.
-        with suppress(FileExistsError), (place / _MARKER).open("x") as marker:
+        with suppress(FileExistsError), (place / MARKER).open("x") as marker:
             marker.write("{}")
         lock = _acquire(place, progress or Progress())
     with lock:
@@ -142,7 +131,7 @@ def held(target: Path, progress: Progress | None = None) -> Iterator[Path]:
 
 
 def _acquire(place: Path, progress: Progress) -> AbstractContextManager[object]:
-    lock = FileLock(place / _LOCK, is_singleton=True)
+    lock = FileLock(place / LOCK, is_singleton=True)
     try:
         return lock.acquire(timeout=0)
     except Timeout:
@@ -183,7 +172,7 @@ def check_target(target: Path) -> None:
     """
     if not os.path.lexists(target):
         return
-    is_ours = (target / _MARKER).is_file()
+    is_ours = (target / MARKER).is_file()
     is_empty = target.is_dir() and not any(target.iterdir())
     if not is_ours and not is_empty:
         raise UsageError(
@@ -221,8 +210,8 @@ def _read_known(target: Path) -> dict[str, Known]:
 
 def _compare(target: Path) -> dict[str, Known]:
     """Hold what the marker says against the files; raise whatever a marker of another kind leads to."""
-    content = json.loads((target / _MARKER).read_text())
-    written_ns = (target / _MARKER).stat().st_mtime_ns
+    content = json.loads((target / MARKER).read_text())
+    written_ns = (target / MARKER).stat().st_mtime_ns
     is_same = content["code"] == digest_of_code()
     known = {
         path: Known(str(version), str(sha256), length, str(of))
@@ -230,7 +219,7 @@ def _compare(target: Path) -> dict[str, Known]:
     }
     there = {
         path
-        for path, found in _walk_files(target, "")
+        for path, found in walk_files(target)
         if (one := known.get(path)) and _is_as_written(one, found.stat(), written_ns)
     }
     incomplete = {one.of for path, one in known.items() if path not in there}
@@ -239,16 +228,6 @@ def _compare(target: Path) -> dict[str, Known]:
         for path, one in known.items()
         if path in there
     }
-
-
-def _walk_files(place: Path | os.DirEntry[str], path: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Give all files below a directory, with their paths from there; no links."""
-    with os.scandir(place) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _walk_files(entry, f"{path}{entry.name}/")
-            elif entry.is_file(follow_symlinks=False):
-                yield f"{path}{entry.name}", entry
 
 
 def _is_as_written(known: Known, found: os.stat_result, written_ns: int) -> bool:
@@ -334,44 +313,7 @@ def _make_batch(
     return made
 
 
-def _put_in_place(aside: Path, target: Path, kept: Mapping[str, Known]) -> None:
-    """Move what was made into the site, the front page last, and remove what is no part of it.
-
-    So whoever reads meanwhile finds what the front page leads to, before and after.
-    """
-    # From here on what was known of the site does not hold.
-    _write_marker(target, {})
-    folders = {target}
-    for path, file in sorted(_walk_files(aside, ""), key=lambda one: one[0] == FRONT):
-        place = target / path
-        if place.parent not in folders:
-            _make_folder(place.parent, target)
-            folders.add(place.parent)
-        try:
-            os.replace(file.path, place)  # noqa: PTH105  a path of its own for each of many takes time
-        except IsADirectoryError:
-            shutil.rmtree(place)
-            os.replace(file.path, place)  # noqa: PTH105
-    for root, inner, names in os.walk(target, topdown=False):
-        inside = root[len(f"{target}") + 1 :]
-        for name in (*names, *(one for one in inner if Path(root, one).is_symlink())):
-            path = f"{inside}/{name}" if inside else name
-            if path not in kept and path not in {_MARKER, _LOCK}:
-                Path(root, name).unlink()
-        with suppress(OSError):  # it is not empty
-            Path(root).rmdir()
-    _write_marker(target, kept)
-
-
-def _make_folder(folder: Path, target: Path) -> None:
-    """Make a folder of the site; what stands in its way goes, and no link leads out of the site."""
-    for one in (*reversed(folder.parents), folder):
-        if target in one.parents and (one.is_symlink() or one.is_file()):
-            one.unlink()
-    folder.mkdir(parents=True, exist_ok=True)
-
-
-def _write_marker(target: Path, kept: Mapping[str, Known]) -> None:
+def _write_marker(kept: Mapping[str, Known]) -> str:
     content = {
         "about": "Written by `knickpoint report`, which replaces this whole directory.",
         "code": digest_of_code(),
@@ -379,4 +321,4 @@ def _write_marker(target: Path, kept: Mapping[str, Known]) -> None:
             path: (one.version, one.sha256, one.length, one.of) for path, one in sorted(kept.items())
         },
     }
-    (target / _MARKER).write_text(json.dumps(content))
+    return json.dumps(content)

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from reports.placing import FRONT
 from reports.rendering import render
 from reports.scene import Scene
-from reports.site import FRONT, Batch, SiteFile
+from reports.site import Batch, SiteFile
 from reports.view import links
 from reports.view.attention import view_incidents
 from reports.view.bisection import view_bisection

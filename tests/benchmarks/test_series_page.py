@@ -16,8 +16,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from perf.model import Trial
 from reports.pages import series
+from reports.placing import FRONT
 from reports.rendering import static_files
-from reports.site import FRONT, SiteFile, batch_of, write_site
+from reports.site import SiteFile, batch_of, write_site
 from reports.view.links import series_page
 
 POINTS = 5000

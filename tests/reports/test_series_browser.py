@@ -14,8 +14,9 @@ from playwright.sync_api import Browser, Page
 
 from perf.model import SeriesKey, Trial
 from reports.pages import series
+from reports.placing import FRONT
 from reports.rendering import static_files
-from reports.site import FRONT, SiteFile, batch_of, write_site
+from reports.site import SiteFile, batch_of, write_site
 from reports.view.links import series_page, trial_page
 from reports.view.series import NEWEST_ROWS
 from reports.view.wording import number, percent

@@ -13,6 +13,21 @@ from perf.errors import SiteError, UsageError
 from reports.site import Batch, SiteFile, batch_of, write_site
 
 
+def refuse_exchange(*_: object) -> None:
+    """Be a system, or a file system, that has no such step."""
+    raise OSError(errno.ENOSYS, "Function not implemented")
+
+
+@pytest.fixture(params=["in one step", "file by file"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put sites in place in one of both ways (`placing`)."""
+    if request.param == "file by file":
+        monkeypatch.setattr("reports.placing.exchange", refuse_exchange)
+
+
+both_ways = pytest.mark.usefixtures("way")
+
+
 def snapshot(directory: Path) -> dict[str, bytes]:
     return {
         path.relative_to(directory).as_posix(): path.read_bytes()
@@ -21,6 +36,7 @@ def snapshot(directory: Path) -> dict[str, bytes]:
     }
 
 
+@both_ways
 def test_writes_every_file_and_names_the_front_page(tmp_path: Path) -> None:
     index = write_site(
         tmp_path / "a" / "site", [batch_of(SiteFile("index.html", b"1"), SiteFile("x/y", b"2"))]
@@ -30,6 +46,7 @@ def test_writes_every_file_and_names_the_front_page(tmp_path: Path) -> None:
     assert (index.parent / "x" / "y").read_bytes() == b"2"
 
 
+@both_ways
 def test_replaces_the_old_site_as_a_whole_and_leaves_nothing_aside(tmp_path: Path) -> None:
     site = tmp_path / "site"
     write_site(site, [batch_of(SiteFile("index.html", b"old"), SiteFile("gone.html", b"old"))])
@@ -39,6 +56,7 @@ def test_replaces_the_old_site_as_a_whole_and_leaves_nothing_aside(tmp_path: Pat
     assert list(tmp_path.iterdir()) == [site]
 
 
+@both_ways
 def test_keeps_the_old_site_until_the_new_one_is_whole(tmp_path: Path) -> None:
     site = tmp_path / "site"
     write_site(site, [batch_of(SiteFile("index.html", b"old"))])
@@ -55,6 +73,7 @@ def test_keeps_the_old_site_until_the_new_one_is_whole(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [site]
 
 
+@both_ways
 def test_a_full_disk_is_told_in_a_sentence_and_the_old_site_stays(tmp_path: Path) -> None:
     site = tmp_path / "site"
     write_site(site, [batch_of(SiteFile("index.html", b"old"))])
@@ -97,6 +116,7 @@ def page_of(version: str, made: list[str], name: str = "a.html") -> Batch:
 FRONT_PAGE = batch_of(SiteFile("index.html", b"front"))
 
 
+@both_ways
 def test_what_has_its_old_version_is_not_made_again(tmp_path: Path) -> None:
     made: list[str] = []
     for version in ("1", "1", "2", "2"):
@@ -105,6 +125,7 @@ def test_what_has_its_old_version_is_not_made_again(tmp_path: Path) -> None:
     assert snapshot(tmp_path / "site")["a.html"] == b"a.html 2"
 
 
+@both_ways
 def test_only_what_changed_of_a_batch_is_asked_for(tmp_path: Path) -> None:
     asked: list[Collection[str]] = []
 
@@ -117,6 +138,7 @@ def test_only_what_changed_of_a_batch_is_asked_for(tmp_path: Path) -> None:
     assert asked == [{"a", "b"}, {"b", "c"}]
 
 
+@both_ways
 def test_a_file_that_is_made_equal_is_not_written_again(tmp_path: Path) -> None:
     site = tmp_path / "site"
     write_site(site, [FRONT_PAGE])
@@ -126,6 +148,7 @@ def test_a_file_that_is_made_equal_is_not_written_again(tmp_path: Path) -> None:
     assert (after.st_mtime_ns, after.st_ino) == (before.st_mtime_ns, before.st_ino)
 
 
+@both_ways
 def test_data_stay_and_go_with_their_page(tmp_path: Path) -> None:
     site, data = tmp_path / "site", SiteFile("data/of-a.js", b"data", of="a.html")
     page = Batch({"a.html": "1"}, lambda _: (SiteFile("a.html", b"page"), data))
@@ -141,6 +164,7 @@ def test_data_stay_and_go_with_their_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", ["deleted", "longer", "equally long"])
+@both_ways
 def test_what_somebody_changed_comes_back(tmp_path: Path, harm: str) -> None:
     site, made = tmp_path / "site", list[str]()
     write_site(site, [page_of("1", made), FRONT_PAGE])
@@ -157,6 +181,7 @@ def test_what_somebody_changed_comes_back(tmp_path: Path, harm: str) -> None:
     assert len(made) == 2
 
 
+@both_ways
 def test_another_version_of_the_code_makes_all_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,50 +190,6 @@ def test_another_version_of_the_code_makes_all_again(
     monkeypatch.setattr("reports.site.digest_of_code", lambda: "another")
     write_site(tmp_path / "site", [page_of("1", made), FRONT_PAGE])
     assert len(made) == 2
-
-
-def test_a_build_that_ended_amid_its_last_step_is_mended_by_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site, made = tmp_path / "site", list[str]()
-    write_site(site, [page_of("1", made), FRONT_PAGE])
-    replace, moved = os.replace, list[object]()
-
-    def fail_at_the_second(source: str, target: Path) -> None:
-        moved.append(target)
-        if len(moved) == 2:
-            raise OSError(errno.EIO, "Input/output error")
-        replace(source, target)
-
-    with monkeypatch.context() as patched:
-        patched.setattr("os.replace", fail_at_the_second)
-        new = batch_of(SiteFile("b.html", b"new"), SiteFile("index.html", b"new"))
-        with pytest.raises(SiteError):
-            write_site(site, [page_of("2", made), new])
-    assert snapshot(site)["index.html"] == b"front"
-    write_site(site, [page_of("1", made), FRONT_PAGE])
-    assert made == ["a.html"] * 3
-    fresh = write_site(tmp_path / "fresh", [page_of("1", made), FRONT_PAGE])
-    assert snapshot(site) == snapshot(fresh.parent)
-
-
-def test_the_front_page_changes_after_all_it_leads_to_and_before_anything_goes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = tmp_path / "site"
-    write_site(site, [FRONT_PAGE, batch_of(SiteFile("old.html", b"old"))])
-    replace, seen = os.replace, list[tuple[str, set[str]]]()
-
-    def note(source: str, target: Path) -> None:
-        seen.append((target.name, set(snapshot(site))))
-        replace(source, target)
-
-    monkeypatch.setattr("os.replace", note)
-    batches = [batch_of(SiteFile("index.html", b"new")), *(page_of("1", [], n) for n in ("a", "z"))]
-    write_site(site, batches)
-    assert [name for name, _ in seen][-1] == "index.html"
-    assert {"a", "z", "old.html"} <= seen[-1][1]
-    assert "old.html" not in snapshot(site)
 
 
 def test_many_files_are_made_on_all_cores_and_are_the_same(
@@ -240,26 +221,7 @@ def test_many_files_are_made_on_all_cores_and_are_the_same(
     assert {path.name for path in makers.iterdir()} == {str(os.getpid())}  # one page only: in here
 
 
-def test_what_a_killed_build_left_goes_and_all_that_is_needed_lies_inside(tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    write_site(site, [FRONT_PAGE])
-    before = snapshot(site)
-    left = site / ".new-site-killed"
-    left.mkdir()
-    (left / "a.html").write_text("half")
-    tmp_path.chmod(0o555)  # as beside a mount point; root may write there all the same
-
-    def look() -> Iterator[Batch]:
-        assert not left.exists()
-        assert [path for path in tmp_path.iterdir() if path != site] == []
-        assert len(list(site.glob(".new-site-*"))) == 1
-        yield FRONT_PAGE
-
-    write_site(site, look())
-    assert snapshot(site) == before
-    assert {path.name for path in site.iterdir() if path.is_dir()} == set()
-
-
+@both_ways
 def test_a_link_inside_of_a_site_is_replaced_and_nothing_behind_it(tmp_path: Path) -> None:
     site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
     page = batch_of(SiteFile("x/y/a.html", b"page"))
@@ -276,6 +238,7 @@ def test_a_link_inside_of_a_site_is_replaced_and_nothing_behind_it(tmp_path: Pat
     assert (elsewhere / "a.html").read_text() == "precious"
 
 
+@both_ways
 def test_what_stands_in_the_way_of_a_file_or_a_folder_goes(tmp_path: Path) -> None:
     site, page = tmp_path / "site", batch_of(SiteFile("x/a.html", b"page"))
     write_site(site, [page, FRONT_PAGE])
@@ -296,6 +259,7 @@ def test_what_stands_in_the_way_of_a_file_or_a_folder_goes(tmp_path: Path) -> No
         '{"code": "", "files": {"index.html": {"version": 1}}}',
     ],
 )
+@both_ways
 def test_a_marker_that_says_nothing_makes_all_again(tmp_path: Path, content: str) -> None:
     site, made = tmp_path / "site", list[str]()
     write_site(site, [page_of("1", made), FRONT_PAGE])
