@@ -9,11 +9,13 @@ NATIVE := perf/load/native
 NATIVE_TARGET = $${KNICKPOINT_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/knickpoint}/native/target
 CARGO_OPTIONS = --release --locked --manifest-path $(NATIVE)/Cargo.toml --target-dir "$(NATIVE_TARGET)"
 INVENTORY ?= example
+NIGHTS ?= 30
+INTO ?= var/soak
 ENGINE ?= python
 # Whose clippy and rustfmt judge; those of the next one find something else. CI installs it.
 RUST := 1.95
 
-.PHONY: help setup native native-lint native-test nightly reliability test test-long test-longest lint format types contracts workflows wheel-smoke selftest bench bench-bisection bench-comparison bench-detection bench-engines site lock schema infra-check lab-up lab-down lab-status clean
+.PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-long test-longest lint format types contracts workflows wheel-smoke selftest bench bench-bisection bench-comparison bench-detection bench-engines site lock schema infra-check lab-up lab-down lab-status clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -41,6 +43,12 @@ test-longest: .venv/.dev ## hosts that are lost in a trial, a Debian prepared by
 reliability: export KNICKPOINT_TESTS_UNTIL = $(shell expr `date +%s` + 3000)
 reliability: .venv/.dev native ## every promise of docs/reliability.md, tried in full: the table with figures (an hour at most)
 	$(BIN)/pytest -m keeps --promises --timeout 900
+
+soak: .venv/.dev ## simulated nights in a row, with all that goes wrong in a season (NIGHTS=300: an hour or more; into INTO=var/soak)
+	$(BIN)/python tests/reliability/soak.py simulated --nights $(NIGHTS) --into $(INTO)
+
+soak-real: .venv/.dev ## real nights of one Cassandra server in a row, unattended (NIGHTS=30: an hour; into INTO=var/soak)
+	$(BIN)/python tests/reliability/soak.py real --nights $(NIGHTS) --into $(INTO)
 
 native: .venv/.ready ## build the native load engine, into the cache (needs Rust; the first time takes minutes)
 	@$(BIN)/python -m perf.load.native_build
