@@ -342,6 +342,7 @@ def _only_one(places: Places, progress: Progress) -> Iterator[None]:
         ) from error
     try:
         places.lock.with_suffix(".pid").write_text(f"{os.getpid()}\n")
+        bundle.remove_interrupted(places)
         yield
     finally:
         lock.release()

@@ -320,6 +320,8 @@ class Course:
 
 def _next_id(places: Places, start: str) -> str:
     # Bundles count too: a plan that was lost or moved away must not lend its trials to a new one.
-    known = (*places.comparisons.glob(f"{start}-*"), *places.trials.glob(f"{start}-*"))
+    # A directory without plan and result is what a killed process left, and is used.
+    planned = (path.parent for path in places.comparisons.glob(f"{start}-*/*.json"))
+    known = (*planned, *places.trials.glob(f"{start}-*"))
     numbers = [re.match(rf"{re.escape(start)}-(\d+)", path.name) for path in known]
     return f"{start}-{1 + max((int(found[1]) for found in numbers if found), default=0)}"

@@ -139,8 +139,9 @@ def _plan(question: Question, search: _Search, now: datetime) -> BisectionRecord
     span = question.releases
     start = start_of_ids(search.places, "bis-", now)
     numbers = [
-        re.match(rf"{re.escape(start)}-(\d+)$", path.name)
-        for path in search.places.bisections.glob("*")
+        # A directory without a record is what a killed process left, and is used.
+        re.match(rf"{re.escape(start)}-(\d+)$", path.parent.name)
+        for path in search.places.bisections.glob(f"*/{BISECTION}")
     ]
     number = 1 + max((int(found[1]) for found in numbers if found), default=0)
     return BisectionRecord(

@@ -36,7 +36,8 @@ def prune(*, days: int, dry_run: bool, data: Path) -> None:
     <data>/trials, from which `knickpoint history rebuild` brings the histograms per second back.
 
     Each trial is rolled up by itself, so an interrupted prune goes on with the same command. The file
-    becomes smaller at the end, when a copy replaces it; for that moment both need room.
+    becomes smaller at the end, when a copy replaces it; for that moment both need room. Until then
+    history.duckdb.pruning lies beside it.
 
     \b
     knickpoint history prune --older-than 400 --dry-run
@@ -50,21 +51,26 @@ def prune(*, days: int, dry_run: bool, data: Path) -> None:
         )
     if not path.exists():
         raise UsageError(f"there is no history at {path}; is --data the right directory?")
+    # Without it, a prune that was killed before the copy would find nothing to do, and never make one.
+    unfinished = path.with_name(f"{path.name}.pruning")
     before = datetime.now(UTC) - timedelta(days=days)
     with store.open_history(path, read_only=dry_run) as history:
         old = retention.find_old(history.tables, before)
         found = (
             f"{_counted(len(old))} from before {before:%Y-%m-%d} with {sum(old.values())} histograms"
         )
-        if dry_run or not old:
+        if dry_run or not (old or unfinished.exists()):
             click.echo(f"{found}: " + ("would be rolled up" if old else "nothing to roll up"))
             return
+        with file.explained(path):
+            unfinished.touch()
         left = 0
         for done, trial in enumerate(old, start=1):
             left += retention.roll_up_trial(history.tables, path, trial)
             progress.tell_sometimes(f"rolled up {done} of {len(old)} trials")
     size = path.stat().st_size
     file.rewrite(path)
+    unfinished.unlink()
     click.echo(
         f"{found}: rolled up, {left} are left; {path} took {size / 1e6:,.1f} MB and takes "
         f"{path.stat().st_size / 1e6:,.1f} MB now"

@@ -20,7 +20,7 @@ from perf.history import bundle
 from perf.load.feasible import check_load_time
 from perf.load.native_binary import SETTING
 from perf.measuring import Session, explain, measure_night, measure_one
-from perf.model import Purpose, Trial, TrialStatus
+from perf.model import Purpose, Trial, TrialId, TrialStatus
 from perf.night import read_nights
 from perf.places import Places
 from perf.progress import Progress
@@ -154,6 +154,14 @@ def test_an_extra_trial_belongs_to_no_night(session: Session) -> None:
     assert read_nights(session.places) == ()
     with pytest.raises(UsageError, match="has no experiment 'fake-nothing'; it has: fake-blink"):
         measure_one(session, "fake-nothing", "1.1.1")
+
+
+def test_what_an_interrupted_trial_staged_is_removed_but_not_an_import(session: Session) -> None:
+    for name in ("2026-03-01T020000.fake-blink.1.0.0", f"{bundle.IMPORTED}csv-1"):
+        bundle.stage(session.places, TrialId(name))
+    trial = measure_one(session, "fake-blink", "1.0.0")
+    left = {path.name for path in session.places.trials.iterdir()}
+    assert left == {trial.id, ".staging-imported-csv-1"}
 
 
 def test_a_second_command_is_refused_and_told_by_whom(

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from perf.errors import HistoryError, UsageError
+from perf.history import upkeep_commands
 from perf.history.commands import history
 from perf.history.distributions import distribute
 from perf.history.store import History, open_history
@@ -93,6 +94,25 @@ def test_a_dry_run_changes_nothing_and_a_rebuild_brings_the_seconds_back(kept: P
     with open_history(kept.history, read_only=True) as opened:
         assert count(opened, OLD) == PER_SECOND
         assert opened.query("SELECT * FROM rolled_up").rows == ()
+
+
+def test_one_that_ended_before_the_copy_makes_it_the_next_time(
+    kept: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as ended:
+        ended.setattr(upkeep_commands.file, "rewrite", stop)
+        assert prune(kept, "--older-than", "365").output.strip() == "Aborted!"
+    kept.history.with_name("history.duckdb.new").touch()
+    again = prune(kept, "--older-than", "365")
+    assert "0 trials from before" in again.output
+    assert "MB now" in again.output
+    assert not list(kept.data.glob("history.duckdb.[np]*"))
+    assert "nothing to roll up" in prune(kept, "--older-than", "365").output
+
+
+def stop(_: object) -> None:
+    """End as a kill would, without a clean-up."""
+    raise KeyboardInterrupt
 
 
 def test_a_damaged_histogram_stops_it_and_loses_nothing(kept: Places) -> None:

@@ -1,0 +1,177 @@
+"""The directories that killed commands begin with, and the commands."""
+
+import shutil
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from git_repository import GitRepository
+
+from perf import releases
+from perf.config import load_catalog, named
+from perf.history import bundle
+from perf.history.store import append_all
+from perf.model import Interval, Purpose, Sample, Trial, TrialId
+from perf.places import Places
+from perf.systems.fake import Fake
+
+CONFIGS = Path(__file__).parents[1] / "data" / "configs"
+NIGHTS = 12
+SUITE = """\
+name: night
+description: Two releases with one between them.
+testbed: loop
+remeasure_minutes: 60
+bisect: auto
+bisect_minutes: 120
+experiments:
+  - {name: blink, system: fake, config: default, topology: three, workload: blink,
+     releases: ["1.0.0", "1.0.2"]}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A command: `{here}` is its directory. `prepare` names a method of `Beginnings`.
+
+    `quick` and `full` are how many kills there are to be; `again` is how often what goes on after a
+    kill is killed as well; `fine` are the codes with which it may exit; `is_same` says that each run
+    comes to the same history.
+    """
+
+    argv: str
+    prepare: str
+    made_up: bool = False
+    cwd: str = "."
+    fine: tuple[int, ...] = (0,)
+    is_same: bool = False
+    quick: int = 2
+    full: int = 20
+    again: float = 0.3
+
+
+QUICK = {
+    "append": Scenario(argv="append", prepare="bundles", is_same=True, quick=3, full=30),
+    "history rebuild": Scenario(argv="history rebuild", prepare="history", is_same=True, full=20),
+    "history prune": Scenario(
+        argv="history prune --older-than 30", prepare="history", is_same=True, full=25
+    ),
+}
+_WHERE = "--suite fake-short --experiment fake-blink"
+LONG = {
+    "history import": Scenario(
+        argv="history import --format csv --system mydb {here}/results.csv",
+        prepare="results",
+        is_same=True,
+    ),
+    "matrix": Scenario(argv=f"matrix {_WHERE}", prepare="configs", made_up=True, full=15),
+    "compare": Scenario(
+        argv=f"compare {_WHERE} --baseline 1.0.0 --candidate 1.0.1",
+        prepare="configs",
+        made_up=True,
+        fine=(1,),
+        full=15,
+    ),
+    "bisect": Scenario(
+        argv=f"bisect fake 1.0.0..1.0.2 {_WHERE} --metric throughput",
+        prepare="configs",
+        made_up=True,
+        fine=(1,),
+    ),
+    "candidate": Scenario(
+        argv="candidate --base main --head topic --testbed loop --suite fake-short",
+        prepare="repository",
+        cwd="work",
+        made_up=True,
+        full=15,
+    ),
+    "nightly": Scenario(
+        argv="nightly --suite night", prepare="nights", made_up=True, fine=(1,), full=15, again=0.5
+    ),
+    "report": Scenario(argv="report", prepare="nights", full=10),
+}
+REAL = {
+    "measure": Scenario(argv="measure --suite fake-short", prepare="configs", full=12, again=0.8),
+    "nightly on servers": Scenario(
+        argv="nightly --suite fake-short", prepare="configs", full=6, again=0.8
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Beginnings:
+    """Makes directories, of trials like this one."""
+
+    like: Trial
+    intervals: tuple[Interval, ...]
+
+    def bundles(self, here: Path) -> None:
+        """Seal eight trials, with histograms of each second."""
+        for number in range(8):
+            started = self.like.started_at + timedelta(days=number)
+            night = f"{started:%Y-%m-%d}"
+            changes = {"id": TrialId(f"trial-{number}"), "night": night, "started_at": started}
+            self._seal(here, self.intervals, **changes, finished_at=started + timedelta(minutes=3))
+
+    def history(self, here: Path) -> None:
+        """Seal them, and append them."""
+        self.bundles(here)
+        append_all(Places(here / "var"), lambda _: None)
+
+    def results(self, here: Path) -> None:
+        """Write what another program measured."""
+        rows = (f"2026-03-0{day},1.{day},writes,throughput,{1000 + day}\n" for day in range(1, 9))
+        (here / "results.csv").write_text(f"time,release,workload,metric,value\n{''.join(rows)}")
+
+    def configs(self, here: Path) -> None:
+        """Copy the tests' configuration, on addresses that no other test has."""
+        shutil.copytree(CONFIGS, here / "configs")
+        testbed = here / "configs" / "testbeds" / "loop.yaml"
+        testbed.write_text(testbed.read_text().replace("127.0.0.", "127.0.83."))
+
+    def repository(self, here: Path) -> None:
+        """Make a repository with a change of the configuration."""
+        repository = GitRepository(here / "work")
+        repository.branch("topic")
+        repository.edit("systems/fake/default.yaml", "_ms: 1", "_ms: 2")
+        repository.commit("slower")
+
+    def nights(self, here: Path) -> None:
+        """Remember twelve nights of a suite, all of 1.0.0."""
+        self.configs(here)
+        (here / "configs" / "suites" / "night.yaml").write_text(SUITE)
+        catalog = load_catalog(here / "configs")
+        suite, release = catalog.suite("night"), Fake().releases()[0]
+        deployment = catalog.resolve(suite, suite.experiments[0])
+        for days in range(NIGHTS, 0, -1):
+            started = datetime.now(UTC) - timedelta(days=days)
+            sample = Sample(
+                phase="saturation",
+                operation="write",
+                metric="throughput",
+                statistic="mean",
+                value=1000 * (1 + 0.001 * (days * 7 % 5)),
+            )
+            self._seal(
+                here,
+                (),
+                id=TrialId(f"{started:%Y-%m-%d}-1.01.blink.1.0.0"),
+                night=f"{started:%Y-%m-%d}-1",
+                purpose=Purpose.SCHEDULED,
+                experiment="blink",
+                release=release,
+                artifact=releases.fetch(Fake(), release),
+                topology=named(deployment.topology),
+                testbed=named(deployment.testbed),
+                testbed_class=deployment.testbed.testbed_class,
+                workload=named(deployment.workload),
+                config=named(deployment.config),
+                started_at=started,
+                finished_at=started + timedelta(minutes=1),
+                samples=(sample,),
+            )
+        append_all(Places(here / "var"), lambda _: None)
+
+    def _seal(self, here: Path, intervals: tuple[Interval, ...], **changes: object) -> None:
+        trial = replace(self.like, **changes)  # type: ignore[arg-type]
+        bundle.seal(bundle.stage(Places(here / "var"), trial.id), trial, intervals)
