@@ -38,12 +38,16 @@ class ConfigError(KnickpointError):
     """Configuration files are wrong; `problems` holds one sentence each, all found at once."""
 
     exit_code = 2
+    _MOST_SHOWN: ClassVar[int] = 150
 
     def __init__(self, problems: Sequence[str]) -> None:
-        """Join the problems into one readable message."""
+        """Join the problems into one readable message; of very many, the first ones and their count."""
         self.problems = tuple(problems)
         count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        super().__init__(f"{count} in the configuration:\n" + "\n".join(f"  {p}" for p in problems))
+        shown = [f"  {problem}" for problem in self.problems[: self._MOST_SHOWN]]
+        if len(self.problems) > self._MOST_SHOWN:
+            shown.append(f"  … and {len(self.problems) - self._MOST_SHOWN} more")
+        super().__init__("\n".join((f"{count} in the configuration:", *shown)))
 
 
 class UsageError(KnickpointError):

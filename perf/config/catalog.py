@@ -1,6 +1,7 @@
 """The catalog: every configuration file, read, validated and resolved by name."""
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -181,7 +182,7 @@ def load_catalog(root: Path) -> Catalog:
 
 def read_triage(path: Path, problems: list[str]) -> tuple[TriageEntry, ...]:
     """Read the entries of a triage file and add what is wrong with it; no file, no entry."""
-    entry = _read_entry(_TRIAGE, path, problems) if path.exists() else None
+    entry = _read_entry(_TRIAGE, path, problems) if os.path.lexists(path) else None
     if entry is None or entry.value is None:
         return ()
     problems += check_triage(entry.document, entry.value)

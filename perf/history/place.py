@@ -9,6 +9,7 @@ Secrets are in no file: PGPASSWORD or PGPASSFILE, AWS_ACCESS_KEY_ID and AWS_SECR
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -92,7 +93,7 @@ def read_place(history: Path) -> LakePlace | None:
 
     """
     path = lake_file(history)
-    if not path.exists():
+    if not os.path.lexists(path):  # a link that leads nowhere is no reason to write elsewhere
         return None
     document = read_document(path)
     problems = [*document.problems, *_find_secrets(document)]
@@ -111,7 +112,7 @@ def read_place(history: Path) -> LakePlace | None:
 
 def has_history(places: Places) -> bool:
     """Say whether a data directory has a history: a file, or a part in one of several labs."""
-    return places.history.exists() or lake_file(places.history).exists()
+    return places.history.exists() or os.path.lexists(lake_file(places.history))
 
 
 def start_of_ids(places: Places, kind: str, now: datetime) -> str:

@@ -1,0 +1,314 @@
+"""Whatever stands in configs/ or history.yaml: it is used, or all that is wrong is told."""
+
+import itertools
+import json
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mutations import (
+    NO_FILES,
+    ROOT,
+    broken_bytes,
+    broken_documents,
+    is_well_told,
+    put_in_place,
+    run_bounded,
+    within,
+)
+from ruamel.yaml import YAML
+
+from perf.config import load_catalog
+from perf.config.document import MAX_BYTES
+from perf.config.triage_file import add_entries
+from perf.errors import BundleError, ConfigError
+from perf.history.place import read_place
+from perf.night import Night, PlannedTrial, open_night, read_nights
+from perf.places import Places
+from perf.rules import TriageEntry
+
+LONGEST_S = 10.0
+TRIAGE = """\
+entries:
+  - name: slow-write
+    state: acknowledged
+    system: fake
+    line: "1.0"
+    operation: write
+    sign: drop
+    from_release: "1.0.0"
+    to_release: "1.0.1"
+    owner: storage
+    note: Made up.
+    expires: "2036-12-31"
+"""
+PLACE = """\
+history: "ducklake:postgres:host=db dbname=x"
+data_path: s3://bucket/x/
+lab: rack-a
+s3: {endpoint: "storage.example.org:9000", url_style: path}
+"""
+SHIPPED = (
+    *(
+        "workloads/ycsb-soak.yaml",
+        "workloads/devops.yaml",
+        "workloads/put-get.yaml",
+        "testbeds/lab.yaml",
+    ),
+    *("systems/cassandra/rack-ucs.yaml", "topologies/three-nodes.yaml", "systems/mongodb/default.yaml"),
+)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a configuration with a file of each kind."""
+    root = tmp_path_factory.mktemp("configs")
+    shutil.copytree(ROOT / "tests/data/configs", root, dirs_exist_ok=True)
+    (root / "triage.yaml").write_text(TRIAGE, encoding="utf-8")
+    for name in SHIPPED:
+        if (ROOT / "configs" / name).exists():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / "configs" / name, root / name)
+    assert load_catalog(root).triage
+    return root
+
+
+def try_catalog(root: Path) -> bool:
+    """Read a configuration that may be anything; tell whether it was accepted."""
+    try:
+        with within(LONGEST_S):
+            load_catalog(root)
+    except ConfigError as error:
+        told = error
+    else:
+        return True
+    assert told.problems
+    assert all(problem.startswith(str(root)) for problem in told.problems), told.problems
+    # A problem for each of a hundred values is more than a message elsewhere has.
+    assert all(is_well_told(ConfigError([problem])) for problem in told.problems)
+    return False
+
+
+@pytest.mark.keeps("hostile-configs")
+def test_a_broken_file_is_used_or_all_that_is_wrong_is_told(
+    root: Path, effort: Callable[[int, int], int], figures: dict[str, object]
+) -> None:
+    yaml = YAML(typ="safe", pure=True)
+    texts = {path: path.read_bytes() for path in sorted(root.rglob("*.yaml"))}
+    broken = st.one_of([
+        st.tuples(
+            st.just(path), broken_documents(yaml.load(text), for_yaml=True) | broken_bytes(text)
+        )
+        for path, text in texts.items()
+    ])  # fmt: skip
+    found = [0, 0]
+
+    @settings(max_examples=effort(25, 2500), deadline=None, derandomize=True)
+    @given(broken=broken)
+    def run(broken: tuple[Path, bytes]) -> None:
+        path, data = broken
+        path.write_bytes(data)
+        try:
+            found[try_catalog(root)] += 1
+        finally:
+            path.write_bytes(texts[path])
+
+    run()
+    assert found[False]
+    figures["broken configuration files"] = f"{found[False]} refused, {found[True]} used"
+
+
+@pytest.mark.keeps("hostile-configs")
+@pytest.mark.parametrize("kind", NO_FILES)
+def test_what_is_no_file_is_told_and_never_waited_for(root: Path, tmp_path: Path, kind: str) -> None:
+    own = tmp_path / "configs"
+    shutil.copytree(root, own)
+    names = ["triage.yaml", "workloads/more.yaml", "suites/more.yaml", "systems/fake/more.yaml"]
+    for name in names:
+        (own / name).unlink(missing_ok=True)
+        put_in_place(own / name, kind)
+    put_in_place(tmp_path / "history.yaml", kind)
+    with within(LONGEST_S), pytest.raises(ConfigError) as caught:
+        load_catalog(own)
+    assert is_well_told(caught.value, *(own / name for name in names))
+    try:
+        with within(LONGEST_S):
+            assert read_place(tmp_path / "history.duckdb") is None
+    except ConfigError as error:
+        told = error
+        assert is_well_told(told, tmp_path / "history.yaml")
+    else:
+        raise AssertionError("a history of several labs is not to be taken for none")
+
+
+@pytest.mark.keeps("hostile-configs")
+def test_bombs_are_refused_in_little_memory(
+    tmp_path: Path, effort: Callable[[int, int], int], figures: dict[str, object]
+) -> None:
+    size = effort(2000, MAX_BYTES)
+    numbers = range(size)
+    laughs = "\n".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 40))
+    bombs = {
+        "laughs": f"l0: &l0 [1]\n{laughs}\n",
+        "deep": "a: " + "[" * size,
+        "deep block": "\n".join(" " * n + "a:" for n in range(700)),
+        "merges": "a: &a {x: 1}\n" + "".join(f"b{n}: {{<<: *a}}\n" for n in numbers),
+        "keys": "".join(f"k{n}: {n}\n" for n in numbers),
+        "one key": '"' + "x" * (size - 9) + '": 1\n',
+        "digits": "a: " + "9" * size,
+        "exponent": "a: 1e" + "9" * size,
+        "text": "name: " + "x" * size,
+        "anchors": "".join(f"- &a{n} 1\n" for n in numbers),
+        "comments": "#\n" * size,
+        "quotes": '"' + "\\n" * (size // 2 - 9) + '": 1',
+        "tags": "a: !" + "t" * (size - 9) + " 1\n",
+        "sexagesimal": "a: " + "1:" * size,
+        "question": "? " * size,
+        "dashes": "- " * size,
+    }
+    for name, text in bombs.items():
+        (tmp_path / f"{name}.yaml").write_text(text[:size], encoding="utf-8")
+    code = """
+import resource, sys, time
+from pathlib import Path
+from perf.config.document import read_document
+from perf.errors import ConfigError
+for path in sorted(Path(sys.argv[1]).glob("*.yaml")):
+    began = time.monotonic()
+    try:
+        said = "\\n".join(read_document(path).problems)
+    except ConfigError as error:
+        said = str(error)
+    print(path.stem, max(map(len, said.split("\\n"))), f"{time.monotonic() - began:.0f}")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+    done = run_bounded(code, tmp_path, memory_mb=1024, seconds=280)
+    assert done.returncode == 0, done.stderr[-2000:]
+    *lines, peak_mb = done.stdout.splitlines()
+    assert len(lines) == len(bombs), done.stdout
+    for line in lines:
+        assert int(line.split()[-2]) < 2000, line
+    figures["the worst configurations"] = f"{len(bombs)}, {peak_mb} MB"
+
+
+@pytest.mark.keeps("hostile-configs")
+def test_a_broken_place_of_a_history_is_never_taken_for_another(
+    tmp_path: Path, effort: Callable[[int, int], int], figures: dict[str, object]
+) -> None:
+    path = tmp_path / "history.yaml"
+    path.write_text(PLACE, encoding="utf-8")
+    known = read_place(tmp_path / "history.duckdb")
+    tree = YAML(typ="safe", pure=True).load(PLACE)
+    tries = effort(40, 3000)
+
+    @settings(max_examples=tries, deadline=None, derandomize=True)
+    @given(data=broken_documents(tree, for_yaml=True) | broken_bytes(PLACE.encode()))
+    def run(data: bytes) -> None:
+        path.write_bytes(data)
+        try:
+            with within(LONGEST_S):
+                place = read_place(tmp_path / "history.duckdb")
+        except ConfigError as error:
+            told = error
+        else:
+            assert place is not None  # None would mean the file beside it
+            assert place.lab.isascii()
+            return
+        assert is_well_told(told, path)
+
+    assert known is not None
+    run()
+    figures["broken history.yaml"] = tries
+
+
+@pytest.mark.keeps("hostile-configs")
+def test_no_entry_is_added_to_a_broken_triage_file(
+    tmp_path: Path, effort: Callable[[int, int], int], figures: dict[str, object]
+) -> None:
+    path = tmp_path / "triage.yaml"
+    entry = TriageEntry(
+        name="another",
+        state="fixed",
+        system="fake",
+        line="1.0",
+        sign="drop",
+        from_release="1.0.1",
+        to_release="1.0.2",
+        fixed_in="1.0.3",
+        owner="storage",
+        note="Made up.",
+    )
+    tree = YAML(typ="safe", pure=True).load(TRIAGE)
+    tries = effort(25, 1500)
+
+    @settings(max_examples=tries, deadline=None, derandomize=True)
+    @given(data=broken_documents(tree, for_yaml=True) | broken_bytes(TRIAGE.encode()))
+    def run(data: bytes) -> None:
+        path.write_bytes(data)
+        try:
+            with within(LONGEST_S):
+                add_entries(path, [entry])
+        except ConfigError as error:
+            told = error
+        else:
+            assert "another" in path.read_text(encoding="utf-8")
+            return
+        assert all(is_well_told(ConfigError([problem])) for problem in told.problems)
+        assert path.read_bytes() == data
+        assert [one.name for one in tmp_path.iterdir()] == [path.name]
+
+    run()
+    figures["broken triage files"] = tries
+
+
+@pytest.mark.keeps("hostile-plans")
+def test_a_broken_plan_of_a_night_is_refused_and_leads_nowhere_else(
+    root: Path, tmp_path: Path, effort: Callable[[int, int], int], figures: dict[str, object]
+) -> None:
+    catalog = load_catalog(root)
+    suite, now = catalog.suite("fake-night"), datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
+    places = Places(tmp_path / "var")
+    night, _ = open_night(places, catalog, suite, now, is_to_be_told=True)
+    path = places.nights / f"{night.id}.json"
+    data = path.read_bytes()
+    before = {one.name for one in places.nights.iterdir()}
+    numbers = itertools.count()
+
+    @settings(max_examples=effort(60, 4000), deadline=None, derandomize=True)
+    @given(data=broken_documents(json.loads(data)) | broken_bytes(data))
+    def run(data: bytes) -> None:
+        next(numbers)
+        path.write_bytes(data)
+        try:
+            with within(LONGEST_S):
+                found, _ = open_night(places, catalog, suite, now, is_to_be_told=True)
+        except BundleError as error:
+            told = error
+        else:
+            assert isinstance(found, Night)
+            assert all(isinstance(one, PlannedTrial) and "/" not in one.id for one in found.trials)
+            for one in {one.name for one in places.nights.iterdir()} - before:
+                assert one.startswith("2026-03-01-")
+                (places.nights / one).unlink()
+            return
+        assert is_well_told(told, path)
+        assert {one.name for one in places.nights.iterdir()} == before
+        assert {one.name for one in tmp_path.iterdir()} <= {"var"}
+
+    run()
+    figures["broken plans"] = next(numbers)
+
+
+@pytest.mark.keeps("hostile-plans")
+@pytest.mark.parametrize("kind", NO_FILES)
+def test_a_plan_that_is_no_file_is_told(tmp_path: Path, kind: str) -> None:
+    places = Places(tmp_path)
+    places.nights.mkdir()
+    put_in_place(places.nights / "2026-03-01-1.json", kind)
+    with within(LONGEST_S), pytest.raises(BundleError) as caught:
+        read_nights(places)
+    assert is_well_told(caught.value, "2026-03-01-1.json", "move it away")
