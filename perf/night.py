@@ -94,7 +94,13 @@ def open_night(
 
 
 def finish_night(places: Places, night_id: str) -> None:
-    """Keep on disk that a night was told: the next one is a new night."""
+    """Keep on disk that a night was told: the next one is a new night.
+
+    Marks of nights before it go first: only the newest is ever resumed, so theirs would stay for good.
+    """
+    for mark in places.nights.glob("*.untold"):
+        if mark.stem != night_id:
+            durable.remove(mark)
     durable.remove(_untold(places, night_id))
 
 

@@ -89,6 +89,18 @@ def test_a_night_that_is_to_be_told_is_resumed_until_it_was(
     finish_night(places, third.id)  # and telling what was not announced is no fault
 
 
+def test_the_mark_of_a_night_that_nobody_resumed_goes_with_the_next(
+    tmp_path: Path, catalog: Catalog, suite: Suite
+) -> None:
+    places = Places(tmp_path)
+    open_night(places, catalog, suite, NOW, is_to_be_told=True)
+    second, is_resumed = open_night(places, catalog, suite, NOW + timedelta(days=1), is_to_be_told=True)
+    assert not is_resumed
+    assert len(list(places.nights.glob("*.untold"))) == 2
+    finish_night(places, second.id)
+    assert not list(places.nights.glob("*.untold"))
+
+
 @pytest.mark.parametrize("cause", ["old", "other plan"])
 def test_a_stale_or_changed_night_is_not_resumed(
     tmp_path: Path, catalog: Catalog, suite: Suite, cause: str
