@@ -6,11 +6,13 @@ DuckDB's exceptions end here: `explained` turns them into a HistoryError that sa
 import os
 import re
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.resources import files
 from itertools import chain, count
 from pathlib import Path, PurePath
+from typing import TypeVar
 
 import click
 import duckdb
@@ -21,6 +23,7 @@ from perf.errors import HistoryError
 from perf.history import disk, upgrades
 
 SCHEMA_VERSION = 3
+T = TypeVar("T")
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     # A history never loads or fetches code, and a query never touches another file.
@@ -29,18 +32,41 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": False,
     "lock_configuration": True,
 }
+_OF_LOG = "while replaying WAL file"
+_COPYING: dict[str, str | bool | int | float | list[str]] = {
+    name: _CONFIG[name] for name in ("autoinstall_known_extensions", "autoload_known_extensions")
+}
+_WAIT_S = 60.0
+"""So long a history is waited for that somebody else has open: a night must not end in an error because
+somebody looks at its history."""
+_POLL_S = 0.1
+_LATER = "Wait until that has ended, then try again"
 _LOCK_HOLDER = re.compile(r"lock is held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
+
+
+class _InUseError(HistoryError):
+    """Another process has the history open; `said` says which one."""
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+        super().__init__(f"{said}. {_LATER}")
 
 
 def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     """Open an existing history file and check that it is one; one of an older schema is upgraded.
 
+    To be written, it is opened even if its log is damaged, which is then put aside.
+
+    What another process has open is waited for, a minute long.
+
     Raises:
         HistoryError: another process holds it, or it is corrupt, foreign or of another version.
 
     """
+    if not read_only:
+        _spare_damaged_log(path)
     with explained(path), ExitStack() as undo:
-        connection = duckdb.connect(path, read_only=read_only, config=_CONFIG)
+        connection = _wait_for(lambda: _open(path, read_only=read_only))
         undo.callback(connection.close)
         version = check_schema(connection, path)
         if version == SCHEMA_VERSION:
@@ -48,6 +74,27 @@ def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
             return connection
     _upgrade(path, version)
     return connect(path, read_only=read_only)
+
+
+def _open(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    with explained(path):
+        return duckdb.connect(path, read_only=read_only, config=_CONFIG)
+
+
+def _wait_for(attempt: Callable[[], T]) -> T:
+    """Try until no other process has the history open; raise what is said when it was long enough."""
+    give_up_s = time.monotonic() + _WAIT_S
+    is_told = False
+    while True:
+        try:
+            return attempt()
+        except _InUseError as busy:
+            if time.monotonic() >= give_up_s:
+                raise
+            if not is_told:
+                click.echo(f"{busy.said}; waiting up to {_WAIT_S:g} s", err=True)
+            is_told = True
+            time.sleep(_POLL_S)
 
 
 def create(path: Path) -> None:
@@ -73,13 +120,20 @@ def replacement(path: Path) -> Iterator[Path]:
         HistoryError: another process uses the history, or the new file cannot be written.
 
     """
+    with _replacing(path) as (fresh, _):
+        yield fresh
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[tuple[Path, duckdb.DuckDBPyConnection]]:
+    """Give an empty history and a connection to which the old one is attached, if it can be."""
     with _locked(path, wait_s=0.0):
         _fold_log(path)
-        with _held_against_writers(path):
+        with _held_against_writers(path) as old:
             with explained(path):
                 fresh = _make(path)
             try:
-                yield fresh
+                yield fresh, old
                 with explained(path):
                     _put(fresh, path)
             finally:
@@ -93,8 +147,8 @@ def rewrite(path: Path) -> None:
         HistoryError: another process uses the history, or the copy cannot be written.
 
     """
-    with replacement(path) as fresh, explained(path):
-        upgrades.copy_rows(path, fresh, SCHEMA_VERSION)
+    with _replacing(path) as (fresh, old), explained(path):
+        upgrades.copy_rows(old, fresh, check_schema(old, path))
 
 
 @contextmanager
@@ -112,6 +166,12 @@ def explained(path: Path) -> Iterator[None]:
 
 def damage(path: Path, error: Exception) -> HistoryError:
     """Give the error for a file that cannot be used as it is."""
+    if _OF_LOG in str(error):
+        return HistoryError(
+            f"the history file {path} lacks what was last appended: {error}\n"
+            "The power may have failed then. The trials are safe in their bundles; append them again: "
+            "knickpoint append"
+        )
     return HistoryError(
         f"the history file {path} cannot be used: {error}\n"
         "If it is corrupt or foreign, make it new from the trial bundles: knickpoint history rebuild"
@@ -160,20 +220,42 @@ def _upgrade(path: Path, version: int) -> None:
         f"{SCHEMA_VERSION}",
         err=True,
     )
-    with replacement(path) as fresh, explained(path):
-        with duckdb.connect(path, read_only=True, config=_CONFIG) as old:
-            version = check_schema(old, path)  # another process may have been faster
-        upgrades.copy_rows(path, fresh, version)
+    with _replacing(path) as (fresh, old), explained(path):
+        version = check_schema(old, path)  # another process may have been faster
+        upgrades.copy_rows(old, fresh, version)
         if version != SCHEMA_VERSION:
             kept = _keep(path, version)
             click.echo(f"the old one is kept as {kept}, to be removed when you like", err=True)
 
 
+def _spare_damaged_log(path: Path) -> None:
+    """Put a log aside that cannot be replayed: what it holds since the last closing is in bundles.
+
+    DuckDB takes a log that ends early, but not one with a gap, which a disk may have after the power
+    failed: a file can have its length before its content.
+    """
+    log = _log_of(path)
+    if not log.exists():
+        return
+    try:
+        duckdb.connect(path, config=_CONFIG).close()
+    except duckdb.Error as error:
+        if _OF_LOG not in str(error):
+            return  # said by whoever opens it next
+        with explained(path):
+            kept = _find_free(path, f"{path.stem}.damaged", ".wal")
+            log.rename(kept)
+            durable.sync(path.parent)
+        click.echo(
+            f"the log of {path} is damaged, as after a power failure: {error}\nIt is kept as {kept}, "
+            "to be removed when you like; trials that were only there are appended from their bundles",
+            err=True,
+        )
+
+
 def _keep(path: Path, version: int) -> Path:
     """Give the file a second name that nothing has, or copy it where a file has only one."""
-    stem = f"{path.stem}.schema-{version}"
-    names = (f"{stem}{again}{path.suffix}" for again in chain([""], (f"-{n}" for n in count(2))))
-    kept = next(place for name in names if not os.path.lexists(place := path.with_name(name)))
+    kept = _find_free(path, f"{path.stem}.schema-{version}", path.suffix)
     try:
         os.link(path, kept)
     except OSError:
@@ -181,21 +263,22 @@ def _keep(path: Path, version: int) -> Path:
     return kept
 
 
+def _find_free(path: Path, stem: str, suffix: str) -> Path:
+    """Give a place beside a file that nothing has."""
+    names = (f"{stem}{again}{suffix}" for again in chain([""], (f"-{n}" for n in count(2))))
+    return next(place for name in names if not os.path.lexists(place := path.with_name(name)))
+
+
 def _in_use(path: Path, error: duckdb.Error) -> HistoryError | None:
     """Give the error for a file that someone else has open, if that is what DuckDB says."""
-    text = str(error)
+    text, said = str(error), f"the history file {path} is in use: {{}} has it open"
     if holder := _LOCK_HOLDER.search(text):
-        who = f"process {holder['pid']} ({PurePath(holder['program']).name})"
-    elif "Could not set lock" in text:
-        who = "another process"
-    elif isinstance(error, duckdb.ConnectionException):
-        who = "this process, in another way,"
-    else:
-        return None
-    return HistoryError(
-        f"the history file {path} is in use: {who} has it open. "
-        "Wait until that has ended, then try again"
-    )
+        return _InUseError(said.format(f"process {holder['pid']} ({PurePath(holder['program']).name})"))
+    if "Could not set lock" in text:
+        return _InUseError(said.format("another process"))
+    if isinstance(error, duckdb.ConnectionException):
+        return HistoryError(f"{said.format('this process, in another way,')}. {_LATER}")
+    return None
 
 
 def _refused(path: Path, error: duckdb.Error) -> HistoryError | None:
@@ -218,6 +301,10 @@ def _make(path: Path) -> Path:
 
 def _put(fresh: Path, path: Path) -> None:
     """Put a whole, closed file in the history's place in one step."""
+    if _log_of(fresh).exists():
+        # A disk that is full keeps rows in the log, and closing the file does not say so.
+        with duckdb.connect(fresh) as connection:
+            connection.execute("CHECKPOINT")
     durable.sync(fresh)
     # The old file's write-ahead log goes first, from the disk, too: it must never be replayed into
     # the new one.
@@ -248,16 +335,28 @@ def _fold_log(path: Path) -> None:
 
 
 @contextmanager
-def _held_against_writers(path: Path) -> Iterator[None]:
-    """Keep other processes from writing, as far as the file can be opened at all."""
-    with ExitStack() as held:
+def _held_against_writers(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Keep other processes from writing, as far as the file can be opened at all.
+
+    Who copies it does so through the connection that is given: to open the file a second time and close
+    it would end the hold of the whole process, as locks of files go.
+    """
+    with duckdb.connect(":memory:", config=_COPYING) as connection:
         if path.exists():
+            quoted = str(path).replace("'", "''")
+
+            def attach() -> None:
+                with explained(path):
+                    connection.execute(f"ATTACH '{quoted}' AS {upgrades.OLD} (READ_ONLY)")
+                    connection.execute(f"USE {upgrades.OLD}")
+
             try:
-                held.enter_context(duckdb.connect(path, read_only=True, config=_CONFIG))
-            except duckdb.Error as error:
-                if in_use := _in_use(path, error):
-                    raise in_use from error
-        yield
+                _wait_for(attach)
+            except _InUseError:
+                raise
+            except HistoryError:
+                pass  # it cannot be opened: then nobody writes into it
+        yield connection
 
 
 def _remove(path: Path) -> None:

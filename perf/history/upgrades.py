@@ -16,25 +16,29 @@ _NEWER: Mapping[int, Mapping[str, Mapping[str, str]]] = {
     2: {},
 }
 _META = "meta"
+OLD = "old"
+"""What the history that is copied is attached as."""
 
 
-def copy_rows(old: Path, fresh: Path, version: int) -> None:
-    """Copy all rows of a closed history of a schema version into an empty one of today's schema.
+def copy_rows(connection: duckdb.DuckDBPyConnection, fresh: Path, version: int) -> None:
+    """Copy all rows of a history of a schema version into an empty, closed one of today's schema.
 
-    Tables that the old one lacks stay empty.
+    The old one is attached to the connection as OLD. Tables that it lacks stay empty.
 
     Raises:
         duckdb.Error: the old one has not the schema that it says, or the new one cannot be written.
 
     """
     newer = _NEWER.get(version, {})
-    with duckdb.connect(fresh) as connection:
-        quoted = str(old).replace("'", "''")
-        connection.execute(f"ATTACH '{quoted}' AS old (READ_ONLY)")
-        known = "SELECT table_name FROM duckdb_tables() WHERE database_name {} 'old' ORDER BY 1"
-        ours = {name for (name,) in connection.execute(known.format("<>")).fetchall()} - {_META}
-        for (table,) in connection.execute(known.format("=")).fetchall():
-            if table in ours:
-                added = "".join(f", {sql} AS {name}" for name, sql in newer.get(table, {}).items())
-                connection.execute(f"INSERT INTO {table} BY NAME SELECT *{added} FROM old.{table}")  # noqa: S608  our own names
-        connection.execute("CHECKPOINT")
+    quoted = str(fresh).replace("'", "''")
+    connection.execute(f"ATTACH '{quoted}' AS fresh")
+    known = "SELECT table_name FROM duckdb_tables() WHERE database_name = ? ORDER BY 1"
+    ours = {name for (name,) in connection.execute(known, ["fresh"]).fetchall()} - {_META}
+    for (table,) in connection.execute(known, [OLD]).fetchall():
+        if table in ours:
+            added = "".join(f", {sql} AS {name}" for name, sql in newer.get(table, {}).items())
+            connection.execute(
+                f"INSERT INTO fresh.{table} BY NAME SELECT *{added} FROM {OLD}.{table}"  # noqa: S608  our own names
+            )
+    connection.execute("CHECKPOINT fresh")
+    connection.execute("DETACH fresh")

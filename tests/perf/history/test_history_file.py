@@ -5,15 +5,17 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
 from perf.errors import HistoryError
-from perf.history import file
+from perf.history import file, upgrades
 from perf.history.store import append_all, open_history, rebuild
 from perf.model import Trial
 from perf.places import Places
@@ -33,6 +35,11 @@ connection = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "read")
 print("open", flush=True)
 sys.stdin.read()
 """
+WRITE = """
+import sys, duckdb
+with duckdb.connect(sys.argv[1]) as connection:
+    connection.execute("INSERT INTO meta VALUES (99)")
+"""
 
 
 def silent(_text: str) -> None:
@@ -51,8 +58,9 @@ def held(path: Path, how: str) -> Iterator[int]:
 
 
 def test_a_history_that_is_written_elsewhere_is_refused_with_the_process(
-    places: Places, bundles: tuple[Path, ...]
+    places: Places, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("perf.history.file._WAIT_S", 0.2)
     append_all(places, silent)
     before = places.history.read_bytes()
     with held(places.history, "write") as pid:
@@ -67,13 +75,54 @@ def test_a_history_that_is_written_elsewhere_is_refused_with_the_process(
     assert places.history.read_bytes() == before
 
 
-def test_many_may_read_at_once_but_not_write(places: Places, bundles: tuple[Path, ...]) -> None:
+def test_many_may_read_at_once_but_not_write(
+    places: Places, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perf.history.file._WAIT_S", 0.2)
     append_all(places, silent)
     with held(places.history, "read"):
         with open_history(places.history, read_only=True) as history:
             assert len(history.trials()) == len(bundles)
         with pytest.raises(HistoryError, match="in use"):
             open_history(places.history)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_what_another_process_has_open_is_waited_for_and_that_is_told_once(
+    places: Places, capsys: pytest.CaptureFixture[str], *, read_only: bool
+) -> None:
+    file.create(places.history)
+    command = [sys.executable, "-c", HOLD, str(places.history), "write"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"open\n"
+        ending = threading.Timer(0.5, process.kill)
+        ending.start()
+        with open_history(places.history, read_only=read_only) as history:
+            assert history.trials() == ()
+        ending.join()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.search(r"in use: process \d+ \(python.*\) has it open; waiting up to 60 s", line)
+
+
+def test_nothing_can_be_appended_to_a_history_that_is_being_copied(
+    places: Places, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came after the copy would be gone with the old file."""
+    append_all(places, silent)
+    copy_rows, tried = upgrades.copy_rows, list[str]()
+
+    def append_after(*arguments: Any) -> None:  # noqa: ANN401  all that it takes
+        copy_rows(*arguments)
+        command = [sys.executable, "-c", WRITE, str(places.history)]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        tried.append(done.stderr)
+
+    monkeypatch.setattr("perf.history.upgrades.copy_rows", append_after)
+    file.rewrite(places.history)
+    assert "Could not set lock" in tried[0]
+    with open_history(places.history, read_only=True) as history:
+        assert len(history.trials()) == len(bundles)
 
 
 def test_opening_in_two_ways_in_one_process_is_refused(places: Places) -> None:
