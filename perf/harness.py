@@ -4,9 +4,10 @@ The steps are in `steps`, the load in `measurement`; systems own neither order n
 trouble becomes the trial's status and reason; a defect of ours escapes and is seen.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
 
@@ -96,7 +97,7 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     deployment = order.deployment
     cluster = placement.place(deployment, order.release, order.artifact, places.run)
     steps = Steps(system, cluster, progress)
-    started_at = datetime.now(UTC)
+    started_at, started_s = datetime.now(UTC), time.monotonic()
     _end_leftovers(cluster, places, progress)
     clients = placement.client_hosts(cluster.testbed, cluster.topology.clients)
     check_hosts(cluster.nodes, system.ports(), cluster.testbed.needs, clients)
@@ -122,12 +123,15 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
         steps.configure()
         draft.before += fresh + steps.facts()
         steps.start()
-        steps.verify_version()
-        draft.before += steps.prove_pinning()
-        measure(steps, deployment, places.run, draft.findings)
-        draft.after = read_environment(cluster, deployment.engine) + proven.read_again() + fresh
-        draft.after += steps.facts() + steps.prove_pinning()
-        draft.doubt(judge(draft.findings, deployment))
+        with steps.naming_the_dead():
+            steps.verify_version()
+            draft.before += steps.prove_pinning()
+            measure(steps, deployment, places.run, draft.findings)
+            draft.doubt(judge(draft.findings, deployment))
+            if draft.status is TrialStatus.COMPLETED:
+                draft.doubt(steps.find_change())
+            draft.after = read_environment(cluster, deployment.engine) + proven.read_again() + fresh
+            draft.after += steps.facts() + steps.prove_pinning()
         draft.doubt(find_drift(draft.before, draft.after))
         draft.doubt(find_lost(deployment.testbed))
     except ConfigError as mistake:
@@ -138,7 +142,7 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
         draft.record(TrialStatus.FAILED, f"{failure.step}-failed", sentence(failure), failure.log_tail)
     finally:
         _clean_up(steps, staged, draft)
-    trial = _trial(order, draft, started_at)
+    trial = _trial(order, draft, started_at, time.monotonic() - started_s)
     bundle.seal(staged, trial, draft.findings.outcome.intervals)
     return trial
 
@@ -182,6 +186,8 @@ def _end_leftovers(cluster: Cluster, places: Places, progress: Progress) -> None
 
 def _clean_up(steps: Steps, staged: Path, draft: Draft) -> None:
     """Leave the hosts as they were; a clean-up that fails is one more reason, and costs no bundle."""
+    if draft.status is not TrialStatus.COMPLETED:
+        draft.reasons += steps.find_full_disks()
     undone = steps.clean_up(staged)
     for text in undone:
         draft.record(TrialStatus.FAILED, "clean-up-failed", text)
@@ -189,7 +195,7 @@ def _clean_up(steps: Steps, staged: Path, draft: Draft) -> None:
         draft.canaries += steps.canaries(CANARY_PHASES[1], draft.findings.remarks.append)
 
 
-def _trial(order: Order, draft: Draft, started_at: datetime) -> Trial:
+def _trial(order: Order, draft: Draft, started_at: datetime, length_s: float) -> Trial:
     deployment = order.deployment
     diagnostics = diagnose(draft.findings, deployment.workload)
     return Trial(
@@ -207,7 +213,8 @@ def _trial(order: Order, draft: Draft, started_at: datetime) -> Trial:
         engine=deployment.engine,
         seed=deployment.workload.seed,
         started_at=started_at,
-        finished_at=datetime.now(UTC),
+        # A clock that is stepped meanwhile must not let a trial end before it began.
+        finished_at=started_at + timedelta(seconds=length_s),
         status=draft.status,
         reasons=tuple(draft.reasons),
         remarks=tuple(dict.fromkeys((*order.remarks, *draft.findings.remarks, *diagnostics.remarks))),

@@ -26,7 +26,7 @@ from perf.load.stages import (
     searches,
 )
 from perf.load.summary import summarize
-from perf.load.validity import find_faults, find_remarks, judge_step
+from perf.load.validity import find_faults, find_lost_time, find_remarks, judge_step
 from perf.model import LoadStep, Reason, Release, Sample
 from perf.records import Devops, Operation
 from perf.sessions import Session, Stored
@@ -93,6 +93,7 @@ def judge(findings: Findings, deployment: Deployment) -> tuple[Reason, ...]:
     return (
         *findings.faults,
         *find_faults(plain, findings.outcome, findings.windows, validity),
+        *find_lost_time(plain, findings.outcome, workload.operation_timeout_s),
         *unanswered,
     )
 

@@ -5,15 +5,16 @@ Systems own none of this: no order, no clock, no polling. `harness` puts the ste
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from perf.deployment import client_hosts
 from perf.design import Workload
-from perf.errors import KnickpointError, NotReady, StepFailed, TimedOut
+from perf.errors import KnickpointError, NotReady, StepFailed, TimedOut, Unreachable
 from perf.hosts.canary import run_canary
+from perf.hosts.checks import find_full_disk
 from perf.hosts.fresh_disk import freshen
 from perf.hosts.pinning import prove_pinning
 from perf.model import Fact, Reason, Release, Sample
@@ -103,13 +104,21 @@ class Steps:
         self.progress.tell(f"cluster serves after {time.monotonic() - started_s:.0f} s")
 
     def verify_version(self) -> None:
-        """Make sure that every node runs the release that the trial is about."""
+        """Make sure that what answers is the release that the trial is about, on every node.
+
+        Raises:
+            StepFailed: a node tells another one, or none.
+
+        """
         if not isinstance(self.system, KnowsVersion):
             return
-        for name, running in self.system.running_versions(self.cluster):
-            if running != self.cluster.release.version:
-                wanted = self.cluster.release.version
-                raise StepFailed("check", name, f"runs {running}, but {wanted} was to be measured")
+        running = dict(self.system.running_versions(self.cluster))
+        wanted = self.cluster.release.version
+        for node in self.cluster.nodes:
+            if (told := running.get(node.name)) != wanted:
+                runs = f"runs {told}" if told else "does not tell which release it runs"
+                why = f"{runs}, but {wanted} was to be measured; is {node.address} another's server?"
+                raise StepFailed("version", node.name, why)
 
     def prove_pinning(self) -> tuple[Fact, ...]:
         """Read back what the processes of pinned nodes are pinned to; give it as facts of the nodes.
@@ -189,8 +198,44 @@ class Steps:
     def settle(self) -> None:
         """Wait until background work is idle, where the system can tell."""
         if isinstance(self.system, Settles):
-            limit_s = self.cluster.testbed.limits.settle_s
-            self._poll(self.system.settle, "settle: wait until compaction is idle", limit_s)
+            system, limit_s = self.system, self.cluster.testbed.limits.settle_s
+
+            def settle(cluster: Cluster) -> None:
+                self.watch()  # a node that died is idle for ever, and answers nobody
+                system.settle(cluster)
+
+            self._poll(settle, "settle: wait until compaction is idle", limit_s)
+
+    def find_change(self) -> tuple[Reason, ...]:
+        """Ask after the load whether the cluster serves as a whole, as before; a reason if not.
+
+        A replica set with another primary, or a node that lost sight of the others, was not measured
+        as it was deployed.
+        """
+        limit_s = self.cluster.testbed.limits.connect_s
+        try:
+            self._poll(self.system.check, "see whether the cluster serves as before", limit_s)
+        except TimedOut as failure:
+            text = f"after the load the cluster serves no longer as it did: {sentence(failure)}"
+            return (Reason(kind="cluster-changed", text=text),)
+        return ()
+
+    @contextmanager
+    def naming_the_dead(self) -> Iterator[None]:
+        """Say of a step that failed because a server process has ended that it has.
+
+        Raises:
+            NodeDied: in place of the failure that came of it.
+
+        """
+        try:
+            yield
+        except (NodeDied, Unreachable):
+            raise
+        except StepFailed:
+            with suppress(Unreachable):
+                self.watch()
+            raise
 
     def watch(self) -> None:
         """Raise NodeDied if a server process has ended; say now and then that the load goes on."""
@@ -198,6 +243,15 @@ class Steps:
             if not self.system.is_running(node):
                 raise NodeDied("measure", node.name, "its server process ended", self.tail(node))
         self.progress.tell_sometimes("… under load, all nodes run")
+
+    def find_full_disks(self) -> tuple[Reason, ...]:
+        """Give a reason for each node whose disk has hardly any room left; none where nobody tells."""
+        found: list[Reason] = []
+        for node in self.cluster.nodes:
+            with suppress(StepFailed):
+                if text := find_full_disk(node):
+                    found.append(Reason(kind="disk-full", text=text))
+        return tuple(found)
 
     def tail(self, node: Node) -> str:
         """Give the last lines of a node's most telling log."""

@@ -34,6 +34,9 @@ from perf.workloads.answer import Answer
 _ERRORS = (TIMEOUTS, ERROR)
 _MISSES = (Answer.NOT_FOUND, Answer.WRONG_DATA)
 _NOTHING = "nothing-completed"
+# Of the time of a closed loop's slots, which timeouts may take: each is one operation among many, and
+# keeps its slot for as long as thousands of others would.
+_MAX_LOST_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,26 @@ def find_faults(
         if phase not in plain:
             reasons += _misses(f"{phase}, {operation}", totals, outcome, limits)
     return (*reasons, *find_disturbances(outcome, windows, limits))
+
+
+def find_lost_time(stages: Sequence[Stage], outcome: LoadOutcome, timeout_s: float) -> Iterator[Reason]:
+    """Find closed loops whose slots waited in vain for much of the time.
+
+    A server that falls silent half-way fails few operations: the loop sends no others meanwhile.
+    """
+    for figures in collect_phases(stages, outcome):
+        if figures.is_open or not figures.count(TIMEOUTS):
+            continue
+        slots = figures.load.in_flight * max(1, len(figures.engines()))
+        lost_s = figures.count(TIMEOUTS) * timeout_s
+        share = lost_s / (slots * figures.seconds(figures.iterations))
+        if share > _MAX_LOST_SHARE:
+            text = (
+                f"{_where(figures)}: {figures.count(TIMEOUTS)} timeouts of {timeout_s:g} s took "
+                f"{percent(min(1.0, share))} of the time of the client's {slots} slots; the limit is "
+                f"{percent(_MAX_LOST_SHARE)}"
+            )
+            yield Reason(kind="errors-above-limit", text=text + _example(outcome))
 
 
 def find_remarks(stages: Sequence[Stage], outcome: LoadOutcome) -> tuple[Reason, ...]:

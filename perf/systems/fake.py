@@ -6,21 +6,27 @@ its numbers say anything about one. Its `settings` plant faults:
 
     service_time_ms: 2        every answer is held back for so long
     never_ready: true         runs, but its port answers "starting" to every check
+    ready_after_s: 3          does so for so long
     crash_on_start: true      the process ends at once with a message in its log
+    runs: 9.9.9               tells this version, whichever release was deployed
     die_after_writes: 500     node 1 dies after so many writes
     lose_every: 100           every 100th write is acknowledged and not stored
     corrupt_every: 100        every 100th write is stored with changed values
     refuse_every: 100         every 100th write is answered with an error
+    refuse_after: 500         every write after so many is, as by a full disk or a revoked account
+    refuse_with: no space     what such an answer says
     ignore_stop: true         SIGTERM does nothing; only a kill ends the process
 """
 
 import asyncio
 import json
+import math
 import os
 import queue
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -142,7 +148,12 @@ class Fake:
 
     def configure(self, node: Node, cluster: Cluster) -> None:
         """Write the settings as the server reads them."""
-        settings = {"address": node.address, "index": node.index, **cluster.config.settings}
+        settings = {
+            "address": node.address,
+            "index": node.index,
+            "runs": cluster.release.version,
+            **cluster.config.settings,
+        }
         write_text(node.remote, f"{node.work_dir}/fake.json", json.dumps(settings, indent=1))
 
     def start(self, node: Node, cluster: Cluster) -> None:
@@ -171,6 +182,18 @@ class Fake:
                 raise NotReady("start", node.name, str(error)) from error
             if answer != b"true":
                 raise NotReady("start", node.name, "the server is still starting")
+
+    def running_versions(self, cluster: Cluster) -> tuple[tuple[str, str], ...]:
+        """Ask each node which release it runs."""
+        told = []
+        for node in cluster.nodes:
+            try:
+                with socket.create_connection((node.address, PORT), timeout=1) as connection:
+                    connection.sendall(b'{"version": true}\n')
+                    told.append((node.name, str(json.loads(connection.recv(64)))))
+            except (OSError, ValueError) as error:
+                raise NotReady("ask", node.name, str(error)) from error
+        return tuple(told)
 
     def is_running(self, node: Node) -> bool:
         """Say whether the node's server process lives."""
@@ -233,6 +256,7 @@ class FakeServer:
         self.records = KeptRecords()
         self.devops = DevopsRows()
         self.writes = 0
+        self.serves_from_s = time.monotonic() + settings.get("ready_after_s", 0)
 
     def _is_hit(self, fault: str) -> bool:
         every = self.settings.get(fault)
@@ -241,7 +265,10 @@ class FakeServer:
     def answer(self, question: dict[str, Any]) -> Any:  # noqa: ANN401  JSON
         """Answer one question of a client."""
         if "ready" in question:
-            return not self.settings.get("never_ready", False)
+            is_ready = time.monotonic() >= self.serves_from_s
+            return is_ready and not self.settings.get("never_ready", False)
+        if "version" in question:
+            return self.settings.get("runs", "")
         keep = self._find_write(question)
         return self._read(question) if keep is None else self._write(keep)
 
@@ -272,8 +299,8 @@ class FakeServer:
             sys.stderr.write("planted fault: die_after_writes reached\n")
             sys.stderr.flush()
             os._exit(1)
-        if self._is_hit("refuse_every"):
-            return {"error": "planted fault: refused"}
+        if self._is_hit("refuse_every") or self.writes > self.settings.get("refuse_after", math.inf):
+            return {"error": f"planted fault: {self.settings.get('refuse_with', 'refused')}"}
         keep()
         return True
 

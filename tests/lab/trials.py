@@ -50,7 +50,7 @@ seed: 7
 """
 # How busy the machine is beside the tests is not what they are about.
 BUSY = re.compile(r"(max_(?:lateness|client_cpu|client_wait)_share|max_iteration_spread): .*")
-UNDER_LOAD = "saturation: warm; measure iteration 1"
+UNDER_LOAD = "saturation: measure iteration 1"
 
 
 def await_that(condition: Callable[[], bool], limit_s: float, what: str) -> None:

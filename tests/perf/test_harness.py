@@ -144,6 +144,7 @@ def test_order_of_a_trial(places: Places) -> None:
     expected = [
         *(f"{verb} {node}" for verb in ("wipe", "install", "configure", "start") for node in each),
         "serves",
+        "serves",  # asked again after the load
         *(f"{verb} {node}" for verb in ("stop", "wipe") for node in each),
     ]
     assert system.verbs == expected
@@ -200,6 +201,7 @@ def test_a_lying_database_makes_the_trial_invalid(
     assert any(reason.kind == kind and text in reason.text for reason in trial.reasons), trial.reasons
 
 
+@pytest.mark.keeps("broken-server-is-told")
 def test_errors_above_the_limit_make_the_trial_invalid(run: Run) -> None:
     trial = run(refuse_every=7)
     assert trial.status is TrialStatus.INVALID
@@ -208,6 +210,7 @@ def test_errors_above_the_limit_make_the_trial_invalid(run: Run) -> None:
     assert "the first: error:RuntimeError: write of sensor-" in trial.reasons[0].text
 
 
+@pytest.mark.keeps("broken-server-is-told")
 def test_a_node_that_does_not_come_up_fails_the_trial_with_its_log(run: Run) -> None:
     trial = run(crash_on_start=True)
     assert trial.status is TrialStatus.FAILED
@@ -216,6 +219,7 @@ def test_a_node_that_does_not_come_up_fails_the_trial_with_its_log(run: Run) -> 
     assert "planted fault: crash_on_start" in trial.log_tail
 
 
+@pytest.mark.keeps("broken-server-is-told")
 def test_a_cluster_that_never_serves_fails_at_its_limit(places: Places) -> None:
     order = make_order("fake-blink", {"never_ready": True})
     limits = replace(order.deployment.testbed.limits, start_s=3.0)
@@ -227,6 +231,7 @@ def test_a_cluster_that_never_serves_fails_at_its_limit(places: Places) -> None:
     assert all_ended()
 
 
+@pytest.mark.keeps("killed-node-is-told")
 def test_a_node_that_dies_mid_trial_makes_it_invalid(run: Run) -> None:
     trial = run(die_after_writes=90)
     assert trial.status is TrialStatus.INVALID

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from perf.design import ClosedLoop, OpenLoop, SimpleLoad, Validity
 from perf.load.outcome import LoadOutcome
 from perf.load.spec import EngineResult, Stage, Usage
-from perf.load.validity import find_faults, judge_step
+from perf.load.validity import find_faults, find_lost_time, judge_step
 from perf.model import Counter, Interval, LoadStep, Reason, StepOutcome
 from perf.telemetry import Window
 
@@ -95,6 +95,23 @@ def test_errors_up_to_the_limit_are_borne_and_above_it_named_with_numbers() -> N
     assert reason.text == (
         "steady, write: 3% of 100 operations (2 × timeouts, 1 × unavailable); the limit is 1%"
     )
+
+
+def test_a_closed_loop_that_mostly_waited_in_vain_is_told_however_much_it_had_completed() -> None:
+    def told(timeouts: int, load: SimpleLoad) -> list[Reason]:
+        counters = count(attempted=10_000, completed=10_000 - timeouts, timeouts=timeouts)
+        outcome = LoadOutcome(counters=tuple(counters), results=(used(),))
+        return list(find_lost_time([stage(load=load)], outcome, timeout_s=0.5))
+
+    # Four slots for two seconds: a quarter of their time is four timeouts of half a second.
+    assert told(4, CLOSED) == []
+    (reason,) = told(5, CLOSED)
+    assert reason.kind == "errors-above-limit"
+    assert reason.text == (
+        "steady, write: 5 timeouts of 0.5 s took 31.2% of the time of the client's 4 slots; "
+        "the limit is 25%"
+    )
+    assert told(5, OPEN) == []  # its other operations were sent all the same
 
 
 def test_one_wrong_row_is_a_fault_where_none_is_allowed() -> None:

@@ -1,0 +1,394 @@
+"""What breaks in a trial of the fake: its status and reason, nothing left, the next trial well."""
+
+import os
+import resource
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from disturbed import Deed, Disturbed, Moment, await_that, deploy_fake, kill, pause
+
+from perf.errors import NotReady
+from perf.history import bundle
+from perf.load.histogram import merge
+from perf.metrics import RESPONSE_TIME
+from perf.model import Trial, TrialStatus
+from perf.places import Places
+from perf.remote import code_here
+from perf.systems import fake
+from perf.systems.contract import Cluster, Node
+
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(180)]
+
+INVALID, FAILED, COMPLETED = TrialStatus.INVALID, TrialStatus.FAILED, TrialStatus.COMPLETED
+# So short that what never ends is seen to be ended; a busy machine still starts a Python within it.
+SHORT = {"start_s": 15.0, "stop_s": 2.0, "load_s": 15.0, "connect_s": 20.0, "settle_s": 5.0}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is done when, and what the trial must come to: a part of the text of its first reason."""
+
+    name: str
+    moment: Moment | None
+    deed: Deed
+    status: TrialStatus
+    kind: str = ""
+    text: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    limits: Mapping[str, float] = field(default_factory=dict)
+    load: Mapping[str, Any] = field(default_factory=dict)
+
+
+def nothing(_: Disturbed) -> None:
+    """Do nothing: the fault is in the settings."""
+
+
+def starve(trial: Disturbed) -> None:
+    """Let the engine have no more memory than it has."""
+    pid = trial.find("engine")
+    resource.prlimit(pid, resource.RLIMIT_AS, (1, 1))
+
+
+DIED = "measure failed on node-2: its server process ended"
+SILENT = "it said nothing: was it killed, or out of memory?"
+FULL = {"refuse_with": "No space left on device"}
+REFUSED = {"refuse_with": "account perf is not allowed to do this"}
+KILLED = (
+    Fault("preload", Moment.PRELOAD, kill("node-2"), INVALID, "node-died", DIED),
+    Fault("warm-up", Moment.WARM_UP, kill("node-2"), INVALID, "node-died", DIED),
+    Fault("measurement", Moment.MEASUREMENT, kill("node-2"), INVALID, "node-died", DIED),
+)
+PAUSED = (
+    Fault("start", Moment.START, pause("node-1"), FAILED, "start-failed", "not within 15 s: "),
+    Fault(
+        "preload",
+        Moment.PRELOAD,
+        pause("node-2"),
+        FAILED,
+        "engine-failed",
+        "did not succeed in 6 attempts; the last: ",
+        load={"timeout_s": 1.0},
+    ),
+    Fault("warm-up", Moment.WARM_UP, pause("node-2"), INVALID, "errors-above-limit", " × timeouts"),
+    Fault(
+        "measurement", Moment.MEASUREMENT, pause("node-2"), INVALID, "errors-above-limit", " × timeouts"
+    ),
+)
+ENGINES = (
+    Fault("killed in preload", Moment.PRELOAD, kill("engine"), FAILED, "engine-failed", SILENT),
+    Fault("killed in warm-up", Moment.WARM_UP, kill("engine"), FAILED, "engine-failed", SILENT),
+    Fault("killed in measurement", Moment.MEASUREMENT, kill("engine"), FAILED, "engine-failed", SILENT),
+    Fault(
+        "paused in preload",
+        Moment.PRELOAD,
+        pause("engine"),
+        FAILED,
+        "engine-failed",
+        "had not ended after 15 s",
+    ),
+    Fault(
+        "paused in measurement",
+        Moment.MEASUREMENT,
+        pause("engine"),
+        FAILED,
+        "engine-failed",
+        "had not ended after",
+    ),
+)
+SETTINGS = (
+    Fault("boots slowly", None, nothing, COMPLETED, settings={"ready_after_s": 3}),
+    Fault(
+        "boots too slowly",
+        None,
+        nothing,
+        FAILED,
+        "start-failed",
+        "not within 2 s: the server is still starting",
+        settings={"ready_after_s": 60},
+        limits={"start_s": 2.0},
+    ),
+    Fault(
+        "crashes on start",
+        None,
+        nothing,
+        FAILED,
+        "start-failed",
+        "the server process ended",
+        settings={"crash_on_start": True},
+    ),
+    Fault(
+        "its disk is full in the preload",
+        None,
+        nothing,
+        FAILED,
+        "engine-failed",
+        "No space left on device",
+        settings={"refuse_after": 50, **FULL},
+    ),
+    Fault(
+        "its disk is full in measurement",
+        None,
+        nothing,
+        INVALID,
+        "nothing-completed",
+        "No space left on device",
+        settings={"refuse_after": 200, **FULL},
+    ),
+    Fault(
+        "its account is refused in measurement",
+        None,
+        nothing,
+        INVALID,
+        "nothing-completed",
+        "account perf is not allowed to do this",
+        settings={"refuse_after": 200, **REFUSED},
+    ),
+)
+
+
+def name_of(value: object) -> str | None:
+    return value.name.replace(" ", "-") if isinstance(value, Fault) else None
+
+
+Try = Callable[..., Trial]
+
+
+@pytest.fixture
+def attempt(tmp_path: Path, figures: dict[str, object]) -> Try:
+    """Give `attempt(fault, system, mend)`: a trial with a fault, and once mended an unharmed one."""
+
+    def attempt(
+        fault: Fault,
+        system: fake.Fake | None = None,
+        mend: Callable[[], None] = lambda: None,
+    ) -> Trial:
+        limits = {**SHORT, **fault.limits}
+        broken = deploy_fake(fault.settings, limits, **fault.load)
+        trials = Disturbed(Places(tmp_path), broken, system or fake.Fake())
+        trial = trials.run(fault.moment, fault.deed)
+        assert trial.status is fault.status, (trial.reasons, trials.said)
+        if fault.kind:
+            assert trial.reasons[0].kind == fault.kind, trial.reasons
+            assert fault.text in trial.reasons[0].text, trial.reasons
+        assert trials.leftovers() == []
+        assert bundle.read(trials.places.trials / trial.id)[0] == trial
+        figures["ended after"] = f"{trials.took_s:.1f} s"
+        mend()
+        trials.system = fake.Fake()
+        trials.deployment = deploy_fake(limits=SHORT, seconds=0.6, rows_per_device=1)
+        following = trials.run()
+        assert following.status is COMPLETED, following.reasons
+        assert trials.leftovers() == []
+        return trial
+
+    return attempt
+
+
+@pytest.mark.long
+@pytest.mark.keeps("killed-node-is-told")
+@pytest.mark.parametrize("fault", KILLED, ids=name_of)
+def test_a_killed_node_makes_a_trial_invalid(attempt: Try, fault: Fault) -> None:
+    attempt(fault)
+
+
+@pytest.mark.long
+@pytest.mark.keeps("paused-node-is-told")
+@pytest.mark.parametrize("fault", PAUSED, ids=name_of)
+def test_a_node_that_stands_still_for_ever_is_told(attempt: Try, fault: Fault) -> None:
+    attempt(fault)
+
+
+@pytest.mark.long
+@pytest.mark.keeps("paused-node-is-told")
+@pytest.mark.parametrize("rate", [None, 100.0], ids=["closed", "open"])
+def test_a_second_without_answers_is_in_the_response_times(
+    attempt: Try, tmp_path: Path, rate: float | None
+) -> None:
+    fault = Fault("", Moment.MEASUREMENT, pause("node-2", 1.0), COMPLETED, load={"rate": rate})
+    trial = attempt(fault)
+    _, intervals = bundle.read(tmp_path / "trials" / trial.id)
+    times = merge(one for one in intervals if (one.kind, one.iteration) == (RESPONSE_TIME.name, 1))
+    assert 0.9 <= times.get_max_value() / 1e6 < 2.5
+
+
+@pytest.mark.long
+@pytest.mark.keeps("lost-engine-is-told")
+@pytest.mark.parametrize("fault", ENGINES, ids=name_of)
+def test_an_engine_that_is_lost_fails_the_trial(attempt: Try, fault: Fault) -> None:
+    attempt(fault)
+
+
+@pytest.mark.long
+@pytest.mark.keeps("lost-engine-is-told")
+@pytest.mark.parametrize("moment", [Moment.PRELOAD, Moment.WARM_UP], ids=["preload", "warm-up"])
+def test_an_engine_without_memory_leaves_no_valid_trial(attempt: Try, moment: Moment) -> None:
+    trial = attempt(Fault("", moment, starve, FAILED, "engine-failed"))
+    assert "emory" in trial.reasons[0].text or "thread" in trial.reasons[0].text, trial.reasons
+
+
+@pytest.mark.long
+@pytest.mark.keeps("broken-server-is-told")
+@pytest.mark.parametrize("fault", SETTINGS, ids=name_of)
+def test_a_server_that_does_not_come_up_or_refuses_is_told(attempt: Try, fault: Fault) -> None:
+    attempt(fault)
+
+
+@pytest.mark.keeps("wrong-release-is-refused")
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        ("9.9.9", "version failed on node-1: runs 9.9.9, but 1.0.0 was to be measured"),
+        pytest.param("", "does not tell which release it runs", marks=pytest.mark.long),
+    ],
+)
+def test_another_release_is_never_measured(attempt: Try, told: str, text: str) -> None:
+    fault = Fault("", None, nothing, FAILED, "version-failed", text, settings={"runs": told})
+    trial = attempt(fault)
+    assert not trial.samples or {one.phase for one in trial.samples} <= {
+        "canary-before",
+        "canary-after",
+    }
+    assert trial.counters == ()
+
+
+class Usurped(fake.Fake):
+    """The fake system, on whose second address a stranger's server listens before its own does."""
+
+    def __init__(self, home: Path, version: str) -> None:
+        self._home, self._version = home, version
+        self.stranger: subprocess.Popen[bytes] | None = None
+
+    def start(self, node: Node, cluster: Cluster) -> None:
+        if node.name == "node-2" and self.stranger is None:
+            path = self._home / "stranger.json"
+            path.write_text(f'{{"address": "{node.address}", "index": 1, "runs": "{self._version}"}}')
+            self.stranger = subprocess.Popen(
+                [sys.executable, "-m", "perf.systems.fake", str(path)],
+                env={**os.environ, **code_here()},
+                stderr=subprocess.DEVNULL,
+            )
+
+            def listens() -> bool:
+                with socket.socket() as probe:
+                    return probe.connect_ex((node.address, fake.PORT)) == 0
+
+            await_that(listens)
+        super().start(node, cluster)
+
+
+@pytest.mark.long
+@pytest.mark.keeps("wrong-release-is-refused")
+@pytest.mark.parametrize("version", ["9.9.9", "1.0.0"])
+def test_a_stranger_on_the_address_is_never_measured(tmp_path: Path, version: str) -> None:
+    """Of the same release or another: our own server cannot listen, and ends."""
+    system = Usurped(tmp_path, version)
+    trials = Disturbed(Places(tmp_path / "data"), deploy_fake(limits=SHORT), system)
+    try:
+        trial = trials.run()
+    finally:
+        if system.stranger:
+            system.stranger.kill()
+            system.stranger.wait()
+    assert trial.status in {FAILED, INVALID}
+    assert trial.reasons[0].kind in {"start-failed", "version-failed", "node-died"}, trial.reasons
+    assert "node-2" in trial.reasons[0].text
+    assert trial.counters == ()
+    trials.system = fake.Fake()
+    assert trials.run().status is COMPLETED
+
+
+_DATE = """\
+#!/bin/sh
+# The clock of this host, as far as the harness reads it: moved by what a file says.
+by=$(cat "{step}" 2>/dev/null) || by=0
+exec /bin/date -d "now $by seconds" "$@"
+"""
+
+
+class SteppedClock:
+    """All clocks that the harness reads, here and of its hosts; none of the machine is moved."""
+
+    def __init__(self, directory: Path, patched: pytest.MonkeyPatch) -> None:
+        self._file, self._true_s = directory / "step", time.time
+        wrapper = directory / "bin" / "date"
+        wrapper.parent.mkdir()
+        wrapper.write_text(_DATE.format(step=self._file))
+        wrapper.chmod(0o755)
+        patched.setenv("PATH", str(wrapper.parent), prepend=":")
+        patched.setattr(time, "time", lambda: self._true_s() + self.by_s)
+        self.by_s = 0
+
+    def step(self, by_s: int) -> None:
+        self.by_s = by_s
+        self._file.write_text(f"{by_s:+d}")
+
+
+@pytest.mark.long
+@pytest.mark.keeps("stepped-clock-is-told")
+@pytest.mark.parametrize("by_s", [-3600, 3600])
+@pytest.mark.parametrize(
+    ("moment", "status", "kind", "text"),
+    [
+        # The next load begins by the clock that was stepped, and its engine has another one.
+        (Moment.PRELOAD, FAILED, "engine-failed", "load engine 0 "),
+        (Moment.WARM_UP, COMPLETED, "", ""),
+        (Moment.MEASUREMENT, INVALID, "clock-stepped", " ms against the time since boot while"),
+    ],
+    ids=["preload", "warm-up", "measurement"],
+)
+def test_a_clock_that_is_stepped_moves_no_edge_and_no_limit(
+    attempt: Try,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    moment: Moment,
+    status: TrialStatus,
+    kind: str,
+    text: str,
+    by_s: int,
+) -> None:
+    clock = SteppedClock(tmp_path, monkeypatch)
+    fault = Fault("", moment, lambda _: clock.step(by_s), status, kind, text)
+    trial = attempt(fault, mend=lambda: clock.step(0))
+    # As long as it was, and never the hour more or less that the clock says.
+    assert 0 < (trial.finished_at - trial.started_at).total_seconds() < 600
+
+
+def _kinds(trial: Trial) -> Sequence[str]:
+    return [reason.kind for reason in trial.reasons]
+
+
+@pytest.mark.long
+@pytest.mark.keeps("cluster-is-as-deployed")
+def test_a_cluster_that_came_apart_is_told(attempt: Try) -> None:
+    class ComesApart(fake.Fake):
+        """It serves, until it was under load."""
+
+        def check(self, cluster: Cluster) -> None:
+            super().check(cluster)
+            if self.is_apart:
+                raise NotReady("start", "node-2", "is no longer the primary")
+
+        is_apart = False
+
+    system = ComesApart()
+
+    def come_apart(_: Disturbed) -> None:
+        system.is_apart = True
+
+    fault = Fault(
+        "",
+        Moment.MEASUREMENT,
+        come_apart,
+        INVALID,
+        "cluster-changed",
+        "is no longer the primary",
+        limits={"connect_s": 5.0},
+    )
+    assert _kinds(attempt(fault, system)) == ["cluster-changed"]
