@@ -1,6 +1,5 @@
 """The commands that judge series of any origin: a JSON file in, a JSON file out."""
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,12 +9,20 @@ import click
 from analysis.alerts import Alert
 from analysis.backtest import Backtest, Judge
 from analysis.detection import State
-from analysis.series_file import ForeignSeries, FoundChange, parse_series, write_alerts, write_findings
+from analysis.series_file import (
+    MOST_BYTES,
+    ForeignSeries,
+    FoundChange,
+    parse_series,
+    write_alerts,
+    write_findings,
+)
 from analysis.step_detector import StepDetector
 from analysis.workers import work_through
-from perf import config
+from perf import config, durable
 from perf.errors import InputError, UsageError
 from perf.options import configs_option
+from perf.plain_files import read_plain
 from perf.progress import Progress
 from perf.rules import Detection
 
@@ -104,7 +111,7 @@ def _settings(configs: Path | None) -> Detection:
 
 def _read(path: Path) -> tuple[ForeignSeries, ...]:
     try:
-        content = path.read_bytes()
+        content = read_plain(path, MOST_BYTES)
     except OSError as error:
         raise InputError(path, [f"cannot be read ({error.strerror}); check the path"]) from error
     return parse_series(path, content)
@@ -126,18 +133,10 @@ def _write(output: Path | None, content: bytes) -> None:
         click.echo(content, nl=False)
         return
     target = output.resolve()
-    try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(content)
-            return
-        part = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            part.write_bytes(content)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(f"--output {output} cannot be written ({error.strerror})") from error
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)
+    else:
+        durable.write(target, content)
 
 
 def _count(found: Sequence[FoundChange] | Sequence[Alert]) -> str:

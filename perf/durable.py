@@ -24,7 +24,8 @@ def write(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(path)
-    except OSError:
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a write that fails does not say where
         with suppress(OSError):  # what went wrong first is what must be told
             fresh.unlink(missing_ok=True)
         raise

@@ -1,8 +1,10 @@
 """Adds entries to triage.yaml as a person would: comments, order and spelling of the rest stay."""
 
+import fcntl
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from datetime import date
 from io import StringIO
@@ -27,18 +29,43 @@ _WIDTH = 10_000
 def add_entries(path: Path, entries: Sequence[TriageEntry]) -> str:
     """Append entries to a triage file, which need not exist yet; give the text that was added.
 
-    The file is replaced in one step, and only by one that reads as the old entries and the new.
+    The file is replaced in one step, and only by one that reads as the old entries and the new. An
+    entry that is there already is not added again, so that a command that was killed may be repeated.
 
     Raises:
         ConfigError: the file is wrong, an entry contradicts itself, or the file has one of its name or
             about the same changes; nothing is written.
+        OSError: the file cannot be written; it is as it was.
 
     """
+    with _alone(path):
+        return _add(path, entries)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Keep others from adding at the same time: one would replace what another has just added.
+
+    The directory itself is locked: a file for it would lie among those that are committed.
+    """
+    directory = os.open(path.resolve().parent, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system of a network may have no such locks
+            fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)
+
+
+def _add(path: Path, entries: Sequence[TriageEntry]) -> str:
     problems: list[str] = []
     known = read_triage(path, problems)
+    entries = [entry for entry in entries if entry not in known]
     problems += [f"{path}: {fault}" for fault in check_new(known, entries)]
     if problems:
         raise ConfigError(problems)
+    if not entries:
+        return ""
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = _WIDTH
@@ -48,11 +75,7 @@ def add_entries(path: Path, entries: Sequence[TriageEntry]) -> str:
         tree["entries"] = []
     items = [_item(entry) for entry in entries]
     tree["entries"].extend(items)
-    try:
-        _replace(path, _text(yaml, tree), (*known, *entries))
-    except OSError as error:
-        why = f"cannot be written ({error.strerror}); nothing was changed, check the directory"
-        raise ConfigError([f"{path}: {why}"]) from error
+    _replace(path, _text(yaml, tree), (*known, *entries))
     return _text(yaml, items)
 
 
@@ -91,5 +114,8 @@ def _replace(path: Path, text: str, meant: tuple[TriageEntry, ...]) -> None:
             raise ConfigError([what, *problems])
         fresh.rename(target)
         durable.sync(target.parent)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a write that fails does not say where
+        raise
     finally:
         fresh.unlink(missing_ok=True)

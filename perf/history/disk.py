@@ -13,6 +13,11 @@ _FILE_IN_THE_WAY = (
     "Move away the file that stands where a directory is needed, or choose another --data"
 )
 
+_BROKEN = (
+    "That disk fails: see the kernel's log (dmesg), copy the data directory to a sound one and name "
+    "the copy with --data"
+)
+
 _NEXT_STEPS = {
     errno.EACCES: _PERMISSION,
     errno.EPERM: _PERMISSION,
@@ -21,12 +26,12 @@ _NEXT_STEPS = {
     errno.EISDIR: "A directory stands where a file is needed: move it away, then run the command again",
     errno.ENOSPC: _ROOM,
     errno.EDQUOT: _ROOM,
-    errno.EIO: "That disk fails: see the kernel's log (dmesg), copy the data directory to a sound one and "
-    "name the copy with --data",
+    errno.EIO: _BROKEN,
     errno.ENOTDIR: _FILE_IN_THE_WAY,
     errno.EEXIST: _FILE_IN_THE_WAY,
 }
 _BY_REASON = {os.strerror(code): step for code, step in _NEXT_STEPS.items()}
+_BY_REASON["fsync failed!"] = _BROKEN  # all that DuckDB says then
 # The reason ends a line; the paths before it may hold any words.
 _REASON = re.compile(f": ({'|'.join(map(re.escape, _BY_REASON))})$", re.MULTILINE)
 

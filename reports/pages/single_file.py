@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from analysis.series import Series
 from perf.errors import SiteError, UsageError
+from perf.history import disk
 from perf.model import TrialHead
 from reports.pages import incidents, method, series, trials
 from reports.rendering import render, static_files
@@ -93,8 +94,7 @@ def write_single_file(scene: Scene, experiment: str, target: Path) -> None:
             Path(aside).unlink(missing_ok=True)
     except OSError as error:
         raise SiteError(
-            f"{target} cannot be written: {error.strerror or error}; give room and rights there, or "
-            "choose another place with --output"
+            f"{target} cannot be written: {disk.explain(error)}; or choose another place with --output"
         ) from error
 
 

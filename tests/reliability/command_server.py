@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ def seal(order: Order, _: System, places: Places, __: Progress) -> Trial:
         workload=named(deployment.workload),
         config=named(deployment.config),
         started_at=now,
-        finished_at=now,
+        finished_at=now + timedelta(minutes=1),
         samples=(
             Sample(
                 phase="saturation",
@@ -98,7 +98,8 @@ def main() -> None:
         if not child:
             os._exit(run(json.loads(line)))
         _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

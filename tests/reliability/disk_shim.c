@@ -254,6 +254,9 @@ static int move(const char *what, int from_at, const char *from, int to_at, cons
 static int call_rename(int a, const char *from, int b, const char *to, int flags) {
   return REAL(renameat)(a, from, b, to);
 }
+static int call_rename2(int a, const char *from, int b, const char *to, int flags) {
+  return REAL(renameat2)(a, from, b, to, flags);
+}
 static int call_link(int a, const char *from, int b, const char *to, int flags) {
   return REAL(linkat)(a, from, b, to, flags);
 }
@@ -261,6 +264,9 @@ int rename(const char *from, const char *to) {
   return move("rename", AT_FDCWD, from, AT_FDCWD, to, call_rename, 0);
 }
 int renameat(int a, const char *from, int b, const char *to) { return move("rename", a, from, b, to, call_rename, 0); }
+int renameat2(int a, const char *from, int b, const char *to, unsigned flags) {
+  return move(flags & RENAME_EXCHANGE ? "exchange" : "rename", a, from, b, to, call_rename2, flags);
+}
 int link(const char *from, const char *to) { return move("link", AT_FDCWD, from, AT_FDCWD, to, call_link, 0); }
 int linkat(int a, const char *from, int b, const char *to, int flags) {
   return move("link", a, from, b, to, call_link, flags);

@@ -39,7 +39,8 @@ class Change:
         """Give its letter in disk_shim.c; empty for what is said."""
         if self.what == "told":
             return ""
-        return {"create": "c", "mkdir": "c", "link": "r", "remove": "u"}.get(self.what, self.what[0])
+        kinds = {"create": "c", "mkdir": "c", "link": "r", "remove": "u", "exchange": "r"}
+        return kinds.get(self.what, self.what[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ class Commands:
         cache: Path | None = None,
     ) -> Done:
         """Run one command; `fail` and `record` are of what lies below `under`, see disk_shim.c."""
+        if record:
+            record.unlink(missing_ok=True)
         told = {"DISK_UNDER": str(under or ""), "DISK_FAIL": fail, "DISK_RECORD": str(record or "")}
         told = {name: value for name, value in told.items() if value}
         told["KNICKPOINT_CACHE"] = str(cache or self.place / "cache")
@@ -117,7 +120,7 @@ def failing(kinds: str, place: int, number: int, how: str) -> str:
     return f"{kinds} {place} {number} {how}"
 
 
-def describe(fail: str) -> str:
+def describe_fault(fail: str) -> str:
     """Say it in words, for a test that failed."""
     kinds, place, number, how = fail.split()
     return f"{errno.errorcode[int(number)]} at change {place} of {kinds}, {how}"
