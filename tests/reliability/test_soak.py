@@ -21,7 +21,7 @@ from perf.systems import registry
 def test_a_season_of_simulated_nights(
     tmp_path: Path, figures: dict[str, object], effort: Callable[[int, int], int]
 ) -> None:
-    with season_run.run_season(effort(36, 108), tmp_path, tmp_path / "log", real_every=4) as seen:
+    with season_run.run_season(effort(36, 108), tmp_path, tmp_path / "log", real_every=6) as seen:
         wrong, told = season_checks.check_all(seen)
     figures.update(told)
     assert wrong == []
