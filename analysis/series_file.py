@@ -5,9 +5,11 @@ is written count the values of the file, nulls included. docs/foreign-series.md 
 """
 
 import json
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -21,10 +23,16 @@ from analysis.verdict import Outcome
 from perf.errors import InputError
 from perf.metrics import Better
 
+MOST_BYTES = 128 * 1024**2
+"""Of a file: a million series of ten values have 122 MB. Reading takes up to 25 times that."""
 LARGEST = 1e100
 """Beyond it, squares and their sums are no finite numbers any more."""
+_MOST_PROBLEMS = 1000
+"""Whoever has more has another file in hand than was meant."""
 _MOST_SHOWN = 60
 """Characters of a value in a message."""
+_MOST_NAMED = 10
+_BEYOND_ASCII = re.compile(r"[^\n -~]")
 _Value: TypeAlias = Annotated[
     float,
     Strict(),
@@ -90,7 +98,7 @@ class ReplayedSeries:
     alerts: tuple[Alert, ...]
 
 
-_READER = TypeAdapter(_SeriesFile)
+_FRAME, _SERIES, _NUMBER = TypeAdapter(_SeriesFile), TypeAdapter(ForeignSeries), TypeAdapter(_Value)
 _FINDINGS = TypeAdapter(dict[str, tuple[Findings, ...]])
 
 
@@ -109,40 +117,75 @@ def parse_series(path: Path, content: bytes) -> tuple[ForeignSeries, ...]:
     except ValueError as error:
         what = f"not JSON: {error}" if content.strip() else "the file is empty"
         raise InputError(path, [f'{what}; write {{"series": [{{"name": …}}, …]}}']) from error
-    problems.extend(_repeated_names(tree))
-    try:
-        found = _READER.validate_python(tree)
-    except ValidationError as error:
-        details = error.errors(include_url=False, include_context=False)
-        raise InputError(path, [*problems, *(_sentence(tree, detail) for detail in details)]) from error
-    if not found.series:
+    found: list[ForeignSeries] = []
+    problems += islice(chain(_repeated_names(tree), _read_frame(tree, found)), _MOST_PROBLEMS + 1)
+    if not found and not problems:
         problems.append("series is empty; give at least one")
+    if len(problems) > _MOST_PROBLEMS:
+        problems[_MOST_PROBLEMS:] = ["the rest of the file was not read"]
     if problems:
         raise InputError(path, problems)
-    return found.series
+    return tuple(found)
+
+
+def _read_frame(tree: Any, found: list[ForeignSeries]) -> Iterator[str]:  # noqa: ANN401  any JSON
+    """Put the series of a tree into `found`, and say what is wrong, one value after the other.
+
+    At once, pydantic would make an object of hundreds of bytes for each of millions of bad values.
+    """
+    listed = tree.get("series") if isinstance(tree, dict) else None
+    yield from _try(_FRAME, {"series": []} if isinstance(listed, list) else tree, tree, ())[1]
+    for number, item in enumerate(listed if isinstance(listed, list) else ()):
+        values = item.get("values") if isinstance(item, dict) else None
+        bare = {**item, "values": []} if isinstance(values, list) else item
+        series, faults = _try(_SERIES, bare, tree, ("series", number))
+        yield from faults
+        is_sound = series is not None
+        for index, value in enumerate(values if isinstance(values, list) else ()):
+            is_plain = type(value) in {float, int} and -LARGEST <= value <= LARGEST
+            if not is_plain and value is not None:
+                is_sound = False
+                yield from _try(_NUMBER, value, tree, ("series", number, "values", index))[1]
+        if is_sound and series and isinstance(values, list):
+            known = (value if value is None else float(value) for value in values)
+            found.append(ForeignSeries(name=series.name, better=series.better, values=tuple(known)))
+
+
+def _try(
+    reader: TypeAdapter[Any],
+    value: object,
+    tree: Any,  # noqa: ANN401  any JSON
+    place: tuple[str | int, ...],
+) -> tuple[Any, tuple[str, ...]]:
+    """Give what is read of a value at a place of the tree, and else what is wrong with it."""
+    try:
+        return reader.validate_python(value), ()
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_context=False)
+    return None, tuple(_sentence(tree, {**one, "loc": (*place, *one["loc"])}) for one in details)
 
 
 def _unique(pairs: Sequence[tuple[str, Any]], problems: list[str]) -> dict[str, Any]:
     """Make an object of its pairs, and note the keys that are written twice in it."""
     item = dict(pairs)
-    if len(item) < len(pairs):
+    if len(item) < len(pairs) and len(problems) <= _MOST_PROBLEMS:
         where = f"series {_show(item['name'])}: " if "name" in item else ""
         twice = (key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         problems.extend(f"{where}the key {_show(key)} is written twice; keep one" for key in twice)
     return item
 
 
-def _repeated_names(tree: object) -> list[str]:
+def _repeated_names(tree: object) -> Iterator[str]:
     items = tree.get("series") if isinstance(tree, dict) else None
     places: dict[str, list[str]] = {}
     for number, item in enumerate(items if isinstance(items, list) else ()):
         if isinstance(item, dict) and isinstance(item.get("name"), str):
             places.setdefault(item["name"], []).append(f"series[{number}]")
-    return [
-        f"the name {_show(name)} is given to {', '.join(of_name)}; each series needs its own"
-        for name, of_name in places.items()
-        if len(of_name) > 1
-    ]
+    for name, of_name in places.items():
+        if len(of_name) > 1:
+            more = f" and {len(of_name) - _MOST_NAMED} more" if len(of_name) > _MOST_NAMED else ""
+            first = ", ".join(of_name[:_MOST_NAMED]) + more
+            yield f"the name {_show(name)} is given to {first}; each series needs its own"
 
 
 _FIXES = {  # by pydantic's kind of error
@@ -190,7 +233,9 @@ def _show(value: object) -> str:
 
 def write_findings(findings: Sequence[Findings]) -> bytes:
     """Give the file of changes; a number that is not finite, such as a change from zero, is null."""
-    return _FINDINGS.dump_json({"series": tuple(findings)}, indent=2) + b"\n"
+    text = _FINDINGS.dump_json({"series": tuple(findings)}, indent=2).decode()
+    # Only in names is anything else than ASCII, and there a terminal might obey it.
+    return _BEYOND_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text).encode() + b"\n"
 
 
 def write_alerts(replayed: Sequence[ReplayedSeries]) -> bytes:

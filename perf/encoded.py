@@ -30,11 +30,11 @@ _GOES_ON = bytes([0] * 128 + [1] * 128)
 _TOO_LONG = b"\1" * _MOST_BYTES_EACH
 
 
-def decode(text: str) -> Any:  # noqa: ANN401  hdrh ships no types
-    """Give the histogram that a text holds.
+def decode(text: str, highest: int = HIGHEST_US) -> Any:  # noqa: ANN401  hdrh ships no types
+    """Give the histogram that a text holds, which has room for values up to `highest` at most.
 
     Raises:
-        ValueError: it is truncated, no such histogram, or larger than any of Knickpoint.
+        ValueError: it is truncated, no such histogram, or larger than that.
 
     """
     try:
@@ -42,7 +42,7 @@ def decode(text: str) -> Any:  # noqa: ANN401  hdrh ships no types
         cookie, length = _HEAD.unpack_from(raw.ljust(_HEAD.size, b"\0"))
         if cookie != _COMPRESSED or length != len(raw) - _HEAD.size:
             raise ValueError("truncated or not HdrHistogram V2")
-        _check(raw[_HEAD.size :])
+        _check(raw[_HEAD.size :], highest)
         return HdrHistogram.decode(text)
     except (
         *(Base64Error, zlib.error, IndexError, OverflowError, TypeError, ValueError),
@@ -51,7 +51,7 @@ def decode(text: str) -> Any:  # noqa: ANN401  hdrh ships no types
         raise ValueError(f"the histogram cannot be decoded: {error}") from error
 
 
-def _check(packed: bytes) -> None:
+def _check(packed: bytes, most: int) -> None:
     """Unpack so much and no more, and look at what the library would believe."""
     unpacking = zlib.decompressobj()
     data = unpacking.decompress(packed, _PAYLOAD.size + MOST_BYTES + 1)
@@ -64,10 +64,10 @@ def _check(packed: bytes) -> None:
     counts = data[_PAYLOAD.size :]
     if cookie != _COOKIE or length != len(counts) or offset:
         raise ValueError("unpacked, it is truncated or not HdrHistogram V2")
-    if not (1 <= digits <= MOST_DIGITS and 1 <= lowest <= highest // 2 and highest <= HIGHEST_US):
+    if not (1 <= digits <= MOST_DIGITS and 1 <= lowest <= highest // 2 and highest <= most):
         raise ValueError(
             f"it claims {digits} digits for values from {lowest} to {highest}; known are up to "
-            f"{MOST_DIGITS} digits for values from 1 to {HIGHEST_US}"
+            f"{MOST_DIGITS} digits for values from 1 to {most}"
         )
     if _TOO_LONG in counts.translate(_GOES_ON):
         raise ValueError("a count is above 2⁴¹")

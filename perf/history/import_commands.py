@@ -35,7 +35,7 @@ _MOMENTS = ("%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")
 )
 @click.option(
     "--ordinal",
-    type=int,
+    type=click.IntRange(-(2**63) + 1, 2**63 - 1),
     help="Place of the release in its line; equal ones are ordered by time.  [default: what the file "
     "tells, else 0]",
 )

@@ -11,12 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from perf.errors import UsageError
-from perf.history import bundle, disk
+from perf.history import bundle
+from perf.history.faults import find_faults
 from perf.history.importers.formats import Format
 from perf.history.importers.run import File, Hints, Run, Unreadable
 from perf.history.store import open_history
 from perf.model import Interval, Named, Purpose, Release, Trial, TrialId, TrialStatus
 from perf.places import Places
+from perf.plain_files import read_plain
+from perf.shown import list_some, printable, tame
 
 NIGHTLY = "nightly"
 """The line of a moving target: all of its builds have one ordinal, so that they are ordered by time."""
@@ -26,6 +29,10 @@ IMPORTED = "imported"
 _HASH_DIGITS = 12
 _ID_DIGITS = 16
 _TELL_EVERY = 200
+_END_S = 253_402_300_799
+"""The last second of the year 9999."""
+_LONGEST_NAME = 1000
+_MOST_FACTS = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,17 +109,17 @@ def _read_all(kind: Format, paths: Sequence[Path], hints: Hints, naming: Naming)
     found: dict[TrialId, _Found] = {}
     for path in paths:
         try:
-            modified_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-            text = path.read_bytes().decode()
+            modified_at = datetime.fromtimestamp(min(max(path.stat().st_mtime, 0), _END_S), UTC)
+            text = read_plain(path, kind.most_bytes).decode()
             runs = kind.read(File(name=str(path), text=text), hints)
         except Unreadable as error:
             problems += error.problems
             continue
         except UnicodeDecodeError as error:
-            problems.append(f"{path}: not text in UTF-8: {error}")
+            problems.append(f"{path}: not text in UTF-8: {error.reason} at byte {error.start}")
             continue
         except OSError as error:
-            problems.append(f"{path} cannot be read: {disk.explain(error)}")
+            problems.append(f"{path} cannot be read: {error.strerror}")
             continue
         for run in runs:
             if missing := _missing(run, naming):
@@ -125,12 +132,12 @@ def _read_all(kind: Format, paths: Sequence[Path], hints: Hints, naming: Naming)
             except OverflowError:
                 problems.append(f"{run.place}: its time lies outside of the years 1 to 9999 in UTC")
                 continue
-            faults = (*bundle.find_faults(trial), *_unprintable(trial))
+            faults = (*find_faults(trial), *_find_oddities(trial))
             problems += [f"{run.place}: {fault}" for fault in faults]
             found.setdefault(trial.id, _Found(trial, run.intervals))
     if problems:
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        listed = "\n".join(f"  {problem}" for problem in problems)
+        count = "1 problem" if len(problems) == 1 else f"{len(problems):,} problems"
+        listed = "\n".join(f"  {tame(problem)}" for problem in list_some(problems))
         raise UsageError(f"{count}, so nothing was imported:\n{listed}")
     return tuple(sorted(found.values(), key=lambda one: (one.trial.started_at, one.trial.id)))
 
@@ -161,9 +168,10 @@ def _make_trial(kind: Format, run: Run, naming: Naming, modified_at: datetime) -
     started_at = (naming.started_at or run.started_at or modified_at).astimezone(UTC)
     length = run.finished_at - run.started_at if run.finished_at and run.started_at else None
     names = (experiment, kind.engine, workload, testbed, config, naming.night, naming.started_at)
+    digits = _hash(run.identity, release, names, digits=_ID_DIGITS)
     return Trial(
-        id=TrialId(f"imported-{kind.engine}-{_hash(run.identity, release, names, digits=_ID_DIGITS)}"),
-        night=naming.night or f"{started_at:%Y-%m-%d}",
+        id=TrialId(f"{bundle.IMPORTED}{kind.engine}-{digits}"),
+        night=naming.night or started_at.date().isoformat(),
         purpose=Purpose.SCHEDULED if naming.is_news else Purpose.IMPORTED,
         experiment=experiment,
         release=release,
@@ -184,8 +192,19 @@ def _make_trial(kind: Format, run: Run, naming: Naming, modified_at: datetime) -
     )
 
 
-def _unprintable(trial: Trial) -> Iterator[str]:
-    """Find names that would break the lines and pages that show them."""
+def _find_oddities(trial: Trial) -> Iterator[str]:
+    """Find what the history cannot hold, and names that would break what shows them."""
+    if not any(sample.iteration is None for sample in trial.samples):
+        yield "it has no values"
+    if trial.finished_at < trial.started_at:
+        yield f"it ends at {trial.finished_at}, before its start at {trial.started_at}"
+    if len(facts := (*trial.environment_before, *trial.environment_after)) > _MOST_FACTS:
+        yield f"it has {len(facts):,} settings and findings; at most {_MOST_FACTS:,} are kept"
+    for fact in facts:
+        if not fact.name.isprintable() or len(fact.name) > _LONGEST_NAME:
+            yield f"setting {printable(repr(fact.name))} is too long, or cannot be printed; rename it"
+        elif fact.value != fact.value.encode(errors="replace").decode():
+            yield f"setting {fact.name} holds half of a character; mend its text"
     names = {
         ("system", trial.release.system),
         ("release", trial.release.version),
@@ -200,7 +219,9 @@ def _unprintable(trial: Trial) -> Iterator[str]:
     }
     for what, name in sorted(names):
         if not name.isprintable():
-            yield f"{what} {name!r} holds characters that cannot be printed; rename it"
+            yield f"{what} {printable(repr(name))} holds characters that cannot be printed; rename it"
+        elif len(name) > _LONGEST_NAME:
+            yield f"{what} {printable(repr(name))} has more than {_LONGEST_NAME} characters"
 
 
 def _named(name: str) -> Named:

@@ -31,7 +31,7 @@ _LEGEND = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compresse
 # Numbers of so many digits are within the years to 9999, and finite.
 _LINE = re.compile(
     r"Tag=(?P<phase>[^:,\s]+):(?P<operation>[^:,\s]+):(?P<kind>[^:,\s]+):(?P<iteration>[0-9]{1,9}),"
-    r"(?P<start>[0-9]{1,11}\.[0-9]{1,9}),(?P<length>[0-9]{1,11}\.[0-9]{1,9}),"
+    r"(?P<start>[0-9]{1,12}\.[0-9]{1,9}),(?P<length>[0-9]{1,12}\.[0-9]{1,9}),"
     r"(?P<max>[0-9]{1,11}\.[0-9]{1,9}),(?P<payload>[A-Za-z0-9+/]+=*)"
 )
 

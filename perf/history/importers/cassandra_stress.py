@@ -20,21 +20,27 @@ from perf.history.importers.run import (
     Run,
     Unreadable,
     digest,
+    end_if_many,
     facts,
+    name_percentile,
     parse_number,
+    show,
     without_repetition,
 )
 from perf.metrics import RESPONSE_TIME, ROW_THROUGHPUT, SERVICE_TIME, THROUGHPUT
 from perf.model import Sample
+from perf.shown import printable
 
-_LINE = re.compile(r"(?P<name>[A-Za-z][\w .%()/-]*?)\s*:\s+(?P<value>.+)")
+_NAME = re.compile(r"[A-Za-z][\w .%()/-]*")
 _VALUE = re.compile(r"(?P<number>[\d.,]+|NaN)\s*(?:[a-z/]+)?\s*(?:\[(?P<each>.*)\])?")
-_EACH = re.compile(r"(?P<operation>[^:,\[\]]+):\s*(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|[\d.]+|NaN)")
+_EACH = re.compile(
+    r"(?:^|,)\s*+(?P<operation>[^:,\[\]]++):\s*+(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|[\d.]+|NaN)"
+)
 _THREADS = re.compile(r"Running (?:\S+ )?with (?P<count>\d+) thread")
 _PERCENTILE = re.compile(r"latency (?P<rank>[\d.]+)th percentile")
 _STATISTICS = {"latency mean": "mean", "latency median": "p50", "latency max": "max"}
 _RATES = {"op rate": THROUGHPUT, "real op rate": THROUGHPUT, "row rate": ROW_THROUGHPUT}
-_DECIMAL_COMMA = re.compile(r"\d+,\d{1,2}(?!\d)")
+_DECIMAL_COMMA = re.compile(r"\d,\d{1,2}(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +99,10 @@ def _sections(file: File) -> Iterator[tuple[str, list[_Entry]]]:
             threads = running["count"]
         elif line == "Results:":
             inside = True
-        elif inside and (match := _LINE.fullmatch(line)):
-            entries.append(_Entry(number, match["name"].lower(), match["value"]))
+        elif inside:
+            name, _, value = line.partition(":")
+            if _NAME.fullmatch(name.rstrip()) and value[:1].isspace():
+                entries.append(_Entry(number, name.rstrip().lower(), value.strip()))
     if entries:
         yield threads, entries
 
@@ -103,18 +111,20 @@ def _kind(name: str, times: str) -> tuple[str, str] | None:
     """Give metric and statistic of a line, or None where it is not one that is judged."""
     if name in _RATES:
         return _RATES[name].name, "mean"
-    if match := _PERCENTILE.fullmatch(name):
-        return times, f"p{float(match['rank']):g}"
+    match = _PERCENTILE.fullmatch(name)
+    if match and (percentile := name_percentile(match["rank"])):
+        return times, percentile
     return (times, _STATISTICS[name]) if name in _STATISTICS else None
 
 
 def _samples(
     file: File, entry: _Entry, phase: str, kind: tuple[str, str], problems: list[str]
 ) -> Iterator[Sample]:
+    end_if_many(problems, file.name)
     match = _VALUE.fullmatch(entry.value)
     if match is None or _DECIMAL_COMMA.search(entry.value):
         problems.append(
-            f"{file.name}, line {entry.line}: {entry.name}: {entry.value!r} is not a number as "
+            f"{file.name}, line {entry.line}: {entry.name}: {show(entry.value)} is not a number as "
             "cassandra-stress prints it with LC_ALL=C"
         )
         return
@@ -125,8 +135,8 @@ def _samples(
         value = parse_number(printed[operation])
         if value is None:
             problems.append(
-                f"{file.name}, line {entry.line}: {entry.name} of {operation}: {printed[operation]!r} "
-                "is not a finite number"
+                f"{file.name}, line {entry.line}: {entry.name} of {printable(operation)}: "
+                f"{show(printed[operation])} is not a finite number"
             )
             continue
         metric, statistic = kind

@@ -16,28 +16,33 @@ from perf.history.importers import (
 from perf.history.importers.run import File, Hints, Run
 
 _PLAIN = "imported"
+_MIB = 1024**2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """How one format is read; `engine` is what measured: two engines never share a series."""
+    """How one format is read; `engine` is what measured: two engines never share a series.
+
+    Of a file, no more than `most_bytes` are read: reading takes up to a hundred times as much memory.
+    """
 
     name: str
     engine: str
     read: Callable[[File, Hints], tuple[Run, ...]]
+    most_bytes: int = 16 * _MIB
 
 
 FORMATS = {
     one.name: one
     for one in (
         Format(name="pytest-benchmark", engine="pytest-benchmark", read=pytest_benchmark.read),
-        Format(name="hdr", engine="hdr", read=hdr.read),
+        Format(name="hdr", engine="hdr", read=hdr.read, most_bytes=64 * _MIB),
         Format(name="ycsb", engine="ycsb", read=ycsb.read),
         Format(name="cassandra-stress", engine="cassandra-stress", read=cassandra_stress.read),
         Format(name="latte", engine="latte", read=latte.read),
         Format(name="tsbs", engine="tsbs", read=tsbs.read),
-        Format(name="csv", engine=_PLAIN, read=csv_table.read),
-        Format(name="json", engine=_PLAIN, read=json_rows.read),
+        Format(name="csv", engine=_PLAIN, read=csv_table.read, most_bytes=32 * _MIB),
+        Format(name="json", engine=_PLAIN, read=json_rows.read, most_bytes=32 * _MIB),
     )
 }
 """Both plain formats are one engine: a series may go on in the other."""

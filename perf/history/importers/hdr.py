@@ -17,11 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
-from zlib import error as ZlibError  # noqa: N812  an exception, whose module calls it "error"
 
-from hdrh.codec import HdrCookieException, HdrLengthException
 from hdrh.histogram import HdrHistogram
 
+from perf.encoded import decode
 from perf.history.importers.run import (
     EVERYTHING,
     PER_MS,
@@ -31,8 +30,10 @@ from perf.history.importers.run import (
     Run,
     Unreadable,
     digest,
+    end_if_many,
     facts,
     parse_number,
+    show,
 )
 from perf.metrics import RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME, THROUGHPUT
 from perf.model import Interval, Sample
@@ -40,11 +41,20 @@ from perf.model import Interval, Sample
 _LINE = re.compile(
     r"(?:Tag=(?P<tag>[^,]*),)?(?P<start>[^,]+),(?P<length>[^,]+),(?P<max>[^,]+),(?P<payload>\S+)"
 )
-_HEAD = re.compile(r"#\[(?P<name>BaseTime|StartTime): *(?P<seconds>\d+(?:\.\d*)?)(?![\d.])")
-_YCSB = re.compile(r"#\[Logging for: (?:Hdr)?(?P<intended>Intended-)?(?P<operation>[^\]]+)\]")
+_HEAD = re.compile(
+    r"^[ \t]*+#\[(?P<name>BaseTime|StartTime): *(?P<seconds>\d+(?:\.\d*)?)(?![\d.])", re.MULTILINE
+)
+_YCSB = re.compile(
+    r"^[ \t]*+#\[Logging for: (?:Hdr)?(?P<intended>Intended-)?(?P<operation>[^\]\n]+)\]", re.MULTILINE
+)
 _STRESS = {"-st": SERVICE_TIME.name, "-rt": RESPONSE_TIME.name, "-wt": SEND_LATENESS.name}
 _PERCENTILES = (("p50", 50.0), ("p95", 95.0), ("p99", 99.0), ("p99.9", 99.9))
 _HIGHEST_US = 3_600_000_000
+_HIGHEST = 2**63 - 1
+"""Of a foreign histogram, in its own unit: the logs of some tools have room for any number."""
+_MOST_INTERVALS = 100_000
+"""More than a day of them, one per second."""
+_USED = re.compile(rb"[^\0]+")
 _YEAR_S = 365 * 24 * 3600
 _END_S = datetime.max.replace(tzinfo=UTC).timestamp()
 
@@ -72,16 +82,27 @@ def read(file: File, hints: Hints) -> tuple[Run, ...]:
     head = _head(file)
     problems: list[str] = []
     intervals: list[Interval] = []
+    tags: dict[tuple[str, str], str] = {}
     for number, line in file.lines():
         if not line or line.startswith(("#", '"StartTimestamp"')):
             continue
         try:
-            interval = _interval(line, head, hints)
+            tag, interval = _interval(line, head, hints)
         except ValueError as error:
             problems.append(f"{file.name}, line {number}: {error}")
+            end_if_many(problems, file.name)
             continue
-        if interval is not None:
-            intervals.append(interval)
+        if interval is None:
+            continue
+        first = tags.setdefault((interval.operation, interval.kind), tag)
+        if first != tag:
+            problems.append(
+                f"{file.name}: the tags {show(first)} and {show(tag)} would be one operation of one "
+                "kind of time; import them apart"
+            )
+        intervals.append(interval)
+        if len(intervals) > _MOST_INTERVALS:
+            raise Unreadable(f"{file.name}: more than {_MOST_INTERVALS:,} intervals; split the log")
     if not intervals and not problems:
         problems.append(f"{file.name}: no HdrHistogram log: it has no interval with values")
     if problems:
@@ -102,31 +123,30 @@ def read(file: File, hints: Hints) -> tuple[Run, ...]:
 
 def _head(file: File) -> _Head:
     found: dict[str, float] = {}
-    ycsb = None
-    for _, line in file.lines():
-        if match := _HEAD.match(line):
-            found[match["name"]] = float(match["seconds"])
-        ycsb = ycsb or _YCSB.match(line)
-    return _Head(found.get("BaseTime"), found.get("StartTime"), ycsb)
+    for match in _HEAD.finditer(file.text):
+        found[match["name"]] = float(match["seconds"])
+    return _Head(found.get("BaseTime"), found.get("StartTime"), _YCSB.search(file.text))
 
 
-def _interval(line: str, head: _Head, hints: Hints) -> Interval | None:
-    """Give the interval of a line, None where nothing happened; ValueError says what is wrong."""
+def _interval(line: str, head: _Head, hints: Hints) -> tuple[str, Interval | None]:
+    """Give tag and interval of a line, None where nothing happened; ValueError says what is wrong."""
     match = _LINE.fullmatch(line)
     if match is None:
-        raise ValueError(f"not an interval of a HdrHistogram log: {line[:60]!r}")
+        raise ValueError(f"not an interval of a HdrHistogram log: {show(line)}")
     start_s, length_s = parse_number(match["start"]), parse_number(match["length"])
     if start_s is None or length_s is None or min(start_s, length_s) < 0:
-        raise ValueError(f"start and length must be seconds, not {match['start']}, {match['length']}")
+        printed = show(f"{match['start']}, {match['length']}")
+        raise ValueError(f"start and length must be seconds, not {printed}")
     start_s += _origin(start_s, head)
     if start_s + length_s >= _END_S:
-        raise ValueError(f"it does not end within the year 9999: {match['start']}")
-    meaning = _meaning(match["tag"] or "", head, hints)
+        raise ValueError(f"it does not end within the year 9999: {show(match['start'])}")
+    tag = match["tag"] or ""
+    meaning = _meaning(tag, head, hints)
     histogram = _decode(match["payload"], 1000 / PER_MS[meaning.unit])
     if histogram.get_total_count() == 0:
-        return None
+        return tag, None
     encoded: bytes = histogram.encode()
-    return Interval(
+    return tag, Interval(
         phase=PHASE,
         operation=meaning.operation,
         kind=meaning.kind,
@@ -155,8 +175,9 @@ def _meaning(tag: str, head: _Head, hints: Hints) -> _Meaning:
         kind, unit, operation = hints.times or known, hints.unit or "us", tag or head.ycsb["operation"]
     if kind is None or unit is None:
         raise ValueError(
-            f"the log does not say what the values of tag {tag!r} are; say from where they count with "
-            "--times (response_time, service_time or duration) and the unit with --unit (ns, us, ms)"
+            f"the log does not say what the values of tag {show(tag)} are; say from where they count "
+            "with --times (response_time, service_time or duration) and the unit with --unit "
+            "(ns, us, ms)"
         )
     # In our own log, : and , and white space end a part of a tag.
     return _Meaning(re.sub(r"[:,\s]+", "_", operation).lower() or EVERYTHING, kind, unit)
@@ -164,23 +185,17 @@ def _meaning(tag: str, head: _Head, hints: Hints) -> _Meaning:
 
 def _decode(payload: str, us_per_unit: float) -> Any:  # noqa: ANN401  hdrh ships no types
     """Give a histogram in whole microseconds; values of an hour and more are recorded as an hour."""
-    try:
-        foreign = HdrHistogram.decode(payload)
-    except (
-        HdrCookieException,
-        HdrLengthException,
-        ZlibError,
-        TypeError,
-        ValueError,
-        IndexError,
-    ) as error:
-        raise ValueError(f"not a compressed histogram of version 2: {error}") from error
+    foreign = decode(payload, _HIGHEST)
     histogram = _empty()
-    # As its iterator over recorded values does it, which takes ten times as long over empty buckets.
-    for index, count in enumerate(foreign.counts[:]):
-        if count:
-            value = foreign.get_highest_equivalent_value(foreign.get_value_from_index(index))
-            histogram.record_value(min(max(round(value * us_per_unit), 0), _HIGHEST_US), count)
+    # Most counters are empty, and there may be many: those are passed by at the speed of memory.
+    raw = bytes(foreign.counts)
+    width = len(raw) // len(foreign.counts)
+    used = {place // width for run in _USED.finditer(raw) for place in range(*run.span())}
+    for index in sorted(used):
+        value = foreign.get_highest_equivalent_value(foreign.get_value_from_index(index))
+        histogram.record_value(
+            min(max(round(value * us_per_unit), 0), _HIGHEST_US), foreign.counts[index]
+        )
     return histogram
 
 

@@ -30,6 +30,7 @@ from perf.metrics import ROW_THROUGHPUT, SERVICE_TIME, THROUGHPUT
 from perf.model import Sample
 
 _Finite = Annotated[float, Field(allow_inf_nan=False, ge=0)]
+_Rank = Annotated[float, Field(allow_inf_nan=False, ge=0, le=100)]
 _CONFIG = ConfigDict(extra="ignore")
 _CYCLE, _REQUEST = "cycle", "request"
 _BY_NATURE_NEW = ("timestamp", "id", "tags")
@@ -73,7 +74,7 @@ class _Result:
 class _Report:
     __pydantic_config__ = _CONFIG
     conf: Mapping[str, Any]
-    percentiles: tuple[_Finite, ...]
+    percentiles: tuple[_Rank, ...]
     result: _Result
 
 
@@ -91,6 +92,11 @@ def read(file: File, hints: Hints) -> tuple[Run, ...]:
     distributions = {_CYCLE: result.cycle_latency, **_single(result.cycle_latency_by_fn)}
     if result.request_latency:
         distributions[_REQUEST] = result.request_latency
+    if taken := sorted({_CYCLE, _REQUEST} & result.cycle_latency_by_fn.keys()):
+        raise Unreadable(
+            f"{file.name}: a function of the workload is called {' and one '.join(taken)}, as the "
+            "operation over all functions is; rename it in the script"
+        )
     lengths = {len(times.percentiles) for times in distributions.values()}
     if lengths != {len(report.percentiles)}:
         raise Unreadable(
@@ -109,12 +115,12 @@ def read(file: File, hints: Hints) -> tuple[Run, ...]:
                 [
                     *((name, raw.get(name)) for name in _COUNTS),
                     *((name, conf.get(name)) for name in ("id",)),
-                    ("tags", ", ".join(map(str, conf.get("tags") or ()))),
+                    ("tags", dict(flatten({"tags": conf.get("tags")})).get("tags")),
                 ]
             ),
             started_at=_aware(result.start_time),
             finished_at=_aware(result.end_time),
-            release=conf.get("cass_version") or None,
+            release=version if isinstance(version := conf.get("cass_version"), str) else None,
             workload=workload or None,
         ),
     )
@@ -148,7 +154,7 @@ def _names(percentiles: Sequence[float]) -> Iterator[str]:
     """Name percentiles, which the report holds as 32-bit floats: 99.9000015."""
     ends = {0.0: "min", 100.0: "max"}
     for rank in percentiles:
-        yield ends.get(rank) or f"p{round(rank, 4):g}"
+        yield ends.get(rank) or f"p{round(rank, 5):.12g}"
 
 
 def _aware(moment: datetime) -> datetime:

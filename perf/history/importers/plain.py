@@ -4,14 +4,22 @@ A run is all rows with the same time, system, release, line, workload, testbed a
 are not known are attributes of the run.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from statistics import fmean
+from math import fsum
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
 
 from perf.history.importers.run import (
     EVERYTHING,
@@ -20,15 +28,35 @@ from perf.history.importers.run import (
     Run,
     Unreadable,
     digest,
+    end_if_many,
     explain,
     facts,
+    show,
 )
 from perf.metrics import METRICS
 from perf.model import Sample
+from perf.shown import printable
 
 _Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 _MEAN = "mean"
-_NEVER = datetime.min.replace(tzinfo=UTC)
+_LONGEST_NAME = 120
+_SECONDS_OR_DATE = re.compile(r"[0-9]{8}|[0-9]{12}|[0-9]{14}")
+_LAST_ITERATION, _LAST_ORDINAL = 2**31 - 1, 2**63 - 1
+"""What the history holds."""
+
+
+def _refuse_odd(value: object) -> object:
+    """Refuse what Python would read as a number, but nobody writes so."""
+    if isinstance(value, bool) or (isinstance(value, str) and "_" in value):
+        raise ValueError("it must be a number")
+    return value
+
+
+def _refuse_ambiguous(value: object) -> object:
+    """Refuse a date without hyphens: it would be seconds since 1970, and decades off."""
+    if isinstance(value, bool) or _SECONDS_OR_DATE.fullmatch(str(value).strip()):
+        raise ValueError("it may be a date or seconds since 1970; write a date as 2026-02-13")
+    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,17 +64,21 @@ class Row:
     """One value of a table; the fields are the columns. A time without a zone is UTC."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
-    time: datetime
+    time: Annotated[datetime, BeforeValidator(_refuse_ambiguous)]
     metric: _Word
-    value: Annotated[float, Field(allow_inf_nan=False)]
+    value: Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_refuse_odd)]
     statistic: _Word = _MEAN
     operation: _Word = EVERYTHING
     phase: _Word = PHASE
-    iteration: Annotated[int, Field(ge=1)] | None = None
+    iteration: Annotated[int, Field(ge=1, le=_LAST_ITERATION), BeforeValidator(_refuse_odd)] | None = (
+        None
+    )
     unit: _Word | None = None
     release: _Word | None = None
     line: _Word | None = None
-    ordinal: int | None = None
+    ordinal: (
+        Annotated[int, Field(ge=-_LAST_ORDINAL, le=_LAST_ORDINAL), BeforeValidator(_refuse_odd)] | None
+    ) = None
     system: _Word | None = None
     workload: _Word | None = None
     testbed: _Word | None = None
@@ -77,6 +109,7 @@ def read_rows(name: str, raw: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[
     problems: list[str] = []
     runs: defaultdict[tuple[Any, ...], list[_Placed]] = defaultdict(list)
     for number, values in raw:
+        end_if_many(problems, name)
         where = f"{name}, line {number}"
         given = {key: value for key, value in values.items() if value not in (None, "")}
         try:
@@ -110,8 +143,8 @@ def _in_our_unit(row: Row) -> Row:
     metric = METRICS.get(row.metric)
     if metric is None:
         raise ValueError(
-            f"metric {row.metric!r} is not one of {', '.join(METRICS)}; a quantity of your own is a "
-            "score (more is better) or a cost (less is better), with its name as operation"
+            f"metric {show(row.metric)} is not one of {', '.join(METRICS)}; a quantity of your own is "
+            "a score (more is better) or a cost (less is better), with its name as operation"
         )
     if row.time.utcoffset() is None:
         row = replace(row, time=row.time.replace(tzinfo=UTC))
@@ -120,7 +153,7 @@ def _in_our_unit(row: Row) -> Row:
     if metric.unit == "ms" and row.unit in PER_MS:
         return replace(row, value=row.value / PER_MS[row.unit], unit=None)
     known = ", ".join(PER_MS) if metric.unit == "ms" else metric.unit
-    raise ValueError(f"unit {row.unit!r} does not fit {row.metric}: it must be {known}")
+    raise ValueError(f"unit {show(row.unit)} does not fit {row.metric}: it must be {known}")
 
 
 def _run(rows: Sequence[_Placed], problems: list[str]) -> Run:
@@ -128,11 +161,12 @@ def _run(rows: Sequence[_Placed], problems: list[str]) -> Run:
     attributes: dict[str, str] = {}
     samples: dict[tuple[Any, ...], tuple[str, Sample]] = {}
     for placed in rows:
+        end_if_many(problems, placed.where)
         for name, value in placed.attributes.items():
             if attributes.setdefault(name, value) != value:
                 problems.append(
-                    f"{placed.where}: {name} is {value!r}, but {attributes[name]!r} earlier in "
-                    "this run; an attribute is of the whole run"
+                    f"{placed.where}: {printable(name)} is {show(value)}, but "
+                    f"{show(attributes[name])} earlier in this run; an attribute is of the whole run"
                 )
         row = placed.row
         sample = Sample(
@@ -146,7 +180,7 @@ def _run(rows: Sequence[_Placed], problems: list[str]) -> Run:
         identity = (row.phase, row.operation, row.metric, row.statistic, row.iteration)
         if identity in samples:
             problems.append(
-                f"{placed.where}: {row.metric} {row.statistic} of {row.operation} was there already: "
+                f"{placed.where}: {_describe(sample)} was there already: "
                 f"{samples[identity][0]}; number repeated measurements in a column iteration, or give "
                 "each run a time of its own"
             )
@@ -163,19 +197,24 @@ def _run(rows: Sequence[_Placed], problems: list[str]) -> Run:
     )
 
 
+def _describe(sample: Sample) -> str:
+    return printable(f"{sample.metric} {sample.statistic} of {sample.operation}", _LONGEST_NAME)
+
+
 def _overall(samples: Sequence[Sample], where: str, problems: list[str]) -> Iterable[Sample]:
     """Give the value over all iterations where only those of each are there: of means, their mean."""
     groups: defaultdict[tuple[str, str, str, str], list[Sample]] = defaultdict(list)
     for sample in samples:
         groups[sample.phase, sample.operation, sample.metric, sample.statistic].append(sample)
-    for (_, operation, metric, statistic), group in groups.items():
+    for (*_, statistic), group in groups.items():
         if any(sample.iteration is None for sample in group):
             continue
         if statistic != _MEAN:
             problems.append(
-                f"{where}: {metric} {statistic} of {operation} has iterations, but no value over all "
+                f"{where}: {_describe(group[0])} has iterations, but no value over all "
                 f"of them, which those of each do not give; add it, without an iteration"
             )
             continue
-        value = fmean(sample.value for sample in group)
+        # Divided first: the sum of the largest numbers is none.
+        value = fsum(sample.value / len(group) for sample in group)
         yield replace(group[0], value=value, iteration=None)

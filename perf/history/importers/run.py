@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from perf.metrics import DURATION, RESPONSE_TIME, SERVICE_TIME
 from perf.model import Fact, Interval, Sample
+from perf.shown import printable
 
 EVERYTHING = "all"
 """The operation of a figure that is about all operations together."""
@@ -30,7 +31,10 @@ _SECRET = re.compile(
     r"passw|passphrase|\bpass$|pwd|secret|token|credential|\buser(name)?$", re.IGNORECASE
 )
 _LONGEST_FACT = 4000
-_MOST_SHOWN = 60
+_LINE = re.compile(r"([^\r\n]*+)(?:\r\n?|\n|\Z)")
+_NUMBER = re.compile(r"[+-]?+(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+")
+_MOST_PROBLEMS = 1000
+"""Of one file: who has more has another file in hand than was meant, and would read no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +46,8 @@ class File:
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Give each line with its number, from 1, without white space at its ends."""
-        for number, line in enumerate(self.text.splitlines(), start=1):
-            yield number, line.strip()
+        for number, line in enumerate(_LINE.finditer(self.text), start=1):
+            yield number, line[1].strip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +92,17 @@ class Unreadable(Exception):  # noqa: N818  a claim about the file; it ends in `
         super().__init__("; ".join(problems))
 
 
+def end_if_many(problems: Sequence[str], where: str) -> None:
+    """Read no further where nearly nothing is as it should be; raise `Unreadable` then."""
+    if len(problems) > _MOST_PROBLEMS:
+        raise Unreadable(*problems[:_MOST_PROBLEMS], f"{where}: the rest was not read")
+
+
+def show(value: object) -> str:
+    """Write a value of a file for a message: in quotes, nothing that a terminal obeys, not too long."""
+    return printable(repr(value)) if isinstance(value, str | int | float) else "a list or an object"
+
+
 def digest(text: str) -> str:
     """Give the identity of a run that was read from this text."""
     return hashlib.sha256(text.encode()).hexdigest()
@@ -98,11 +113,16 @@ def parse_number(text: str) -> float | None:
     plain = text.strip()
     if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", plain):
         plain = plain.replace(",", "")
-    try:
-        number = float(plain)
-    except ValueError:
+    if not _NUMBER.fullmatch(plain):
         return None
+    number = float(plain)
     return number if math.isfinite(number) else None
+
+
+def name_percentile(rank: str | float) -> str | None:
+    """Name a percentile as statistics are named, p99.9; None if there is none of that rank."""
+    number = parse_number(str(rank))
+    return f"p{number:.12g}" if number is not None and 0 <= number <= 100 else None  # noqa: PLR2004
 
 
 def facts(items: Iterable[tuple[str, object]]) -> tuple[Fact, ...]:
@@ -132,15 +152,16 @@ def flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, o
 def explain(where: str, error: ValidationError) -> tuple[str, ...]:
     """Say all that pydantic found wrong, one sentence per field."""
     return tuple(
-        f"{where}: {'.'.join(map(str, problem['loc'])) or 'the whole'}: {problem['msg']}"
-        + (f", not {problem['input']!r}" if _is_short(problem["input"]) else "")
-        for problem in error.errors(include_url=False)
+        f"{where}: {printable('.'.join(map(str, problem['loc']))) or 'the whole'}: "
+        + problem["msg"].removeprefix("Value error, ")
+        # A file that is none of this format is the input as a whole; it may hold passwords, too.
+        + (f", not {show(problem['input'])}" if problem["loc"] and _is_plain(problem["input"]) else "")
+        for problem in error.errors(include_url=False)[:_MOST_PROBLEMS]
     )
 
 
-def _is_short(found: object) -> bool:
-    # A file that is none of this format is the input as a whole; it may hold passwords, too.
-    return isinstance(found, int | float) or (isinstance(found, str) and len(found) <= _MOST_SHOWN)
+def _is_plain(found: object) -> bool:
+    return isinstance(found, str | int | float)
 
 
 def without_repetition(operations: Sequence[str], whole: str = EVERYTHING) -> tuple[str, ...]:

@@ -26,8 +26,10 @@ from perf.history.importers.run import (
     Run,
     Unreadable,
     digest,
+    end_if_many,
     facts,
     parse_number,
+    show,
     without_repetition,
 )
 from perf.metrics import SERVICE_TIME, THROUGHPUT
@@ -41,8 +43,9 @@ _COMPLETE = re.compile(
     r"Run complete after (?P<count>\d+) queries with (?P<workers>\d+) workers"
     r"(?: \(Overall query rate (?P<rate>\S+) queries/sec\))?:?"
 )
-_STATISTICS = re.compile(r"(?P<before>.*?:)?\s*(?P<all>min:.*\bcount:\s*\d+)")
-_FIGURE = re.compile(r"(?P<name>\w+):\s*(?P<number>[^\s,]+?)(?:ms|sec)?(?:,|$)")
+_FIRST = re.compile(r"(?:^|:)\s*+(?=min:)")
+_LAST = re.compile(r"\bcount:\s*+\d++$")
+_FIGURE = re.compile(r"\b(?P<name>\w++):\s*+(?P<number>[^\s,:]+?)(?:ms|sec)?(?:,|$)")
 _REPORT = re.compile(r"(?P<time>1\d{9}),[\d.]+,")
 _ALL = "all queries"
 _NAMES = {"min": "min", "med": "p50", "mean": "mean", "max": "max"}
@@ -109,11 +112,11 @@ def _queried(file: File, times: str, problems: list[str]) -> Iterator[Sample]:
                 yield Sample(
                     phase=PHASE, operation=_ALL, metric=THROUGHPUT.name, statistic="mean", value=rate
                 )
-        elif complete and (match := _STATISTICS.fullmatch(line)):
-            name = (match["before"] or label).removesuffix(":").strip()
+        elif complete and (match := _FIRST.search(line)) and _LAST.search(line):
+            name = (line[: match.start()] or label).removesuffix(":").strip()
             figures[name] = {
                 one["name"]: _number(file, number, one["number"], problems)
-                for one in _FIGURE.finditer(match["all"])
+                for one in _FIGURE.finditer(line[match.end() :])
             }
         elif line.endswith(":"):
             label = line
@@ -137,5 +140,6 @@ def _honest(figures: dict[str, float]) -> Iterator[tuple[str, float]]:
 def _number(file: File, line: int, printed: str, problems: list[str]) -> float:
     number = parse_number(printed)
     if number is None:
-        problems.append(f"{file.name}, line {line}: {printed!r} is not a finite number")
+        problems.append(f"{file.name}, line {line}: {show(printed)} is not a finite number")
+        end_if_many(problems, file.name)
     return number or 0.0

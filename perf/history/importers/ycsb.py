@@ -27,13 +27,17 @@ from perf.history.importers.run import (
     Run,
     Unreadable,
     digest,
+    end_if_many,
     facts,
+    name_percentile,
     parse_number,
+    show,
 )
 from perf.metrics import RESPONSE_TIME, SERVICE_TIME, THROUGHPUT
 from perf.model import Sample
+from perf.shown import printable
 
-_LINE = re.compile(r"\[(?P<group>[^\]]+)\],\s*(?P<name>[^,]+),\s*(?P<value>\S+)")
+_LINE = re.compile(r"\[(?P<group>[^\]]+)\],\s*+(?P<name>[^,]+),\s*+(?P<value>\S+)")
 _TIME = re.compile(
     r"(?:(?P<word>Average|Min|Max)|(?P<rank>[\d.]+)(?:st|nd|rd|th)?Percentile)Latency\((?P<unit>us|ms)\)"
 )
@@ -103,9 +107,10 @@ def _scan(file: File) -> _Text:
             if name in text.values[group]:
                 first = text.values[group][name][0]
                 text.problems.append(
-                    f"{file.name}, line {number}: [{group}], {name} was there in line {first} already; "
-                    "one file holds one run: split it"
+                    f"{file.name}, line {number}: {printable(f'[{group}], {name}')} was there in line "
+                    f"{first} already; one file holds one run: split it"
                 )
+                end_if_many(text.problems, file.name)
                 continue
             text.values[group][name] = (number, match["value"])
     return text
@@ -138,12 +143,15 @@ def _samples(file: File, text: _Text, hints: Hints) -> Iterator[Sample]:
             if not (match := _TIME.fullmatch(key)):
                 continue
             time = _number(file, text, line, printed)
-            if time is not None:
+            statistic = _WORDS.get(match["word"]) or name_percentile(match["rank"])
+            if statistic is None:
+                text.problems.append(f"{file.name}, line {line}: there is no {printable(key)}")
+            elif time is not None:
                 yield Sample(
                     phase=phase,
                     operation=name.removeprefix(_INTENDED).lower(),
                     metric=RESPONSE_TIME.name if name.startswith(_INTENDED) else plain,
-                    statistic=_WORDS[match["word"]] if match["word"] else f"p{float(match['rank']):g}",
+                    statistic=statistic,
                     value=time / PER_MS[match["unit"]],
                 )
 
@@ -151,5 +159,6 @@ def _samples(file: File, text: _Text, hints: Hints) -> Iterator[Sample]:
 def _number(file: File, text: _Text, line: int, printed: str) -> float | None:
     number = parse_number(printed)
     if number is None and line:
-        text.problems.append(f"{file.name}, line {line}: {printed!r} is not a finite number")
+        text.problems.append(f"{file.name}, line {line}: {show(printed)} is not a finite number")
+        end_if_many(text.problems, file.name)
     return number
