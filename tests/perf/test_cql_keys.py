@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from cassandra import OperationTimedOut
 from cassandra.query import UNSET_VALUE
 
 from perf.cql_keys import CqlKeyValueSession
+from perf.errors import StepFailed
 from perf.records import PutGet, Ycsb
 from perf.sessions import AnswersKeysLater, Scans
 from perf.systems.contract import Target
@@ -55,7 +57,8 @@ class Recorder:
 def test_a_table_has_a_column_for_each_field() -> None:
     driver = Recorder()
     session = CqlKeyValueSession(driver, TARGET)
-    session.create_schema(PutGet(kind="put-get", keys=1))
+    with pytest.raises(StepFailed, match=r"records has 3 fields, and these records have 1: .* Drop it"):
+        session.create_schema(PutGet(kind="put-get", keys=1))
     session.create_schema(
         Ycsb(kind="ycsb", record_count=1, request_distribution="uniform", field_count=3)
     )
