@@ -61,17 +61,18 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     read_results(places)
     bad: dict[str, None] = {}
     testbed = catalog.testbeds[session.suite.testbed]
-    # From the first trial to the last bisection: nobody else measures there in between.
+    # From the first trial until all is told: nobody else measures beside a report, which takes all
+    # cores, nor takes a night that is just being told for one to be resumed.
     with hold(places, progress, [testbed], f"the nightly of suite {suite_name}"):
         night, trials, judgement, again, traced = _measure(session, root, bad)
-    index = write_report(
-        places, root, datetime.now(UTC), judgement=judgement, summarizes=True, site_url=site_url
-    )
-    _tell(trials, judgement, again, traced)
-    click.echo(f"Site:    {index}")
-    for problem in bad:
-        click.echo(f"A bundle was refused: {problem}", err=True)
-    finish_night(places, night)
+        index = write_report(
+            places, root, datetime.now(UTC), judgement=judgement, summarizes=True, site_url=site_url
+        )
+        _tell(trials, judgement, again, traced)
+        click.echo(f"Site:    {index}")
+        for problem in bad:
+            click.echo(f"A bundle was refused: {problem}", err=True)
+        finish_night(places, night)
     context = click.get_current_context()
     if judgement.verdict.outcome is Outcome.REGRESSED:
         context.exit(REGRESSION_FOUND)

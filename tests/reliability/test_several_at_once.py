@@ -1,0 +1,311 @@
+"""Several commands at once on one data directory: each waits, or is refused in a sentence; none harms.
+
+All are real processes of the real entry point, begun within moments of each other. Afterwards every
+trial has one sealed bundle and is once in the history, which equals one that is made of the bundles.
+"""
+
+import multiprocessing
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from multiprocessing.context import ForkProcess
+from pathlib import Path
+
+import command_server
+import pytest
+from killed_commands import CONFIGS, Beginnings
+
+from analysis.commands import judge_history
+from perf import measuring, side_by_side
+from perf.cli import main
+from perf.config.catalog import read_triage
+from perf.history import bundle
+from perf.history.store import append_all, open_history, rebuild
+from perf.model import Interval, Trial
+from perf.night import read_nights
+from perf.places import Places
+
+KEEPS = pytest.mark.keeps("several-at-once-harm-nothing")
+REFUSALS = (
+    r"the history file \S+ is in use: process \d+ \(\S+\) has it open\. Wait until that has ended",
+    r"another process rebuilds \S+: wait until it has ended",
+    r"another run \(pid \d+\) measures into \S+; wait for it to end",
+)
+_FORK = multiprocessing.get_context("fork")
+_LIMIT_S = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A command that was begun, and what it says."""
+
+    argv: Sequence[str]
+    process: ForkProcess
+    output: Path
+
+    def end(self) -> tuple[int, str]:
+        """Wait for its end; give its exit code and what it said."""
+        self.process.join(_LIMIT_S)
+        if self.process.exitcode is None:
+            self.process.kill()
+            self.process.join()
+            pytest.fail(f"{self.argv} does not end: {self.output.read_text()}")
+        return self.process.exitcode, self.output.read_text()
+
+
+def start(argv: Sequence[str], output: Path, *, cwd: Path, made_up: bool) -> Running:
+    """Begin a command; made-up trials are sealed as soon as they are ordered."""
+
+    def run() -> None:
+        os.setsid()
+        opened = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(opened, 1)
+        os.dup2(opened, 2)
+        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+        os.chdir(cwd)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if made_up:
+            measuring.run_trial = side_by_side.run_trial = command_server.seal
+            measuring._check_hosts = lambda _: None  # noqa: SLF001  no server is started
+        sys.argv = ["knickpoint", *argv]
+        code: object = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else 70)
+
+    process = _FORK.Process(target=run)
+    process.start()
+    return Running(argv, process, output)
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Starts commands together, each group in a fresh copy of a prepared directory."""
+
+    beginnings: Beginnings
+    place: Path
+
+    def prepare(self, how: str) -> Path:
+        """Give a directory that is prepared in one of the ways of `Beginnings`."""
+        original, here = self.place / how, self.place / "here"
+        if not original.exists():
+            original.mkdir()
+            getattr(self.beginnings, how)(original)
+        shutil.rmtree(here, ignore_errors=True)
+        shutil.copytree(original, here, symlinks=True)
+        return here
+
+    def run(
+        self,
+        here: Path,
+        commands: Sequence[str],
+        chance: random.Random,
+        *,
+        cwd: str = ".",
+        made_up: bool = True,
+    ) -> list[tuple[int, str]]:
+        """Run commands at once; give how each ended."""
+        configs = here / "configs" if (here / "configs").is_dir() else CONFIGS
+        where = ["--data", str(here / "var")]
+        running = []
+        for number, command in enumerate(commands):
+            argv = [*command.split(), *where]
+            if not command.startswith(("append", "history", "candidate")):
+                argv += ["--configs", str(configs)]
+            output = self.place / f"output-{number}"
+            running.append(start(argv, output, cwd=here / cwd, made_up=made_up))
+            running[-1].process.join(chance.choice((0, 0, chance.uniform(0, 0.5))))
+        return [one.end() for one in running]
+
+
+@pytest.fixture
+def together(
+    tmp_path: Path,
+    make_trial: Callable[..., Trial],
+    make_intervals: Callable[..., tuple[Interval, ...]],
+) -> Together:
+    return Together(Beginnings(make_trial(), make_intervals()), tmp_path)
+
+
+def count_refused(ended: Sequence[tuple[int, str]], fine: Sequence[int] = (0,)) -> int:
+    """Hold that each command succeeded or was refused in a sentence; give how many were refused."""
+    refused = 0
+    for code, said in ended:
+        assert "Traceback" not in said, said
+        if code not in fine:
+            assert code == 3, said
+            assert any(re.search(one, said) for one in REFUSALS), said
+            refused += 1
+    return refused
+
+
+def check_history(here: Path, *, is_pruned: bool = False) -> int:
+    """Hold that what is kept is whole, once, and the same in bundles and history; count trials."""
+    places = Places(here / "var")
+    found = bundle.find(places)
+    assert not list(places.trials.glob(".staging-*"))
+    assert not list(places.data.glob("history.duckdb.*.new")) + list(places.data.glob("*.new"))
+    append_all(places, lambda _: None)  # what was refused is done now
+    with open_history(places.history, read_only=True) as history:
+        digests, whole = history.bundle_digests(), history.tables_digest()
+    assert digests == {place.name: bundle.digest(place) for place in found}
+    for place in found:
+        bundle.read(place)
+    if not is_pruned:
+        fresh = here / "elsewhere.duckdb"
+        rebuild(fresh, found, lambda _: None)
+        with open_history(fresh, read_only=True) as history:
+            assert history.tables_digest() == whole
+    return len(found)
+
+
+@KEEPS
+@pytest.mark.parametrize(
+    "commands",
+    [
+        pytest.param(("append", "append", "history show"), id="appends"),
+        pytest.param(
+            ("append", "history rebuild", "history rebuild", "report", "append"),
+            id="rebuilds",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            ("history prune --older-than 30", "append", "history sql SELECT(1)", "detect"),
+            id="prune",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            ("report", "history prune --older-than 30", "append", "report", "history rebuild"),
+            id="reports",
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_readers_and_writers_of_a_history(
+    together: Together,
+    commands: Sequence[str],
+    effort: Callable[[int, int], int],
+    figures: dict[str, object],
+) -> None:
+    chance = random.Random(10)  # noqa: S311  no secret
+    tries, refused = effort(1, 6), 0
+    for _ in range(tries):
+        here = together.prepare("bundles")
+        open_history(Places(here / "var").history).__exit__(None, None, None)
+        ended = together.run(here, chance.sample(commands, len(commands)), chance)
+        refused += count_refused(ended)
+        assert check_history(here, is_pruned="prune" in " ".join(commands)) == 8
+    figures[f"{', '.join(commands)}"] = f"{tries} times, {refused} commands refused"
+
+
+_WHERE = "--suite fake-short --experiment fake-blink"
+
+
+@KEEPS
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("command", "made_by_one"),
+    [
+        pytest.param(f"measure {_WHERE} --release 1.0.0", 1, id="measure"),
+        pytest.param(f"matrix {_WHERE}", None, id="matrix"),
+        pytest.param(f"compare {_WHERE} --baseline 1.0.0 --candidate 1.0.1", None, id="compare"),
+        pytest.param(f"bisect fake 1.0.0..1.0.2 {_WHERE} --metric throughput", None, id="bisect"),
+    ],
+)
+def test_two_of_what_measures(
+    together: Together,
+    command: str,
+    made_by_one: int | None,
+    effort: Callable[[int, int], int],
+    figures: dict[str, object],
+) -> None:
+    chance = random.Random(11)  # noqa: S311  no secret
+    tries = effort(1, 2)
+    refused = 0
+    for _ in range(tries):
+        here = together.prepare("configs")
+        refused += count_refused(together.run(here, (command, command), chance), (0, 1))
+        made = check_history(here)
+        assert made_by_one is None or made == (2 - refused) * made_by_one
+    figures[f"two of {command.split(maxsplit=1)[0]}"] = f"{tries} times, {refused} commands refused"
+
+
+@KEEPS
+@pytest.mark.long
+def test_two_candidates(together: Together, figures: dict[str, object]) -> None:
+    here = together.prepare("repository")
+    command = "candidate --base main --head topic --testbed loop --suite fake-short"
+    ended = together.run(here, (command, command), random.Random(12), cwd="work")  # noqa: S311
+    figures["two of candidate"] = f"1 time, {count_refused(ended, (0, 1))} commands refused"
+    check_history(here)
+
+
+@KEEPS
+@pytest.mark.long
+def test_two_nightlies_beside_readers_and_writers(
+    together: Together, effort: Callable[[int, int], int], figures: dict[str, object]
+) -> None:
+    """The second night begins when the first one is told: no trial is of both, and none is missing."""
+    chance = random.Random(13)  # noqa: S311  no secret
+    tries, refused = effort(1, 3), 0
+    commands = ("nightly --suite fake-short", "nightly --suite fake-short", "append", "report")
+    for _ in range(tries):
+        here = together.prepare("configs")
+        open_history(Places(here / "var").history).__exit__(None, None, None)
+        ended = together.run(here, commands, chance)
+        refused += count_refused(ended, (0, 1))
+        nightlies = sum(code in (0, 1) for code, _ in ended[:2])
+        nights = read_nights(Places(here / "var"))
+        assert [night.missing(Places(here / "var")) for night in nights] == [()] * nightlies
+        assert check_history(here) == 2 * nightlies
+        assert not list((here / "var" / "nights").glob("*.untold"))
+    figures["two nightlies, append, report"] = f"{tries} times, {refused} commands refused"
+
+
+@KEEPS
+@pytest.mark.long
+def test_two_real_nightlies(together: Together, figures: dict[str, object]) -> None:
+    """With servers of the fake system, on the same addresses."""
+    here = together.prepare("configs")
+    commands = ("nightly --suite fake-short", "nightly --suite fake-short")
+    ended = together.run(here, commands, random.Random(14), made_up=False)  # noqa: S311  no secret
+    refused = count_refused(ended, (0, 1))
+    assert check_history(here) == 2 * (2 - refused)
+    with open_history(Places(here / "var").history, read_only=True) as history:
+        assert {trial.status.value for trial in history.trials()} == {"completed"}
+    figures["two nightlies with servers"] = f"1 time, {refused} refused"
+
+
+@KEEPS
+@pytest.mark.long
+def test_decisions_of_several_people_are_all_kept(
+    together: Together, effort: Callable[[int, int], int], figures: dict[str, object]
+) -> None:
+    chance = random.Random(15)  # noqa: S311  no secret
+    tries = effort(1, 5)
+    for _ in range(tries):
+        here = together.prepare("drops")
+        judgement = judge_history(Places(here / "var"), here / "configs", datetime.now(UTC).date())
+        names = [one.name for one in judgement.incidents]
+        assert len(names) > 1
+        ended = together.run(
+            here,
+            [f"triage add {name} --state expected --owner me --note planned" for name in names],
+            chance,
+        )
+        assert [code for code, _ in ended] == [0] * len(names), ended
+        problems: list[str] = []
+        entries = read_triage(here / "configs" / "triage.yaml", problems)
+        assert not problems
+        assert all(any(entry.name.startswith(name) for entry in entries) for name in names)
+    figures[f"{len(names)} decisions at once"] = f"{tries} times"
