@@ -9,7 +9,7 @@ import click
 import duckdb
 
 from perf.errors import BundleError, UsageError
-from perf.history import bundle, file, store
+from perf.history import bundle, schema_check, store
 from perf.history.import_commands import import_results
 from perf.history.lake_commands import at, migrate
 from perf.history.texts import TRIALS, align, print_table
@@ -174,7 +174,7 @@ def sql(query: str, *, as_csv: bool, data: Path) -> None:
 def schema() -> None:
     """Print the tables and columns of the history, each with its meaning."""
     with duckdb.connect(":memory:") as empty:
-        empty.execute(file.schema())
+        empty.execute(schema_check.schema())
         tables = empty.execute("SELECT table_name, comment FROM duckdb_tables()").fetchall()
         for table, comment in tables:
             click.echo(f"{table}: {comment}")

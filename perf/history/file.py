@@ -9,7 +9,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from importlib.resources import files
 from itertools import chain, count
 from pathlib import Path, PurePath
 from typing import TypeVar
@@ -17,10 +16,13 @@ from typing import TypeVar
 import click
 import duckdb
 from filelock import FileLock, Timeout
+from pydantic import ValidationError
 
 from perf import durable
 from perf.errors import HistoryError
-from perf.history import disk, upgrades
+from perf.history import disk, schema_check, upgrades
+from perf.history.schema_check import refuse_special
+from perf.shown import list_faults, list_some, tame
 
 SCHEMA_VERSION = 3
 T = TypeVar("T")
@@ -63,6 +65,7 @@ def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         HistoryError: another process holds it, or it is corrupt, foreign or of another version.
 
     """
+    refuse_special(path)
     if not read_only:
         _spare_damaged_log(path)
     with explained(path), ExitStack() as undo:
@@ -128,6 +131,7 @@ def replacement(path: Path) -> Iterator[Path]:
 def _replacing(path: Path) -> Iterator[tuple[Path, duckdb.DuckDBPyConnection]]:
     """Give an empty history and a connection to which the old one is attached, if it can be."""
     with _locked(path, wait_s=0.0):
+        refuse_special(path)
         _fold_log(path)
         with _held_against_writers(path) as old:
             with explained(path):
@@ -173,14 +177,15 @@ def damage(path: Path, error: Exception) -> HistoryError:
             "knickpoint append"
         )
     return HistoryError(
-        f"the history file {path} cannot be used: {error}\n"
+        f"the history file {path} cannot be used: {_say(error)}\n"
         "If it is corrupt or foreign, make it new from the trial bundles: knickpoint history rebuild"
     )
 
 
-def schema() -> str:
-    """Give the SQL that makes an empty history."""
-    return files("perf.history").joinpath("schema.sql").read_text(encoding="utf-8")
+def _say(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return "; ".join(list_some(list_faults(error)))
+    return tame(str(error))
 
 
 def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
@@ -210,6 +215,8 @@ def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
             f"{path} has schema version {version}, which no Knickpoint wrote. The trials themselves "
             "are safe in their bundles: make the history from them with: knickpoint history rebuild"
         )
+    if version == SCHEMA_VERSION and (lacking := schema_check.find_lacking(connection)):
+        raise damage(path, ValueError(f"it lacks the columns {', '.join(lacking)}"))
     return int(version)
 
 
@@ -293,7 +300,7 @@ def _make(path: Path) -> Path:
     _remove(fresh)
     with duckdb.connect(fresh) as connection:
         # Together: each by itself would be brought to the disk by itself.
-        connection.execute(f"BEGIN; {schema()}")
+        connection.execute(f"BEGIN; {schema_check.schema()}")
         connection.execute("INSERT INTO meta VALUES (?)", [SCHEMA_VERSION])
         connection.execute("COMMIT")
     return fresh

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, get_args, get_type_hints
 from pydantic import TypeAdapter
 
 from perf.model import Counter, Fact, Interval, LoadStep, Reason, Sample, Trial, TrialHead
+from perf.shown import printable
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -141,8 +142,16 @@ def _head(row: Row) -> Row:
     }
 
 
-def as_utc(stored: datetime) -> datetime:
-    """Give a stored time, which has no zone because all stored times are UTC, its zone."""
+def as_utc(stored: datetime | str) -> datetime:
+    """Give a stored time, which has no zone because all stored times are UTC, its zone.
+
+    Raises:
+        ValueError: it lies outside of the years 1 to 9999; DuckDB gives such a one as text.
+
+    """
+    if not isinstance(stored, datetime):
+        what = f"the time {printable(str(stored))} lies outside of the years 1 to 9999"
+        raise ValueError(what)  # noqa: TRY004  it is the value that is wrong
     return stored.replace(tzinfo=UTC)
 
 

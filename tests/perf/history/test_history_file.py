@@ -330,7 +330,7 @@ def test_rows_that_another_program_wrote_are_told_as_damage(
     with duckdb.connect(places.history) as connection:
         connection.execute(change)
     with (
-        open_history(places.history, read_only=True) as history,
         pytest.raises(HistoryError, match="history rebuild"),
+        open_history(places.history, read_only=True) as history,
     ):
         history.trials()
