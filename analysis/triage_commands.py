@@ -96,7 +96,7 @@ def add(
     The entry covers the changes of the incident: its place spans them, and its series are named by all
     that they have in common. Numbers that rose and numbers that dropped get an entry each. Read what
     was written: narrow it where it says more than you decided, then have it reviewed and commit it.
-    Comments and order of the file stay. A second entry for the same incident is refused.
+    Comments and order of the file stay. A second, other entry for the same incident is refused.
     """
     if not owner.strip() or not note.strip():
         raise UsageError(
@@ -121,7 +121,7 @@ def add(
     text = config.add_entries(path, entries)
     covered = sum(match(change, entries, today) is not None for change in found.changes)
     changes = words.counted(len(found.changes), "change", "changes")
-    click.echo(f"written into {path}:\n\n{text}")
+    click.echo(f"written into {path}:\n\n{text}" if text else f"{path} says so already")
     click.echo(f"It covers {covered} of the {changes} of incident {found.name}.")
     click.echo("Narrow it where it says more than was decided, have it reviewed, and commit it.")
 

@@ -35,9 +35,9 @@ def migrate(target: str, data: Path) -> None:
     """Copy the whole history from its file into the lake of several labs, or back.
 
     The lake is what <data>/history.yaml names. All is copied in one transaction and compared before
-    it counts; an interrupted copy leaves nothing behind. What is copied from stays as it is, what is
-    copied into must be empty. Once history.yaml is there every command uses the lake; take it away,
-    and the file is used again.
+    it counts; of an interrupted copy nothing counts. What is copied from stays as it is, what is
+    copied into must be empty, or equal already. Once history.yaml is there every command uses the
+    lake; take it away, and the file is used again.
 
     \b
     knickpoint history migrate --to lake

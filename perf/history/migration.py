@@ -1,9 +1,12 @@
 """A whole history moved from a file into a lake, or back: a copy that is compared before it counts.
 
 What is copied from stays as it is. What is copied into must be empty, so no two histories are mixed: a
-further lab joins a lake by appending its bundles.
+further lab joins a lake by appending its bundles. What is equal already counts as copied: a command
+that was killed just after the copy may be run again.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
@@ -25,7 +28,7 @@ def copy_to_lake(path: Path, place: LakePlace) -> int:
     """Copy a history file into an empty lake, in one transaction; give the number of trials.
 
     Raises:
-        UsageError: the lake has trials already.
+        UsageError: the lake has other trials already.
         HistoryError: one of them cannot be used, or the copy is not equal; the lake is still empty.
 
     """
@@ -43,6 +46,8 @@ def copy_to_lake(path: Path, place: LakePlace) -> int:
             connection.execute(f"ATTACH {quoted(str(path))} AS {_FILE} (READ_ONLY)")
             tables = Tables(connection, storage.explained)
             if count := _count(tables, lake.NAME):
+                if tables.digest(_FILE) == tables.digest(lake.NAME):
+                    return count
                 raise UsageError(f"the history {place.history} has {count} trials already: {_JOIN}")
             with tables.transaction():
                 _copy(connection, _FILE, lake.NAME)
@@ -57,32 +62,47 @@ def copy_to_lake(path: Path, place: LakePlace) -> int:
 def copy_to_file(place: LakePlace, path: Path) -> int:
     """Copy a lake into a new history file, which appears when it is whole; give the number of trials.
 
+    A file that is equal already is left as it is.
+
     Raises:
-        UsageError: the file is there already.
+        UsageError: another file is there already.
         HistoryError: one of them cannot be used, or the copy is not equal; there is still no file.
 
     """
+    storage = lake.LakeStorage(place, read_only=True)
+    storage.close(is_fine=True)
     if path.exists():
+        with suppress(HistoryError), _both(place, storage, path, "(READ_ONLY)") as (_, tables):
+            if tables.digest(_FILE) == tables.digest(lake.NAME):
+                return _count(tables, _FILE)
         raise UsageError(
             f"{path} is there already: nothing is mixed with it and it is not replaced; move it away"
         )
-    storage = lake.LakeStorage(place, read_only=True)
-    storage.close(is_fine=True)
-    with file.replacement(path) as fresh:
-        connection = duckdb.connect(":memory:", config=lake.CONFIG)
-        try:
-            with storage.explained():
-                lake.prepare(connection, place)
-                lake.attach(connection, place, read_only=True)
-                connection.execute(f"ATTACH {quoted(str(fresh))} AS {_FILE}")
-                tables = Tables(connection, storage.explained)
-                # One transaction reads one snapshot, whatever other labs append meanwhile.
-                with tables.transaction():
-                    _copy(connection, lake.NAME, _FILE)
-                    _compare(tables, lake.NAME, _FILE)
-                return _count(tables, _FILE)
-        finally:
-            connection.close()
+    with (
+        file.replacement(path) as fresh,
+        _both(place, storage, fresh) as (connection, tables),
+    ):
+        # One transaction reads one snapshot, whatever other labs append meanwhile.
+        with tables.transaction():
+            _copy(connection, lake.NAME, _FILE)
+            _compare(tables, lake.NAME, _FILE)
+        return _count(tables, _FILE)
+
+
+@contextmanager
+def _both(
+    place: LakePlace, storage: lake.LakeStorage, path: Path, how: str = ""
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, Tables]]:
+    """Give a connection to a lake, which is only read, and to a file."""
+    connection = duckdb.connect(":memory:", config=lake.CONFIG)
+    try:
+        with storage.explained():
+            lake.prepare(connection, place)
+            lake.attach(connection, place, read_only=True)
+            connection.execute(f"ATTACH {quoted(str(path))} AS {_FILE} {how}")
+            yield connection, Tables(connection, storage.explained)
+    finally:
+        connection.close()
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, source: str, target: str) -> None:

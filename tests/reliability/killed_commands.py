@@ -7,6 +7,7 @@ from pathlib import Path
 
 from git_repository import GitRepository
 
+from analysis.commands import judge_history
 from perf import releases
 from perf.config import load_catalog, named
 from perf.history import bundle
@@ -32,11 +33,11 @@ experiments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A command: `{here}` is its directory. `prepare` names a method of `Beginnings`.
+    """A command: `{here}` is its directory, `{incident}` one of its history.
 
-    `quick` and `full` are how many kills there are to be; `again` is how often what goes on after a
-    kill is killed as well; `fine` are the codes with which it may exit; `is_same` says that each run
-    comes to the same history.
+    `prepare` names a method of `Beginnings`. `quick` and `full` are how many kills there are to be;
+    `again` is how often what goes on after a kill is killed as well; `fine` are the codes with which it
+    may exit; `is_same` says that each run comes to the same history.
     """
 
     argv: str
@@ -51,10 +52,12 @@ class Scenario:
 
 
 QUICK = {
-    "append": Scenario(argv="append", prepare="bundles", is_same=True, quick=3, full=30),
-    "history rebuild": Scenario(argv="history rebuild", prepare="history", is_same=True, full=20),
+    "append": Scenario(argv="append", prepare="bundles", is_same=True, quick=2, full=30),
+    "history rebuild": Scenario(
+        argv="history rebuild", prepare="history", is_same=True, quick=1, full=20
+    ),
     "history prune": Scenario(
-        argv="history prune --older-than 30", prepare="history", is_same=True, full=25
+        argv="history prune --older-than 30", prepare="history", is_same=True, quick=1, full=25
     ),
 }
 _WHERE = "--suite fake-short --experiment fake-blink"
@@ -89,6 +92,11 @@ LONG = {
         argv="nightly --suite night", prepare="nights", made_up=True, fine=(1,), full=15, again=0.5
     ),
     "report": Scenario(argv="report", prepare="nights", full=10),
+    "triage add": Scenario(
+        argv="triage add {incident} --state expected --owner tests --note planned",
+        prepare="drops",
+        full=15,
+    ),
 }
 REAL = {
     "measure": Scenario(argv="measure --suite fake-short", prepare="configs", full=12, again=0.8),
@@ -171,6 +179,35 @@ class Beginnings:
                 samples=(sample,),
             )
         append_all(Places(here / "var"), lambda _: None)
+
+    def drops(self, here: Path) -> None:
+        """Remember twenty nights of three systems, each of which became slower one night."""
+        self.configs(here)
+        for night in range(20):
+            started = self.like.started_at + timedelta(days=night)
+            for place, (system, drops_at) in enumerate((("alpha", 10), ("beta", 13), ("gamma", 16))):
+                level = 4000 if night < drops_at else 3200
+                sample = Sample(
+                    phase="saturation",
+                    operation="write",
+                    metric="throughput",
+                    statistic="mean",
+                    value=level * (1 + 0.004 * (night * 7 % 5 - 2)),
+                )
+                self._seal(
+                    here,
+                    (),
+                    id=TrialId(f"{started:%Y-%m-%d}-1.0{place}"),
+                    night=f"{started:%Y-%m-%d}-1",
+                    release=replace(self.like.release, system=system),
+                    experiment=f"{system}-write",
+                    started_at=started,
+                    finished_at=started + timedelta(minutes=5),
+                    samples=(sample, *(replace(sample, iteration=one) for one in (1, 2))),
+                )
+        append_all(Places(here / "var"), lambda _: None)
+        judgement = judge_history(Places(here / "var"), here / "configs", started.date())
+        (here / "incident").write_text(judgement.incidents[0].name)
 
     def _seal(self, here: Path, intervals: tuple[Interval, ...], **changes: object) -> None:
         trial = replace(self.like, **changes)  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """Moving a history into a lake and back, and asking the lake how it was."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from perf.doctor import doctor
 from perf.history import migration
 from perf.history.commands import history
 from perf.history.store import append_all, open_history
+from perf.model import Trial
 from perf.places import Places
 
 
@@ -55,13 +57,28 @@ def test_a_history_moves_into_a_lake_and_back(filled: Places, lake: LakeOfLabs) 
     assert aside.read_bytes() == content
 
 
-def test_nothing_is_mixed(filled: Places, lake: LakeOfLabs) -> None:
+def test_nothing_is_mixed(
+    filled: Places,
+    lake: LakeOfLabs,
+    make_bundle: Callable[..., Path],
+    make_trial: Callable[..., Trial],
+) -> None:
     lake.join(filled)
+    make_bundle(make_trial())
     append_all(filled, silent)
     before = digest(filled)
-    assert "has 3 trials already" in refuse(filled, "migrate", "--to", "lake")
+    assert "has 4 trials already" in refuse(filled, "migrate", "--to", "lake")
     assert "is there already" in refuse(filled, "migrate", "--to", "file")
     assert digest(filled) == before
+
+
+def test_what_was_copied_already_is_not_refused(filled: Places, lake: LakeOfLabs) -> None:
+    lake.join(filled)
+    run(filled, "migrate", "--to", "lake")
+    before, content = digest(filled), filled.history.read_bytes()
+    for target in ("lake", "file"):
+        assert "3 trials copied" in run(filled, "migrate", "--to", target).output
+    assert (digest(filled), filled.history.read_bytes()) == (before, content)
 
 
 def test_a_copy_that_is_not_equal_does_not_count(

@@ -1,0 +1,133 @@
+"""What is known to be kept in a directory while commands are killed there, and held against it."""
+
+import hashlib
+import random
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from killed_commands import Scenario
+from killing import Ended, Launcher
+
+from perf.history import bundle
+from perf.history.place import has_history
+from perf.history.store import open_history, rebuild
+from perf.places import Places
+
+_TOLD = re.compile(r"^\s*appended (\S+)", re.MULTILINE)
+
+
+def digest_tree(place: Path) -> str:
+    """Give what stands for all files of a bundle."""
+    whole = hashlib.sha256()
+    for path in sorted(place.rglob("*")):
+        whole.update(path.relative_to(place).as_posix().encode())
+        if path.is_file():
+            whole.update(hashlib.sha256(path.read_bytes()).digest())
+    return whole.hexdigest()
+
+
+def list_kinds(here: Path) -> set[str]:
+    """Give the names of all files and directories, without numbers and hashes."""
+    names = (path.relative_to(here).as_posix() for path in here.rglob("*") if ".git" not in path.parts)
+    return {re.sub(r"[0-9a-f]{7,}|\d+", "#", name).replace("+", "") for name in names}
+
+
+def digest_history(path: Path) -> str:
+    with open_history(path, read_only=True) as history:
+        return history.tables_digest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What an undisturbed run took and left."""
+
+    seconds: float
+    calls: int
+    kinds: set[str]
+    digest: str
+
+
+@dataclass(slots=True)
+class Watched:
+    """A directory whose command is killed, and what is known to be kept there."""
+
+    scenario: Scenario
+    here: Path
+    launcher: Launcher
+    sealed: dict[str, str] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+
+    @property
+    def places(self) -> Places:
+        return Places(self.here / "var")
+
+    def run(self, environment: Mapping[str, str] | None = None, **moment: object) -> Ended:
+        incident = self.here / "incident"
+        words = {"here": self.here, "incident": incident.read_text() if incident.exists() else ""}
+        argv = [word.format_map(words) for word in self.scenario.argv.split()]
+        argv += ["--data", str(self.places.data)]
+        if (configs := self.here / "configs").is_dir():
+            argv += ["--configs", str(configs)]
+        ended = self.launcher.run(
+            argv,
+            cwd=self.here / self.scenario.cwd,
+            made_up=self.scenario.made_up,
+            environment=environment,
+            **moment,  # type: ignore[arg-type]
+        )
+        self.told |= set(_TOLD.findall(ended.output))
+        return ended
+
+    def check_kept(self) -> None:
+        """Hold what is there against what was there before, and what was told."""
+        now = {place.name: digest_tree(place) for place in bundle.find(self.places)}
+        assert {name: now.get(name) for name in self.sealed} == self.sealed
+        self.sealed = now
+        assert len(list(self.places.trials.glob(".*"))) <= 1
+        kept = self.read_ids() if has_history(self.places) else []
+        assert len(kept) == len(set(kept))
+        assert self.told <= set(kept) <= set(now)
+
+    def read_ids(self) -> list[str]:
+        with open_history(self.places.history, read_only=True) as history:
+            return [name for (name,) in history.query("SELECT trial_id FROM trials").rows]
+
+    def check_whole(self, ended: Ended, expected: Expected) -> None:
+        """Hold a directory in which the command succeeded against one in which it was never killed."""
+        assert ended.code in self.scenario.fine, ended.output
+        self.check_kept()
+        assert list_kinds(self.here) <= expected.kinds
+        for place in bundle.find(self.places):
+            bundle.read(place)
+        if self.places.history.exists():
+            assert digest_history(self.places.history) == (expected.digest or self.digest_rebuilt())
+
+    def digest_rebuilt(self) -> str:
+        elsewhere = self.here / "rebuilt" / "history.duckdb"
+        rebuild(elsewhere, bundle.find(self.places), lambda _: None)
+        return digest_history(elsewhere)
+
+
+def choose_moment(generator: random.Random, expected: Expected) -> dict[str, object]:
+    """Choose when to kill: at a time, the whole group or not, or at a change of a file."""
+    if generator.random() < 0.5:
+        return {"call": generator.randint(1, expected.calls)}
+    seconds = generator.uniform(0, expected.seconds)
+    return {"after_s": seconds, "with_group": generator.random() < 0.3}
+
+
+def observe(scenario: Scenario, begin: Path, here: Path, launcher: Launcher) -> Expected:
+    """Run the command without a kill."""
+    shutil.copytree(begin, here)
+    watched = Watched(scenario, here, launcher)
+    ended = watched.run()
+    assert ended.code in scenario.fine, ended.output
+    return Expected(
+        seconds=ended.seconds,
+        calls=ended.calls,
+        kinds=list_kinds(here),
+        digest=digest_history(watched.places.history) if scenario.is_same else "",
+    )
