@@ -99,9 +99,22 @@ class Steps:
             self.system.start(node, self.cluster)
         started_s = time.monotonic()
         if isinstance(self.system, BootstrapsOnce):
-            self._poll(self.system.bootstrap, "join the nodes", limit_s)
+            system = self.system
+
+            def bootstrap(cluster: Cluster) -> None:
+                self._require_started()
+                system.bootstrap(cluster)
+
+            self._poll(bootstrap, "join the nodes", limit_s)
         self._poll(self.system.check, "wait until the cluster serves", limit_s)
         self.progress.tell(f"cluster serves after {time.monotonic() - started_s:.0f} s")
+
+    def _require_started(self) -> None:
+        """Raise StepFailed if a server that was started has ended; some are started only later."""
+        for node in self.cluster.nodes:
+            was_started = run_repeatable(node.remote, ["test", "-f", node.pid_file], check=False)
+            if was_started.returncode == 0 and not self.system.is_running(node):
+                raise StepFailed("start", node.name, "the server process ended", self.tail(node))
 
     def verify_version(self) -> None:
         """Make sure that what answers is the release that the trial is about, on every node.

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,54 +102,24 @@ ENGINES = (
         "had not ended after",
     ),
 )
+
+
+def planted(name: str, status: TrialStatus, kind: str, text: str, **settings: Any) -> Fault:  # noqa: ANN401  of the fake
+    return Fault(name, None, nothing, status, kind, text, settings)
+
+
 SETTINGS = (
-    Fault("boots slowly", None, nothing, COMPLETED, settings={"ready_after_s": 3}),
-    Fault(
-        "boots too slowly",
-        None,
-        nothing,
-        FAILED,
-        "start-failed",
-        "not within 2 s: the server is still starting",
-        settings={"ready_after_s": 60},
+    planted("boots slowly", COMPLETED, "", "", ready_after_s=3),
+    replace(
+        planted("boots too slowly", FAILED, "start-failed", "not within 2 s: ", ready_after_s=60),
         limits={"start_s": 2.0},
     ),
-    Fault(
-        "crashes on start",
-        None,
-        nothing,
-        FAILED,
-        "start-failed",
-        "the server process ended",
-        settings={"crash_on_start": True},
+    planted(
+        "crashes on start", FAILED, "start-failed", "the server process ended", crash_on_start=True
     ),
-    Fault(
-        "its disk is full in the preload",
-        None,
-        nothing,
-        FAILED,
-        "engine-failed",
-        "No space left on device",
-        settings={"refuse_after": 50, **FULL},
-    ),
-    Fault(
-        "its disk is full in measurement",
-        None,
-        nothing,
-        INVALID,
-        "nothing-completed",
-        "No space left on device",
-        settings={"refuse_after": 200, **FULL},
-    ),
-    Fault(
-        "its account is refused in measurement",
-        None,
-        nothing,
-        INVALID,
-        "nothing-completed",
-        "account perf is not allowed to do this",
-        settings={"refuse_after": 200, **REFUSED},
-    ),
+    planted("is full in preload", FAILED, "engine-failed", "No space left", refuse_after=50, **FULL),
+    planted("is full later", INVALID, "nothing-completed", "No space left", refuse_after=200, **FULL),
+    planted("refuses", INVALID, "nothing-completed", "not allowed", refuse_after=200, **REFUSED),
 )
 
 
@@ -258,6 +228,22 @@ def test_another_release_is_never_measured(attempt: Try, told: str, text: str) -
     assert trial.counters == ()
 
 
+class Joined(fake.Fake):
+    """The fake system, as one whose nodes are joined once: they never are while one is missing."""
+
+    def bootstrap(self, cluster: Cluster) -> None:
+        raise NotReady("start", cluster.nodes[0].name, "nobody answers")
+
+
+@pytest.mark.long
+@pytest.mark.keeps("broken-server-is-told")
+def test_a_crash_before_nodes_are_joined_is_told_at_once(attempt: Try) -> None:
+    """And not at the end of a limit that is an hour here, as what nobody answers would be."""
+    crash = planted("", FAILED, "start-failed", "the server process ended", crash_on_start=True)
+    trial = attempt(replace(crash, limits={"start_s": 3600.0}), Joined())
+    assert "planted fault: crash_on_start" in trial.log_tail
+
+
 class Usurped(fake.Fake):
     """The fake system, on whose second address a stranger's server listens before its own does."""
 
@@ -316,6 +302,7 @@ class SteppedClock:
     """All clocks that the harness reads, here and of its hosts; none of the machine is moved."""
 
     def __init__(self, directory: Path, patched: pytest.MonkeyPatch) -> None:
+        self.by_s = 0
         self._file, self._true_s = directory / "step", time.time
         wrapper = directory / "bin" / "date"
         wrapper.parent.mkdir()
@@ -323,7 +310,6 @@ class SteppedClock:
         wrapper.chmod(0o755)
         patched.setenv("PATH", str(wrapper.parent), prepend=":")
         patched.setattr(time, "time", lambda: self._true_s() + self.by_s)
-        self.by_s = 0
 
     def step(self, by_s: int) -> None:
         self.by_s = by_s
