@@ -21,6 +21,7 @@ from multiprocessing.context import ForkProcess
 from multiprocessing.synchronize import Event, Lock
 from typing import Any, TypeVar
 
+from perf.children import end_with_parent
 from perf.progress import QUIET_S, Progress
 
 _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM)
@@ -53,8 +54,9 @@ def work_through(
         return tuple(_told(map(work, items), costs, progress))
     per_chunk = max(1, _CHUNK * len(items) // sum(costs))
     fair_share = -(-len(items) // cores)
-    stop = multiprocessing.Event()
-    with ProcessPoolExecutor(cores, initializer=_begin, initargs=(stop,)) as pool:
+    context = multiprocessing.get_context("fork")
+    stop = context.Event()
+    with ProcessPoolExecutor(cores, context, _begin, (stop, os.getpid())) as pool:
         try:
             with undisturbed():
                 chunk = min(per_chunk, fair_share)
@@ -84,9 +86,11 @@ def undisturbed() -> Iterator[None]:
             signal.raise_signal(number)
 
 
-def _begin(stop: Event) -> None:
+def _begin(stop: Event, parent: int) -> None:
     """Set a process up. Ctrl-C reaches all processes of a terminal; it is the parent's to answer."""
     global _stop  # noqa: PLW0603  a process can be given an event only when it starts
+    # Else it would wait for work for good.
+    end_with_parent(parent)
     _stop = stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -167,7 +171,7 @@ def work_forked(
         with undisturbed():
             for _ in range(cores):
                 receiver, sender = context.Pipe(duplex=False)
-                mine = _Share(turn, lock, sender, (*running, receiver))
+                mine = _Share(os.getpid(), turn, lock, sender, (*running, receiver))
                 process = context.Process(target=_serve, args=(work, items, shares, mine))
                 process.start()
                 sender.close()
@@ -225,6 +229,7 @@ def _receive(
 class _Share:
     """What a forked process takes part with; `inherited` are ends of pipes that are not its own."""
 
+    parent: int
     turn: Any
     lock: Lock
     answers: Connection
@@ -238,6 +243,8 @@ def _serve(
     mine: _Share,
 ) -> None:
     """Do the work on one item after the other, whichever is next, until there is none."""
+    # It has inherited the locks of its parent: they must not outlive that.
+    end_with_parent(mine.parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # A pipe breaks once nobody can read it: with these open, not even if the parent is killed.

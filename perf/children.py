@@ -1,5 +1,6 @@
 """Child processes: they do not outlive a killed Knickpoint, and get no password of a database."""
 
+import ctypes
 import os
 import signal
 import sys
@@ -26,6 +27,13 @@ def tie(command: Sequence[str], ending: signal.Signals = signal.SIGKILL) -> list
     """
     guard = [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT]
     return [*guard, str(ending.value), str(os.getpid()), *command]
+
+
+def end_with_parent(parent: int) -> None:
+    """Have this process, forked by the process `parent`, killed when the thread that forked it ends."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def environment() -> dict[str, str]:

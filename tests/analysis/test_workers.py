@@ -123,8 +123,24 @@ work_forked(lambda item: bytes(20_000), range(1_000_000), lambda _: None)
 """
 
 
-def test_forked_processes_end_soon_after_their_parent_was_killed() -> None:
-    parent = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE)
+POOL = """
+import io, os, time
+from analysis.workers import work_through
+from perf.progress import Progress
+
+def work(item):
+    time.sleep(0.01)
+
+os.sched_getaffinity = lambda _: {0, 1}
+print("started", flush=True)
+work_through(work, range(100_000), lambda _: 10_000, Progress(io.StringIO()))
+"""
+
+
+@pytest.mark.keeps("a-kill-needs-no-hand")
+@pytest.mark.parametrize("program", [ORPHANS, POOL])
+def test_processes_end_soon_after_their_parent_was_killed(program: str) -> None:
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     assert parent.stdout
     assert parent.stdout.readline() == b"started\n"
     children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
