@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from importlib.metadata import EntryPoint, entry_points, version
 from types import FrameType
 
@@ -17,6 +18,7 @@ import click
 from perf.errors import KnickpointError, UsageError
 from perf.history import disk
 from perf.shown import tame
+from perf.terminal import tame_terminal
 
 GROUP = "knickpoint.commands"
 PR_SET_PDEATHSIG = 1
@@ -102,19 +104,20 @@ def main() -> None:
     if os.environ.get("KNICKPOINT_DIE_WITH_PARENT"):
         # Set by the Makefile: when make itself is killed, this process is told to end in order.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    tame_terminal()
     try:
         code = knickpoint.main(standalone_mode=False)
     except KnickpointError as error:
-        click.echo(f"knickpoint: {tame(str(error))}", err=True)
+        _say(f"knickpoint: {tame(str(error))}")
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):
+            error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        text = (
+        _say(
             "knickpoint: interrupted; finished trials are kept, and the same command goes on from there"
         )
-        click.echo(text, err=True)
         sys.exit(INTERRUPTED)
     except SystemExit:
         # click exits by itself only where the reader of our output (head, less) has seen enough.
@@ -123,13 +126,19 @@ def main() -> None:
         where = f"{error.filename}: " if error.filename else ""
         step = f"\n{then}" if (then := disk.next_step(error)) else ""
         what = f"{where}{error.strerror or error}; nothing finished is lost{step}"
-        click.echo(f"knickpoint: {tame(what)}", err=True)
+        _say(f"knickpoint: {tame(what)}")
         sys.exit(COULD_NOT)
     except Exception:  # noqa: BLE001  a defect of ours must not look like "regression found" (1)
-        traceback.print_exc()
-        click.echo("knickpoint: a defect of Knickpoint; please report the lines above", err=True)
+        _say(traceback.format_exc())
+        _say("knickpoint: a defect of Knickpoint; please report the lines above")
         sys.exit(COULD_NOT)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(text: str) -> None:
+    """Tell the user; where there is no room for it, as in a log on a full disk, the exit code tells."""
+    with suppress(OSError):
+        click.echo(text, err=True)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

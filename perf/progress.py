@@ -64,7 +64,8 @@ class Progress:
         self.expected_s = self.clock() - self._started_s + remaining_s
 
     def _write(self, text: str) -> None:
-        # A reader that went away must not keep a trial from being cleaned up.
-        with contextlib.suppress(BrokenPipeError):
+        # A reader that went away, or a log on a full disk, must not keep a trial from being measured
+        # and cleaned up.
+        with contextlib.suppress(OSError):
             self.stream.write(f"{text}\n")
             self.stream.flush()

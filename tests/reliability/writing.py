@@ -1,7 +1,7 @@
 """Every kind of command that writes, each with the place it begins from and what it must come to.
 
 `JOBS` names them. A `Bench` makes the place of a job once, and copies it for each try.
-`find_sealed` and `find_appended` tell what nobody may lose, `describe` all that a command has to come to.
+`find_sealed` and `find_appended` tell what nobody may lose, `describe` all that a job has to come to.
 """
 
 import gzip
