@@ -4,13 +4,18 @@ A disk may keep what it was told in any order. So content is on it before a name
 is on it before anybody is told; a directory that was made is on it before anything is put inside.
 """
 
+import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 
 def write(path: Path, content: bytes) -> None:
     """Put a file in place in one step, with the directories above it; on the disk when this returns.
+
+    Of several processes at once, one does so after the other.
 
     Raises:
         OSError: it cannot be written; what was there is there still.
@@ -19,17 +24,38 @@ def write(path: Path, content: bytes) -> None:
     make_directory(path.parent)
     fresh = path.with_name(f"{path.name}.new")
     try:
-        with fresh.open("wb") as file:
+        with _opened_alone(fresh) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        fresh.replace(path)
+            fresh.replace(path)
     except OSError as error:
         error.filename = error.filename or str(path)  # a write that fails does not say where
         with suppress(OSError):  # what went wrong first is what must be told
             fresh.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+@contextmanager
+def _opened_alone(fresh: Path) -> Iterator[IO[bytes]]:
+    """Open a file anew for one process at a time; what one that was killed has left is overwritten."""
+    while True:
+        with fresh.open("ab") as file:  # what is in it may be another's, who is writing it
+            with suppress(OSError):  # a file system of a network may have no such locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if _is_at(file, fresh):
+                file.truncate(0)
+                yield file
+                return
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    """Tell whether an open file is still there: who had it before has moved it to its place."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def move(fresh: Path, path: Path) -> None:

@@ -6,12 +6,15 @@ names given to it, so that importing the same file twice adds nothing. Formats a
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from perf.errors import UsageError
-from perf.history import bundle
+from filelock import FileLock, Timeout
+
+from perf.errors import BundleError, UsageError
+from perf.history import bundle, disk
 from perf.history.faults import find_faults
 from perf.history.importers.formats import Format
 from perf.history.importers.run import File, Hints, Run, Unreadable
@@ -29,6 +32,7 @@ IMPORTED = "imported"
 _HASH_DIGITS = 12
 _ID_DIGITS = 16
 _TELL_EVERY = 200
+_WAIT_S = 600.0
 _END_S = 253_402_300_799
 """The last second of the year 9999."""
 _LONGEST_NAME = 1000
@@ -84,23 +88,50 @@ def import_files(
     Raises:
         UsageError: files or rows are bad, or something is not told: all of it at once, and nothing is
             written.
+        UsageError: another import keeps writing bundles here.
         BundleError: a bundle cannot be written; those before it are kept, and the same command goes on.
         HistoryError: the history cannot be written; the bundles are kept.
 
     """
     found = _read_all(kind, paths, hints, naming)
     new = 0
-    for count, one in enumerate(found, start=1):
-        if not (places.trials / one.trial.id).exists():
-            bundle.seal(bundle.stage(places, one.trial.id), one.trial, one.intervals)
-            new += 1
-        if count % _TELL_EVERY == 0:
-            tell(f"{count} of {len(found)} runs written")
+    with _alone(places, tell):
+        for count, one in enumerate(found, start=1):
+            if not (places.trials / one.trial.id).exists():
+                bundle.seal(bundle.stage(places, one.trial.id), one.trial, one.intervals)
+                new += 1
+            if count % _TELL_EVERY == 0:
+                tell(f"{count} of {len(found)} runs written")
     with open_history(places.history) as history:
         for one in found:
             history.append(places.trials / one.trial.id)
     series = {identity for one in found for identity in _series(one.trial)}
     return Imported(new=new, known=len(found) - new, series=len(series))
+
+
+@contextmanager
+def _alone(places: Places, tell: Callable[[str], None]) -> Iterator[None]:
+    """Let one process at a time write bundles of foreign runs: the same runs have the same names."""
+    try:
+        places.data.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(places.data / "import.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            tell(f"another import writes into {places.data}; this one waits for it")
+            lock.acquire(timeout=_WAIT_S)
+    except Timeout:
+        raise UsageError(
+            f"another import has been writing into {places.data} for {_WAIT_S:g} s; wait until it has "
+            "ended, then run this one again: what is there already is not written twice"
+        ) from None
+    except OSError as error:
+        what = f"nothing can be written into {places.data}"
+        raise BundleError(f"{what}: {disk.explain(error)}") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _read_all(kind: Format, paths: Sequence[Path], hints: Hints, naming: Naming) -> tuple[_Found, ...]:

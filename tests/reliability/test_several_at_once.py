@@ -103,6 +103,9 @@ class Together:
             getattr(self.beginnings, how)(original)
         shutil.rmtree(here, ignore_errors=True)
         shutil.copytree(original, here, symlinks=True)
+        testbed = here / "configs" / "testbeds" / "loop.yaml"
+        if testbed.exists():  # on addresses that no other test has
+            testbed.write_text(testbed.read_text().replace("127.0.83.", "127.0.84."))
         return here
 
     def run(
@@ -206,6 +209,21 @@ def test_readers_and_writers_of_a_history(
         refused += count_refused(ended)
         assert check_history(here, is_pruned="prune" in " ".join(commands)) == 8
     figures[f"{', '.join(commands)}"] = f"{tries} times, {refused} commands refused"
+
+
+@KEEPS
+@pytest.mark.long
+def test_two_imports_of_the_same_results(
+    together: Together, effort: Callable[[int, int], int], figures: dict[str, object]
+) -> None:
+    chance = random.Random(16)  # noqa: S311  no secret
+    tries = effort(1, 5)
+    for _ in range(tries):
+        here = together.prepare("results")
+        command = f"history import --format csv --system mydb {here}/results.csv"
+        assert count_refused(together.run(here, [command] * 3, chance)) == 0
+        assert check_history(here) == 8
+    figures["three imports"] = f"{tries} times"
 
 
 _WHERE = "--suite fake-short --experiment fake-blink"
