@@ -6,6 +6,7 @@ trouble becomes the trial's status and reason; a defect of ours escapes and is s
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -19,7 +20,8 @@ from perf.data_size import find_fitting_data
 from perf.design import Deployment, EngineName
 from perf.errors import ConfigError, StepFailed
 from perf.history import bundle
-from perf.hosts.checks import check_hosts
+from perf.history.faults import drop_faulty
+from perf.hosts.checks import check_hosts, find_full_disk
 from perf.hosts.drift import find_drift
 from perf.hosts.facts import read_facts
 from perf.hosts.lease import find_lost
@@ -141,8 +143,8 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     except StepFailed as failure:
         draft.record(TrialStatus.FAILED, f"{failure.step}-failed", sentence(failure), failure.log_tail)
     finally:
-        _clean_up(steps, staged, draft)
-    trial = _trial(order, draft, started_at, time.monotonic() - started_s)
+        _clean_up(steps, staged, draft, places.run)
+    trial = drop_faulty(_trial(order, draft, started_at, time.monotonic() - started_s))
     bundle.seal(staged, trial, draft.findings.outcome.intervals)
     return trial
 
@@ -184,10 +186,22 @@ def _end_leftovers(cluster: Cluster, places: Places, progress: Progress) -> None
         end_leftovers(remote, base, cluster.testbed.limits.stop_s, progress)
 
 
-def _clean_up(steps: Steps, staged: Path, draft: Draft) -> None:
+def _find_full_disks(cluster: Cluster, run_dir: Path) -> tuple[Reason, ...]:
+    """Give a reason for each disk of servers and engines that has hardly any room left."""
+    places = {(node.remote.name, node.work_dir): node.remote for node in cluster.nodes}
+    for host, remote in placement.client_hosts(cluster.testbed, cluster.topology.clients):
+        places[remote.name, f"{placement.base_dir(cluster.testbed, host, run_dir)}/engines"] = remote
+    found: list[str | None] = []
+    for (_, directory), remote in places.items():
+        with suppress(StepFailed):  # what is out of reach is told as that
+            found.append(find_full_disk(remote, directory))
+    return tuple(Reason(kind="disk-full", text=text) for text in dict.fromkeys(found) if text)
+
+
+def _clean_up(steps: Steps, staged: Path, draft: Draft, run_dir: Path) -> None:
     """Leave the hosts as they were; a clean-up that fails is one more reason, and costs no bundle."""
     if draft.status is not TrialStatus.COMPLETED:
-        draft.reasons += steps.find_full_disks()
+        draft.reasons += _find_full_disks(steps.cluster, run_dir)
     undone = steps.clean_up(staged)
     for text in undone:
         draft.record(TrialStatus.FAILED, "clean-up-failed", text)

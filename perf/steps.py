@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +15,6 @@ from perf.deployment import client_hosts
 from perf.design import Workload
 from perf.errors import KnickpointError, NotReady, StepFailed, TimedOut, Unreachable
 from perf.hosts.canary import run_canary
-from perf.hosts.checks import find_full_disk
 from perf.hosts.fresh_disk import freshen
 from perf.hosts.pinning import prove_pinning
 from perf.model import Fact, Reason, Release, Sample
@@ -185,7 +185,7 @@ class Steps:
 
             def read_levels() -> tuple[Level, ...]:
                 try:
-                    return ask()
+                    return tuple(map(_check_finite, ask()))
                 except StepFailed as failure:
                     tell(_missing(failure))
                     return ()
@@ -256,15 +256,6 @@ class Steps:
             if not self.system.is_running(node):
                 raise NodeDied("measure", node.name, "its server process ended", self.tail(node))
         self.progress.tell_sometimes("… under load, all nodes run")
-
-    def find_full_disks(self) -> tuple[Reason, ...]:
-        """Give a reason for each node whose disk has hardly any room left; none where nobody tells."""
-        found: list[Reason] = []
-        for node in self.cluster.nodes:
-            with suppress(StepFailed):
-                if text := find_full_disk(node):
-                    found.append(Reason(kind="disk-full", text=text))
-        return tuple(found)
 
     def tail(self, node: Node) -> str:
         """Give the last lines of a node's most telling log."""
@@ -350,6 +341,13 @@ class _Undone:
 def sentence(failure: StepFailed) -> str:
     """Say in one line what failed where, without the log."""
     return f"{failure.step} failed on {failure.node}: {failure.why}"
+
+
+def _check_finite(level: Level) -> Level:
+    """Refuse what is no number: no bundle holds it, and the trial would be lost for it."""
+    if not isfinite(level.value):
+        raise StepFailed("look", level.node, f"its {level.name} is {level.value}")
+    return level
 
 
 def _missing(failure: StepFailed) -> Reason:

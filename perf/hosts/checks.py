@@ -67,31 +67,29 @@ def _check_memory(remote: Remote, needed_mb: int) -> list[str]:
 
 
 def _check_disk(node: Node, needed_mb: int) -> list[str]:
-    free_mb, place = _read_room(node)
+    free_mb, place = _read_room(node.remote, node.work_dir)
     if free_mb >= needed_mb:
         return []
     where = f"{free_mb} MB free on {place}, {needed_mb} MB needed"
     return [f"{node.remote.name}: {where}; make room, or keep the data elsewhere (--data)"]
 
 
-def find_full_disk(node: Node) -> str | None:
-    """Say of a node's disk that it has hardly any room left, which servers tell in many ways.
+def find_full_disk(remote: Remote, directory: str) -> str | None:
+    """Say of a directory's disk that it has hardly any room left, which programs tell in many ways.
 
     Raises:
         StepFailed: its host cannot be asked.
 
     """
-    free_mb, place = _read_room(node)
+    free_mb, place = _read_room(remote, directory)
     if free_mb >= _ROOM_MB:
         return None
-    return (
-        f"{node.name}: {free_mb} MB are left on {place}; make room, or keep the data elsewhere (--data)"
-    )
+    return f"{remote.name}: {free_mb} MB are left on {place}; make room, or keep the data elsewhere"
 
 
-def _read_room(node: Node) -> tuple[int, str]:
-    """Give the free MB of the file system of a node's directory, and where it is mounted."""
+def _read_room(remote: Remote, directory: str) -> tuple[int, str]:
+    """Give the free MB of the file system of a directory, and where it is mounted."""
     # The directory may not exist yet: ask for its nearest existing parent.
     script = 'd=$1; while [ ! -e "$d" ]; do d=$(dirname "$d"); done; df -Pk "$d" | tail -n 1'
-    fields = node.remote.run(["sh", "-c", script, "disk", node.work_dir]).stdout.split()
+    fields = remote.run(["sh", "-c", script, "disk", directory]).stdout.split()
     return int(fields[3]) // 1024, fields[5]

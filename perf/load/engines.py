@@ -340,7 +340,7 @@ def _has_result(engine: Engine) -> bool:
 
 def _failed(engine: Engine) -> StepFailed:
     tail = _tail(engine)
-    said = tail.strip().rpartition("\n")[2] or "it said nothing: was it killed, or out of memory?"
+    said = tail.strip().rpartition("\n")[2] or "it said nothing: killed, or no memory or disk left?"
     why = f"{_name(engine)} ended without a result: {said}"
     return StepFailed("engine", engine.remote.name, why, tail)
 

@@ -7,14 +7,17 @@ its moment has come. Servers and engines are found by the pid files of that data
 import io
 import os
 import signal
+import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+
+from needs import need
 
 from perf.config import load_catalog
 from perf.design import ClosedLoop, Deployment, Measurement, OpenLoop, Workload
@@ -218,3 +221,16 @@ def pause(name: str, seconds: float | None = None) -> Deed:
             os.kill(pid, signal.SIGCONT)
 
     return stop
+
+
+@contextmanager
+def small_disk(path: Path, size: str) -> Iterator[None]:
+    """Let a directory be a file system of its own, of so much; needs root."""
+    need(os.geteuid() == 0, "a small file system needs root")
+    path.mkdir(parents=True, exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "knickpoint-tests", str(path)]
+    subprocess.run(mount, check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(path)], check=True)

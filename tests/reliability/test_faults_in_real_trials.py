@@ -3,17 +3,13 @@
 All trials are of one testbed and one data directory, one after the other.
 """
 
-import os
-import subprocess
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from disturbed import CONFIGS, NETWORK, Deed, Disturbed, Moment, change_load, kill, pause
-from needs import need, need_native
+from disturbed import CONFIGS, NETWORK, Deed, Disturbed, Moment, change_load, kill, pause, small_disk
+from needs import need_native
 
 from perf import releases
 from perf.config import load_catalog
@@ -167,23 +163,10 @@ def test_another_release_is_never_measured(attempt: Try, trials: Disturbed) -> N
     assert trial.counters == ()
 
 
-@contextmanager
-def small_disk(path: Path, size: str) -> Iterator[None]:
-    """Let a directory be a file system of its own, of so much."""
-    path.mkdir(parents=True, exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "knickpoint-tests", str(path)]
-    subprocess.run(mount, check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(path)], check=True)
-
-
 @EACH_ENGINE
 @pytest.mark.keeps("full-disk-is-told")
 def test_a_server_whose_disk_fills_up_is_told(attempt: Try, places: Places, engine: EngineName) -> None:
     """Its disk has room for a start and for a part of the rows that are loaded."""
-    need(os.geteuid() == 0, "a small file system needs root")
     deployment = deploy_cassandra(engine, rows_per_device=150)
     records = replace(deployment.workload.records, payload_bytes=100_000)
     deployment = replace(deployment, workload=replace(deployment.workload, records=records))
@@ -192,4 +175,4 @@ def test_a_server_whose_disk_fills_up_is_told(attempt: Try, places: Places, engi
     assert trial.status in {INVALID, FAILED}
     assert trial.reasons[0].kind in {"engine-failed", "node-died"}, trial.reasons
     assert trial.reasons[-1].kind == "disk-full", trial.reasons
-    assert "node-1: " in trial.reasons[-1].text
+    assert str(places.run / "cassandra") in trial.reasons[-1].text

@@ -7,12 +7,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from disturbed import Deed, Disturbed, Moment, await_that, deploy_fake, kill, pause
+from disturbed import Deed, Disturbed, Moment, await_that, deploy_fake, kill, pause, small_disk
 
 from perf.errors import NotReady
 from perf.history import bundle
@@ -57,7 +58,7 @@ def starve(trial: Disturbed) -> None:
 
 
 DIED = "measure failed on node-2: its server process ended"
-SILENT = "it said nothing: was it killed, or out of memory?"
+SILENT = "it said nothing: killed, or no memory or disk left?"
 FULL = {"refuse_with": "No space left on device"}
 REFUSED = {"refuse_with": "account perf is not allowed to do this"}
 KILLED = (
@@ -201,6 +202,19 @@ def test_an_engine_that_is_lost_fails_the_trial(attempt: Try, fault: Fault) -> N
 def test_an_engine_without_memory_leaves_no_valid_trial(attempt: Try, moment: Moment) -> None:
     trial = attempt(Fault("", moment, starve, FAILED, "engine-failed"))
     assert "emory" in trial.reasons[0].text or "thread" in trial.reasons[0].text, trial.reasons
+
+
+@pytest.mark.long
+@pytest.mark.keeps("full-disk-is-told")
+def test_an_engine_without_room_for_what_it_measures_fails_the_trial(
+    attempt: Try, tmp_path: Path
+) -> None:
+    """There is none for its log either, so that it cannot say why it ends."""
+    with ExitStack() as mounted:
+        mounted.enter_context(small_disk(tmp_path / "run" / "engines", "16k"))
+        trial = attempt(Fault("", None, nothing, FAILED, "engine-failed"), mend=mounted.close)
+    assert _kinds(trial) == ["engine-failed", "disk-full"]
+    assert f"local: 0 MB are left on {tmp_path}/run/engines; make room" in trial.reasons[1].text
 
 
 @pytest.mark.long
