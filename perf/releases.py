@@ -155,6 +155,9 @@ def _find_cached(wanted: _Wanted, origin: Origin) -> Artifact | None:
 
 
 def _fetch_first(wanted: _Wanted, origins: Sequence[Origin]) -> Artifact:
+    # What a process that was killed had fetched in part; nobody else fetches this now.
+    for left in wanted.home.glob("part-*"):
+        shutil.rmtree(left, ignore_errors=True)
     reasons = []
     for origin in origins:
         directory = wanted.home / origin.source.value

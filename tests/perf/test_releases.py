@@ -128,6 +128,14 @@ def test_fetches_an_archive_once(archive: Origin, cache: Path) -> None:
     assert fetch(system, RELEASE) == artifact
 
 
+def test_what_a_killed_fetch_left_is_removed(archive: Origin, cache: Path) -> None:
+    home = cache / "releases" / "river" / "1.2.0"
+    (home / "part-killed").mkdir(parents=True)
+    (home / "part-killed" / "river-1.2.0.tar.gz.part").write_bytes(b"half of it")
+    fetch(river(archive), RELEASE)
+    assert not list(home.glob("part-*"))
+
+
 def test_sums_are_those_of_sha256sum(archive: Origin) -> None:
     location = Path(fetch(river(archive), RELEASE).location)
     expected = hashlib.sha256(b"river").hexdigest()

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -197,6 +198,7 @@ def _become(
         os.close(opened)
     os.chdir(cwd)
     os.environ.update(environment)
+    tempfile.tempdir = None  # of the server
     dying = ctypes.CDLL(None) if os.environ.pop("LD_PRELOAD", "") else None
     if dying:
         dying.dying_seen.restype = ctypes.c_long

@@ -74,11 +74,13 @@ class Watched:
         argv += ["--data", str(self.places.data)]
         if (configs := self.here / "configs").is_dir():
             argv += ["--configs", str(configs)]
+        aside = self.here / "tmp"
+        aside.mkdir(exist_ok=True)
         ended = self.launcher.run(
             argv,
             cwd=self.here / self.scenario.cwd,
             made_up=self.scenario.made_up,
-            environment=environment,
+            environment={"TMPDIR": str(aside), **(environment or {})},
             **moment,  # type: ignore[arg-type]
         )
         self.told |= set(_TOLD.findall(ended.output))

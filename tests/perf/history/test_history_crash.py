@@ -13,6 +13,7 @@ from perf.history.store import append_all, open_history, rebuild
 from perf.model import Interval, Trial, TrialId
 from perf.places import Places
 
+pytestmark = pytest.mark.keeps("a-kill-loses-no-trial")
 ROOT = Path(__file__).parents[3]
 
 # Each program kills itself when a chosen function is called for the n-th time: the moments at which
