@@ -20,11 +20,14 @@ from filelock import FileLock, Timeout
 
 from analysis.workers import work_forked
 from perf.errors import SiteError, UsageError
+from perf.plain_files import read_plain
 from perf.progress import Progress
 from reports.placing import FRONT, LOCK, MARKER, put_in_place, room_for, walk_files
 
 _WAIT_S = 600.0
 """How long a report waits for another one that writes the same site."""
+_MOST_BYTES = 512 * 1024**2
+"""Of the marker: it has a line for each file of the site."""
 _SMALL = 200
 """Up to so many files are made in this process: starting others would take as long."""
 
@@ -210,7 +213,7 @@ def _read_known(target: Path) -> dict[str, Known]:
 
 def _compare(target: Path) -> dict[str, Known]:
     """Hold what the marker says against the files; raise whatever a marker of another kind leads to."""
-    content = json.loads((target / MARKER).read_text())
+    content = json.loads(read_plain(target / MARKER, _MOST_BYTES))
     written_ns = (target / MARKER).stat().st_mtime_ns
     is_same = content["code"] == digest_of_code()
     known = {

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
-from annotated_types import MaxLen
+from annotated_types import MaxLen, MinLen
 from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
 
 from analysis.bisecting.bisection import Culprit, Inconclusive, NextStep, next_step
@@ -19,6 +19,7 @@ from analysis.verdict import Outcome
 from perf.errors import InputError
 from perf.metrics import METRICS, Better
 from perf.model import Purpose, Release
+from perf.shown import printable
 
 BISECTION = "bisection.json"
 _STRICT = ConfigDict(extra="forbid")
@@ -76,7 +77,7 @@ class BisectionRecord:
     experiment: _Line
     system: _Line
     measure: Measure
-    releases: Annotated[tuple[Release, ...], MaxLen(1000)]
+    releases: Annotated[tuple[Release, ...], MinLen(2), MaxLen(1000)]
     most_trials: int
     most_minutes: float
     trials_per_probe: int
@@ -144,7 +145,7 @@ def read_bisection(content: bytes, path: Path) -> BisectionRecord:
         return _RECORD.validate_json(content)
     except ValidationError as error:
         problems = [
-            f"{'.'.join(map(str, each['loc'])) or 'the whole file'}: {each['msg']}"
+            f"{printable('.'.join(map(str, each['loc']))) or 'the whole file'}: {each['msg']}"
             for each in error.errors(include_url=False, include_input=False)[:20]
         ]
         raise InputError(path, [*problems, f"move {path.parent} away, its trials are kept"]) from error

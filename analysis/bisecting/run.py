@@ -23,18 +23,19 @@ from analysis.bisecting.record import (
     read_bisection,
     write_bisection,
 )
-from analysis.comparing.results import ComparisonResult
+from analysis.comparing.results import MOST_BYTES, ComparisonResult
 from analysis.comparing.run import Budget, run_comparison
 from analysis.comparing.turns import Inquiry, is_over
 from analysis.verdict import Outcome
 from perf import durable, releases
 from perf.config import content_hash
-from perf.errors import MeasureError, ReleaseError
+from perf.errors import InputError, MeasureError, ReleaseError
 from perf.history.place import start_of_ids
 from perf.measuring import find_experiment, hold
 from perf.model import TURNS, Purpose, Release, SideName, Taken, TrialStatus
 from perf.past_turns import find_past_turns, has_trials
 from perf.places import Places
+from perf.plain_files import read_plain
 from perf.progress import Progress
 from perf.rules import Detection
 from perf.side_by_side import Pairing, Side, fetch_sides, take_side
@@ -64,9 +65,14 @@ def read_bisections(places: Places) -> tuple[BisectionRecord, ...]:
         InputError: a file is not one.
 
     """
-    found = [
-        read_bisection(path.read_bytes(), path) for path in places.bisections.glob(f"*/{BISECTION}")
-    ]
+    found = []
+    for path in places.bisections.glob(f"*/{BISECTION}"):
+        try:
+            content = read_plain(path, MOST_BYTES)
+        except OSError as error:
+            hint = f"move {path.parent} away, its trials are kept"
+            raise InputError(path, [f"{error.strerror}", hint]) from error
+        found.append(read_bisection(content, path))
     return tuple(sorted(found, key=lambda one: (one.started_at, one.id)))
 
 

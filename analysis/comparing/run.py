@@ -13,6 +13,7 @@ from analysis.comparing.blocks import Measure
 from analysis.comparing.description import describe_looks
 from analysis.comparing.results import (
     LONGEST,
+    MOST_BYTES,
     ComparisonResult,
     SideRecord,
     TrialRecord,
@@ -37,6 +38,7 @@ from perf.load.stages import ladder_phases
 from perf.measuring import hold, planned_s
 from perf.model import SIDES, TURNS, SideName, Taken, Trial, TrialStatus
 from perf.places import Places
+from perf.plain_files import read_plain
 from perf.progress import Progress
 from perf.rules import Detection
 from perf.side_by_side import (
@@ -73,10 +75,11 @@ def read_results(places: Places) -> tuple[ComparisonResult, ...]:
     found = []
     for path in places.comparisons.glob(f"*/{RESULT}"):
         try:
-            found.append(read_result(path.read_bytes(), path))
-        except InputError as error:
+            found.append(read_result(read_plain(path, MOST_BYTES), path))
+        except (InputError, OSError) as error:
+            why = error.problems if isinstance(error, InputError) else (f"{error.strerror}",)
             hint = f"move {path.parent} away, its trials are kept"
-            raise InputError(path, (*error.problems, hint)) from error
+            raise InputError(path, (*why, hint)) from error
     return tuple(sorted(found, key=lambda one: (one.started_at, one.id)))
 
 

@@ -9,6 +9,7 @@ import click
 from pydantic import Field, TypeAdapter, ValidationError
 
 from perf.errors import GitHubError, InputError, UsageError
+from perf.plain_files import read_plain
 from reports.github.conversation import GitHubConversation
 from reports.github.options import (
     REPOSITORY,
@@ -201,12 +202,9 @@ def _read_event(path: Path) -> Event:
 
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
+        content = read_plain(path, _MOST_BYTES)
     except OSError as error:
         raise InputError(path, [f"it cannot be read: {error.strerror}"]) from error
-    if len(content) > _MOST_BYTES:
-        raise InputError(path, [f"more than {_MOST_BYTES} bytes; an event has fewer"])
     try:
         return _EVENT.validate_json(content)
     except ValidationError as error:

@@ -15,6 +15,7 @@ from struct import error as StructError  # noqa: N812  the name of an exception
 
 from analysis.comparing.results import MOST_BYTES
 from perf.errors import InputError
+from perf.plain_files import read_plain
 
 MEMBER = "comparison.json"
 MOST_ZIPPED_BYTES = 8 * 1024 * 1024
@@ -39,12 +40,9 @@ def read_artifact(path: Path) -> bytes:
 
     """
     try:
-        with path.open("rb") as file:
-            zipped = file.read(MOST_ZIPPED_BYTES + 1)
+        zipped = read_plain(path, MOST_ZIPPED_BYTES)
     except OSError as error:
         raise InputError(path, [f"it cannot be read: {error.strerror}"]) from error
-    if len(zipped) > MOST_ZIPPED_BYTES:
-        raise InputError(path, [f"the artifact has more than {MOST_ZIPPED_BYTES} bytes"])
     try:
         with zipfile.ZipFile(BytesIO(zipped)) as archive:
             found = archive.infolist()

@@ -23,6 +23,7 @@ from analysis.comparing.candidate_plan import (
 )
 from analysis.comparing.candidate_run import Save, run_candidate
 from analysis.comparing.results import (
+    MOST_BYTES,
     ComparisonFile,
     read_comparisons,
     write_comparisons,
@@ -35,6 +36,7 @@ from perf.history.store import append_all, open_history
 from perf.model import TURNS
 from perf.options import data_option
 from perf.places import Places
+from perf.plain_files import read_plain
 from perf.progress import Progress, format_duration
 from perf.revisions import SHORT, Span, find_repository, find_span, load_revisions
 from perf.shown import printable
@@ -207,7 +209,7 @@ def _find_told(target: Path) -> frozenset[str]:
     """Give the comparisons that the last run told of; none if it lacked something: it is resumed."""
     path = target / COMPARISON
     try:
-        content = read_comparisons(path.read_bytes(), path)
+        content = read_comparisons(read_plain(path, MOST_BYTES), path)
     except (OSError, InputError):
         return frozenset()
     told = (*content.comparisons, *(one.comparison for one in content.attributions))

@@ -11,6 +11,7 @@ import click
 
 from analysis.comparing.results import MOST_BYTES, SCHEMA_VERSION, ComparisonFile, read_comparisons
 from perf.errors import GitHubError, InputError, UsageError
+from perf.plain_files import read_plain
 from reports.github.comments import GitHubPullRequest
 from reports.github.options import (
     REPOSITORY,
@@ -179,8 +180,7 @@ def _accept(path: Path, sha: str, *, is_zipped: bool) -> ComparisonFile:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            return file.read(MOST_BYTES + 1)
+        return read_plain(path, MOST_BYTES)
     except OSError as error:
         raise InputError(path, [f"it cannot be read: {error.strerror}"]) from error
 

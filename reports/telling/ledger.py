@@ -15,9 +15,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from perf import durable
 from perf.errors import InputError, UsageError
+from perf.plain_files import read_plain
 from perf.scalars import STRICT
+from perf.shown import printable
 from reports.telling.events import Told, Update
 
+_MOST_BYTES = 32 * 1024**2
 _ADVICE = (
     "nothing was told; put a copy of the file back, or remove it: then all that is open is told again"
 )
@@ -83,14 +86,14 @@ def open_ledger(path: Path) -> Iterator[Ledger]:
 
 def _read(path: Path) -> Mapping[str, Told]:
     try:
-        return _FILE.validate_json(path.read_bytes()).incidents
+        return _FILE.validate_json(read_plain(path, _MOST_BYTES)).incidents
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise InputError(path, [f"it cannot be read: {error.strerror}; {_ADVICE}"]) from error
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
+        where = printable(".".join(map(str, first["loc"]))) or "the file"
         raise InputError(path, [f"{where}: {first['msg']}; {_ADVICE}"]) from error
 
 

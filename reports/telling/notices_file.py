@@ -14,7 +14,9 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from perf.errors import InputError
+from perf.plain_files import read_plain
 from perf.scalars import STRICT
+from perf.shown import printable
 from reports.view.incident import triage_command
 from reports.view.notice import Notice
 from reports.view.wording import OUTCOME_BADGES
@@ -56,17 +58,14 @@ def read_notices(path: Path) -> NoticesFile:
 
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+        content = read_plain(path, MOST_BYTES)
     except OSError as error:
         raise InputError(path, [f"it cannot be read: {error.strerror}"]) from error
-    if len(content) > MOST_BYTES:
-        raise InputError(path, [f"more than {MOST_BYTES:,} bytes"])
     try:
         found = _FILE.validate_json(content)
     except ValidationError as error:
         problems = [
-            f"{'.'.join(map(str, one['loc'])) or 'the file'}: {one['msg']}"
+            f"{printable('.'.join(map(str, one['loc']))) or 'the file'}: {one['msg']}"
             for one in error.errors(include_input=False, include_url=False)
         ]
         raise InputError(path, problems) from error
