@@ -25,7 +25,7 @@ from watching import find_processes, weigh
 
 from perf.history import bundle
 from perf.history.store import open_history
-from perf.night import read_nights
+from perf.night import Night, read_nights
 from perf.places import Places
 
 ROOT = Path(__file__).parents[2]
@@ -111,7 +111,7 @@ def run_night(number: int, into: Path, configs: Path, places: Places, waited_s: 
     command = [sys.executable, "-m", "perf.cli", "nightly", "--suite", SUITE]
     command += ["--data", str(places.data), "--configs", str(configs)]
     log = into / f"night-{number:02d}.log"
-    began_s, peak = time.monotonic(), Peak()
+    began_s, peak, known = time.monotonic(), Peak(), len(read_nights(places))
     with log.open("wb") as output:
         night = subprocess.Popen(
             command,
@@ -125,7 +125,8 @@ def run_night(number: int, into: Path, configs: Path, places: Places, waited_s: 
             peak.look(night.pid, places.data)
             time.sleep(_LOOK_S)
     took_s = time.monotonic() - began_s
-    return _describe(number, night.returncode, (waited_s, took_s), peak, (into, places, log))
+    new = read_nights(places)[known:]
+    return _describe(number, night.returncode, (waited_s, took_s), peak, new, (into, places, log))
 
 
 def _describe(
@@ -133,12 +134,13 @@ def _describe(
     exit_code: int,
     times_s: tuple[float, float],
     peak: Peak,
+    new: Sequence[Night],
     where: tuple[Path, Places, Path],
 ) -> Seen:
     into, places, log = where
     told = log.read_text(encoding="utf-8", errors="replace")
     trials = {}
-    for planned in read_nights(places)[-1].trials:
+    for planned in (planned for night in new for planned in night.trials):
         trial = bundle.read(places.trials / planned.id)[0]
         reasons = "; ".join(f"{reason.kind}: {reason.text}" for reason in trial.reasons)
         trials[trial.id] = f"{trial.status.value}{': ' if reasons else ''}{reasons}"
@@ -186,7 +188,9 @@ def check(seen: Sequence[Seen]) -> tuple[list[str], dict[str, object]]:
     for one in seen:
         if one.exit_code not in {0, 1, 3}:
             wrong.append(f"night {one.night} ended with {one.exit_code}")
-        if one.exit_code == 3 and all(ended == "completed" for ended in one.trials.values()):
+        if not one.trials:
+            wrong.append(f"night {one.night} measured nothing: {one.errors}")
+        elif one.exit_code == 3 and set(one.trials.values()) == {"completed"}:
             wrong.append(f"night {one.night} ended with 3 though each trial completed: {one.errors}")
         if one.processes_left or one.left_in_tmp or one.untold:
             wrong.append(
