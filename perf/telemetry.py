@@ -120,7 +120,7 @@ def _read_host(nodes: Sequence[Node]) -> tuple[Process, ...]:
             Process(
                 node=node.name,
                 host=remote.name,
-                cpu_s=cpu / per_second,
+                cpu_s=cpu / max(1, per_second),
                 read_bytes=read,
                 written_bytes=written,
             )

@@ -3,10 +3,11 @@
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 
-from perf.model import LoadStep, Trial
+from perf.model import LoadStep, Reason, Trial, TrialStatus
+from perf.shown import list_some
 
 
 def find_faults(trial: Trial) -> list[str]:
@@ -62,3 +63,19 @@ def _figures(step: LoadStep) -> Iterator[tuple[str, float]]:
         value = getattr(step, field.name)
         if isinstance(value, float):
             yield field.name, value
+
+
+def drop_faulty(trial: Trial) -> Trial:
+    """Give a trial as a bundle can hold it: one with faults is no result, but its story is kept."""
+    faults = find_faults(trial)
+    if not faults:
+        return trial
+    text = "figures that no bundle holds were left out: " + "; ".join(list_some(faults))
+    reason = Reason(kind="figures-unusable", text=text)
+    return replace(
+        trial,
+        status=TrialStatus.FAILED,
+        reasons=(*trial.reasons, reason),
+        samples=(),
+        steps=(),
+    )

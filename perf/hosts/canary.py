@@ -14,6 +14,7 @@ from perf.errors import StepFailed
 from perf.metrics import CANARY_CPU, CANARY_FSYNC, CANARY_LOOPBACK, CANARY_MEMORY
 from perf.model import Sample
 from perf.remote import Remote
+from perf.shown import printable
 
 _METRICS = (CANARY_CPU, CANARY_MEMORY, CANARY_FSYNC, CANARY_LOOPBACK)
 
@@ -34,7 +35,11 @@ def run_canary(
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         why = f"{python} ended with exit {done.returncode}: {last}"
         raise StepFailed("canary", remote.name, why)
-    return summarize_work(json.loads(done.stdout), remote.name, phase)
+    try:
+        return summarize_work(json.loads(done.stdout), remote.name, phase)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        why = f"{python} printed something else than its times: {printable(done.stdout)}"
+        raise StepFailed("canary", remote.name, why) from error
 
 
 def summarize_work(

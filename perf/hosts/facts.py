@@ -6,10 +6,14 @@ not have is recorded as "unavailable", never left out: absence is a fact too.
 
 import json
 
+from perf.errors import StepFailed
 from perf.hosts.cgroups import DEFINE_CPU_GROUPS
 from perf.model import Fact
 from perf.remote import Remote, run_repeatable
+from perf.shown import printable
 
+_LONGEST = 1000
+"""Characters of a fact."""
 UNAVAILABLE = "unavailable"
 LOAD_AVERAGE = "load_average_1min"
 STEAL_TICKS = "steal_ticks"
@@ -86,7 +90,11 @@ def read_facts(remote: Remote) -> tuple[Fact, ...]:
     answer = run_repeatable(remote, ["sh", "-c", _SCRIPT]).stdout
     pairs = (line.partition("\t") for line in answer.splitlines())
     return tuple(
-        Fact(host=remote.name, name=name, value=value.strip() or UNAVAILABLE)
+        Fact(
+            host=remote.name,
+            name=printable(name),
+            value=printable(value.strip(), _LONGEST) or UNAVAILABLE,
+        )
         for name, _, value in pairs
     )
 
@@ -99,7 +107,11 @@ def read_client_facts(remote: Remote, python: str) -> tuple[Fact, ...]:
 
     """
     answer = run_repeatable(remote, [python, "-c", _VERSIONS, *_PACKAGES]).stdout
+    try:
+        found = {str(name): str(value or UNAVAILABLE) for name, value in json.loads(answer).items()}
+    except (ValueError, AttributeError, RecursionError) as error:
+        why = f"{python} printed something else than versions: {printable(answer)}"
+        raise StepFailed("facts", remote.name, why) from error
     return tuple(
-        Fact(host=remote.name, name=f"version:{name}", value=value or UNAVAILABLE)
-        for name, value in json.loads(answer).items()
+        Fact(host=remote.name, name=f"version:{name}", value=value) for name, value in found.items()
     )

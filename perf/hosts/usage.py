@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from perf.errors import StepFailed
 from perf.hosts.cgroups import DEFINE_CPU_GROUPS
 from perf.remote import Remote, run_repeatable
+from perf.shown import printable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +72,11 @@ def read_usage(remote: Remote) -> HostUsage:
         lines[key].append(value)
     try:
         return _parse(remote.name, lines)
-    except (IndexError, ValueError) as error:
+    except (IndexError, ValueError, ZeroDivisionError) as error:
         why = f"its use of CPU, network and clock cannot be read from /proc: {error}; it printed: "
-        raise StepFailed("look", remote.name, why + (answer.stdout + answer.stderr)[-500:]) from error
+        raise StepFailed(
+            "look", remote.name, why + printable(answer.stdout + answer.stderr, 500)
+        ) from error
 
 
 def _parse(host: str, lines: defaultdict[str, list[str]]) -> HostUsage:

@@ -298,12 +298,12 @@ def environment(node: Node, cluster: Cluster) -> dict[str, str]:
 
 def _uncommitted_levels(client: crate.SqlClient, cluster: Cluster) -> Iterator[Level]:
     try:
-        found = dict(client.ask(_UNCOMMITTED))
-    except crate.FAILURES as error:
+        found = {name: float(size or 0) for name, size in client.ask(_UNCOMMITTED)}
+    except (*crate.FAILURES, TypeError, ValueError) as error:
         raise NotReady("look", cluster.nodes[0].name, str(error)) from error
     for node in cluster.nodes:
         # A node without a shard has nothing to write.
-        yield Level(node=node.name, name=UNWRITTEN_BYTES, value=float(found.get(node.name) or 0))
+        yield Level(node=node.name, name=UNWRITTEN_BYTES, value=found.get(node.name, 0.0))
 
 
 def _gc_log(node: Node) -> str:

@@ -299,10 +299,12 @@ def _unwritten(node: Node, client: Client) -> Level:
         status = client.admin.command({"serverStatus": 1, **sections})
     except PyMongoError as error:
         raise NotReady("look", node.name, str(error)) from error
-    cache = status.get("wiredTiger", {}).get("cache", {})
-    if _UNWRITTEN not in cache:
-        raise StepFailed("look", node.name, f"its serverStatus has no wiredTiger.cache.{_UNWRITTEN!r}")
-    return Level(node=node.name, name=UNWRITTEN_BYTES, value=float(cache[_UNWRITTEN]))
+    try:
+        unwritten = float(status["wiredTiger"]["cache"][_UNWRITTEN])
+    except (KeyError, TypeError, ValueError) as error:
+        why = f"its serverStatus has no wiredTiger.cache.{_UNWRITTEN!r}"
+        raise StepFailed("look", node.name, why) from error
+    return Level(node=node.name, name=UNWRITTEN_BYTES, value=unwritten)
 
 
 @cache

@@ -39,6 +39,7 @@ from perf.releases import copy_variable
 from perf.remote import make_directory, read_tail, remove_tree, running_pid, send_signal, write_text
 from perf.server_access import scylladb_settings
 from perf.sessions import DevopsSession, KeyValueSession, SensorSession
+from perf.shown import printable
 from perf.systems.contract import COMPACTION_PENDING_TASKS, Cluster, Level, Node, Origin, System, Target
 
 DOWNLOADS = "https://downloads.scylladb.com/downloads/scylla/relocatable"
@@ -50,6 +51,7 @@ METRICS_PORT = 9180
 IO_PROPERTIES = "/etc/scylla.d/io_properties.yaml"
 """What iotune found out about a host's disk, if the operator ran it there."""
 _LOOK_S = 15.0
+_MOST_ANSWER_BYTES = 4 * 1024**2
 
 Settings: TypeAlias = dict[str, JsonValue]
 Patches: TypeAlias = Mapping[int, Mapping[str, Any] | None]
@@ -337,7 +339,11 @@ def _find_problems(cluster: Cluster) -> list[str]:
 def _compactions(node: Node) -> tuple[int, int]:
     """Ask a node how many compactions it runs, and how many it thinks it has yet to do."""
     running = _ask(node, "/compaction_manager/compactions")
-    return len(running), int(_ask(node, "/compaction_manager/metrics/pending_tasks"))
+    pending = _ask(node, "/compaction_manager/metrics/pending_tasks")
+    if not isinstance(running, list) or not isinstance(pending, int):
+        what = f"{printable(repr(running))} and {printable(repr(pending))}"
+        raise NotReady("look", node.name, f"its API tells no compactions, but {what}")
+    return len(running), pending
 
 
 def _ask(node: Node, path: str) -> Any:  # noqa: ANN401  JSON
@@ -351,11 +357,11 @@ def _ask(node: Node, path: str) -> Any:  # noqa: ANN401  JSON
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
-        text = answer.read()
+        text = answer.read(_MOST_ANSWER_BYTES)
         if answer.status != http.client.OK:
             raise NotReady("look", node.name, f"its API answers {path} with status {answer.status}")
         return json.loads(text)
-    except (OSError, http.client.HTTPException, ValueError) as error:
+    except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
         raise NotReady("look", node.name, f"its API: {type(error).__name__}: {error}") from error
     finally:
         connection.close()
