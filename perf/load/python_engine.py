@@ -92,14 +92,23 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     try:
         return _measure(spec)
-    except KnickpointError as error:
+    except _ToldError:
+        return 1
+    except Exception as error:  # noqa: BLE001  a driver may raise anything; the log tail goes to the harness
+        _tell_failure(error)
+        return 1
+
+
+class _ToldError(Exception):
+    """A failure of which the log says already why."""
+
+
+def _tell_failure(error: Exception) -> None:
+    if isinstance(error, KnickpointError):
         sys.stderr.write(f"{error}\n")
-        return 1
-    except Exception:  # noqa: BLE001  a driver may raise anything; the log tail goes to the harness
-        traceback.print_exc()
-        return 1
-    finally:
-        sys.stderr.flush()
+    else:
+        traceback.print_exception(error)
+    sys.stderr.flush()
 
 
 def _measure(spec: LoadSpec) -> int:
@@ -130,6 +139,10 @@ def _measure(spec: LoadSpec) -> int:
                 else:
                     result = run_stages(spec, session, schedules, around)
             write_result(output / RESULT, result)
+        except Exception as error:
+            # Now: a driver that cannot be closed leaves no time for it.
+            _tell_failure(error)
+            raise _ToldError from error
         finally:
             _end_within(_CLOSE_S, output / RESULT)
     return 0

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,8 +22,8 @@ from perf.metrics import RESPONSE_TIME
 from perf.model import Trial, TrialStatus
 from perf.places import Places
 from perf.remote import code_here
-from perf.systems import fake
-from perf.systems.contract import Cluster, Node
+from perf.systems import fake, registry
+from perf.systems.contract import Cluster, KnowsVersion, Node
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(180)]
 
@@ -213,7 +213,7 @@ def test_an_engine_without_room_for_what_it_measures_fails_the_trial(
     with ExitStack() as mounted:
         mounted.enter_context(small_disk(tmp_path / "run" / "engines", "16k"))
         trial = attempt(Fault("", None, nothing, FAILED, "engine-failed"), mend=mounted.close)
-    assert _kinds(trial) == ["engine-failed", "disk-full"]
+    assert [reason.kind for reason in trial.reasons] == ["engine-failed", "disk-full"]
     assert f"local: 0 MB are left on {tmp_path}/run/engines; make room" in trial.reasons[1].text
 
 
@@ -240,6 +240,12 @@ def test_another_release_is_never_measured(attempt: Try, told: str, text: str) -
         "canary-after",
     }
     assert trial.counters == ()
+
+
+@pytest.mark.keeps("wrong-release-is-refused")
+def test_each_system_that_stores_anything_is_asked_which_release_it_runs() -> None:
+    silent = [one for one in registry.names() if not isinstance(registry.load(one), KnowsVersion)]
+    assert silent == ["null"]
 
 
 class Joined(fake.Fake):
@@ -360,10 +366,6 @@ def test_a_clock_that_is_stepped_moves_no_edge_and_no_limit(
     assert 0 < (trial.finished_at - trial.started_at).total_seconds() < 600
 
 
-def _kinds(trial: Trial) -> Sequence[str]:
-    return [reason.kind for reason in trial.reasons]
-
-
 @pytest.mark.long
 @pytest.mark.keeps("cluster-is-as-deployed")
 def test_a_cluster_that_came_apart_is_told(attempt: Try) -> None:
@@ -391,4 +393,5 @@ def test_a_cluster_that_came_apart_is_told(attempt: Try) -> None:
         "is no longer the primary",
         limits={"connect_s": 5.0},
     )
-    assert _kinds(attempt(fault, system)) == ["cluster-changed"]
+    trial = attempt(fault, system)
+    assert [reason.kind for reason in trial.reasons] == ["cluster-changed"]

@@ -357,11 +357,15 @@ class Fake(fake.Fake):
     @contextlib.contextmanager
     def connect(self, target):
         with super().connect(target) as session:
-            yield session
-            threading.Event().wait()
+            if "fails" in sys.argv:
+                session.read_latest = session.classify = session.write = None
+            try:
+                yield session
+            finally:
+                threading.Event().wait()
 
 registry.load = lambda name: Fake()
-sys.exit(main(sys.argv[1:]))
+sys.exit(main(sys.argv[-1:]))
 """
 
 
@@ -376,6 +380,20 @@ def test_a_driver_that_cannot_be_closed_does_not_hold_up_the_end(
     assert child is not None
     assert child.wait(timeout=LIMIT_S) == 0
     assert (output / RESULT).exists()
+
+
+def test_a_driver_that_cannot_be_closed_does_not_hold_back_why_the_load_failed(
+    host: LocalHost, tmp_path: Path
+) -> None:
+    (engine,) = make_engines(host, tmp_path, make_stage(iteration_s=30.0), count=1)
+    output = start_alone(host, engine, ["-c", _NEVER_CLOSES, "fails"])
+    wait_for((output / READY).exists)
+    (output / GO).write_text(f"{time.time() + 0.1}\n")
+    child = host.child(engine.path("engine.pid"))
+    assert child is not None
+    assert child.wait(timeout=LIMIT_S) == 1
+    said = (output / "engine.log").read_text().splitlines()
+    assert said[-1] == "TypeError: 'NoneType' object is not callable"
 
 
 def start_alone(

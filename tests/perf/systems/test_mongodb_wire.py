@@ -179,6 +179,7 @@ def test_stand_alone_server_serves(serve: Serve) -> None:
     members.system.check(members.cluster)
 
 
+@pytest.mark.keeps("wrong-release-is-refused")
 def test_versions_are_asked_of_each_node(serve: Serve, port: int) -> None:
     scripts = _set("primary", "secondary", "secondary", port=port)
     for place, script in enumerate(scripts):

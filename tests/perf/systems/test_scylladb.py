@@ -249,6 +249,7 @@ def test_a_ring_that_is_not_whole_is_not_ready(serving: Callable[..., Cluster], 
         SYSTEM.check(serving(rows))
 
 
+@pytest.mark.keeps("wrong-release-is-refused")
 def test_version_is_told_without_its_build(serving: Callable[..., Cluster]) -> None:
     cluster = serving((("2025.4.2-0.20260116.64039588dbe6",),))
     assert SYSTEM.running_versions(cluster) == (("s1", "2025.4.2"), ("s2", "2025.4.2"))
