@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 from annotated_types import MaxLen, MinLen
 from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
 
@@ -141,11 +142,19 @@ def read_bisection(content: bytes, path: Path) -> BisectionRecord:
         InputError: it is none.
 
     """
+    advice = f"move {path.parent} away, its trials are kept"
     try:
-        return _RECORD.validate_json(content)
+        found = _RECORD.validate_json(content)
+        # What it says must make sense together, too: it is asked this when it is resumed or shown.
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            found.next_step(None)
     except ValidationError as error:
         problems = [
             f"{printable('.'.join(map(str, each['loc']))) or 'the whole file'}: {each['msg']}"
             for each in error.errors(include_url=False, include_input=False)[:20]
         ]
-        raise InputError(path, [*problems, f"move {path.parent} away, its trials are kept"]) from error
+        raise InputError(path, [*problems, advice]) from error
+    except (ValueError, LookupError, ArithmeticError) as error:
+        why = printable(f"{error}")
+        raise InputError(path, [f"it contradicts itself: {why}", advice]) from error
+    return found

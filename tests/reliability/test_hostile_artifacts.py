@@ -121,7 +121,7 @@ def test_what_was_left_to_be_read_is_taken_as_it_is_or_refused(
     path = tmp_path_factory.mktemp("left") / "file.json"
     counts = {True: 0, False: 0}
 
-    @settings(max_examples=effort(15, 600), database=None)
+    @settings(max_examples=effort(15, 400), database=None)
     @given(content=broken_documents(json.loads(sound)) | broken_bytes(sound))
     @example(content=sound)
     def break_it(content: bytes) -> None:
@@ -221,7 +221,7 @@ def test_a_hostile_zip_gives_our_one_member_or_is_refused(
     path = tmp_path / "artifact.zip"
     counts = {True: 0, False: 0}
 
-    @settings(max_examples=effort(40, 3000), database=None)
+    @settings(max_examples=effort(40, 800), database=None)
     @given(zipped=hostile_zips() | broken_bytes(pack([(MEMBER, COMPARISON)])))
     def break_it(zipped: bytes) -> None:
         path.write_bytes(zipped)
@@ -278,7 +278,7 @@ def test_no_comment_makes_anything_but_names_and_numbers(effort: Callable[[int, 
     )
     bodies = st.lists(words | st.text(max_size=20), max_size=12).map(" ".join)
 
-    @settings(max_examples=effort(50, 5000), database=None)
+    @settings(max_examples=effort(50, 1500), database=None)
     @given(body=bodies.map(lambda body: f"/knickpoint {body}"))
     def ask(body: str) -> None:
         asked = read_asked(body, Limits(measure=240, bisect=480))

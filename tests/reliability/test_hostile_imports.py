@@ -139,7 +139,7 @@ def test_a_broken_file_is_imported_as_it_reads_or_refused_with_nothing_written(
 ) -> None:
     counts = {True: 0, False: 0}
 
-    @settings(max_examples=effort(3, 60), database=None)
+    @settings(max_examples=effort(2, 20), database=None)
     @given(content=broken(name), unit=st.sampled_from([None, "us", "s"]))
     def break_it(content: bytes, unit: str | None) -> None:
         hints = Hints(times="duration", unit=unit) if unit else Hints()
