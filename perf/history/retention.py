@@ -61,7 +61,10 @@ def roll_up(rows: Sequence[Row]) -> tuple[Row, ...]:
     groups: defaultdict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in rows:
         groups[tuple(row[name] for name in _TOGETHER)].append(row)
-    return tuple(_merge(group, position) for position, group in enumerate(groups.values()))
+    # At new positions: DuckDB ends the process where a transaction that removes and adds one key cannot
+    # be committed, as on a full disk.
+    first = 1 + max((row["position"] for row in rows), default=0)
+    return tuple(_merge(group, position) for position, group in enumerate(groups.values(), start=first))
 
 
 def _merge(rows: Sequence[Row], position: int) -> Row:

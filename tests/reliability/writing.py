@@ -214,16 +214,20 @@ class Bench:
 
     def run(self, name: str, place: Path, **faults: Any) -> Done:  # noqa: ANN401  those of Commands.run
         """Run a job's command in a place; `faults` as in `Commands.run`."""
-        job = JOBS[name]
-        incident = place / "incident"
-        told = {
-            "data": str(place / "var"),
-            "configs": str(place / "configs"),
-            "place": str(place),
-            "incident": incident.read_text() if incident.exists() else "",
-        }
-        argv = [one.format(**told) for one in job.argv]
-        return self.commands.run(*argv, made_up=job.made_up, under=place, **faults)
+        argv = fill_in(name, place, place)
+        return self.commands.run(*argv, made_up=JOBS[name].made_up, under=place, **faults)
+
+
+def fill_in(name: str, place: Path, made: Path) -> list[str]:
+    """Give the command line of a job for a place that begins as what was made."""
+    incident = made / "incident"
+    told = {
+        "data": str(place / "var"),
+        "configs": str(place / "configs"),
+        "place": str(place),
+        "incident": incident.read_text() if incident.exists() else "",
+    }
+    return [one.format(**told) for one in JOBS[name].argv]
 
 
 def find_sealed(place: Path) -> set[str]:
