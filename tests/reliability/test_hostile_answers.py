@@ -26,7 +26,7 @@ from perf.systems import scylladb
 from perf.systems.contract import Node
 from perf.telemetry import read_processes
 
-LONGEST_S = 10.0
+LONGEST_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
