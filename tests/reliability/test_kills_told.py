@@ -16,6 +16,7 @@ from needs import need
 from postgres_server import PASSWORD, PostgresServer, find_programs, serving
 from watched import Expected, Watched, choose_moment, digest_history, list_kinds
 
+from perf.errors import HistoryError
 from perf.places import Places
 from reports.telling.ledger import Ledger
 from reports.telling.webhook import VARIABLE
@@ -113,6 +114,16 @@ def begin_move(name: str, begin: Path, here: Path, lake: LakeOfLabs, launcher: L
     return Watched(MOVES[name], here, launcher)
 
 
+def read_lake(watched: Watched) -> set[str]:
+    """Give the trials of a lake; none where it has no tables yet, which is told."""
+    try:
+        return set(watched.read_ids())
+    except HistoryError as missing:
+        if "there is no history" not in str(missing).lower():
+            raise
+        return set()
+
+
 SECRET: Mapping[str, str] = {"PGPASSWORD": PASSWORD}
 
 
@@ -141,7 +152,7 @@ def test_a_killed_move_is_whole_or_nothing_and_goes_on(
         while ended.is_killed:
             kills += 1
             if name == "to lake":
-                assert set(watched.read_ids()) in (set(), {f"trial-{one}" for one in range(8)})
+                assert read_lake(watched) in (set(), {f"trial-{one}" for one in range(8)})
             ended = watched.run(SECRET)
         assert ended.code == 0, ended.output
         # Through history.yaml that is the lake, without it the file.

@@ -33,9 +33,13 @@ def digest_tree(place: Path) -> str:
 
 
 def list_kinds(here: Path) -> set[str]:
-    """Give the names of all files and directories, without numbers and hashes."""
+    """Give the names of all files and directories, without numbers and hashes.
+
+    Not those of git, which are in its own care, and not what is the system's to remove.
+    """
     names = (path.relative_to(here).as_posix() for path in here.rglob("*") if ".git" not in path.parts)
-    return {re.sub(r"[0-9a-f]{7,}|\d+", "#", name).replace("+", "") for name in names}
+    kept = (name for name in names if not name.startswith("tmp/knickpoint-"))
+    return {re.sub(r"[0-9a-f]{7,}|\d+", "#", name).replace("+", "") for name in kept}
 
 
 def digest_history(path: Path) -> str:
