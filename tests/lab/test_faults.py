@@ -33,7 +33,6 @@ def check_that_the_next_completes(trials: Trials) -> None:
     await_that(lambda: trials.is_clean_after(*HOSTS), 5, "nothing is left")
 
 
-@pytest.mark.keeps("cut-link-is-told")
 def test_a_host_is_cut_off(lab: Lab, trials: Trials) -> None:
     running = trials.measure()
     lab.do("cut", "db-2")

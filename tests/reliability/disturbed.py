@@ -17,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import pytest
 from needs import need
 
 from perf.config import load_catalog
@@ -234,3 +235,41 @@ def small_disk(path: Path, size: str) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", str(path)], check=True)
+
+
+@contextmanager
+def cut_link(last: str) -> Iterator[None]:
+    """Let nothing more reach one of this process's own addresses, by its last number; needs root."""
+    need(os.geteuid() == 0, "a link is cut by a route, which needs root")
+    route = ["blackhole", f"{NETWORK}{last}/32", "table", "local"]
+    subprocess.run(["ip", "route", "add", *route], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["ip", "route", "del", *route], check=True)
+
+
+_DATE = """\
+#!/bin/sh
+# The clock of this host, as far as the harness reads it: moved by what a file says.
+by=$(cat "{step}" 2>/dev/null) || by=0
+exec /bin/date -d "now $by seconds" "$@"
+"""
+
+
+class SteppedClock:
+    """All clocks that the harness reads, here and of its hosts; none of the machine is moved."""
+
+    def __init__(self, directory: Path, patched: pytest.MonkeyPatch) -> None:
+        self.by_s = 0
+        self._file, self._true_s = directory / "step", time.time
+        wrapper = directory / "bin" / "date"
+        wrapper.parent.mkdir()
+        wrapper.write_text(_DATE.format(step=self._file))
+        wrapper.chmod(0o755)
+        patched.setenv("PATH", str(wrapper.parent), prepend=":")
+        patched.setattr(time, "time", lambda: self._true_s() + self.by_s)
+
+    def step(self, by_s: int) -> None:
+        self.by_s = by_s
+        self._file.write_text(f"{by_s:+d}")

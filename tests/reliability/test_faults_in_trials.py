@@ -5,7 +5,6 @@ import resource
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from disturbed import Deed, Disturbed, Moment, await_that, deploy_fake, kill, pause, small_disk
+from disturbed import (
+    Deed,
+    Disturbed,
+    Moment,
+    SteppedClock,
+    await_that,
+    cut_link,
+    deploy_fake,
+    kill,
+    pause,
+    small_disk,
+)
 
 from perf.errors import NotReady
 from perf.history import bundle
@@ -190,6 +200,18 @@ def test_a_second_without_answers_is_in_the_response_times(
 
 
 @pytest.mark.long
+@pytest.mark.keeps("cut-link-is-told")
+def test_a_link_that_drops_everything_makes_a_trial_invalid(attempt: Try) -> None:
+    with ExitStack() as broken:
+
+        def cut(_: Disturbed) -> None:
+            broken.enter_context(cut_link("2"))
+
+        fault = Fault("", Moment.MEASUREMENT, cut, INVALID, "errors-above-limit", " × timeouts")
+        attempt(fault, mend=broken.close)
+
+
+@pytest.mark.long
 @pytest.mark.keeps("lost-engine-is-told")
 @pytest.mark.parametrize("fault", ENGINES, ids=name_of)
 def test_an_engine_that_is_lost_fails_the_trial(attempt: Try, fault: Fault) -> None:
@@ -308,32 +330,6 @@ def test_a_stranger_on_the_address_is_never_measured(tmp_path: Path, version: st
     assert trial.counters == ()
     trials.system = fake.Fake()
     assert trials.run().status is COMPLETED
-
-
-_DATE = """\
-#!/bin/sh
-# The clock of this host, as far as the harness reads it: moved by what a file says.
-by=$(cat "{step}" 2>/dev/null) || by=0
-exec /bin/date -d "now $by seconds" "$@"
-"""
-
-
-class SteppedClock:
-    """All clocks that the harness reads, here and of its hosts; none of the machine is moved."""
-
-    def __init__(self, directory: Path, patched: pytest.MonkeyPatch) -> None:
-        self.by_s = 0
-        self._file, self._true_s = directory / "step", time.time
-        wrapper = directory / "bin" / "date"
-        wrapper.parent.mkdir()
-        wrapper.write_text(_DATE.format(step=self._file))
-        wrapper.chmod(0o755)
-        patched.setenv("PATH", str(wrapper.parent), prepend=":")
-        patched.setattr(time, "time", lambda: self._true_s() + self.by_s)
-
-    def step(self, by_s: int) -> None:
-        self.by_s = by_s
-        self._file.write_text(f"{by_s:+d}")
 
 
 @pytest.mark.long
