@@ -15,7 +15,7 @@ ENGINE ?= python
 # Whose clippy and rustfmt judge; those of the next one find something else. CI installs it.
 RUST := 1.95
 
-.PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-long test-longest lint format types contracts workflows wheel-smoke selftest bench bench-bisection bench-comparison bench-detection bench-engines site lock schema infra-check lab-up lab-down lab-status clean
+.PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-long test-longest lint format types contracts workflows wheel-smoke selftest bench bench-bisection bench-comparison bench-detection bench-engines bench-scale site lock schema infra-check lab-up lab-down lab-status clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -94,6 +94,9 @@ bench: .venv/.dev ## measure our own code (some minutes)
 
 bench-engines: .venv/.dev native ## both load engines beside YCSB and latte, on null servers and on Cassandra: the table of docs/engine.md (half an hour)
 	$(BIN)/python tests/benchmarks/engines/beside_peers.py
+
+bench-scale: .venv/.dev ## one to ten years of 100 series kept, judged, told and asked, beside SQLite and Otava (docs/performance.md; an hour)
+	$(BIN)/python tests/benchmarks/scale/years.py
 
 bench-bisection: .venv/.dev ## how often a bisection finds the culprit, and what it costs: the goals of docs/statistics.md (a quarter of an hour)
 	$(BIN)/python tests/benchmarks/bisection/table.py

@@ -150,9 +150,10 @@ def replay_series(
     `nights_of`; what was there before the first night replayed is told as of that night.
     """
     number = {night: place for place, night in enumerate(nights_of(series))}
+    measured = series.points.values
     added: defaultdict[int, list[int]] = defaultdict(list)
-    for place, point in enumerate(series.points):
-        added[number[point.night]].append(place)
+    for place, night in enumerate(series.points.nights):
+        added[number[night]].append(place)
 
     def replay() -> Iterator[tuple[int, Sequence[Sighting]]]:
         known: list[int] = []
@@ -161,7 +162,7 @@ def replay_series(
                 insort(known, place)
             if night < len(number) - nights or len(known) < minimum_points:
                 continue
-            values = [series.points[place].value for place in known]
+            values = [measured[place] for place in known]
             yield night, sight(values, detector.read(values), known)
 
     return follow(replay())

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import click
 
+from analysis import readings
 from analysis.comparing.run import read_results
 from analysis.description import describe
 from analysis.file_commands import INPUT_FORMAT, input_path, judge_file
 from analysis.findings import Finding
 from analysis.judgement import Judgement, judge
+from analysis.readings import RememberingDetector
 from analysis.remeasurement import PURPOSES, read_answers
 from analysis.series import Series
 from analysis.step_detector import StepDetector
@@ -109,34 +111,52 @@ def judge_history(
     """
     catalog = config.load_catalog(configs_root)
     with open_history(places.history, read_only=True) as history:
-        observations = history.observations()
+        observations = history.observed_series()
         sentinels = history.observations(Purpose.SENTINEL)
         in_turns = history.observations(*PURPOSES)
         circumstances = history.circumstances()
+    steps = StepDetector(settings=catalog.detection)
+    method = readings.describe_method(steps)
+    days = readings.read_file(places.readings, method)
+    known = {digest: one for of_day in days.values() for digest, one in of_day.items()}
+    detector = RememberingDetector(steps, known)
     try:
-        return judge(
+        judgement = judge(
             observations,
             catalog.detection,
-            StepDetector(settings=catalog.detection),
+            detector,
             watched=sentinels,
             circumstances=circumstances,
             answers=read_answers(read_results(places), in_turns),
             triage=catalog.triage,
             today=today,
-            spread=partial(_search_all, progress or Progress()),
+            spread=partial(_search_all, progress or Progress(), detector),
         )
     except ValueError as error:
         raise HistoryError(
             f"{places.history}: {error}; mend or remove the bundle of this trial in {places.trials},"
             " then run: knickpoint history rebuild"
         ) from error
+    readings.write_file(places.readings, method, readings.add_day(days, today, detector.asked))
+    return judgement
 
 
 def _search_all(
-    progress: Progress, search: Callable[[Series], Finding], series: Sequence[Series]
+    progress: Progress,
+    detector: RememberingDetector,
+    search: Callable[[Series], Finding],
+    series: Sequence[Series],
 ) -> Iterable[Finding]:
     """Search all series: many on all cores, few in this process, since forking takes time, too."""
     if sum(len(one.points) for one in series) <= SMALL:
         return map(search, series)
     course = Course(progress, [len(one.points) for one in series], "series judged")
-    return work_forked(search, series, course.tell, lambda one: (one, one.key, *one.points))
+    answers = work_forked(
+        lambda one: detector.noting(partial(search, one)),
+        series,
+        course.tell,
+        lambda one: (one, one.key),
+    )
+    for _, asked in answers:
+        detector.asked |= asked
+    return tuple(finding for finding, _ in answers)

@@ -124,7 +124,7 @@ def find_changes(series: Series, reading: Reading, detector: str) -> tuple[Chang
     Raises KeyError where nothing is known of the series' metric, so not its direction either.
     """
     better = (METRICS | DIAGNOSTICS)[series.key.metric].better
-    values = [point.value for point in series.points]
+    values = series.points.values
     changes = []
     for shift, before, after, points_after in levels(values, reading):
         changes.append(
@@ -155,7 +155,13 @@ def levels(values: Sequence[float], reading: Reading) -> Iterator[tuple[Shift, f
     them could turn a step up into one down. Where the series drifts, it is that without the drift, at
     the height of the drift at the shift: else a step up in a long way down would look like one down.
     """
-    moved = [math.fsum(drift.moved(place) for drift in reading.drifts) for place in range(len(values))]
+    if not reading.shifts:
+        return
+    moved = [0.0] * len(values)
+    if reading.drifts:
+        moved = [
+            math.fsum(drift.moved(place) for drift in reading.drifts) for place in range(len(values))
+        ]
     flat = [value - height for value, height in zip(values, moved, strict=True)]
     bounds = (0, *(shift.index for shift in reading.shifts), len(values))
     segments = [_level(flat[start:end], reading.noise) for start, end in pairwise(bounds)]
@@ -169,7 +175,8 @@ def levels(values: Sequence[float], reading: Reading) -> Iterator[tuple[Shift, f
 def _level(values: Sequence[float], noise: Noise | None) -> float:
     middle = median(values)
     room = _OUTLIER * noise.deviation if noise else math.inf
-    return fmean(min(max(value, middle - room), middle + room) for value in values)
+    low, high = middle - room, middle + room
+    return fmean([low if value < low else min(value, high) for value in values])
 
 
 def tell_outcome(better: Better, before: float, after: float) -> Outcome:

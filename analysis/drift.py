@@ -15,9 +15,10 @@ from analysis import words
 from analysis.detection import ChangePoint, Detector, Drift, SpreadChange, find_changes
 from analysis.noise import Noise, can_confirm, minimum_detectable_effect
 from analysis.places import Place, is_same_time, locate
-from analysis.series import Point, Series, build_series
+from analysis.series import Point, Points, Series, build_series
+from perf.columns import Occasion, gather
 from perf.metrics import CANARY_PHASES
-from perf.model import Observation, Purpose, SeriesKey, TrialStatus
+from perf.model import Observation, Purpose, SeriesKey
 from perf.rules import Detection
 
 _EXPLAINING_SHARE = 0.5
@@ -66,7 +67,12 @@ class Watch:
 
 def is_watch(observation: Observation) -> bool:
     """Tell whether an observation is of a canary or a sentinel."""
-    return observation.purpose is Purpose.SENTINEL or is_canary(observation.key)
+    return is_sentinel(observation) or is_canary(observation.key)
+
+
+def is_sentinel(one: Observation | Occasion) -> bool:
+    """Tell whether an old release was measured to watch the testbed."""
+    return one.purpose is Purpose.SENTINEL
 
 
 def is_canary(key: SeriesKey) -> bool:
@@ -82,23 +88,23 @@ def read_watches(
     A sentinel's level is that of its release, so each release is a series of its own, whose line is
     that release alone.
     """
-    watched = [
-        replace(one, key=replace(one.key, line=one.release.version))
-        if one.purpose is Purpose.SENTINEL
-        else one
-        for one in observations
-        if is_watch(one) and one.status is TrialStatus.COMPLETED
-    ]
-    return tuple(_watch(series, settings, detector) for series in build_series(watched))
+    watched = gather(observations)
+    if any(one.where(is_sentinel) for one in watched.series):
+        watched = gather(
+            replace(one, key=replace(one.key, line=one.release.version)) if is_sentinel(one) else one
+            for one in watched
+        )
+    series = (one for one in build_series(watched) if one.points)
+    return tuple(_watch(one, settings, detector) for one in series)
 
 
 def _watch(series: Series, settings: Detection, detector: Detector) -> Watch:
-    in_time = Series(
-        key=series.key,
-        points=tuple(sorted(series.points, key=lambda point: (point.started_at, point.trial))),
-    )
+    columns = series.points.columns
+    times = [(one.started_at, one.trial) for one in series.points.occasions]
+    order = sorted(range(len(times)), key=times.__getitem__)
+    in_time = Series(key=series.key, points=Points(columns.pick(order)))
     is_searched = len(in_time.points) >= settings.minimum_points
-    reading = detector.read([point.value for point in in_time.points]) if is_searched else None
+    reading = detector.read(in_time.points.values) if is_searched else None
     return Watch(
         series=in_time,
         changes=find_changes(in_time, reading, detector.name) if reading else (),

@@ -1,6 +1,7 @@
 """Findings: what was found in each series, and which of it may be called confirmed tonight. Pure."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -9,7 +10,7 @@ from analysis import words
 from analysis.alerts import Alert, replay_series
 from analysis.detection import ChangePoint, Detector, Reading, State, find_changes
 from analysis.discovery import FALSE_SHARE, adjust
-from analysis.series import Series, nights_of
+from analysis.series import Points, Series, nights_of
 from analysis.verdict import Outcome, Verdict
 from perf.metrics import METRICS, origin
 from perf.model import Purpose, SeriesKey
@@ -46,7 +47,7 @@ def search(series: Series, settings: Detection, detector: Detector) -> Finding:
     """Search a series for changes, or say why it cannot be searched."""
     if refusal := _refuse(series, settings):
         return Finding(series=series, refusal=refusal)
-    reading = detector.read([point.value for point in series.points])
+    reading = detector.read(series.points.values)
     changes = find_changes(series, reading, detector.name)
     is_stirred = _is_stirred(series, reading)
     nights = REPLAYED_NIGHTS if is_stirred else 2 if changes else 0
@@ -81,15 +82,14 @@ def _refuse(series: Series, settings: Detection) -> Verdict | None:
 def _is_stirred(series: Series, reading: Reading) -> bool:
     """Tell whether one of the last nights can have shown a change, whether or not it is still there."""
     recent = set(nights_of(series)[-REPLAYED_NIGHTS:])
-    points, noise = series.points, reading.noise
-    starts = (0, *(shift.index for shift in reading.shifts), len(points))
+    values, noise = series.points.values, reading.noise
+    new = [index for index, night in enumerate(series.points.nights) if night in recent]
+    starts = (0, *(shift.index for shift in reading.shifts), len(values))
     for start, end in pairwise(starts):
-        level = math.fsum(point.value for point in points[start:end]) / (end - start)
-        for index, point in enumerate(points[start:end], start=start):
-            if point.night not in recent:
-                continue
+        level = math.fsum(values[start:end]) / (end - start)
+        for index in new[bisect_left(new, start) : bisect_left(new, end)]:
             is_at_change = any(shift.earliest - 1 <= index <= shift.latest for shift in reading.shifts)
-            is_out = noise is None or abs(point.value - level) > _STIRRED * noise.deviation
+            is_out = noise is None or abs(values[index] - level) > _STIRRED * noise.deviation
             if is_at_change or is_out:
                 return True
     return False
@@ -111,8 +111,8 @@ def question(key: SeriesKey) -> SeriesKey:
 def can_alarm(finding: Finding, tonight: str) -> bool:
     """Tell whether noise can raise a false alarm here tonight: it was measured, not only imported."""
     return finding.refusal is None and any(
-        point.night == tonight and point.purpose is not Purpose.IMPORTED
-        for point in finding.series.points
+        one.night == tonight and one.purpose is not Purpose.IMPORTED
+        for one in finding.series.points.occasions
     )
 
 
@@ -183,6 +183,13 @@ def is_imported(change: ChangePoint) -> bool:
 
 def newest_night(series: Iterable[Series]) -> str:
     """Name the night that measured last; empty where nothing was measured."""
-    points = (point for one in series for point in one.points)
-    last = max(points, key=lambda point: (point.started_at, point.trial), default=None)
+    of_series: dict[int, tuple[Points, set[int]]] = {}
+    for one in series:
+        # Series that were read together have their occasions in common.
+        known = of_series.setdefault(id(one.points.columns.occasions), (one.points, set()))
+        known[1].update(one.points.columns.places)
+    occasions = (
+        points.columns.occasions[place] for points, places in of_series.values() for place in places
+    )
+    last = max(occasions, key=lambda one: (one.started_at, one.trial), default=None)
     return last.night if last else ""

@@ -19,7 +19,7 @@ from analysis import words
 from analysis.alerts import Alert
 from analysis.detection import ChangePoint, Detector, Drift, SpreadChange
 from analysis.discovery import expected_false_alarms
-from analysis.drift import Watch, describe, is_watch, read_watches
+from analysis.drift import Watch, describe, is_canary, is_sentinel, is_watch, read_watches
 from analysis.findings import (
     Finding,
     can_alarm,
@@ -41,11 +41,12 @@ from analysis.noise import Noise, noise_of_level
 from analysis.places import locate
 from analysis.prices import explain_by_price
 from analysis.remeasurement import Answer, Reply, find_reply, settle
-from analysis.series import Series, build_series, position
+from analysis.series import Series, build_series, rank_occasions
 from analysis.standing import Detectable, Remark, add_sensitivity, detectable, stand
 from analysis.suspects import Suspect, find_suspects
 from analysis.triage import came_back, match
 from analysis.verdict import WORST_FIRST, Outcome, Verdict, merge
+from perf.columns import Observations, ObservedSeries, Occasion, gather
 from perf.metrics import DIAGNOSTICS
 from perf.model import Circumstance, Observation, SeriesKey, TrialId, TrialStatus
 from perf.rules import Detection, TriageEntry
@@ -100,6 +101,8 @@ class Judgement:
 
 Spread: TypeAlias = Callable[[Callable[[Series], Finding], Sequence[Series]], Iterable[Finding]]
 """Does the work on each series and gives the findings in their order, like `map`."""
+Facts: TypeAlias = Mapping[TrialId, Mapping[str, str]]
+"""Circumstances by trial and name."""
 _Replies: TypeAlias = Mapping[tuple[SeriesKey, int], Reply]
 
 
@@ -109,7 +112,7 @@ def judge(
     detector: Detector,
     *,
     watched: Iterable[Observation] = (),
-    circumstances: Iterable[Circumstance] = (),
+    circumstances: Iterable[Circumstance] | Facts = (),
     answers: Iterable[Answer] = (),
     triage: Sequence[TriageEntry] = (),
     today: date | None = None,
@@ -124,16 +127,15 @@ def judge(
     it, by the day of the newest trial. `spread` does the searching of all series, which takes longest:
     on many cores, if it likes.
     """
-    observations = tuple(observations)
-    watching = dict.fromkeys(one for one in chain(observations, watched) if is_watch(one))
-    watches = read_watches(watching, settings, detector)
-    observations = tuple(one for one in observations if _is_judged(one, settings))
-    unusable = _newest_unusable(observations)
-    series = build_series(observations)
+    observed = gather(observations)
+    watches = read_watches(_find_watching(observed, watched), settings, detector)
+    observed = _find_judged(observed, settings)
+    unusable = _newest_unusable(observed.series)
+    series = build_series(observed)
     tonight = newest_night(series)
     found = tuple(spread(partial(search, settings=settings, detector=detector), series))
     findings = hold_against_each_other(found, tonight)
-    day = today or max((one.started_at.date() for one in observations), default=date.min)
+    day = today or max((one.started_at.date() for one in observed), default=date.min)
     facts = _by_trial(circumstances)
     replies = _find_replies(findings, answers, facts)
     findings = tuple(_settle(one, replies) for one in findings)
@@ -163,28 +165,47 @@ def judge(
     )
 
 
-def _is_judged(observation: Observation, settings: Detection) -> bool:
-    key = observation.key
-    if key.metric in DIAGNOSTICS or is_watch(observation):
+def _find_watching(observed: Observations, watched: Iterable[Observation]) -> Observations:
+    """Give what canaries and sentinels measured, each observation once."""
+    canaries = [one for one in observed.series if is_canary(one.key)]
+    sentinels = (one.where(is_sentinel) for one in observed.series if not is_canary(one.key))
+    others = dict.fromkeys((*chain.from_iterable(sentinels), *filter(is_watch, watched)))
+    if not others:
+        return Observations(tuple(canaries))
+    return gather(dict.fromkeys((*chain.from_iterable(canaries), *others)))
+
+
+def _find_judged(observed: Observations, settings: Detection) -> Observations:
+    found = [one.where(_is_no_sentinel) for one in observed.series if _is_judged(one.key, settings)]
+    return Observations(tuple(one for one in found if len(one)))
+
+
+def _is_no_sentinel(occasion: Occasion) -> bool:
+    return not is_sentinel(occasion)
+
+
+def _is_judged(key: SeriesKey, settings: Detection) -> bool:
+    if key.metric in DIAGNOSTICS or is_canary(key):
         return False
     return key.metric not in settings.judged or key.statistic in settings.judged[key.metric]
 
 
-def _newest_unusable(observations: Iterable[Observation]) -> dict[SeriesKey, Observation]:
+def _newest_unusable(groups: Iterable[ObservedSeries]) -> dict[SeriesKey, Observation]:
     """Give, by key, the last observation in series order where its trial was not completed."""
-    newest: dict[SeriesKey, Observation] = {}
-    for observation in observations:
-        known = newest.get(observation.key)
-        if known is None or position(known) < position(observation):
-            newest[observation.key] = observation
-    return {
-        key: observation
-        for key, observation in newest.items()
-        if observation.status is not TrialStatus.COMPLETED
-    }
+    groups = tuple(groups)
+    ranks = rank_occasions(groups)
+    unusable = {}
+    for one in groups:
+        ranked, places = ranks[id(one.columns.occasions)], one.columns.places
+        newest = max(range(len(places)), key=lambda number: ranked[places[number]])
+        if one.columns.occasion(newest).status is not TrialStatus.COMPLETED:
+            unusable[one.key] = one[newest]
+    return unusable
 
 
-def _by_trial(circumstances: Iterable[Circumstance]) -> dict[TrialId, dict[str, str]]:
+def _by_trial(circumstances: Iterable[Circumstance] | Facts) -> Facts:
+    if isinstance(circumstances, Mapping):
+        return circumstances
     facts: defaultdict[TrialId, dict[str, str]] = defaultdict(dict)
     for one in circumstances:
         facts[one.trial][one.name] = one.value
@@ -321,8 +342,8 @@ def _noise_of_newest(noise: Noise | None, series: Series, drifts: Sequence[Drift
     if noise is None or noise.points >= len(series.points):
         return noise
     first = len(series.points) - noise.points
-    newest = enumerate(series.points[first:], start=first)
-    flat = (point.value - math.fsum(drift.moved(place) for drift in drifts) for place, point in newest)
+    newest = enumerate(series.points.values[first:], start=first)
+    flat = (value - math.fsum(drift.moved(place) for drift in drifts) for place, value in newest)
     return noise_of_level(noise, tuple(flat))
 
 

@@ -13,6 +13,8 @@ _LEAST_POINTS = 8
 """What gets from one level to the next in fewer points is a step."""
 _GRID = 20
 """Places tried for the beginning and for the end of a ramp."""
+_MOST_AT_ONCE = 2_000_000
+"""Numbers that ramps are tried with at a time: those of a long series would take gigabytes."""
 _STRONG = 6.0
 _STEP_COSTS, _RAMP_COSTS = 2, 3
 """Numbers that are fitted beside the first level: a place and a height; two places and a height."""
@@ -86,15 +88,25 @@ def _fit_ramp(values: Values, cuts: Sequence[int], variance: float) -> tuple[flo
     ends = np.unique(np.linspace(0, count - 1, min(count, _GRID)).round().astype(int))
     lows, highs = np.nonzero(ends[None, :] - ends[:, None] >= _LEAST_POINTS)
     lows, highs = ends[lows], ends[highs]
-    ramps = (np.arange(count) - lows[:, None]) / (highs - lows)[:, None]
-    shapes = _centre(np.clip(ramps, 0.0, 1.0), cuts)
     centred = _centre(values, cuts)
-    moments = np.maximum(np.square(shapes).sum(axis=1), _NO_MOMENT)
-    products = (shapes * centred).sum(axis=1)
+    moments, products = np.empty(len(lows)), np.empty(len(lows))
+    at_once = max(1, _MOST_AT_ONCE // count)
+    for first in range(0, len(lows), at_once):
+        some = slice(first, first + at_once)
+        shapes = _shapes(count, lows[some], highs[some], cuts)
+        moments[some] = np.maximum(np.square(shapes).sum(axis=1), _NO_MOMENT)
+        products[some] = (shapes * centred).sum(axis=1)
     best = int(np.argmax(products**2 / moments))
     height = float(products[best] / moments[best])
-    cost = _cost(centred - height * shapes[best], variance, _RAMP_COSTS + _STEP_COSTS * len(cuts))
+    (shape,) = _shapes(count, lows[best : best + 1], highs[best : best + 1], cuts)
+    cost = _cost(centred - height * shape, variance, _RAMP_COSTS + _STEP_COSTS * len(cuts))
     return cost, int(lows[best]), int(highs[best]), height
+
+
+def _shapes(count: int, lows: Values, highs: Values, cuts: Sequence[int]) -> Values:
+    """Give ramps of height 1, a row each, without their means between cuts."""
+    ramps = (np.arange(count) - lows[:, None]) / (highs - lows)[:, None]
+    return _centre(np.clip(ramps, 0.0, 1.0), cuts)
 
 
 def _cost(residues: Values, variance: float, fitted: int) -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -74,6 +75,8 @@ class Selection:
 
     def _select(self) -> None:
         """Drop what is too small, then the smallest of what the ranks refuse, until all is well."""
+        # Of thousands of steps a round moves a few.
+        has_rank = cache(self._has_rank)
         while True:
             self._drop_small()
             self._relocate()
@@ -81,7 +84,7 @@ class Selection:
             refused = [
                 (self._size_share(bounds, index), bounds[index])
                 for index in range(1, len(bounds) - 1)
-                if not self._has_rank(*bounds[index - 1 : index + 2])
+                if not has_rank(*bounds[index - 1 : index + 2])
             ]
             if not refused:
                 return
@@ -90,10 +93,13 @@ class Selection:
     def _drop_small(self) -> None:
         """Drop the smallest step, in what is asked of it, until each is as large as asked."""
         bounds = [0, *self.places, self.count]
-        shares = [self._size_share(bounds, at) for at in range(1, len(bounds) - 1)]
-        while shares and (least := min(shares)) < 1:
-            smallest = shares.index(least) + 1
-            del bounds[smallest], shares[smallest - 1]
+        # An array: a million points have tens of thousands of candidates, and each asks for the least.
+        shares = np.array([self._size_share(bounds, at) for at in range(1, len(bounds) - 1)])
+        while len(shares) and shares[least := int(shares.argmin())] < 1:
+            smallest = least + 1
+            del bounds[smallest]
+            shares[least:-1] = shares[smallest:]
+            shares = shares[:-1]
             # Those next to it have a new neighbour, and so may those behind them.
             for at in range(max(1, smallest - 2), min(smallest + 2, len(bounds) - 1)):
                 shares[at - 1] = self._size_share(bounds, at)

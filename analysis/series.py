@@ -6,12 +6,13 @@ moving target, such as a nightly build, is one release of its own line: its seri
 """
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, lru_cache
+from typing import overload
 
+from perf.columns import Columns, ObservedSeries, Occasion, gather
 from perf.model import Observation, Purpose, Release, SeriesKey, TrialId, TrialStatus
 
 _NIGHTS_AT_HAND = 100
@@ -33,12 +34,115 @@ class Point:
     purpose: Purpose = Purpose.SCHEDULED
 
 
+class Points(Sequence[Point]):
+    """Points in columns, each made when it is asked for; equal to any sequence of equal points.
+
+    What is asked of all points of all series is given as a column: millions of objects take seconds.
+    """
+
+    __slots__ = ("columns",)
+
+    def __init__(self, columns: Columns) -> None:
+        """Take over the columns."""
+        self.columns = columns
+
+    @classmethod
+    def of(cls, points: Iterable[Point]) -> "Points":
+        """Put points in columns."""
+        if isinstance(points, cls):
+            return points
+        kept = tuple(points)
+        occasions: dict[Occasion, int] = {}
+        places = [
+            occasions.setdefault(
+                Occasion(
+                    trial=one.trial,
+                    release=one.release,
+                    started_at=one.started_at,
+                    status=TrialStatus.COMPLETED,
+                    night=one.night,
+                    purpose=one.purpose,
+                ),
+                len(occasions),
+            )
+            for one in kept
+        ]
+        values, iterations = [one.value for one in kept], [one.iterations for one in kept]
+        return cls(Columns.of(tuple(occasions), places, values, iterations))
+
+    @property
+    def values(self) -> Sequence[float]:
+        """Give the value of each point."""
+        return self.columns.values
+
+    @property
+    def occasions(self) -> Iterator[Occasion]:
+        """Give for each point when and of what it was measured."""
+        return map(self.columns.occasions.__getitem__, self.columns.places)
+
+    @property
+    def trials(self) -> tuple[TrialId, ...]:
+        """Give the trial of each point."""
+        return tuple([one.trial for one in self.occasions])
+
+    @property
+    def nights(self) -> tuple[str, ...]:
+        """Give the night of each point."""
+        return tuple([one.night for one in self.occasions])
+
+    def __len__(self) -> int:
+        """Give the number of points."""
+        return len(self.columns)
+
+    @overload
+    def __getitem__(self, number: int) -> Point: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Point, ...]: ...
+
+    def __getitem__(self, number: int | slice) -> Point | tuple[Point, ...]:
+        """Give one point, or several."""
+        if isinstance(number, slice):
+            return tuple(map(self._make, range(len(self))[number]))
+        return self._make(range(len(self))[number])
+
+    def __iter__(self) -> Iterator[Point]:
+        """Give one point after the other."""
+        return map(self._make, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        """Compare point by point."""
+        if not isinstance(other, (Points, tuple, list)):
+            return NotImplemented
+        return self is other or (len(self) == len(other) and tuple(self) == tuple(other))
+
+    def __hash__(self) -> int:
+        """Equal points have equal values."""
+        return hash(tuple(self.values))
+
+    def __repr__(self) -> str:
+        """Show the points."""
+        return f"Points.of({tuple(self)!r})"
+
+    def _make(self, number: int) -> Point:
+        occasion = self.columns.occasion(number)
+        return Point(
+            trial=occasion.trial,
+            release=occasion.release,
+            started_at=occasion.started_at,
+            value=self.columns.values[number],
+            iterations=self.columns.iterations_of(number),
+            night=occasion.night,
+            purpose=occasion.purpose,
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
     """The points of one key in order; none, where the key has no completed trial."""
 
     key: SeriesKey
-    points: tuple[Point, ...]
+    points: Points
 
 
 def build_series(observations: Iterable[Observation]) -> tuple[Series, ...]:
@@ -48,39 +152,55 @@ def build_series(observations: Iterable[Observation]) -> tuple[Series, ...]:
     can be told. Raises ValueError where a completed trial holds a value that is not finite, or gives
     two values for one series: both are defects of the measurement, and dropping one would hide it.
     """
-    points: defaultdict[SeriesKey, dict[TrialId, Point]] = defaultdict(dict)
-    for observation in observations:
-        of_key = points[observation.key]
-        if observation.status is TrialStatus.COMPLETED:
-            _refuse_defects(observation, of_key)
-            of_key[observation.trial] = _point(observation)
-    return tuple(
-        Series(key=key, points=tuple(sorted(points[key].values(), key=position)))
-        for key in sorted(points)
-    )
+    groups = gather(observations).series
+    ranks = rank_occasions(groups)
+    return tuple(_put_in_series(one, ranks[id(one.columns.occasions)]) for one in groups)
 
 
-def _refuse_defects(observation: Observation, seen: dict[TrialId, Point]) -> None:
-    where = f"trial {observation.trial}, series {observation.key}"
-    if not all(math.isfinite(value) for value in (observation.value, *observation.iterations)):
-        raise ValueError(f"{where}: a completed trial holds a value that is not a finite number")
-    if observation.trial in seen:
-        raise ValueError(f"{where}: one trial gives two values for one series")
+def _put_in_series(observed: ObservedSeries, ranks: Sequence[int]) -> Series:
+    columns = observed.where(_is_completed).columns
+    _refuse_defects(observed.key, columns)
+    order = sorted(range(len(columns)), key=lambda number: ranks[columns.places[number]])
+    return Series(key=observed.key, points=Points(columns.pick(order)))
 
 
-def _point(observation: Observation) -> Point:
-    return Point(
-        trial=observation.trial,
-        release=observation.release,
-        started_at=observation.started_at,
-        value=observation.value,
-        iterations=observation.iterations,
-        night=observation.night,
-        purpose=observation.purpose,
-    )
+def _is_completed(occasion: Occasion) -> bool:
+    return occasion.status is TrialStatus.COMPLETED
 
 
-def position(point: Point | Observation) -> tuple[tuple[tuple[int, str], ...], int, datetime, TrialId]:
+def rank_occasions(groups: Iterable[ObservedSeries]) -> dict[int, list[int]]:
+    """Give the ranks of occasions in the order of a series, by the id of what holds the occasions.
+
+    Occasions that are equal there have equal ranks.
+    """
+    held = {id(one.columns.occasions): one.columns.occasions for one in groups}
+    ranks = {}
+    for identity, occasions in held.items():
+        positions = list(map(position, occasions))
+        known = {one: number for number, one in enumerate(sorted(set(positions)))}
+        ranks[identity] = [known[one] for one in positions]
+    return ranks
+
+
+def _refuse_defects(key: SeriesKey, columns: Columns) -> None:
+    seen = set()
+    is_finite = all(map(math.isfinite, columns.values)) and all(map(math.isfinite, columns.iterations))
+    for number, place in enumerate(columns.places):
+        trial = columns.occasions[place].trial
+        values = () if is_finite else (columns.values[number], *columns.iterations_of(number))
+        if not all(map(math.isfinite, values)):
+            raise ValueError(
+                f"trial {trial}, series {key}: a completed trial holds a value that is not a finite "
+                "number"
+            )
+        if trial in seen:
+            raise ValueError(f"trial {trial}, series {key}: one trial gives two values for one series")
+        seen.add(trial)
+
+
+def position(
+    point: Point | Occasion,
+) -> tuple[tuple[tuple[int, str], ...], int, datetime, TrialId]:
     """Give the sort key of a point in its series: release line, ordinal, time, trial."""
     release = point.release
     return _by_numbers(release.line, "."), release.ordinal, point.started_at, point.trial
@@ -88,7 +208,7 @@ def position(point: Point | Observation) -> tuple[tuple[tuple[int, str], ...], i
 
 def nights_of(series: Series) -> tuple[str, ...]:
     """Give the nights that measured a series, in the order of time, which their names tell."""
-    return _put_in_order(tuple([point.night for point in series.points]))
+    return _put_in_order(series.points.nights)
 
 
 @lru_cache(_NIGHTS_AT_HAND)

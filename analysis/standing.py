@@ -196,7 +196,8 @@ class _Level:
     def _without_change(self, points: Sequence[Point]) -> Verdict:
         """Compare the newest release, and at least the newest points that confirm, with all before."""
         needed = self.settings.confirming_points
-        of_release = sum(point.release == points[-1].release for point in points)
+        newest = points[-1].release
+        of_release = sum(point.release == newest for point in points)
         split = len(points) - max(of_release, needed)
         if split < needed:  # one release only: its newest points against its older ones
             split = max(0, len(points) - needed)

@@ -64,7 +64,7 @@ def find_suspects(cases: Iterable[tuple[Case, bool]], tonight: str) -> tuple[Sus
         if case.is_news
         and not case.is_derived
         and case.change.last_before.release != case.change.first_after.release
-        and any(point.night == tonight for point in case.change.series.points)
+        and tonight in case.change.series.points.nights
     )
     return tuple(sorted(found, key=lambda one: one.rank))
 

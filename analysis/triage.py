@@ -116,7 +116,7 @@ def steps_at(series: Series, entry: TriageEntry) -> tuple[int, ...]:
 
 def _ranks(series: Series) -> dict[str, int]:
     """Give the versions of a series their numbers, in the order of its points."""
-    versions = dict.fromkeys(point.release.version for point in series.points)
+    versions = dict.fromkeys(one.release.version for one in series.points.occasions)
     return {version: rank for rank, version in enumerate(versions)}
 
 
@@ -199,7 +199,7 @@ def _why_none(entry: TriageEntry, series: Sequence[Series]) -> str:
     fitting = [one for one in series if fits(one.key, entry)]
     if not fitting:
         return "no series has all that its patterns ask for"
-    measured = {point.release.version for one in fitting for point in one.points}
+    measured = {when.release.version for one in fitting for when in one.points.occasions}
     for version in (entry.from_release, entry.to_release):
         if version is not None and version not in measured:
             return f"{version} was measured in none of the {len(fitting)} series that fit"

@@ -85,13 +85,18 @@ class Evidence:
 
     def quantile(self, p_value: float) -> float:
         """Give the size that has a two-sided p-value."""
-        return -float(stdtrit(self.freedom, p_value / 2))
+        return _quantile(self.freedom, p_value)
 
     def rank(self, start: int, at: int, end: int) -> float:
         """Give the two-sided p-value of the rank test between two stretches, as `rank_p_value`."""
         left = self.values[max(start, at - self.reach) : at]
         right = self.values[at : min(end, at + self.reach)]
         return rank_p_value(left, right)
+
+
+@lru_cache(maxsize=4096)
+def _quantile(freedom: float, p_value: float) -> float:
+    return -float(stdtrit(freedom, p_value / 2))
 
 
 def rank_p_value(left: Values, right: Values) -> float:

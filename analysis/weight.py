@@ -73,7 +73,7 @@ def find_interval(change: ChangePoint, points_before: int, noise: Noise | None) 
     """
     if noise is None or not noise.deviation or not change.before or points_before < 1:
         return None
-    values = [point.value for point in change.series.points]
+    values = change.series.points.values
     sides = (
         values[change.index - points_before : change.index],
         values[change.index : change.index + change.points_after],

@@ -59,7 +59,7 @@ def night(point: Point) -> str:
 
 def is_of_one_release(series: Series) -> bool:
     """Tell whether only the nights tell the points of a series apart."""
-    return len({point.release for point in series.points}) == 1
+    return len({one.release for one in series.points.occasions}) == 1
 
 
 def releases(of: Sequence[Point], series: Series) -> str:

@@ -39,6 +39,11 @@ class Places:
         return self.data / "history.duckdb"
 
     @property
+    def readings(self) -> Path:
+        """What the detector saw in series, so that the next judgement need not look again."""
+        return self.data / "readings.json"
+
+    @property
     def site(self) -> Path:
         """The static site."""
         return self.data / "site"

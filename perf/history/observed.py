@@ -3,19 +3,17 @@
 Both are values of `perf.model`, so that judging needs neither the history nor its tables.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from itertools import groupby
-from operator import itemgetter
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
+from perf.columns import Columns, Observations, ObservedSeries, Occasion
 from perf.history.rows import Row, as_utc
 from perf.hosts.drift import MAY_MOVE
 from perf.hosts.facts import BOOT_ID, THERMAL_THROTTLE_COUNT
 from perf.model import (
-    Circumstance,
     Move,
-    Observation,
     Purpose,
     Release,
     SeriesKey,
@@ -23,6 +21,8 @@ from perf.model import (
     TrialStatus,
 )
 
+_Work: TypeAlias = tuple[tuple[str, ...], list[int]]
+"""What the keys of a trial's series have in common, and the places of the trials."""
 _KEY = tuple(SeriesKey.__dataclass_fields__)
 _OF_TRIAL = ("system", "line", "topology", "testbed_class", "config", "workload", "engine")
 _OF_SAMPLE = tuple(name for name in _KEY if name not in _OF_TRIAL)
@@ -34,24 +34,26 @@ OBSERVED = f"""
     FROM trials WHERE purpose IN (SELECT unnest(?::VARCHAR[])) ORDER BY {_IN_ORDER}
 """  # noqa: S608  our own names
 """Takes a list of purposes."""
-NAMES = f"SELECT DISTINCT {', '.join(_OF_SAMPLE)} FROM samples ORDER BY ALL"  # noqa: S608  our own names
-VALUES = f"""
+_VALUES = f"""
     WITH observed AS (
         SELECT row_number() OVER (ORDER BY {_IN_ORDER}) - 1 AS trial, trial_id
         FROM trials WHERE purpose IN (SELECT unnest(?::VARCHAR[]))
     ),
-    names AS (
-        SELECT row_number() OVER (ORDER BY {", ".join(_OF_SAMPLE)}) - 1 AS name, *
-        FROM (SELECT DISTINCT {", ".join(_OF_SAMPLE)} FROM samples)
-    )
-    SELECT trial, name, iteration IS NULL, value
-    FROM samples JOIN observed USING (trial_id) JOIN names USING ({", ".join(_OF_SAMPLE)})
-    ORDER BY trial, name, iteration NULLS FIRST
+    works AS (SELECT unnest(?::JSON::INTEGER[]) AS work, unnest(?::JSON::INTEGER[]) AS trial)
+    SELECT work, {", ".join(_OF_SAMPLE)},
+           list(trial ORDER BY trial, iteration, value), list(value ORDER BY trial, iteration, value)
+    FROM samples JOIN observed USING (trial_id) JOIN works USING (trial)
+    WHERE iteration IS {{what}} GROUP BY ALL ORDER BY ALL
 """  # noqa: S608  our own names
-"""Takes a list of purposes; trials and names are places in the rows of `OBSERVED` and of `NAMES`.
+WHOLES = _VALUES.format(what="NULL")
+ITERATIONS = _VALUES.format(what="NOT NULL")
+"""Both take a list of purposes, and works and trials (as JSON): the numbers of what is equal in keys,
+and the places in the rows of `OBSERVED`. They give a row for each series: its trials, and their values.
 
-Millions of rows of numbers are read in seconds; names in each row take ten times as long.
+Lists of numbers are read in seconds, where a row for each of millions of values takes minutes.
 """
+AT_ONCE = 5_000
+"""Trials of which the values are sorted at a time: all of a large history take gigabytes."""
 
 ALWAYS_NEW = (*MAY_MOVE, THERMAL_THROTTLE_COUNT, BOOT_ID)
 """Facts that differ by nature from one trial to the next, so that they explain nothing.
@@ -69,8 +71,23 @@ _CIRCUMSTANCES = """
     UNION ALL SELECT trial_id, 'artifact', artifact_sha256 FROM trials WHERE artifact_sha256 NOT NULL
     UNION ALL SELECT trial_id, 'knickpoint', harness_version FROM trials WHERE harness_version <> ''
 """
-CIRCUMSTANCES = f"{_CIRCUMSTANCES} ORDER BY ALL"
 """Takes a list of facts to leave out. The workload's hash names the series: there it never differs."""
+_CODED = f"""
+    WITH known AS ({_CIRCUMSTANCES}),
+    codes AS (
+        SELECT row_number() OVER (ORDER BY name, value) - 1 AS code, name, value
+        FROM (SELECT DISTINCT name, value FROM known)
+    )
+"""  # noqa: S608  our own names
+CODES = f"{_CODED} SELECT name, value FROM codes ORDER BY code"  # noqa: S608  our own names
+CODED = f"""
+    {_CODED}, of_trials AS (
+        SELECT trial_id, list(code ORDER BY code) AS codes
+        FROM known JOIN codes USING (name, value) GROUP BY trial_id
+    )
+    SELECT codes, list(trial_id ORDER BY trial_id) FROM of_trials GROUP BY codes ORDER BY codes
+"""  # noqa: S608  our own names
+"""Both take a list of facts to leave out. Most trials have all circumstances in common with others."""
 MOVES = f"""
     WITH asked AS (
         SELECT unnest(?::JSON::INTEGER[]) AS list, unnest(?::JSON::INTEGER[]) AS place,
@@ -90,55 +107,82 @@ A fact that is not known moves nothing.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """What the observations of one trial have in common."""
-
-    of_key: tuple[str, ...]
-    trial: TrialId
-    release: Release
-    started_at: datetime
-    status: TrialStatus
-    night: str
-    purpose: Purpose
-
-
 def observations(
-    trials: Sequence[Row], names: Sequence[Row], values: Iterable[tuple[int, int, bool, float]]
-) -> tuple[Observation, ...]:
-    """Give the observations of the rows of `OBSERVED`, `NAMES` and `VALUES`, by series.
+    trials: Sequence[Row],
+    read: Callable[[str, Sequence[int], Sequence[int]], Iterable[tuple[Any, ...]]],
+) -> Observations:
+    """Give the observations of the rows of `OBSERVED`, by series.
 
-    Keys, releases and times that many have in common are one object in memory.
+    `read` answers one of the queries above about works and trials. Keys, releases and times that many
+    have in common are one object in memory.
     """
-    heads = _heads(trials)
-    of_samples = [{part: row[part] for part in _OF_SAMPLE} for row in names]
-    keys: dict[tuple[tuple[str, ...], int], SeriesKey] = {}
-    found: dict[SeriesKey, list[Observation]] = {}
-    for (trial, name), rows in groupby(values, key=itemgetter(0, 1)):
-        head = heads[trial]
-        key = keys.get((head.of_key, name))
-        if key is None:
-            key = SeriesKey(**dict(zip(_OF_TRIAL, head.of_key, strict=True)), **of_samples[name])
-            keys[head.of_key, name] = key
-            found[key] = []
-        wholes: list[float] = []
-        iterations: list[float] = []
-        for _, _, is_whole, value in rows:
-            (wholes if is_whole else iterations).append(value)
-        found[key] += [_observation(key, head, whole, tuple(iterations)) for whole in wholes]
-    return tuple(one for key in sorted(found) for one in found[key])
+    occasions, works = _occasions(trials), defaultdict[tuple[str, ...], list[int]](list)
+    for place, row in enumerate(trials):
+        works[tuple(row[part] for part in _OF_TRIAL)].append(place)
+    found: list[ObservedSeries] = []
+    for some in _portions(tuple(works.items())):
+        numbers = [number for number, (_, places) in enumerate(some) for _ in places]
+        asked = (numbers, [place for _, places in some for place in places])
+        iterations = {row[:-2]: row[-2:] for row in read(ITERATIONS, *asked)}
+        for number, *of_sample, places, values in read(WHOLES, *asked):
+            parts = dict(zip(_OF_SAMPLE, of_sample, strict=True))
+            key = SeriesKey(**dict(zip(_OF_TRIAL, some[number][0], strict=True)), **parts)
+            own = iterations.pop((number, *of_sample), ((), ()))
+            found.append(ObservedSeries(key, _columns(occasions, places, values, *own)))
+    return Observations(tuple(sorted(found, key=lambda one: one.key)))
 
 
-def _heads(trials: Sequence[Row]) -> list[_Head]:
+def _portions(works: Sequence[_Work]) -> Iterator[Sequence[_Work]]:
+    """Give works in portions of about so many trials as are read at once."""
+    some: list[_Work] = []
+    for work in works:
+        some.append(work)
+        if sum(len(places) for _, places in some) >= AT_ONCE:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _columns(
+    occasions: Sequence[Occasion],
+    places: Sequence[int],
+    values: Sequence[float],
+    of_iterations: Sequence[int],
+    iterations: Sequence[float],
+) -> Columns:
+    """Put lists of places and their values, and of places and their iterations, into columns."""
+    each, rest = divmod(len(iterations), len(places))
+    if rest or any(of_iterations[first::each] != places for first in range(each)):
+        by_place = _by_place(places, of_iterations, iterations)
+        return Columns.of(occasions, places, values, by_place)
+    # As it nearly always is: all have the same number of iterations.
+    ends = (each * (number + 1) for number in range(len(places)))
+    return Columns(
+        occasions, array("I", places), array("d", values), array("d", iterations), array("I", ends)
+    )
+
+
+def _by_place(
+    places: Sequence[int], of_iterations: Sequence[int], values: Sequence[float]
+) -> Iterator[Sequence[float]]:
+    """Give the iterations of each place; both sequences of places ascend."""
+    counts = Counter(of_iterations)
+    starts: dict[int, int] = {}
+    for end, place in enumerate(of_iterations):
+        starts.setdefault(place, end)
+    for place in places:
+        start = starts.get(place, 0)
+        yield values[start : start + counts[place]]
+
+
+def _occasions(trials: Sequence[Row]) -> tuple[Occasion, ...]:
     releases: dict[Release, Release] = {}
-    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
-    heads = []
+    found = []
     for row in trials:
         release = Release(**{field: row[field] for field in Release.__dataclass_fields__})
-        of_key = tuple(row[part] for part in _OF_TRIAL)
-        heads.append(
-            _Head(
-                of_key=shared.setdefault(of_key, of_key),
+        found.append(
+            Occasion(
                 trial=TrialId(row["trial_id"]),
                 release=releases.setdefault(release, release),
                 started_at=as_utc(row["started_at"]),
@@ -147,23 +191,7 @@ def _heads(trials: Sequence[Row]) -> list[_Head]:
                 purpose=Purpose(row["purpose"]),
             )
         )
-    return heads
-
-
-def _observation(
-    key: SeriesKey, head: _Head, value: float, iterations: tuple[float, ...]
-) -> Observation:
-    return Observation(
-        key=key,
-        trial=head.trial,
-        release=head.release,
-        started_at=head.started_at,
-        status=head.status,
-        value=value,
-        iterations=iterations,
-        night=head.night,
-        purpose=head.purpose,
-    )
+    return tuple(found)
 
 
 def move(row: Row) -> Move:
@@ -171,14 +199,16 @@ def move(row: Row) -> Move:
     return Move(place=row["place"], name=row["name"], before=row["before"], after=row["value"])
 
 
-def circumstances(rows: Iterable[tuple[str, str, str]]) -> tuple[Circumstance, ...]:
-    """Give the circumstances of the rows of `CIRCUMSTANCES`; equal texts are one object in memory."""
-    known: dict[str, str] = {}
-    return tuple(
-        Circumstance(
-            trial=TrialId(known.setdefault(trial, trial)),
-            name=known.setdefault(name, name),
-            value=known.setdefault(value, value),
-        )
-        for trial, name, value in rows
-    )
+def circumstances(
+    codes: Iterable[tuple[str, str]], coded: Iterable[tuple[Sequence[int], Sequence[str]]]
+) -> dict[TrialId, Mapping[str, str]]:
+    """Give the circumstances of each trial, by name, of the rows of `CODES` and `CODED`.
+
+    Those that trials have in common are one object in memory.
+    """
+    pairs = tuple(codes)
+    found: dict[TrialId, Mapping[str, str]] = {}
+    for numbers, trials in coded:
+        known = dict(pairs[number] for number in numbers)
+        found.update((TrialId(trial), known) for trial in trials)
+    return found

@@ -6,7 +6,7 @@ each query alike. What they are kept in is `storage`: a `file`, or a `lake` that
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import Any, Self
 
 import duckdb
-from pydantic import ValidationError
 
+from perf.columns import Observations
 from perf.errors import BundleError, HistoryError, UsageError
 from perf.history import bundle, distributions, file, observed
 from perf.history.lake import LakeStorage
@@ -26,7 +26,7 @@ from perf.history.rows import PARTS, Row, head_of_row, rows_of_trial, trial_of_r
 from perf.history.storage import FileStorage, Storage
 from perf.history.tables import Tables
 from perf.metrics import HIGHEST_LOAD
-from perf.model import Circumstance, Move, Observation, Purpose, Trial, TrialHead, TrialId
+from perf.model import Move, Observation, Purpose, Trial, TrialHead, TrialId
 from perf.places import Places
 
 _OF_A_LINE = (Purpose.SCHEDULED, Purpose.IMPORTED)
@@ -105,6 +105,10 @@ class History:
                 ) from error
 
     def observations(self, *purposes: Purpose) -> tuple[Observation, ...]:
+        """Give all observations of `observed_series`, as objects."""
+        return tuple(self.observed_series(*purposes))
+
+    def observed_series(self, *purposes: Purpose) -> Observations:
         """Give each trial's value for each series it has samples of, whatever the trial's status.
 
         They are ordered by series, release line and ordinal, time and trial id. Without purposes these
@@ -112,17 +116,20 @@ class History:
         request is no point on a release line.
         """
         chosen = [purpose.value for purpose in purposes or _OF_A_LINE]
-        trials, names = (
-            self._tables.rows(observed.OBSERVED, [chosen]),
-            self._tables.rows(observed.NAMES),
-        )
-        return observed.observations(trials, names, self._tables.stream(observed.VALUES, [chosen]))
 
-    def circumstances(self) -> tuple[Circumstance, ...]:
+        def read(sql: str, works: Sequence[int], trials: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+            return self._tables.stream(sql, [chosen, json.dumps(works), json.dumps(trials)])
+
+        try:
+            return observed.observations(self._tables.rows(observed.OBSERVED, [chosen]), read)
+        except ValueError as error:
+            raise self._storage.damage(error) from error
+
+    def circumstances(self) -> dict[TrialId, Mapping[str, str]]:
         """Give what was true of each trial beside its release, by trial and name; all purposes."""
-        return observed.circumstances(
-            self._tables.stream(observed.CIRCUMSTANCES, [list(observed.ALWAYS_NEW)])
-        )
+        left_out = [list(observed.ALWAYS_NEW)]
+        codes = tuple(self._tables.stream(observed.CODES, left_out))
+        return observed.circumstances(codes, self._tables.stream(observed.CODED, left_out))
 
     def moves(self, lists: Sequence[Sequence[TrialId]]) -> tuple[tuple[Move, ...], ...]:
         """Give for each list of trials what differs from one to the next, by place and name."""
@@ -158,7 +165,7 @@ class History:
         rows = self._tables.rows(sql, values)
         try:
             return tuple(trial_of_rows(row, parts[row["trial_id"]]) for row in rows)
-        except ValidationError as error:
+        except ValueError as error:
             raise self._storage.damage(error) from error
 
     def heads(self) -> tuple[TrialHead, ...]:
@@ -176,7 +183,7 @@ class History:
         )
         try:
             return tuple(head_of_row(row, reasons[row["trial_id"]]) for row in rows)
-        except ValidationError as error:
+        except ValueError as error:
             raise self._storage.damage(error) from error
 
     def bundle_digests(self) -> dict[TrialId, str]:

@@ -40,7 +40,7 @@ def find_chain(series: Iterable[Series]) -> Chain:
 
 
 def _begin(series: Series) -> tuple[object, ...]:
-    return min(point.started_at for point in series.points), series.key
+    return min(one.started_at for one in series.points.occasions), series.key
 
 
 def split_workload(key: SeriesKey) -> tuple[str, str]:

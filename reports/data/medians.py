@@ -134,7 +134,7 @@ class _Condensing(Mapping[str, Mapping[SeriesKey, Measured]]):
         # The series of an experiment share their trials.
         places: dict[tuple[TrialId, ...], Mapping[str, Sequence[int]]] = {}
         for one in series:
-            trials = tuple([point.trial for point in one.series.points])
+            trials = one.series.points.trials
             if trials not in places:
                 places[trials] = _find_places(trials, homes)
             for home, of_home in places[trials].items():
@@ -145,7 +145,7 @@ class _Condensing(Mapping[str, Mapping[SeriesKey, Measured]]):
             self._known[variant] = {
                 shared_part(one.series.key): Measured(
                     judged=one,
-                    condensed=condense([one.series.points[place].value for place in places]),
+                    condensed=condense([one.series.points.values[place] for place in places]),
                 )
                 for one, places in self._values[variant]
             }

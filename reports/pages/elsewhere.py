@@ -109,7 +109,7 @@ def _digest(scene: Scene, judged: Sequence[JudgedSeries]) -> str:
     content = hashlib.sha256()
     of_trials: dict[tuple[TrialId, ...], str] = {}
     for one in judged:
-        trials = tuple([point.trial for point in one.series.points])
+        trials = one.series.points.trials
         if trials not in of_trials:
             # The digest of a bundle covers the name of its trial.
             digests = [scene.digests.get(trial, "") for trial in trials]

@@ -119,7 +119,7 @@ def _batch_of_one(shared: _Shared, judged: JudgedSeries, watches: str) -> Batch:
 
 def _digest_of_series(shared: _Shared, judged: JudgedSeries, view: SeriesView) -> str:
     """Digest all that a page and its data are made of; where a trial has no digest, none is sure."""
-    of_points = shared.digest(tuple([point.trial for point in judged.series.points]))
+    of_points = shared.digest(judged.series.points.trials)
     if not of_points:
         return ""
     of_track = shared.versions[track_of(judged.series.key)]

@@ -111,8 +111,8 @@ def _find_series(scene: Scene) -> Mapping[TrialId, Sequence[SeriesLink]]:
     for judged in (*scene.judgement.series, *scene.judgement.watched):
         key = judged.series.key
         link = SeriesLink(title=series_words(key), page=series_page(key), is_canary=is_canary(key))
-        for point in judged.series.points:
-            found.setdefault(point.trial, []).append(link)
+        for trial in judged.series.points.trials:
+            found.setdefault(trial, []).append(link)
     return found
 
 

@@ -17,7 +17,7 @@ from pydantic import Field, TypeAdapter
 from analysis.detection import ChangePoint
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries, Judgement
-from analysis.series import Point
+from perf.columns import Occasion
 from perf.metrics import DIAGNOSTICS, METRICS
 from perf.model import SeriesKey, TrialHead, TrialId
 from perf.scalars import STRICT
@@ -121,7 +121,7 @@ def build_document(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> 
     """Put what is judged into tables. Series are in the order of their keys."""
     judged = judgement.series
     homes = _find_homes(judgement.incidents)
-    starts = (point.started_at for one in judged for point in one.series.points)
+    starts = (when.started_at for one in judged for when in one.series.points.occasions)
     newest = max(starts, default=None)
     return Document(
         format=1,
@@ -142,7 +142,7 @@ def build_document(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> 
 
 def build_points(experiment: str, judged: Sequence[JudgedSeries]) -> PointsDocument:
     """Put the points of one experiment into columns; trials are by start and name."""
-    found = {point.trial: point for one in judged for point in one.series.points}
+    found = {when.trial: when for one in judged for when in one.series.points.occasions}
     trials = sorted(found.values(), key=lambda point: (point.started_at, point.trial))
     places = {point.trial: place for place, point in enumerate(trials)}
     return PointsDocument(
@@ -152,8 +152,8 @@ def build_points(experiment: str, judged: Sequence[JudgedSeries]) -> PointsDocum
         points=tuple(
             PointColumns(
                 series=series_stem(one.series.key),
-                trials=tuple(places[point.trial] for point in one.series.points),
-                values=tuple(point.value for point in one.series.points),
+                trials=tuple(places[trial] for trial in one.series.points.trials),
+                values=tuple(one.series.points.values),
             )
             for one in judged
         ),
@@ -228,7 +228,7 @@ def _verdict_row(judged: JudgedSeries) -> VerdictRow:
     )
 
 
-def _trial_of(point: Point) -> TrialOfPoints:
+def _trial_of(point: Occasion) -> TrialOfPoints:
     return TrialOfPoints(
         trial=point.trial,
         night=point.night,

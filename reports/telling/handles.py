@@ -61,11 +61,11 @@ def _name(stem: str, outcome: Outcome, trial: TrialId) -> str:
 def find_all_handles(series: Iterable[Series]) -> frozenset[str]:
     """Give every handle that a change of these series could have."""
     return frozenset(
-        _name(stem, outcome, point.trial)
+        _name(stem, outcome, trial)
         for one in series
         for stem in (series_stem(one.key),)
         for outcome in (Outcome.REGRESSED, Outcome.IMPROVED)
-        for point in one.points
+        for trial in one.points.trials
     )
 
 

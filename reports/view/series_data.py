@@ -7,7 +7,6 @@ would take too long to make, otherwise.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain
 from typing import cast
 
 import numpy as np
@@ -39,7 +38,7 @@ def series_data(
     key, points = judged.series.key, judged.series.points
     better = (METRICS | DIAGNOSTICS).get(key.metric)
     is_searched = key.metric == HIGHEST_LOAD.name
-    ends = [find_ends(key, point.trial, bounds) for point in points] if is_searched else []
+    ends = [find_ends(key, trial, bounds) for trial in points.trials] if is_searched else []
     noise = judged.newest_noise
     return {
         "track": track.stem,
@@ -54,10 +53,10 @@ def series_data(
         "isWatch": view.is_watch,
         "isByNight": view.is_by_night,
         "inWords": view.in_words,
-        "at": [places[point.trial] for point in points],
-        "value": [point.value for point in points],
-        "counts": [len(point.iterations) for point in points],
-        "iterations": _round(list(chain.from_iterable(point.iterations for point in points))),
+        "at": [places[trial] for trial in points.trials],
+        "value": list(points.values),
+        "counts": points.columns.counts,
+        "iterations": _round(points.columns.iterations),
         "ends": ends,
         "segments": [asdict(segment) for segment in view.segments],
         "noise": noise.deviation if noise else 0,

@@ -115,7 +115,7 @@ def view_testbed(
     `trials` are those of the testbed, by start; what was measured elsewhere is left out.
     """
     own = [one for one in judgement.watched if _is_measured_here(one, trials)]
-    watching = {point.trial for one in own for point in one.series.points if point.trial in trials}
+    watching = {trial for one in own for trial in one.series.points.trials if trial in trials}
     of_testbed = [
         one
         for one in judgement.incidents

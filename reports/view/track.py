@@ -87,7 +87,7 @@ def find_tracks(
     for one in judged:
         key = track_of(one.series.key)
         series[key].append(one.series.key)
-        trials[key].update([point.trial for point in one.series.points])
+        trials[key].update(one.series.points.trials)
     homes: dict[tuple[str, str], TrialHead] = {}
     for head in heads.values():
         homes[head.experiment, head.release.version] = head

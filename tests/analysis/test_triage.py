@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from analysis.detection import ChangePoint, State
-from analysis.series import Point, Series
+from analysis.series import Point, Points, Series
 from analysis.triage import Decision, account, came_back, match, propose, sign
 from analysis.verdict import Outcome
 from perf.model import Release, SeriesKey, TrialId
@@ -53,7 +53,7 @@ def make_series(nights: Sequence[int], key: SeriesKey = KEY) -> Series:
             trial = TrialId(f"{key.system}-{len(points)}")
             night = f"{at:%Y-%m-%d}-1"
             points.append(Point(trial=trial, release=release, started_at=at, value=1.0, night=night))
-    return Series(key=key, points=tuple(points))
+    return Series(key=key, points=Points.of(points))
 
 
 def change_at(series: Series, index: int, *, reach: int = 0, drops: bool = True) -> ChangePoint:
@@ -100,7 +100,7 @@ def test_an_entry_within_a_release_covers_its_own_nights_alone() -> None:
 
 
 def test_a_step_over_a_release_that_is_missing_in_between_is_covered() -> None:
-    gap = Series(key=KEY, points=SERIES.points[:3] + SERIES.points[6:])
+    gap = Series(key=KEY, points=Points.of(SERIES.points[:3] + SERIES.points[6:]))
     assert covered(replace(ENTRY, from_release="5.0.0", to_release="5.0.3"), gap) == [3, 4, 5, 6]
     assert covered(ENTRY, gap) == []  # 5.0.1 was never measured here
 
@@ -117,13 +117,13 @@ def test_nights_go_by_their_dates_and_a_night_belongs_to_the_day_it_began() -> N
     assert covered(replace(by_night, to_night=date(2026, 3, 5))) == [4, 5]
     assert covered(replace(by_night, from_night=None)) == [1, 2, 3, 4, 5]
     unnamed = [replace(point, night="") for point in SERIES.points]
-    assert covered(by_night, Series(key=KEY, points=tuple(unnamed))) == [5]
+    assert covered(by_night, Series(key=KEY, points=Points.of(unnamed))) == [5]
 
 
 def test_nights_tell_nothing_where_a_series_steps_back_in_time() -> None:
     # Each release on the same three nights.
     points = [replace(point, night=f"2026-03-0{1 + i % 3}-1") for i, point in enumerate(SERIES.points)]
-    series = Series(key=KEY, points=tuple(points))
+    series = Series(key=KEY, points=Points.of(points))
     nights = replace(ENTRY, from_night=date(2026, 3, 1), to_night=date(2026, 3, 3))
     assert covered(nights, series) == [6]
     assert covered(replace(nights, from_release=None, to_release=None), series) == [
@@ -134,8 +134,13 @@ def test_nights_tell_nothing_where_a_series_steps_back_in_time() -> None:
 def test_two_nights_of_one_date_lie_inside_of_that_date() -> None:
     points = tuple(replace(point, night="2026-03-04-2") for point in SERIES.points[:3])
     day = replace(ENTRY, from_release=None, to_release=None, from_night=date(2026, 3, 4))
-    assert covered(replace(day, to_night=date(2026, 3, 4)), Series(key=KEY, points=points)) == [1, 2]
-    assert covered(replace(day, from_night=date(2026, 3, 5)), Series(key=KEY, points=points)) == []
+    assert covered(
+        replace(day, to_night=date(2026, 3, 4)), Series(key=KEY, points=Points.of(points))
+    ) == [1, 2]
+    assert (
+        covered(replace(day, from_night=date(2026, 3, 5)), Series(key=KEY, points=Points.of(points)))
+        == []
+    )
 
 
 def test_the_other_direction_is_not_covered() -> None:

@@ -15,7 +15,7 @@ from made_up_judgement import DETECTABLE, NOISE, SETTINGS
 
 from analysis.detection import ChangePoint, State
 from analysis.judgement import JudgedSeries, Judgement
-from analysis.series import Point, Series
+from analysis.series import Point, Points, Series
 from analysis.verdict import Outcome, Verdict
 from perf import config
 from perf.model import (
@@ -189,7 +189,7 @@ def _judge(
                 purpose=head.purpose,
             )
         )
-    series = Series(key=key, points=tuple(points))
+    series = Series(key=key, points=Points.of(points))
     return JudgedSeries(
         series=series,
         change_points=(_change(series, step, level, factor),) if step else (),

@@ -7,7 +7,7 @@ from pathlib import Path
 from made_up_series import KEY, SLOWER, make_scene
 
 from analysis.judgement import JudgedSeries
-from analysis.series import Series
+from analysis.series import Points, Series
 from perf.model import SeriesKey, Trial
 from reports.data.beginnings import find_chain
 from reports.pages import front, series
@@ -23,9 +23,9 @@ def cut(judged: JudgedSeries, first: int) -> tuple[JudgedSeries, JudgedSeries]:
     """Cut a series where its workload was changed."""
     key, points = judged.series.key, judged.series.points
     bare = replace(judged, change_points=())
-    later = Series(key=replace(key, workload=CHANGED), points=points[first:])
+    later = Series(key=replace(key, workload=CHANGED), points=Points.of(points[first:]))
     return (
-        replace(bare, series=Series(key=key, points=points[:first])),
+        replace(bare, series=Series(key=key, points=Points.of(points[:first]))),
         replace(bare, series=later),
     )
 
@@ -58,7 +58,7 @@ def test_series_that_differ_in_the_content_alone_follow_each_other_in_time(
 
 
 def test_another_name_or_no_point_begins_nothing() -> None:
-    empty = [Series(key=key, points=()) for key in (KEY, after(KEY))]
+    empty = [Series(key=key, points=Points.of(())) for key in (KEY, after(KEY))]
     assert find_chain(empty).before == {}
 
 

@@ -12,7 +12,7 @@ from made_up_judgement import SETTINGS
 
 from analysis.judgement import JudgedSeries
 from analysis.noise import Noise
-from analysis.series import Point, Series
+from analysis.series import Point, Points, Series
 from analysis.verdict import Outcome, Verdict
 from perf.model import Named, Purpose, SeriesKey, Trial, TrialId, TrialStatus
 from reports.data.medians import (
@@ -47,7 +47,7 @@ def judge(
 ) -> JudgedSeries:
     verdict = Verdict(outcome=Outcome.UNDECIDED, reason="made up")
     return JudgedSeries(
-        series=Series(key=key, points=tuple(points)), change_points=(), verdict=verdict, noise=noise
+        series=Series(key=key, points=Points.of(points)), change_points=(), verdict=verdict, noise=noise
     )
 
 

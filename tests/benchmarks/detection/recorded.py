@@ -57,9 +57,10 @@ def read_scatters(archive: Path) -> tuple[Array, ...]:
         with open_history(places.history, read_only=True) as history:
             series = build_series(history.observations())
             configs = {
-                each.trial: each.value
-                for each in history.circumstances()
-                if each.name.startswith("config ")
+                trial: value
+                for trial, known in history.circumstances().items()
+                for name, value in known.items()
+                if name.startswith("config ")
             }
     found = (
         scatter_about_levels(one, configs)

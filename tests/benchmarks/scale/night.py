@@ -1,0 +1,50 @@
+"""Keep, judge and tell a night in a process of its own, and say as JSON what each stage took.
+
+    python night.py DATA NIGHTS
+
+The last line on standard output has seconds that passed and seconds of CPU of all processes together,
+for each stage, and the largest memory of this process so far (ru_maxrss, in MB).
+"""
+
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parents[3]), str(Path(__file__).parents[1] / "site")]
+
+from large_history import now_after  # noqa: E402  found by the line above
+
+from analysis.commands import judge_history  # noqa: E402
+from perf.history.store import append_all  # noqa: E402
+from perf.places import Places  # noqa: E402
+from reports.commands import write_report  # noqa: E402
+
+CONFIGS = Path(__file__).parents[3] / "configs"
+
+
+def main(data: str, nights: str) -> None:
+    """Append, judge, write the site."""
+    places, now = Places(Path(data)), now_after(int(nights))
+    told: dict[str, float] = {}
+
+    def lap(stage: str, began: tuple[float, float]) -> tuple[float, float]:
+        ended = time.monotonic(), sum(os.times()[:4])
+        told[f"{stage}_s"], told[f"{stage}_cpu_s"] = (b - a for a, b in zip(began, ended, strict=True))
+        told[f"{stage}_rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        return ended
+
+    at = time.monotonic(), sum(os.times()[:4])
+    append_all(places, lambda _: None)
+    at = lap("append", at)
+    judgement = judge_history(places, CONFIGS, now.date())
+    at = lap("judge", at)
+    write_report(places, CONFIGS, now, judgement=judgement)
+    lap("site", at)
+    sys.stdout.write(f"{json.dumps(told)}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

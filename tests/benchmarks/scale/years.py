@@ -1,0 +1,282 @@
+"""What years of nights cost: keep, judge and tell one more, and ask; beside SQLite and Otava's CLI.
+
+    python tests/benchmarks/scale/years.py [FOLDER [YEARSxSERIES …]]
+
+For each size (1x100, 2x100, 5x100 and 10x100; the goals are about 10x1000) a history is made up in
+FOLDER (`large_history`: seeded, through the real tables; by default a temporary one), with a histogram
+per second in its last year, and judged and told once. Then come further nights, as sealed bundles, and
+each is appended, judged and told by the commands' own functions in a process of its own; a second time
+with a tenth of the series measured. SQLite gets the same samples and the same questions, Otava's
+command line some of the series. On a busy machine only seconds of CPU say something: both are printed.
+"""
+
+import json
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests/benchmarks/site")]
+
+import duckdb  # noqa: E402  found by the lines above
+from hdrh.histogram import HdrHistogram  # noqa: E402
+from large_history import Size, grow, now_after  # noqa: E402
+from memory import run  # noqa: E402
+
+from perf.history import bundle  # noqa: E402
+from perf.history.store import History, open_history  # noqa: E402
+from perf.model import Trial, TrialId  # noqa: E402
+from perf.places import Places  # noqa: E402
+
+NIGHT = Path(__file__).with_name("night.py")
+NIGHTS_A_YEAR = 365
+NIGHTS = 3
+QUERIES = 30
+OTAVA_SERIES = 3
+SECONDS = 30
+"""Histograms of each of 14 operations of a trial of the last year, one per second."""
+SERIES = (
+    "SELECT t.started_at, s.value FROM samples s JOIN trials t ON t.trial_id = s.trial_id "
+    "WHERE t.experiment = '{experiment}' AND s.phase = 'saturation' AND s.operation = '{operation}' "
+    "AND s.metric = 'response_time' AND s.statistic = 'p99' AND s.iteration IS NULL "
+    "ORDER BY t.started_at"
+)
+OPERATIONS = ("insert", "update", "read", "scan")
+HISTOGRAMS = """
+    INSERT INTO histograms BY NAME
+    SELECT trial_id, row_number() OVER (PARTITION BY trial_id) - 1 AS position, phase, operation,
+           'response_time' AS kind, (second % 3 + 1)::INTEGER AS iteration,
+           epoch(started_at) + second AS start_s, 1.0 AS length_s, 20000 AS max_us,
+           $pool[(1 + hash(trial_id || operation || second) % len($pool))::BIGINT] AS encoded
+    FROM trials,
+         (SELECT DISTINCT phase, operation FROM samples WHERE metric = 'response_time') shapes,
+         range($seconds) seconds(second)
+    WHERE night >= (SELECT min(night) FROM
+        (SELECT DISTINCT night FROM trials ORDER BY night DESC LIMIT $nights))
+"""
+
+
+def main(folder: str = "", *sizes: str) -> None:
+    """Print the figures of each size."""
+    for size in sizes or ("1x100", "2x100", "5x100", "10x100"):
+        years, series = map(int, size.split("x"))
+        with tempfile.TemporaryDirectory(prefix="knickpoint-scale-", dir=folder or None) as place:
+            measure(Places(Path(place)), Size(series, years * NIGHTS_A_YEAR))
+
+
+def measure(places: Places, size: Size) -> None:
+    """Measure one size."""
+    say(f"\n{size.series:,} series × {size.nights:,} nights = {size.series * size.nights:,} points")
+    began_s = time.monotonic()
+    make_up(places, size)
+    say(f"  made up in {time.monotonic() - began_s:.0f} s; {describe_files(places)}")
+    show("first judgement and site", [tell(places, size.nights)])
+    for name, experiments in (
+        ("all", size.experiments),
+        ("a tenth of", max(1, size.experiments // 10)),
+    ):
+        rounds = []
+        for _ in range(NIGHTS):
+            size = replace(size, nights=size.nights + 1)
+            seal_night(places, size, experiments)
+            rounds.append(tell(places, size.nights))
+        show(f"one more night of {name} series", rounds)
+    show("the same again, nothing new", [tell(places, size.nights)])
+    ask(places, size)
+    ask_sqlite(places, size)
+    run_otava(places, size)
+    say(f"  at the end: {describe_files(places)}")
+
+
+def make_up(places: Places, size: Size) -> None:
+    """Make a history up, with the manifests that its digests are of, and histograms of a year."""
+    grow(places, size)
+    for path in places.trials.iterdir():
+        (path / bundle.MANIFEST).write_text(path.name)
+    pool = []
+    for number in range(100):
+        histogram = HdrHistogram(1, 60_000_000, 3)
+        for value in range(200):
+            histogram.record_value(500 + 37 * (value * (number + 7) % 211))
+        pool.append(histogram.encode().decode())
+    bounds = {"pool": pool, "seconds": SECONDS, "nights": NIGHTS_A_YEAR}
+    with duckdb.connect(places.history) as history:
+        history.execute(HISTOGRAMS, bounds)
+
+
+def seal_night(places: Places, size: Size, experiments: int) -> None:
+    """Seal the bundles of one more night: the newest trial of each experiment, somewhat moved."""
+    with open_history(places.history, read_only=True) as history:
+        names = history.tables.rows(
+            "SELECT arg_max(trial_id, started_at) AS trial FROM trials GROUP BY experiment ORDER BY ALL"
+        )
+        newest = history.trials([TrialId(row["trial"]) for row in names[:experiments]])
+    at = now_after(size.nights).replace(hour=1)
+    for number, trial in enumerate(newest):
+        began = at + timedelta(minutes=10 * number)
+        name = f"{began:%Y-%m-%d}-1"
+        fresh = replace(
+            trial,
+            id=TrialId(f"{name}.{number + 1:02d}.{trial.experiment}.{trial.release.version}"),
+            night=name,
+            started_at=began,
+            finished_at=began + timedelta(minutes=9),
+            samples=tuple(
+                replace(one, value=one.value * (1 + 0.01 * ((place + size.nights) % 5 - 2)))
+                for place, one in enumerate(trial.samples)
+            ),
+        )
+        seal(places, fresh)
+
+
+def seal(places: Places, trial: Trial) -> None:
+    """Seal a bundle without histograms: `test_keeping_speed` measures those."""
+    bundle.seal(bundle.stage(places, trial.id), trial, ())
+
+
+def tell(places: Places, nights: int) -> dict[str, float]:
+    """Append, judge and tell in a process of its own."""
+    output, peak_mb = run([sys.executable, str(NIGHT), str(places.data), str(nights)])
+    return {**json.loads(output.splitlines()[-1]), "peak_mb": peak_mb}
+
+
+def show(what: str, rounds: Sequence[dict[str, float]]) -> None:
+    """Print the median and the spread of each figure."""
+    say(f"  {what}, n = {len(rounds)}:")
+    for name in rounds[0]:
+        values = [one[name] for one in rounds]
+        say(f"    {name:<14} {statistics.median(values):9.1f} ({min(values):.1f} to {max(values):.1f})")
+
+
+def ask(places: Places, size: Size) -> None:
+    """Ask for series and percentiles, each in an open history."""
+    with open_history(places.history, read_only=True) as history:
+        asked = [one.format(**part) for one in (SERIES,) for part in parts(size)]
+        time_each("DuckDB, a whole series", [lambda sql=sql: history.query(sql) for sql in asked])
+        rows = history.tables.rows(
+            "SELECT DISTINCT trial_id FROM histograms ORDER BY trial_id DESC LIMIT ?", [QUERIES]
+        )
+        trials = [TrialId(row["trial_id"]) for row in rows]
+        time_each(
+            "a percentile of a trial", [lambda one=one: percentile(history, one) for one in trials]
+        )
+
+
+def percentile(history: History, trial: TrialId) -> float:
+    """Give a p99.9 from the histograms of a trial."""
+    of = {"phase": "saturation", "operation": "read", "kind": "response_time"}
+    return history.percentile([trial], percentile=99.9, **of)
+
+
+def parts(size: Size) -> list[dict[str, str]]:
+    """Give what series queries differ in."""
+    systems = ("cassandra", "mongodb", "scylladb", "cratedb")
+    works = [number % size.experiments for number in range(QUERIES)]
+    return [
+        {
+            "experiment": f"{systems[work % len(systems)]}-workload-{work}",
+            "operation": OPERATIONS[number % len(OPERATIONS)],
+        }
+        for number, work in enumerate(works)
+    ]
+
+
+def time_each(what: str, questions: Sequence[Callable[[], object]]) -> None:
+    """Print how long questions take, after one that is not counted."""
+    questions[0]()
+    took = []
+    for one in questions:
+        began_s, cpu_s = time.monotonic(), time.process_time()
+        one()
+        took.append((1000 * (time.monotonic() - began_s), 1000 * (time.process_time() - cpu_s)))
+    passed, cpu = zip(*took, strict=True)
+    say(
+        f"  {what}, n = {len(took)}: {statistics.median(passed):.1f} ms ({min(passed):.1f} to "
+        f"{max(passed):.1f}), CPU {statistics.median(cpu):.1f} ms"
+    )
+
+
+def ask_sqlite(places: Places, size: Size) -> None:
+    """Copy trials and samples to SQLite, with the indexes that the questions want, and ask the same."""
+    target = places.data / "peer.sqlite"
+    with duckdb.connect(places.history, read_only=True) as source, sqlite3.connect(target) as peer:
+        peer.execute(
+            "CREATE TABLE trials (trial_id TEXT PRIMARY KEY, experiment TEXT, started_at TEXT)"
+        )
+        columns = "trial_id, phase, operation, metric, statistic, iteration, value"
+        peer.execute(f"CREATE TABLE samples ({columns})")
+        rows = source.execute("SELECT trial_id, experiment, started_at::VARCHAR FROM trials")
+        peer.executemany("INSERT INTO trials VALUES (?, ?, ?)", rows.fetchall())
+        rows = source.execute(f"SELECT {columns} FROM samples ORDER BY trial_id, position")  # noqa: S608  ours
+        while some := rows.fetchmany(50_000):
+            peer.executemany("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?)", some)
+        peer.execute("CREATE INDEX of_experiment ON trials (experiment, started_at)")
+        peer.execute(
+            "CREATE INDEX of_trial ON samples "
+            "(trial_id, phase, operation, metric, statistic, iteration)"
+        )
+        peer.commit()
+        asked = [SERIES.format(**part) for part in parts(size)]
+        time_each("SQLite, the same", [lambda sql=sql: peer.execute(sql).fetchall() for sql in asked])
+        began_s = time.monotonic()
+        newest = peer.execute("SELECT max(trial_id) FROM trials").fetchone()
+        rows = peer.execute(f"SELECT {columns} FROM samples WHERE trial_id = ?", newest).fetchall()  # noqa: S608
+        for number in range(size.experiments):
+            fresh = [(f"fresh-{number}", *row[1:]) for row in rows]
+            peer.executemany("INSERT INTO samples VALUES (?, ?, ?, ?, ?, ?, ?)", fresh)
+            peer.commit()
+        say(f"  SQLite, append of a night's samples: {time.monotonic() - began_s:.2f} s, n = 1")
+    say(f"  SQLite file: {target.stat().st_size / 1e6:.0f} MB (trials and samples only)")
+
+
+def run_otava(places: Places, size: Size) -> None:
+    """Have Otava's command line analyse some of the same series, each from a CSV file of its own."""
+    folder = places.data / "otava"
+    folder.mkdir()
+    took = []
+    for number, part in enumerate(parts(size)[:OTAVA_SERIES]):
+        with open_history(places.history, read_only=True) as history:
+            rows = history.query(SERIES.format(**part)).rows
+        (folder / "points.csv").write_text(
+            "time,value\n" + "\n".join(f"{at:%Y-%m-%d %H:%M:%S +0000},{value!r}" for at, value in rows)
+        )
+        (folder / "otava.yaml").write_text(
+            f"tests:\n  series{number}:\n    type: csv\n    file: {folder / 'points.csv'}\n"
+            "    time_column: time\n    metrics:\n      value:\n        column: value\n"
+        )
+        otava = Path(sys.executable).with_name("otava")
+        command = [otava, "--config-file", folder / "otava.yaml", "analyze", f"series{number}"]
+        began_s = time.monotonic()
+        since = ["--since", "2020-01-01"]
+        subprocess.run([*command, *since], check=True, capture_output=True, cwd=folder)
+        took.append(time.monotonic() - began_s)
+    shutil.rmtree(folder)
+    say(
+        f"  Otava's CLI, a series of {len(rows):,} points, n = {len(took)}: "
+        f"{statistics.median(took):.1f} s ({min(took):.1f} to {max(took):.1f}), start included"
+    )
+
+
+def describe_files(places: Places) -> str:
+    """Say how large the files are."""
+    size_mb = places.history.stat().st_size / 1e6
+    readings_mb = places.readings.stat().st_size / 1e6 if places.readings.exists() else 0
+    return f"history {size_mb:.0f} MB, readings {readings_mb:.1f} MB"
+
+
+def say(text: str) -> None:
+    """Print a line at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
