@@ -70,8 +70,9 @@ def test_a_disk_that_fails_is_told_and_loses_nothing(
     bench: Bench, name: str, mode: str, effort: Callable[[int, int], int], figures: dict[str, object]
 ) -> None:
     kinds, number, how = MODES[mode]
-    place = bench.copy(name)
-    sealed, appended, record = find_sealed(place), find_appended(place), bench.root / "record"
+    place, record = bench.copy(name), bench.root / "record"
+    spare = bench.copy(name)  # to look into a history of an older schema is to upgrade it
+    sealed, appended = find_sealed(spare), find_appended(spare)
     done = bench.run(name, place, record=record)
     assert done.code == JOBS[name].code, done
     wanted = describe(name, place)
