@@ -24,7 +24,7 @@ from perf.errors import InputError
 from perf.metrics import Better
 
 MOST_BYTES = 128 * 1024**2
-"""Of a file: a million series of ten values have 122 MB. Reading takes up to 25 times that."""
+"""Of a file: a million series of ten values have 122 MB, and take ten times that."""
 LARGEST = 1e100
 """Beyond it, squares and their sums are no finite numbers any more."""
 _MOST_PROBLEMS = 1000

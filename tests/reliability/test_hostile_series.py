@@ -46,7 +46,7 @@ def test_a_broken_file_is_judged_as_it_reads_or_all_that_is_wrong_is_told(
 ) -> None:
     counts = {True: 0, False: 0}
 
-    @settings(max_examples=effort(40, 2000), database=None)
+    @settings(max_examples=effort(15, 600), database=None)
     @given(content=broken_documents(TREE) | broken_bytes(SOUND))
     @example(content=SOUND)
     def break_it(content: bytes) -> None:
@@ -61,8 +61,9 @@ def test_a_broken_file_is_judged_as_it_reads_or_all_that_is_wrong_is_told(
                 assert is_well_told(refusal, PATH)
                 return
             findings = [JUDGE(one) for one in found]
-        read = [item["values"] for item in json.loads(content)["series"]]
-        assert [list(one.values) for one in found] == read
+        items = json.loads(content)["series"]
+        read = [tuple(one and float(one) for one in item["values"]) for item in items]
+        assert [one.values for one in found] == read, "a value is not the nearest to what was written"
         told = json.loads(write_findings(findings))["series"]
         assert [one["name"] for one in told] == [one.name for one in found]
 
@@ -142,8 +143,8 @@ ONE = '{"series":[{"name":"a","better":"lower","values":[1'
 @pytest.mark.parametrize(
     ("head", "part", "tail", "count", "told"),
     [
-        ('{"series":[{"name":"a","better":"lower","values":[]}', ",{}", "]}", 0, "refused 1,001"),
-        (ONE, ",[]", "]}]}", 0, "refused 1,001"),
+        ('{"series":[{"name":"a","better":"lower","values":[]}', ",{}", "]}", 5_000_000, "refused 1,001"),
+        (ONE, ",[]", "]}]}", 10_000_000, "refused 1,001"),
         (ONE, ",null", "]}]}", 0, "read 1 "),
         (ONE, ",100.125", "]}]}", 1_000_000, "read 1 1000001"),
         (
@@ -156,7 +157,7 @@ ONE = '{"series":[{"name":"a","better":"lower","values":[1'
     ],
     ids=["junk", "bad-values", "missing", "million-points", "million-series"],
 )
-def test_the_largest_files_are_read_in_four_gigabytes(
+def test_large_files_are_read_or_refused_in_four_gigabytes(
     head: str,
     part: str,
     tail: str,
