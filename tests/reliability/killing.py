@@ -146,10 +146,16 @@ def _serve() -> None:
         if "wait" in asked:
             _answer(_await(asked["wait"], asked["limit_s"]))
             continue
+        ready, begun = os.pipe()
         pid = os.fork()
         if not pid:
+            os.setsid()
+            os.close(begun)
             _become(**asked)
             return
+        os.close(begun)
+        os.read(ready, 1)  # ends once the group of the process is there to be killed
+        os.close(ready)
         _answer(pid)
 
 
@@ -187,7 +193,6 @@ def _become(
     from perf import measuring, side_by_side  # noqa: PLC0415
     from perf.cli import main  # noqa: PLC0415
 
-    os.setsid()
     for path, flags, numbers in (
         (os.devnull, os.O_RDONLY, (0,)),
         (output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, (1, 2)),
