@@ -130,10 +130,12 @@ def read_scene(
     bounds: Bounds = NO_BOUNDS
     catalog = config.load_catalog(configs_root)
     if has_history(places):
+        # First: what is appended after the judgement is known, but not judged; the other way round a
+        # judged trial would be unknown.
+        judgement = judgement or judge_history(places, configs_root, now.date())
         with open_history(places.history, read_only=True) as history:
             heads, digests = history.heads(), history.bundle_digests()
             bounds = history.search_bounds()
-        judgement = judgement or judge_history(places, configs_root, now.date())
     by_id = {head.id: head for head in heads}
     return Scene(
         heads=by_id,

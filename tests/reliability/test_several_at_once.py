@@ -201,7 +201,7 @@ def test_readers_and_writers_of_a_history(
     figures: dict[str, object],
 ) -> None:
     chance = random.Random(10)  # noqa: S311  no secret
-    tries, refused = effort(1, 6), 0
+    tries, refused = effort(1, 4), 0
     for _ in range(tries):
         here = together.prepare("bundles")
         open_history(Places(here / "var").history).__exit__(None, None, None)
@@ -275,7 +275,7 @@ def test_two_nightlies_beside_readers_and_writers(
 ) -> None:
     """The second night begins when the first one is told: no trial is of both, and none is missing."""
     chance = random.Random(13)  # noqa: S311  no secret
-    tries, refused = effort(1, 3), 0
+    tries, refused = effort(1, 2), 0
     commands = ("nightly --suite fake-short", "nightly --suite fake-short", "append", "report")
     for _ in range(tries):
         here = together.prepare("configs")

@@ -19,6 +19,7 @@ from perf.history import bundle
 from perf.history.store import append_all
 from perf.model import TrialId
 from perf.places import Places
+from reports import scene
 from reports.commands import report, write_report
 from reports.nightly import nightly
 from reports.scene import Scene, read_scene
@@ -164,3 +165,20 @@ def test_one_report_at_a_time_reads_and_writes(
         write_report(places, CONFIGS, NOW)
     assert "another report writes" in capsys.readouterr().err
     write_report(places, CONFIGS, NOW)
+
+
+def test_a_trial_that_is_appended_while_a_report_reads_stops_no_report(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = Places(shutil.copytree(places.data, tmp_path / "var"))
+    judge = scene.judge_history
+
+    def append_and_judge(*args: Any, **more: Any) -> Any:  # noqa: ANN401  all that it takes
+        trial, intervals = bundle.read(max(bundle.find(mine)))
+        new = replace(trial, id=TrialId(f"{trial.id}-again"), experiment="new")
+        bundle.seal(bundle.stage(mine, new.id), new, intervals)
+        append_all(mine, lambda _: None)
+        return judge(*args, **more)
+
+    monkeypatch.setattr("reports.scene.judge_history", append_and_judge)
+    assert write_report(mine, CONFIGS, NOW).is_file()
