@@ -38,7 +38,7 @@ LONGEST_LINE = 2000
 MOST_LINES = 200
 HUGE = 10 * 1024**3
 """Bytes of a sparse file that nobody may read into memory."""
-_DEEP = 100_000
+_DEEP = 20_000
 
 
 @dataclass(frozen=True)

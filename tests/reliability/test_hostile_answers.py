@@ -90,7 +90,7 @@ def test_what_a_host_prints_is_read_or_the_step_fails_in_words(
     if name == "usage":
         text = _record(read)
     valid = text.encode()
-    tries = effort(25, 2000)
+    tries = effort(15, 300)
     texts = broken_bytes(valid) | st.sampled_from([b"", b"\n" * 1000, b"\x1b[2J" * 10_000, b"9" * 9000])
     if text.startswith("{"):
         texts |= broken_documents(json.loads(text))
@@ -151,7 +151,7 @@ def test_what_a_server_says_of_its_compactions_is_a_count_or_none(
             pass
 
     monkeypatch.setattr(scylladb.http.client, "HTTPConnection", Answering)
-    tries = effort(40, 2000)
+    tries = effort(20, 500)
 
     @settings(max_examples=tries, deadline=None, derandomize=True)
     @given(data=broken_documents([1]) | broken_bytes(b"[3, 4]") | st.sampled_from([b"7", b"[1]"]))

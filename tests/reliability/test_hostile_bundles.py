@@ -171,7 +171,7 @@ def test_a_broken_manifest_or_log_is_refused(
     )
     found = dict.fromkeys(("accepted", "refused"), 0)
 
-    @settings(max_examples=effort(15, 2000), deadline=None, derandomize=True)
+    @settings(max_examples=effort(15, 600), deadline=None, derandomize=True)
     @given(broken=broken)
     def run(broken: tuple[str, bytes]) -> None:
         name, data = broken
@@ -282,7 +282,7 @@ def test_any_bytes_are_a_histogram_or_none(
     whole_heads = st.builds(
         lambda data, digits: head(len(data), digits) + data, counts, st.sampled_from([1, 2, 3, 4])
     )
-    tries = effort(40, 5000)
+    tries = effort(40, 2000)
     decoded = 0
 
     @settings(max_examples=tries, deadline=None, derandomize=True)

@@ -107,7 +107,7 @@ def test_a_broken_file_is_used_or_all_that_is_wrong_is_told(
     ])  # fmt: skip
     found = [0, 0]
 
-    @settings(max_examples=effort(25, 600), deadline=None, derandomize=True)
+    @settings(max_examples=effort(15, 600), deadline=None, derandomize=True)
     @given(broken=broken)
     def run(broken: tuple[Path, bytes]) -> None:
         path, data = broken
@@ -203,7 +203,7 @@ def test_a_broken_place_of_a_history_is_never_taken_for_another(
     path.write_text(PLACE, encoding="utf-8")
     known = read_place(tmp_path / "history.duckdb")
     tree = YAML(typ="safe", pure=True).load(PLACE)
-    tries = effort(40, 3000)
+    tries = effort(25, 1000)
 
     @settings(max_examples=tries, deadline=None, derandomize=True)
     @given(data=broken_documents(tree, for_yaml=True) | broken_bytes(PLACE.encode()))
@@ -243,7 +243,7 @@ def test_no_entry_is_added_to_a_broken_triage_file(
         note="Made up.",
     )
     tree = YAML(typ="safe", pure=True).load(TRIAGE)
-    tries = effort(25, 1500)
+    tries = effort(10, 400)
 
     @settings(max_examples=tries, deadline=None, derandomize=True)
     @given(data=broken_documents(tree, for_yaml=True) | broken_bytes(TRIAGE.encode()))
@@ -278,7 +278,7 @@ def test_a_broken_plan_of_a_night_is_refused_and_leads_nowhere_else(
     before = {one.name for one in places.nights.iterdir()}
     numbers = itertools.count()
 
-    @settings(max_examples=effort(60, 4000), deadline=None, derandomize=True)
+    @settings(max_examples=effort(25, 2000), deadline=None, derandomize=True)
     @given(data=broken_documents(json.loads(data)) | broken_bytes(data))
     def run(data: bytes) -> None:
         next(numbers)

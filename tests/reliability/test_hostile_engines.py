@@ -110,7 +110,7 @@ def test_broken_files_of_an_engine_fail_its_trial_in_words(
         st.tuples(st.just(INTERVALS), broken_bytes(contents[INTERVALS])),
     )
     told = itertools.count()
-    tries = effort(60, 5000)
+    tries = effort(25, 1000)
 
     @settings(max_examples=tries, deadline=None, derandomize=True)
     @given(broken=broken)
@@ -174,7 +174,7 @@ def test_lines_of_progress_are_read_or_refused(
 ) -> None:
     valid = "".join(f"0,{second},{1000 + second},{second * 0.25!r}\n" for second in range(5)).encode()
     assert [one.completed for one in merge_progress([valid.decode()], 0)] == [*range(1000, 1005)]
-    tries = effort(60, 5000)
+    tries = effort(25, 1000)
 
     @settings(max_examples=tries, deadline=None, derandomize=True)
     @given(data=broken_bytes(valid))

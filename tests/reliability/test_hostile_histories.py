@@ -120,7 +120,7 @@ def test_a_spoiled_file_answers_or_is_told_as_damaged(
 ) -> None:
     data, chance = filled.history.read_bytes(), random.Random(5)  # noqa: S311  no secret
     path = tmp_path / "history.duckdb"
-    tries = effort(8, 600)
+    tries = effort(4, 150)
     codes: dict[int, int] = {}
     for _ in range(tries):
         path.write_bytes(spoil(data, chance))
