@@ -144,6 +144,10 @@ class Series:
     key: SeriesKey
     points: Points
 
+    def __post_init__(self) -> None:
+        """Take any points: they are put in columns."""
+        object.__setattr__(self, "points", Points.of(self.points))
+
 
 def build_series(observations: Iterable[Observation]) -> tuple[Series, ...]:
     """Group observations by key, ascending by key, into ordered series of completed trials.
