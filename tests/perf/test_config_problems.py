@@ -380,7 +380,10 @@ def test_missing_directory_is_refused(tmp_path: Path) -> None:
         (b"a: 1\nb: \xff", ":2: not UTF-8 text; save the file as UTF-8"),
         (b"a: \x00", ": unacceptable character #x0000: special characters are not allowed; remove it"),
         (b"{a: " * 5000, ": nested deeper than 50 levels; flatten it"),
-        (b"#" * (MAX_BYTES + 1), ": cannot be read (it has 250001 bytes, and at most 250000 are read); check the file"),
+        (
+            b"#" * (MAX_BYTES + 1),
+            ": cannot be read (it has 250001 bytes, and at most 250000 are read); check the file",
+        ),
     ],
     ids=["empty", "comment", "encoding", "control", "deep", "large"],
 )

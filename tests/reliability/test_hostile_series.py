@@ -143,7 +143,13 @@ ONE = '{"series":[{"name":"a","better":"lower","values":[1'
 @pytest.mark.parametrize(
     ("head", "part", "tail", "count", "told"),
     [
-        ('{"series":[{"name":"a","better":"lower","values":[]}', ",{}", "]}", 5_000_000, "refused 1,001"),
+        (
+            '{"series":[{"name":"a","better":"lower","values":[]}',
+            ",{}",
+            "]}",
+            5_000_000,
+            "refused 1,001",
+        ),
         (ONE, ",[]", "]}]}", 10_000_000, "refused 1,001"),
         (ONE, ",null", "]}]}", 0, "read 1 "),
         (ONE, ",100.125", "]}]}", 1_000_000, "read 1 1000001"),

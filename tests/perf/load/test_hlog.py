@@ -69,7 +69,10 @@ def test_a_truncated_last_line_is_refused_with_its_number(
     [
         (lambda text: text + "0.1,1.0,2.0,HISTFAAA\n", "line 7: not an interval of Knickpoint"),
         (lambda text: text[:-9] + "\n", "line 6: the histogram cannot be decoded: truncated or not"),
-        (lambda text: text.replace("HISTF", "AAAAA"), "line 5: the histogram cannot be decoded: truncated or not"),
+        (
+            lambda text: text.replace("HISTF", "AAAAA"),
+            "line 5: the histogram cannot be decoded: truncated or not",
+        ),
         (lambda _: '"a","b"\n1,2\n', "not an interval log"),
         (lambda _: "", "not an interval log"),
     ],
