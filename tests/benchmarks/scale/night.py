@@ -3,12 +3,11 @@
     python night.py DATA NIGHTS
 
 The last line on standard output has seconds that passed and seconds of CPU of all processes together,
-for each stage, and the largest memory of this process so far (ru_maxrss, in MB).
+for each stage, and the largest memory of this process so far, in MB.
 """
 
 import json
 import os
-import resource
 import sys
 import time
 from pathlib import Path
@@ -33,7 +32,7 @@ def main(data: str, nights: str) -> None:
     def lap(stage: str, began: tuple[float, float]) -> tuple[float, float]:
         ended = time.monotonic(), sum(os.times()[:4])
         told[f"{stage}_s"], told[f"{stage}_cpu_s"] = (b - a for a, b in zip(began, ended, strict=True))
-        told[f"{stage}_rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        told[f"{stage}_rss_mb"] = most_mb()
         return ended
 
     at = time.monotonic(), sum(os.times()[:4])
@@ -44,6 +43,12 @@ def main(data: str, nights: str) -> None:
     write_report(places, CONFIGS, now, judgement=judgement)
     lap("site", at)
     sys.stdout.write(f"{json.dumps(told)}\n")
+
+
+def most_mb() -> float:
+    """Give the most memory of this process so far; ru_maxrss would be that of its parent, if larger."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 if __name__ == "__main__":

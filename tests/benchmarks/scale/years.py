@@ -1,16 +1,18 @@
 """What years of nights cost: keep, judge and tell one more, and ask; beside SQLite and Otava's CLI.
 
-    python tests/benchmarks/scale/years.py [FOLDER [YEARSxSERIES …]]
+    python tests/benchmarks/scale/years.py [FOLDER [YEARSxSERIES[xROUNDS] …]]
 
 For each size (1x100, 2x100, 5x100 and 10x100; the goals are about 10x1000) a history is made up in
 FOLDER (`large_history`: seeded, through the real tables; by default a temporary one), with a histogram
 per second in its last year, and judged and told once. Then come further nights, as sealed bundles, and
 each is appended, judged and told by the commands' own functions in a process of its own; a second time
-with a tenth of the series measured. SQLite gets the same samples and the same questions, Otava's
-command line some of the series. On a busy machine only seconds of CPU say something: both are printed.
+with a tenth of the series measured; ROUNDS of each kind, 3 unless told. SQLite gets the same samples
+and the same questions, Otava's command line some of the series. On a busy machine only seconds of CPU
+say something: both are printed.
 """
 
 import json
+import os
 import shutil
 import sqlite3
 import statistics
@@ -33,14 +35,14 @@ from memory import run  # noqa: E402
 
 from perf.history import bundle  # noqa: E402
 from perf.history.store import History, open_history  # noqa: E402
-from perf.model import Trial, TrialId  # noqa: E402
+from perf.model import Interval, TrialId  # noqa: E402
 from perf.places import Places  # noqa: E402
 
 NIGHT = Path(__file__).with_name("night.py")
 NIGHTS_A_YEAR = 365
 NIGHTS = 3
 QUERIES = 30
-OTAVA_SERIES = 3
+OTAVA_SERIES = 10
 SECONDS = 30
 """Histograms of each of 14 operations of a trial of the last year, one per second."""
 SERIES = (
@@ -66,14 +68,15 @@ HISTOGRAMS = """
 
 def main(folder: str = "", *sizes: str) -> None:
     """Print the figures of each size."""
+    say(f"cores that may be used: {len(os.sched_getaffinity(0))}")
     for size in sizes or ("1x100", "2x100", "5x100", "10x100"):
-        years, series = map(int, size.split("x"))
+        years, series, *rounds = map(int, size.split("x"))
         with tempfile.TemporaryDirectory(prefix="knickpoint-scale-", dir=folder or None) as place:
-            measure(Places(Path(place)), Size(series, years * NIGHTS_A_YEAR))
+            measure(Places(Path(place)), Size(series, years * NIGHTS_A_YEAR), *rounds)
 
 
-def measure(places: Places, size: Size) -> None:
-    """Measure one size."""
+def measure(places: Places, size: Size, nights: int = NIGHTS) -> None:
+    """Measure one size, with so many further nights of each kind."""
     say(f"\n{size.series:,} series × {size.nights:,} nights = {size.series * size.nights:,} points")
     began_s = time.monotonic()
     make_up(places, size)
@@ -84,7 +87,7 @@ def measure(places: Places, size: Size) -> None:
         ("a tenth of", max(1, size.experiments // 10)),
     ):
         rounds = []
-        for _ in range(NIGHTS):
+        for _ in range(nights):
             size = replace(size, nights=size.nights + 1)
             seal_night(places, size, experiments)
             rounds.append(tell(places, size.nights))
@@ -119,6 +122,7 @@ def seal_night(places: Places, size: Size, experiments: int) -> None:
             "SELECT arg_max(trial_id, started_at) AS trial FROM trials GROUP BY experiment ORDER BY ALL"
         )
         newest = history.trials([TrialId(row["trial"]) for row in names[:experiments]])
+        measured = {one.id: intervals_of(history, one.id) for one in newest}
     at = now_after(size.nights).replace(hour=1)
     for number, trial in enumerate(newest):
         began = at + timedelta(minutes=10 * number)
@@ -134,12 +138,16 @@ def seal_night(places: Places, size: Size, experiments: int) -> None:
                 for place, one in enumerate(trial.samples)
             ),
         )
-        seal(places, fresh)
+        later_s = (began - trial.started_at).total_seconds()
+        intervals = [replace(one, start_s=one.start_s + later_s) for one in measured[trial.id]]
+        bundle.seal(bundle.stage(places, fresh.id), fresh, intervals)
 
 
-def seal(places: Places, trial: Trial) -> None:
-    """Seal a bundle without histograms: `test_keeping_speed` measures those."""
-    bundle.seal(bundle.stage(places, trial.id), trial, ())
+def intervals_of(history: History, trial: TrialId) -> list[Interval]:
+    """Give the histograms of a trial."""
+    names = Interval.__dataclass_fields__
+    sql = f"SELECT {', '.join(names)} FROM histograms WHERE trial_id = ? ORDER BY position"  # noqa: S608  ours
+    return [Interval(**row) for row in history.tables.rows(sql, [trial])]
 
 
 def tell(places: Places, nights: int) -> dict[str, float]:
@@ -238,31 +246,34 @@ def ask_sqlite(places: Places, size: Size) -> None:
 
 
 def run_otava(places: Places, size: Size) -> None:
-    """Have Otava's command line analyse some of the same series, each from a CSV file of its own."""
+    """Have Otava's command line analyse one and more of the same series, each from a CSV file."""
     folder = places.data / "otava"
     folder.mkdir()
-    took = []
-    for number, part in enumerate(parts(size)[:OTAVA_SERIES]):
-        with open_history(places.history, read_only=True) as history:
+    tests = {}
+    with open_history(places.history, read_only=True) as history:
+        for number, part in enumerate(parts(size)[:OTAVA_SERIES]):
             rows = history.query(SERIES.format(**part)).rows
-        (folder / "points.csv").write_text(
-            "time,value\n" + "\n".join(f"{at:%Y-%m-%d %H:%M:%S +0000},{value!r}" for at, value in rows)
+            lines = [f"{at:%Y-%m-%d %H:%M:%S +0000},{value!r}" for at, value in rows]
+            file = folder / f"{number}.csv"
+            file.write_text("\n".join(["time,value", *lines]))
+            metrics = {"value": {"column": "value"}}
+            tests[f"series{number}"] = {
+                "type": "csv", "file": str(file), "time_column": "time", "metrics": metrics
+            }  # fmt: skip
+    settings = folder / "otava.yaml"
+    settings.write_text(json.dumps({"tests": tests}))  # JSON is YAML
+    otava = Path(sys.executable).with_name("otava")
+    # Without these it takes the last year only, and none of the days to come.
+    options = ["--config-file", settings, "--since", "2020-01-01", "--until", "2100-01-01"]
+    for names in (list(tests)[:1], list(tests)):
+        began_s, cpu_s = time.monotonic(), sum(os.times()[2:4])
+        command = [otava, "analyze", *names, *options, "--output", "json"]
+        subprocess.run(command, check=True, capture_output=True, cwd=folder)
+        say(
+            f"  Otava's CLI, {len(names)} series of {len(rows):,} points, start included, n = 1: "
+            f"{time.monotonic() - began_s:.1f} s, CPU {sum(os.times()[2:4]) - cpu_s:.1f} s"
         )
-        (folder / "otava.yaml").write_text(
-            f"tests:\n  series{number}:\n    type: csv\n    file: {folder / 'points.csv'}\n"
-            "    time_column: time\n    metrics:\n      value:\n        column: value\n"
-        )
-        otava = Path(sys.executable).with_name("otava")
-        command = [otava, "--config-file", folder / "otava.yaml", "analyze", f"series{number}"]
-        began_s = time.monotonic()
-        since = ["--since", "2020-01-01"]
-        subprocess.run([*command, *since], check=True, capture_output=True, cwd=folder)
-        took.append(time.monotonic() - began_s)
     shutil.rmtree(folder)
-    say(
-        f"  Otava's CLI, a series of {len(rows):,} points, n = {len(took)}: "
-        f"{statistics.median(took):.1f} s ({min(took):.1f} to {max(took):.1f}), start included"
-    )
 
 
 def describe_files(places: Places) -> str:
