@@ -26,7 +26,6 @@ import queue
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -256,7 +255,11 @@ class FakeServer:
         self.records = KeptRecords()
         self.devops = DevopsRows()
         self.writes = 0
-        self.serves_from_s = time.monotonic() + settings.get("ready_after_s", 0)
+        self.is_up = not settings.get("ready_after_s")
+
+    def finish_start(self) -> None:
+        """Serve from now on: a start that was told to be slow is over."""
+        self.is_up = True
 
     def _is_hit(self, fault: str) -> bool:
         every = self.settings.get(fault)
@@ -265,8 +268,7 @@ class FakeServer:
     def answer(self, question: dict[str, Any]) -> Any:  # noqa: ANN401  JSON
         """Answer one question of a client."""
         if "ready" in question:
-            is_ready = time.monotonic() >= self.serves_from_s
-            return is_ready and not self.settings.get("never_ready", False)
+            return self.is_up and not self.settings.get("never_ready", False)
         if "version" in question:
             return self.settings.get("runs", "")
         keep = self._find_write(question)
@@ -332,6 +334,7 @@ class FakeServer:
 async def _run(settings: dict[str, Any]) -> None:
     node = FakeServer(settings)
     limit = 2**24  # of one line: a batch of large readings
+    asyncio.get_running_loop().call_later(settings.get("ready_after_s", 0), node.finish_start)
     server = await asyncio.start_server(node.serve, settings["address"], PORT, limit=limit)
     sys.stderr.write(f"serving on {settings['address']}:{PORT}\n")
     sys.stderr.flush()

@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from analysis.series import Points
 from perf.model import Trial
 from reports.scene import Scene
 
@@ -33,6 +34,8 @@ def rename(value: Any, names: Mapping[str, str]) -> Any:
     if type(value) is str:
         name, at, digest = value.partition("@")
         return names.get(value) or (f"{names.get(name, name)}@{digest}" if at else value)
+    if isinstance(value, Points):
+        return Points.of(rename(one, names) for one in value)
     if isinstance(value, tuple | list):
         return tuple(rename(one, names) for one in value)
     if isinstance(value, Mapping):

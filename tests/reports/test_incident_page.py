@@ -12,6 +12,7 @@ from analysis.drift import Evidence
 from analysis.explanations import Explanation
 from analysis.incidents import Cause, Incident
 from analysis.remeasurement import Answer, Reply
+from analysis.series import Points
 from reports.charts.change import draw_change
 from reports.rendering import render
 from reports.view.explaining import ExplanationRow
@@ -89,7 +90,7 @@ def test_the_chart_shows_both_sides_of_the_change_and_each_level(demo: Any, inci
 
 def test_a_long_series_is_cut_to_what_lies_around_the_change(incident: Incident) -> None:
     lead = incident.lead
-    points = lead.series.points * 10
+    points = Points.of(tuple(lead.series.points) * 10)
     long = replace(
         lead, series=replace(lead.series, points=points), index=120, earliest=110, latest=125
     )

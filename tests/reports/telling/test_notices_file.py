@@ -89,5 +89,5 @@ def test_what_is_too_large_or_no_json_is_refused(
     with pytest.raises(InputError, match="cannot be read"):
         read_notices(tmp_path)
     monkeypatch.setattr(notices_file, "MOST_BYTES", 100)
-    with pytest.raises(InputError, match="more than 100 bytes"):
+    with pytest.raises(InputError, match="at most 100 are read"):
         read_notices(file)
