@@ -110,7 +110,7 @@ def judge_history(
 
     """
     catalog = config.load_catalog(configs_root)
-    with open_history(places.history, read_only=True) as history:
+    with open_history(places.history, read_only=True) as history, history.snapshot():
         observations = history.observed_series()
         sentinels = history.observations(Purpose.SENTINEL)
         in_turns = history.observations(*PURPOSES)

@@ -153,10 +153,11 @@ def _columns(
 ) -> Columns:
     """Put lists of places and their values, and of places and their iterations, into columns."""
     each, rest = divmod(len(iterations), len(places))
-    if rest or any(of_iterations[first::each] != places for first in range(each)):
+    is_once = len(set(places)) == len(places)
+    if rest or not is_once or any(of_iterations[first::each] != places for first in range(each)):
         by_place = _by_place(places, of_iterations, iterations)
         return Columns.of(occasions, places, values, by_place)
-    # As it nearly always is: all have the same number of iterations.
+    # As it nearly always is: each trial has one value, and all the same number of iterations.
     ends = (each * (number + 1) for number in range(len(places)))
     return Columns(
         occasions, array("I", places), array("d", values), array("d", iterations), array("I", ends)

@@ -7,6 +7,7 @@ each query alike. What they are kept in is `storage`: a `file`, or a `lake` that
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -66,6 +67,10 @@ class History:
         """Give the history itself."""
         return self
 
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Answer all that is asked meanwhile as of one moment, whatever other labs append."""
+        return self._tables.snapshot()
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -120,16 +125,18 @@ class History:
         def read(sql: str, works: Sequence[int], trials: Sequence[int]) -> Iterator[tuple[Any, ...]]:
             return self._tables.stream(sql, [chosen, json.dumps(works), json.dumps(trials)])
 
-        try:
-            return observed.observations(self._tables.rows(observed.OBSERVED, [chosen]), read)
-        except ValueError as error:
-            raise self._storage.damage(error) from error
+        with self.snapshot():  # what comes later names places in the rows that come first
+            try:
+                return observed.observations(self._tables.rows(observed.OBSERVED, [chosen]), read)
+            except ValueError as error:
+                raise self._storage.damage(error) from error
 
     def circumstances(self) -> dict[TrialId, Mapping[str, str]]:
         """Give what was true of each trial beside its release, by trial and name; all purposes."""
         left_out = [list(observed.ALWAYS_NEW)]
-        codes = tuple(self._tables.stream(observed.CODES, left_out))
-        return observed.circumstances(codes, self._tables.stream(observed.CODED, left_out))
+        with self.snapshot():  # both number the same names
+            codes = tuple(self._tables.stream(observed.CODES, left_out))
+            return observed.circumstances(codes, self._tables.stream(observed.CODED, left_out))
 
     def moves(self, lists: Sequence[Sequence[TrialId]]) -> tuple[tuple[Move, ...], ...]:
         """Give for each list of trials what differs from one to the next, by place and name."""
@@ -157,12 +164,13 @@ class History:
         chosen = "" if only is None else "AND trial_id IN (SELECT unnest(?::JSON::VARCHAR[]))"
         values = () if only is None else (json.dumps([*only]),)
         parts: dict[str, dict[str, Sequence[object]]] = defaultdict(dict)
-        for part in PARTS:
-            found_rows = self._tables.stream(part.select(chosen), values)
-            for trial, found in groupby(found_rows, itemgetter(0)):
-                parts[trial][part.attribute] = values_of_rows(part, [row[1:] for row in found])
         sql = f"SELECT * FROM trials WHERE true {chosen} ORDER BY started_at, trial_id"  # noqa: S608  our own names
-        rows = self._tables.rows(sql, values)
+        with self.snapshot():  # else one that is appended meanwhile would lack its parts
+            for part in PARTS:
+                found_rows = self._tables.stream(part.select(chosen), values)
+                for trial, found in groupby(found_rows, itemgetter(0)):
+                    parts[trial][part.attribute] = values_of_rows(part, [row[1:] for row in found])
+            rows = self._tables.rows(sql, values)
         try:
             return tuple(trial_of_rows(row, parts[row["trial_id"]]) for row in rows)
         except ValueError as error:
@@ -176,11 +184,12 @@ class History:
 
         """
         reasons: dict[str, list[Row]] = defaultdict(list)
-        for row in self._tables.rows("SELECT * FROM reasons ORDER BY trial_id, position"):
-            reasons[row["trial_id"]].append({"kind": row["kind"], "text": row["text"]})
-        rows = self._tables.rows(
-            "SELECT * EXCLUDE (log_tail) FROM trials ORDER BY started_at, trial_id"
-        )
+        with self.snapshot():
+            for row in self._tables.rows("SELECT * FROM reasons ORDER BY trial_id, position"):
+                reasons[row["trial_id"]].append({"kind": row["kind"], "text": row["text"]})
+            rows = self._tables.rows(
+                "SELECT * EXCLUDE (log_tail) FROM trials ORDER BY started_at, trial_id"
+            )
         try:
             return tuple(head_of_row(row, reasons[row["trial_id"]]) for row in rows)
         except ValueError as error:

@@ -26,6 +26,7 @@ class Tables:
         """Take over a connection to a checked history."""
         self._connection = connection
         self._explained = explained
+        self._is_in_snapshot = False
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Give all rows of the answer to a query."""
@@ -64,6 +65,22 @@ class Tables:
                 self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Answer all that is asked meanwhile as of one moment; within another one, as of that one's."""
+        if self._is_in_snapshot:
+            yield
+            return
+        with self._explained():
+            self._connection.execute("BEGIN")
+        self._is_in_snapshot = True
+        try:
+            yield
+        finally:
+            self._is_in_snapshot = False
+            with suppress(duckdb.Error):  # what went wrong first is what must be told
+                self._connection.execute("ROLLBACK")
 
     def digest(self, database: str | None = None) -> str:
         """Give a SHA-256 over all rows of all tables in order; of the current database by default."""

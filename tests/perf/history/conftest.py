@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lake_of_labs import LakeOfLabs, each_lake
@@ -9,7 +10,8 @@ from needs import need
 from postgres_server import PASSWORD, PostgresServer, find_programs, serving
 
 from perf.history import bundle
-from perf.history.store import open_history
+from perf.history.store import History, open_history
+from perf.history.tables import Tables
 from perf.model import Interval, Trial, TrialId
 from perf.places import Places
 
@@ -86,3 +88,32 @@ def lake(
 def joined(places: Places, lake: LakeOfLabs) -> Places:
     """Give an empty data directory of a lab whose history is in the lake."""
     return lake.join(places)
+
+
+@pytest.fixture
+def append_between(monkeypatch: pytest.MonkeyPatch) -> Callable[[History, Path], None]:
+    """Give `append_between(history, bundle)`: it is appended after the next query that is asked.
+
+    The history is one that is open a second time: the one that asks must not see it yet.
+    """
+
+    def prepare(history: History, place: Path) -> None:
+        rows, stream, waiting = Tables.rows, Tables.stream, [place]
+
+        def asked(tables: Tables) -> None:
+            if tables is not history.tables and waiting:
+                assert history.append(waiting.pop())
+
+        def rows_then(tables: Tables, sql: str, values: Sequence[object] = ()) -> list[Any]:
+            found = rows(tables, sql, values)
+            asked(tables)
+            return found
+
+        def stream_then(tables: Tables, sql: str, values: Sequence[object] = ()) -> Iterator[Any]:
+            yield from stream(tables, sql, values)
+            asked(tables)
+
+        monkeypatch.setattr(Tables, "rows", rows_then)
+        monkeypatch.setattr(Tables, "stream", stream_then)
+
+    return prepare

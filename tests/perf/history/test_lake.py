@@ -3,6 +3,7 @@
 import re
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from postgres_server import PASSWORD
 
 from perf.errors import BundleError, ConfigError, HistoryError, UsageError
 from perf.history import lake as lake_module
-from perf.history.store import append_all, open_history, rebuild
+from perf.history.store import History, append_all, open_history, rebuild
 from perf.model import Fact, Move, Purpose, Trial, TrialId
 from perf.places import Places
 
@@ -69,6 +70,30 @@ def test_what_moved_between_trials_is_found(
     with open_history(joined.history, read_only=True) as history:
         moves = history.moves([[TrialId("trial-0"), TrialId("trial-1")]])
     assert moves == ((Move(place=1, name="kernel of localhost", before="6.1.0", after="6.1.1"),),)
+
+
+def test_what_another_lab_appends_meanwhile_moves_no_answer(
+    joined: Places,
+    bundles: tuple[Path, ...],
+    make_bundle: Callable[..., Path],
+    make_trial: Callable[..., Trial],
+    append_between: Callable[[History, Path], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert append_all(joined, silent).new == len(bundles)
+    monkeypatch.setattr(lake_module, "MOST_INLINED", 1)
+    release = replace(make_trial().release, version="5.0.1", ordinal=1)
+    samples = tuple(replace(one, value=1e9) for one in make_trial().samples)
+    earlier = make_bundle(make_trial(id=TrialId("trial-1"), release=release, samples=samples))
+    with open_history(joined.history, read_only=True) as asking:
+        before = asking.observations()
+        with asking.snapshot():
+            with open_history(joined.history) as other:
+                append_between(other, earlier)
+                assert asking.observations() == before
+            # By now all rows have been moved into files.
+            assert asking.observations() == before
+        assert len(asking.observations()) == len(before) * 4 // 3
 
 
 def test_odd_values_come_back_as_they_were(

@@ -207,6 +207,22 @@ def test_the_values_of_each_host_are_a_series_of_their_own(
     ]
 
 
+def test_a_trial_with_two_values_of_one_series_shares_its_iterations_among_none(
+    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    sample = make_trial().samples[0]
+    told = (("", None, 2.0), ("node-1", None, 1.0), ("", 1, 10.0), ("", 2, 20.0))
+    samples = tuple(
+        replace(sample, host=host, iteration=iteration, value=value) for host, iteration, value in told
+    )
+    make_bundle(make_trial(samples=samples))
+    append_all(places, silent)
+    with open_history(places.history) as history:
+        history.tables.execute("UPDATE samples SET host = ''", ())  # as no bundle has it
+        found = [(one.value, one.iterations) for one in history.observations()]
+    assert found == [(1.0, (10.0, 20.0)), (2.0, (10.0, 20.0))]
+
+
 def test_observations_are_ordered_by_release_then_time_and_without_other_purposes(
     places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
 ) -> None:
@@ -235,6 +251,44 @@ def test_observations_are_ordered_by_release_then_time_and_without_other_purpose
         trial.night,
     )
     assert [o.trial for o in others] == ["f", "d"]
+
+
+@pytest.mark.parametrize("question", ["observations", "circumstances", "trials", "heads", "both"])
+def test_what_is_appended_meanwhile_moves_no_answer(
+    filled: Places,
+    make_bundle: Callable[..., Path],
+    make_trial: Callable[..., Trial],
+    append_between: Callable[[History, Path], None],
+    question: str,
+) -> None:
+    def ask_all(history: History) -> object:
+        if question != "both":
+            return getattr(history, question)()
+        with history.snapshot():
+            return history.heads(), history.circumstances(), history.observations()
+
+    release = replace(make_trial().release, version="5.0.1", ordinal=1)
+    facts = (Fact(host="", name="a first one", value="1"),)
+    samples = tuple(replace(one, value=1e9) for one in make_trial().samples)
+    changes = {"release": release, "samples": samples, "environment_before": facts}
+    earlier = make_bundle(make_trial(id=TrialId("trial-1"), **changes))
+    with open_history(filled.history) as asking, open_history(filled.history) as other:
+        before = ask_all(asking)
+        append_between(other, earlier)
+        assert ask_all(asking) == before
+        assert ask_all(asking) == ask_all(other) != before
+
+
+def test_a_question_that_fails_leaves_a_history_that_answers(filled: Places) -> None:
+    with open_history(filled.history) as history:
+        history.tables.execute("UPDATE trials SET status = 'odd'", ())
+        for _ in range(2):
+            with pytest.raises(HistoryError, match="odd"):
+                history.observations()
+        with pytest.raises(HistoryError, match="nowhere"), history.snapshot():
+            history.tables.rows("SELECT * FROM nowhere")
+        history.tables.execute("UPDATE trials SET status = 'completed'", ())
+        assert history.observations() != ()
 
 
 def test_circumstances_are_what_may_explain_a_change(
