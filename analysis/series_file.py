@@ -21,12 +21,10 @@ from analysis.alerts import Alert
 from analysis.detection import Drift, SpreadChange, State
 from analysis.verdict import Outcome
 from perf.errors import InputError
-from perf.metrics import Better
+from perf.metrics import LARGEST, Better
 
 MOST_BYTES = 128 * 1024**2
 """Of a file: a million series of ten values have 122 MB, and take ten times that."""
-LARGEST = 1e100
-"""Beyond it, squares and their sums are no finite numbers any more."""
 _MOST_PROBLEMS = 1000
 """Whoever has more has another file in hand than was meant."""
 _MOST_SHOWN = 60

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+LARGEST = 1e100
+"""Of any value: beyond it, squares and their sums are no finite numbers any more."""
+
 
 class Better(StrEnum):
     """Which direction of a metric is good news."""

@@ -1,13 +1,15 @@
 """What a trial may not hold, since JSON or the history would change it, double it or lose it. Pure."""
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 
+from perf.metrics import LARGEST
 from perf.model import LoadStep, Reason, Trial, TrialStatus
 from perf.shown import list_some
+
+_MUST = f"not a finite number of at most {LARGEST:g}"
 
 
 def find_faults(trial: Trial) -> list[str]:
@@ -18,15 +20,15 @@ def find_faults(trial: Trial) -> list[str]:
         if (fault := _find_fault_of_time(getattr(trial, name)))
     ]
     faults += [
-        f"sample {s.phase}/{s.operation}/{s.metric}/{s.statistic} is {s.value}, not a finite number"
+        f"sample {s.phase}/{s.operation}/{s.metric}/{s.statistic} is {s.value}, {_MUST}"
         for s in trial.samples
-        if not math.isfinite(s.value)
+        if not abs(s.value) <= LARGEST
     ]
     faults += [
-        f"{name} of load step {step.phase} is {value}, not a finite number"
+        f"{name} of load step {step.phase} is {value}, {_MUST}"
         for step in trial.steps
         for name, value in _figures(step)
-        if not math.isfinite(value)
+        if not abs(value) <= LARGEST
     ]
     identities = Counter(
         (

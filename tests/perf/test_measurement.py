@@ -155,6 +155,7 @@ def test_a_setting_that_the_system_refuses_fails_one_trial(tmp_path: Path) -> No
     assert bundle.read(tmp_path / "trials" / trial.id)[0] == trial
 
 
+@pytest.mark.long
 def test_a_ladder_says_which_loads_held_and_no_step_spoils_the_next(tmp_path: Path) -> None:
     ladder = SteppedLoad(kind="stepped", offered_loads_ops_per_s=(50.0, 250.0), in_flight=32)
     # Two slots of 16 ms: 125 operations per second; what is in flight when a step ends takes 0.25 s.

@@ -19,7 +19,7 @@ from perf.places import Places
 from perf.progress import Progress
 from perf.systems import registry
 
-pytestmark = [pytest.mark.real, pytest.mark.alone, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.real, pytest.mark.alone, pytest.mark.long, pytest.mark.timeout(420)]
 CONFIGS = Path(__file__).parents[2] / "configs"
 
 

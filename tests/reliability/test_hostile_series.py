@@ -21,10 +21,11 @@ from mutations import (
 
 from analysis.backtest import Judge
 from analysis.file_commands import _read
-from analysis.series_file import LARGEST, Findings, parse_series, write_findings
+from analysis.series_file import Findings, parse_series, write_findings
 from analysis.step_detector import StepDetector
 from perf import config
 from perf.errors import InputError
+from perf.metrics import LARGEST
 
 STEP = [100.0 + (7 * n % 5) + (20 if n > 20 else 0) for n in range(40)]
 TREE: dict[str, Any] = {

@@ -20,6 +20,7 @@ from perf import durable
 from perf.errors import BundleError
 from perf.history import bundle
 from perf.history.store import open_history
+from perf.metrics import LARGEST
 from perf.model import (
     Artifact,
     Counter,
@@ -48,7 +49,7 @@ TIMES = st.datetimes(
 )
 NAMED = st.builds(Named, name=TEXT, sha256=TEXT)
 FACTS = st.lists(st.builds(Fact, host=TEXT, name=TEXT, value=TEXT), max_size=3).map(tuple)
-FINITE = st.floats(allow_nan=False, allow_infinity=False)
+FINITE = st.floats(-LARGEST, LARGEST)
 REASONS = st.lists(st.builds(Reason, kind=TEXT, text=TEXT), max_size=3).map(tuple)
 STEPS = st.lists(
     st.builds(
@@ -309,6 +310,7 @@ def test_an_added_file_is_refused(make_bundle: Callable[..., Path]) -> None:
         ('"status": "completed"', '"status": "splendid"', r"trial\.status: "),
         ("02:00:00Z", "02:00:00", "started_at has no time zone"),
         ('"value": 1000.0', '"value": 1e999', "not a finite number"),
+        ('"value": 1000.0', '"value": 1e101', r"not a finite number of at most 1e\+100"),
         ("cassandra-5.0.4", "cassandra-5.0.5", "named by its trial"),
     ],
 )

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import duckdb
 import pytest
 
 from perf.errors import HistoryError
-from perf.history import file, upgrades
+from perf.history import file, retention, upgrades
 from perf.history.store import append_all, open_history, rebuild
 from perf.model import Trial
 from perf.places import Places
@@ -112,14 +113,14 @@ def test_nothing_can_be_appended_to_a_history_that_is_being_copied(
     append_all(places, silent)
     copy_rows, tried = upgrades.copy_rows, list[str]()
 
-    def append_after(*arguments: Any) -> None:  # noqa: ANN401  all that it takes
-        copy_rows(*arguments)
+    def append_after(*arguments: Any, **options: Any) -> None:  # noqa: ANN401  all that it takes
+        copy_rows(*arguments, **options)
         command = [sys.executable, "-c", WRITE, str(places.history)]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         tried.append(done.stderr)
 
     monkeypatch.setattr("perf.history.upgrades.copy_rows", append_after)
-    file.rewrite(places.history)
+    retention.roll_up_old(places.history, datetime.now(UTC), silent)
     assert "Could not set lock" in tried[0]
     with open_history(places.history, read_only=True) as history:
         assert len(history.trials()) == len(bundles)

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from perf.errors import HistoryError, UsageError
-from perf.history import upkeep_commands
+from perf.history import retention
 from perf.history.commands import history
 from perf.history.distributions import distribute
 from perf.history.store import History, open_history
@@ -96,17 +96,17 @@ def test_a_dry_run_changes_nothing_and_a_rebuild_brings_the_seconds_back(kept: P
         assert opened.query("SELECT * FROM rolled_up").rows == ()
 
 
-def test_one_that_ended_before_the_copy_makes_it_the_next_time(
+def test_one_that_was_ended_leaves_all_as_it_was_and_the_next_one_does_all(
     kept: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    before = kept.history.read_bytes()
     with monkeypatch.context() as ended:
-        ended.setattr(upkeep_commands.file, "rewrite", stop)
+        ended.setattr(retention, "roll_up", stop)
         assert prune(kept, "--older-than", "365").output.strip() == "Aborted!"
+    assert kept.history.read_bytes() == before
     kept.history.with_name("history.duckdb.new").touch()
-    again = prune(kept, "--older-than", "365")
-    assert "0 trials from before" in again.output
-    assert "MB now" in again.output
-    assert not list(kept.data.glob("history.duckdb.[np]*"))
+    assert "1 trial from before" in prune(kept, "--older-than", "365").output
+    assert not list(kept.data.glob("history.duckdb.n*"))
     assert "nothing to roll up" in prune(kept, "--older-than", "365").output
 
 

@@ -1,5 +1,6 @@
 """Histories and bundles of every schema that was ever released are still read."""
 
+import errno
 import gzip
 import hashlib
 import os
@@ -83,6 +84,29 @@ def test_what_is_only_in_the_log_is_upgraded_and_no_older_copy_is_lost(
     assert (places.data / "history.schema-2.duckdb").read_text() == "kept before"
     with duckdb.connect(places.data / "history.schema-2-2.duckdb") as kept:
         assert kept.execute("SELECT engine FROM trials").fetchall() == [("changed",)]
+
+
+@pytest.mark.parametrize("can_link", [True, False])
+def test_an_upgrade_that_ended_before_its_last_step_goes_on_with_the_copy_that_it_kept(
+    places: Places, monkeypatch: pytest.MonkeyPatch, *, can_link: bool
+) -> None:
+    unpack(2, places)
+    before = places.history.read_bytes()
+    with monkeypatch.context() as ended:
+        ended.setattr(file, "_put", stop)
+        if not can_link:
+            ended.setattr(os, "link", stop)
+        with pytest.raises(HistoryError, match="cannot be written"):
+            open_history(places.history)
+    assert places.history.read_bytes() == before
+    with open_history(places.history) as history:
+        assert len(history.heads()) == 1
+    (kept,) = places.data.glob("history.schema-*")
+    assert kept.read_bytes() == before
+
+
+def stop(*_: object) -> None:
+    raise OSError(errno.EIO, "Input/output error")
 
 
 def test_an_upgrade_that_fails_leaves_the_old_history(places: Places) -> None:
