@@ -6,7 +6,8 @@ site's own directory is brought up to date file by file, and exchanged back in o
 stay, and who holds it open goes on reading, as a server that was started in it or a bind mount.
 
 Where that cannot be, for the site is a mount point or the system has no such step, the room is inside
-of the site, which is brought up to date file by file, the front page last.
+of the site, which is brought up to date file by file, the front page last. What is made in a room gets
+the group and the rights that it would get in the site.
 """
 
 import ctypes
@@ -14,10 +15,13 @@ import errno
 import os
 import re
 import shutil
+import stat
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from perf import durable
 
 FRONT = "index.html"
 MARKER = ".knickpoint-site"
@@ -27,7 +31,10 @@ _INSIDE = ".new-site-"
 _BESIDE = ".knickpoint-"
 _RANDOM = r"[a-z0-9_]{8}"
 """What `tempfile` adds to a name."""
-_MADE, _STAND_IN = "made", "site"
+_MADE, _STAND_IN, _OURS = "made", "site", f"{MARKER}.room"
+"""What a room beside a site holds; the last one says that it is a room, and not somebody's backup."""
+_FEW = 100
+"""Up to so many files are brought to the disk one by one, which leaves what others wrote alone."""
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _CANNOT_BE = frozenset(
     {
@@ -36,6 +43,10 @@ _CANNOT_BE = frozenset(
     }
 )
 """What the operating system says where it has no such step; of a full disk it says others."""
+
+
+class NotDurableError(OSError):
+    """The new site is in place, but the disk did not say that it stays there if the power fails."""
 
 
 @contextmanager
@@ -49,14 +60,14 @@ def room_for(place: Path) -> Iterator[Path]:
 
     """
     for left in _find_left(place):
-        shutil.rmtree(left, ignore_errors=True)
+        _remove_room(left)
     room = _make_beside(place) or Path(tempfile.mkdtemp(prefix=_INSIDE, dir=place))
     try:
         made = room / _MADE
         made.mkdir(exist_ok=True)
         yield made
     finally:
-        shutil.rmtree(room, ignore_errors=True)
+        _remove_room(room)
 
 
 def put_in_place(made: Path, place: Path, kept: Collection[str], marker: str) -> None:
@@ -65,18 +76,28 @@ def put_in_place(made: Path, place: Path, kept: Collection[str], marker: str) ->
     `made` is what `room_for` gave; `marker` is what the site remembers of itself.
 
     Raises:
+        NotDurableError: the new site is in place, and may not be there any more if the power fails.
         OSError: the old site is as it was; if it was changed file by file, of both.
 
     """
     stand_in = made.with_name(_STAND_IN)
-    if stand_in.is_dir() and _stands_in(made, place, stand_in, kept, marker):
-        # The new site is whole, and in place. Should this fail, it stays there as it is.
-        with suppress(OSError):
-            _update(made, stand_in, kept, marker)
-            _exchange_durably(stand_in, place)
+    if not (stand_in.is_dir() and _stands_in(made, place, stand_in, kept, marker)):
+        _sync([file.path for _, file in walk_files(made)], place)
+        _update(made, place, kept, marker)
         return
-    _sync(made)
-    _update(made, place, kept, marker)
+    # The new site is whole, and in place.
+    try:
+        try:
+            _sync_names(stand_in, place)
+        finally:
+            # Should this fail, the stand-in stays there as it is.
+            with suppress(OSError):
+                _update(made, stand_in, kept, marker)
+                _sync(_names_in(stand_in), stand_in)
+                exchange(stand_in, place)
+        _sync_names(stand_in, place)
+    except OSError as error:
+        raise NotDurableError(error.errno, error.strerror, str(place)) from error
 
 
 def exchange(one: Path, other: Path) -> None:
@@ -110,7 +131,19 @@ def _find_left(place: Path) -> Iterator[Path]:
     """Give the rooms of builds that were killed."""
     yield from place.glob(f"{_INSIDE}*")
     beside = re.compile(re.escape(f".{place.name}{_BESIDE}") + _RANDOM)
-    yield from (path for path in place.parent.glob(".*") if beside.fullmatch(path.name))
+    for path in place.parent.glob(".*"):
+        if not beside.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
+            continue
+        # Whoever made an empty one was killed before it could say that it is a room.
+        if (path / _OURS).is_file() or not any(path.iterdir()):
+            yield path
+
+
+def _remove_room(room: Path) -> None:
+    """Remove a room, as far as that can be; what says that it is one goes last."""
+    for inner in (_MADE, _STAND_IN):
+        shutil.rmtree(room / inner, ignore_errors=True)
+    shutil.rmtree(room, ignore_errors=True)
 
 
 def _make_beside(place: Path) -> Path | None:
@@ -122,13 +155,27 @@ def _make_beside(place: Path) -> Path | None:
     except OSError:
         return None
     try:
+        (room / _OURS).touch()
+        _inherit(place, room)
         (room / _MADE).mkdir()
         (room / _STAND_IN).mkdir()
-        exchange(room / _MADE, room / _STAND_IN)  # asked before anything is made
+        # Asked before anything is made. A bind mount of the same file system shows in the link alone.
+        exchange(room / _MADE, room / _STAND_IN)
+        os.link(place / LOCK, room / _MADE / LOCK, follow_symlinks=False)
+        (room / _MADE / LOCK).unlink()
     except OSError:
-        shutil.rmtree(room, ignore_errors=True)
+        _remove_room(room)
         return None
     return room
+
+
+def _inherit(place: Path, room: Path) -> None:
+    """Let what is made in a room get the group and rights that it would get in the site."""
+    shutil.copystat(place, room)  # with the rights that an ACL says for what is made there
+    found = place.stat()
+    if found.st_mode & stat.S_ISGID:
+        os.chown(room, -1, found.st_gid)
+    room.chmod(stat.S_IRWXU | found.st_mode & stat.S_ISGID)
 
 
 def _stands_in(made: Path, place: Path, stand_in: Path, kept: Collection[str], marker: str) -> bool:
@@ -136,7 +183,9 @@ def _stands_in(made: Path, place: Path, stand_in: Path, kept: Collection[str], m
     try:
         _link_all(made, place, stand_in, kept)
         (stand_in / MARKER).write_text(marker)
-        _exchange_durably(stand_in, place)
+        fresh = [file.path for _, file in walk_files(made)]
+        _sync([*fresh, *_names_in(stand_in)], stand_in)
+        exchange(stand_in, place)
     except OSError as error:
         if error.errno in _CANNOT_BE:
             return False
@@ -174,15 +223,26 @@ def _copy_rights(source: Path, target: Path) -> None:
         os.chown(target, found.st_uid, found.st_gid)
 
 
-def _exchange_durably(stand_in: Path, place: Path) -> None:
-    """Exchange two whole sites, so that power that fails leaves one of them in place, and it whole."""
-    _sync(stand_in)
-    exchange(stand_in, place)
-    _sync(place)
+def _names_in(place: Path) -> list[str]:
+    """Give what must be on the disk for the names in a site to be there: folders and the marker."""
+    return [*(root for root, _, _ in os.walk(place)), f"{place}/{MARKER}"]
 
 
-def _sync(place: Path) -> None:
-    """Bring the file system of a directory to the disk: in one call, however many files there are."""
+def _sync_names(stand_in: Path, place: Path) -> None:
+    """Bring the names of two exchanged sites to the disk."""
+    for one in {stand_in.parent, place.parent}:
+        durable.sync(one)
+
+
+def _sync(paths: Sequence[str], place: Path) -> None:
+    """Bring files and folders to the disk; if they are many, in one call, all of their file system.
+
+    One by one, each takes some milliseconds, and the disk flushes its cache for each.
+    """
+    if len(paths) <= _FEW:
+        for path in paths:
+            durable.sync(Path(path))
+        return
     syncfs: Callable[[int], int] | None = getattr(_libc(), "syncfs", None)
     if syncfs is None:
         os.sync()

@@ -22,7 +22,15 @@ from analysis.workers import work_forked
 from perf.errors import SiteError, UsageError
 from perf.plain_files import read_plain
 from perf.progress import Progress
-from reports.placing import FRONT, LOCK, MARKER, put_in_place, room_for, walk_files
+from reports.placing import (
+    FRONT,
+    LOCK,
+    MARKER,
+    NotDurableError,
+    put_in_place,
+    room_for,
+    walk_files,
+)
 
 _WAIT_S = 600.0
 """How long a report waits for another one that writes the same site."""
@@ -157,6 +165,11 @@ def explained(target: Path) -> Iterator[None]:
         raise SiteError(
             f"the site {target} cannot be made: {error}; the old one stays as it was; run it again "
             "when the machine has room for it"
+        ) from error
+    except NotDurableError as error:
+        raise SiteError(
+            f"the site {target} is new, but may not stay if the power fails: {error.strerror}; look "
+            "after the disk and run it again"
         ) from error
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""

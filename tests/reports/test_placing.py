@@ -1,15 +1,21 @@
 """How a new site takes the place of the old one: in one step, or file by file where that cannot be."""
 
+import ctypes
 import errno
 import os
+import shutil
 import stat
+import subprocess
+import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from filelock import FileLock, Timeout
+from needs import need
 
+from perf import durable
 from perf.errors import SiteError
 from reports.placing import exchange
 from reports.site import Batch, SiteFile, batch_of, write_site
@@ -101,10 +107,12 @@ def test_what_a_killed_build_left_goes_and_nothing_else(
     write_site(site, [FRONT_PAGE])
     before = snapshot(site)
     left = [site / ".new-site-killed", tmp_path / ".site.knickpoint-k1l_l3d0"]
-    others = [tmp_path / name for name in (".site.knickpoint-", ".sites.knickpoint-k1l_l3d0")]
+    names = (".site.knickpoint-", ".sites.knickpoint-k1l_l3d0", ".site.knickpoint-20261122")
+    others = [tmp_path / name for name in names]  # the last one is somebody's backup
     for one in (*left, *others):
         one.mkdir()
         (one / "a.html").write_text("half")
+    (left[1] / ".knickpoint-site.room").touch()
 
     def look() -> Iterator[Batch]:
         assert not any(one.exists() for one in left)
@@ -226,3 +234,127 @@ def test_a_second_report_waits_also_while_the_stand_in_is_in_place(
     monkeypatch.setattr("reports.placing.exchange", acquire)
     write_site(site, [batch_of(SiteFile("index.html", b"new"))])
     assert tried == [True, True]
+
+
+def test_a_site_on_a_bind_mount_of_the_same_file_system_is_written(tmp_path: Path) -> None:
+    """Such a mount point shows in nothing but that no file can be moved or linked into it."""
+    need(os.geteuid() == 0 and shutil.which("unshare"), "a bind mount needs root and unshare")
+    site, mounted, script = tmp_path / "site", tmp_path / "mounted", tmp_path / "write.py"
+    site.mkdir()
+    mounted.mkdir()
+    script.write_text(
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from reports.site import SiteFile, batch_of, write_site\n"
+        "for page in (b'old', b'new'):\n"
+        "    files = SiteFile('index.html', page), SiteFile(f'{page.decode()}.html', page)\n"
+        "    write_site(Path(sys.argv[1]), [batch_of(*files)])\n"
+    )
+    mount = 'mount --bind "$1" "$2" && exec "$3" "$4" "$2"'
+    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", mount, "sh"]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [*command, site, mounted, sys.executable, script],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(root)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert pages_of(site) == {"index.html": b"new", "new.html": b"new"}
+    assert {*tmp_path.iterdir()} == {site, mounted, script}
+    assert [path for path in site.iterdir() if path.is_dir()] == []
+
+
+def test_new_pages_get_the_group_and_the_default_rights_of_the_site(tmp_path: Path) -> None:
+    """Else a web server that reads by its group could read the old pages alone."""
+    others = [group for group in os.getgroups() if group != os.getegid()]
+    group = 12345 if os.geteuid() == 0 else next(iter(others), None)
+    need(group is not None, "a second group is needed")
+    assert group is not None
+    site = tmp_path / "site"
+    write_site(site, [FRONT_PAGE])
+    os.chown(site, -1, group)
+    site.chmod(0o2750)
+    files = SiteFile("index.html", b"new"), SiteFile("x/a.html", b"new")
+    write_site(site, [batch_of(*files)])
+    found = [site / path for path in ("index.html", "x", "x/a.html")]
+    assert [path.stat().st_gid for path in found] == [group] * 3
+    assert stat.S_IMODE(site.stat().st_mode) == 0o2750
+
+
+def test_where_a_site_has_no_stand_in_of_its_group_it_is_changed_file_by_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where whoever reports is no member of the group: inside of the site it is inherited."""
+    site, seen = tmp_path / "site", list[list[Path]]()
+    write_site(site, [FRONT_PAGE])
+    site.chmod(0o2750)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    def look() -> Iterator[Batch]:
+        seen.append([*site.glob(".new-site-*")])
+        yield batch_of(SiteFile("index.html", b"new"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.chown", refuse)
+        write_site(site, look())
+    assert len(seen[0]) == 1
+    assert snapshot(site)["index.html"] == b"new"
+    assert [*tmp_path.iterdir()] == [site]
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_a_disk_that_fails_after_the_exchange_is_told_and_the_directory_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    site, calls = tmp_path / "site", 0
+    write_site(site, [FRONT_PAGE, batch_of(SiteFile("old.html", b"old"))])
+    before, sync = site.stat().st_ino, durable.sync
+
+    def fail(path: Path) -> None:
+        nonlocal calls
+        calls += path == tmp_path
+        if path == tmp_path and calls == call:
+            raise OSError(errno.EIO, "Input/output error")
+        sync(path)
+
+    new = batch_of(SiteFile("index.html", b"new"), SiteFile("b.html", b"new"))
+    with monkeypatch.context() as patched:
+        patched.setattr("reports.placing.durable.sync", fail)
+        with pytest.raises(SiteError, match=r"is new, but may not stay .* Input/output error; look"):
+            write_site(site, [new])
+    assert pages_of(site) == {"index.html": b"new", "b.html": b"new"}
+    assert site.stat().st_ino == before
+    assert [*tmp_path.iterdir()] == [site]
+
+
+@pytest.mark.parametrize("pages", [5, 200])
+def test_few_new_pages_leave_the_rest_of_the_file_system_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int
+) -> None:
+    """All of it holds what a measured database wrote, too; each of many alone would take too long."""
+    site, synced, whole = tmp_path / "site", list[Path](), list[object]()
+    sync = durable.sync
+    write_site(site, [FRONT_PAGE, batch_of(*(SiteFile(f"{n}.html", b"old") for n in range(200)))])
+
+    def note(path: Path) -> None:
+        synced.append(path)
+        sync(path)
+
+    class Libc:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+
+        def syncfs(self, handle: int) -> int:
+            whole.append(handle)
+            return 0
+
+    monkeypatch.setattr("reports.placing.durable.sync", note)
+    monkeypatch.setattr("reports.placing._libc", Libc)
+    changed = (SiteFile(f"{n}.html", b"new" if n < pages else b"old") for n in range(200))
+    write_site(site, [FRONT_PAGE, batch_of(*changed)])
+    assert len(whole) == (pages > 100)
+    made = {path.name for path in synced if path.suffix == ".html"}
+    assert made == ({f"{n}.html" for n in range(5)} if pages == 5 else set())
