@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from analysis import words
 from analysis.detection import ChangePoint
-from analysis.series import Point
+from analysis.series import Points
 
 _At = TypeVar("_At", int, datetime)
 
@@ -29,8 +29,8 @@ class Place:
     """
 
     change: ChangePoint
-    before: tuple[Point, ...]
-    after: tuple[Point, ...]
+    before: Points
+    after: Points
     releases: tuple[int, int] | None
     time: tuple[datetime, datetime] | None
     nights: frozenset[str]

@@ -98,12 +98,15 @@ class Points(Sequence[Point]):
     def __getitem__(self, number: int) -> Point: ...
 
     @overload
-    def __getitem__(self, number: slice) -> tuple[Point, ...]: ...
+    def __getitem__(self, number: slice) -> "Points": ...
 
-    def __getitem__(self, number: int | slice) -> Point | tuple[Point, ...]:
-        """Give one point, or several."""
+    def __getitem__(self, number: int | slice) -> "Point | Points":
+        """Give one point, or neighbouring ones, which stay columns."""
         if isinstance(number, slice):
-            return tuple(map(self._make, range(len(self))[number]))
+            start, stop, step = number.indices(len(self))
+            if step != 1:
+                raise ValueError("only neighbouring points can be taken of a series")
+            return Points(self.columns.cut(start, max(start, stop)))
         return self._make(range(len(self))[number])
 
     def __iter__(self) -> Iterator[Point]:

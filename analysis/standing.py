@@ -23,7 +23,7 @@ from analysis import words
 from analysis.comparison import compare_levels, compare_means, relative_change
 from analysis.detection import ChangePoint, State
 from analysis.noise import Noise, visible_effects
-from analysis.series import Point, Series
+from analysis.series import Points, Series
 from analysis.verdict import Outcome, Verdict
 from perf.rules import Detection
 
@@ -185,7 +185,7 @@ class _Level:
         verdict = _verdict_of(change, Outcome.UNDECIDED, reason, self.relevant)
         return replace(verdict, is_significant=None)
 
-    def _sides(self, change: ChangePoint) -> tuple[Sequence[Point], Sequence[Point]]:
+    def _sides(self, change: ChangePoint) -> tuple[Points, Points]:
         start = max((one.index for one in self.changes if one.index < change.index), default=0)
         points = self.series.points
         return (
@@ -193,22 +193,22 @@ class _Level:
             points[change.index : change.index + change.points_after],
         )
 
-    def _without_change(self, points: Sequence[Point]) -> Verdict:
+    def _without_change(self, points: Points) -> Verdict:
         """Compare the newest release, and at least the newest points that confirm, with all before."""
         needed = self.settings.confirming_points
         newest = points[-1].release
-        of_release = sum(point.release == newest for point in points)
+        of_release = sum(one.release == newest for one in points.occasions)
         split = len(points) - max(of_release, needed)
         if split < needed:  # one release only: its newest points against its older ones
             split = max(0, len(points) - needed)
         outcome, shown = self._equivalence(points[:split], points[split:])
         return Verdict(outcome=outcome, reason=f"no change found; {shown}", is_significant=False)
 
-    def _equivalence(self, before: Sequence[Point], after: Sequence[Point]) -> tuple[Outcome, str]:
+    def _equivalence(self, before: Points, after: Points) -> tuple[Outcome, str]:
         """Tell whether two groups are shown equivalent, and how that was seen."""
         if min(len(before), len(after)) < 2:  # noqa: PLR2004  a scatter needs two values
             return Outcome.UNDECIDED, "too few points to compare the newest with those before them"
-        old, new = ([point.value for point in side] for side in (before, after))
+        old, new = before.values, after.values
         effect = (
             compare_levels(old, new, _CONFIDENCE, self.noise)
             if self.noise

@@ -87,6 +87,18 @@ class Columns:
             (self.iterations_of(number) for number in numbers),
         )
 
+    def cut(self, start: int, stop: int) -> "Columns":
+        """Give the values from `start` to before `stop`, both of them within the columns."""
+        base = self.ends[start - 1] if start else 0
+        ends = self.ends[start:stop]
+        return Columns(
+            self.occasions,
+            self.places[start:stop],
+            self.values[start:stop],
+            self.iterations[base : ends[-1] if ends else base],
+            array("I", [end - base for end in ends]),
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ObservedSeries(Sequence[Observation]):

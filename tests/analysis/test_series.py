@@ -101,3 +101,26 @@ def test_a_moving_target_is_a_series_by_night(make_observations: Make) -> None:
     (series,) = build_series(reversed(observations))
     assert len({point.release for point in series.points}) == 1
     assert [point.value for point in series.points] == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "which",
+    [slice(None), slice(3), slice(2, 5), slice(5, None), slice(-3, None), slice(4, 4), slice(6, 2)],
+)
+def test_neighbouring_points_are_taken_as_of_a_tuple(make_observations: Make, which: slice) -> None:
+    observations = [
+        replace(one, iterations=(float(number),) * (number % 3))
+        for number, one in enumerate(make_observations([5.0, 1.0, 4.0, 2.0, 8.0, 7.0, 3.0]))
+    ]
+    (series,) = build_series(observations)
+    taken, expected = series.points[which], tuple(series.points)[which]
+    assert taken == expected
+    assert [one.iterations for one in taken] == [one.iterations for one in expected]
+    assert taken[1:] == expected[1:]  # and so on, of what was taken
+    assert list(taken.values) == [one.value for one in expected]
+
+
+def test_only_neighbouring_points_can_be_taken(make_observations: Make) -> None:
+    (series,) = build_series(make_observations([1.0, 2.0, 3.0]))
+    with pytest.raises(ValueError, match="only neighbouring points"):
+        series.points[::2]
