@@ -137,7 +137,8 @@ def judge_history(
             f"{places.history}: {error}; mend or remove the bundle of this trial in {places.trials},"
             " then run: knickpoint history rebuild"
         ) from error
-    readings.write_file(places.readings, method, readings.add_day(days, today, detector.asked))
+    if (asked := readings.add_day(days, today, detector.asked)) != days:
+        readings.write_file(places.readings, method, asked)
     return judgement
 
 

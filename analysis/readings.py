@@ -2,30 +2,50 @@
 
 A night gives a series one point, and replays its last ten nights: of these readings all but one were
 made on the nights before. They are kept in a file of the data directory, by the digest of their values.
-Nothing in it could not be made again: if anything is wrong with it, it is as if it were not there.
+Nothing in it could not be made again: if anything is wrong with it, it is as if it were not there. An
+edge: it reads and writes that file.
 """
 
 import hashlib
 import json
+import sys
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Annotated, TypeAlias, TypeVar
+
+from pydantic import Field, TypeAdapter
 
 from analysis.detection import Detector, Drift, Reading, Shift, SpreadChange
 from analysis.noise import Noise
 from perf import durable
+from perf.plain_files import read_plain
 
 Answer = TypeVar("Answer")
-_Stored: TypeAlias = Sequence[Any]
-"""Shifts, drifts, changes of the scatter and the noise, as lists of their fields."""
-
+MOST_BYTES = 256 * 2**20
+_LARGEST = 1e150
+"""Whatever is made of numbers up to it is finite."""
+_Number: TypeAlias = Annotated[float, Field(ge=-_LARGEST, le=_LARGEST, allow_inf_nan=False)]
+_Share: TypeAlias = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+_Deviation: TypeAlias = Annotated[float, Field(ge=0, le=_LARGEST, allow_inf_nan=False)]
+_Persistence: TypeAlias = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
+_Stored: TypeAlias = tuple[
+    list[tuple[int, int, int, _Share, bool]],
+    list[tuple[int, int, _Number, _Number]],
+    list[tuple[int, _Deviation, _Deviation, _Share]],
+    tuple[_Deviation, _Persistence, _Number, int, int] | None,
+]
+"""Shifts, drifts, changes of the scatter and the noise, each as its fields in their order."""
+_DAY = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
+_DIGEST = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+_FORM = TypeAdapter(dict[_DAY, dict[_DIGEST, _Stored]], config={"strict": True})
 _DAYS = 14
 """So long is kept what no judgement asked for: ten nights are replayed, and some may fall out."""
 _LIBRARIES = ("apache-otava", "numpy", "scipy")
@@ -35,7 +55,8 @@ _LIBRARIES = ("apache-otava", "numpy", "scipy")
 class RememberingDetector:
     """A detector that another one answers for, once for each sequence of values.
 
-    `known` is what was read before, `asked` what was read or known of all that it was asked.
+    `known` is what was read before, `asked` what was read or known of all that it was asked. What is
+    known, but cannot be of these values, is read anew.
     """
 
     detector: Detector
@@ -50,10 +71,12 @@ class RememberingDetector:
     def read(self, values: Sequence[float]) -> Reading:
         """Tell what is to be seen. Raises ValueError on values that are not finite."""
         digest = hashlib.sha256(array("d", values).tobytes()).hexdigest()
-        stored = self.asked.get(digest) or self.known.get(digest)
+        stored = self.asked.get(digest)
         if stored is None:
-            stored = _store(self.detector.read(values))
-        self.asked[digest] = stored
+            stored = self.known.get(digest)
+            if stored is None or not _can_be_of(len(values), stored):
+                stored = _store(self.detector.read(values))
+            self.asked[digest] = stored
         return _restore(stored)
 
     def noting(self, work: Callable[[], Answer]) -> tuple[Answer, dict[str, _Stored]]:
@@ -67,9 +90,16 @@ class RememberingDetector:
 
 def _store(reading: Reading) -> _Stored:
     """Give a reading as JSON holds it, in plain numbers."""
+    noise = reading.noise
     return (
         [
-            (*map(int, astuple(one)[:3]), float(one.p_value), bool(one.is_confirmed))
+            (
+                int(one.index),
+                int(one.earliest),
+                int(one.latest),
+                float(one.p_value),
+                bool(one.is_confirmed),
+            )
             for one in reading.shifts
         ],
         [
@@ -80,9 +110,34 @@ def _store(reading: Reading) -> _Stored:
             (int(one.index), float(one.before), float(one.after), float(one.p_value))
             for one in reading.spreads
         ],
-        reading.noise
-        and (*map(float, astuple(reading.noise)[:3]), *map(int, astuple(reading.noise)[3:])),
+        None
+        if noise is None
+        else (
+            float(noise.deviation),
+            float(noise.persistence),
+            float(noise.level),
+            int(noise.points),
+            int(noise.all_points),
+        ),
     )
+
+
+def _can_be_of(count: int, stored: _Stored) -> bool:
+    """Tell whether all places of a reading lie within so many values, and ascend."""
+    shifts, drifts, spreads, noise = stored
+    return (
+        all(0 <= earliest <= index <= latest < count for index, earliest, latest, *_ in shifts)
+        and _parts(count, [index for index, *_ in shifts])
+        and _parts(count, [index for index, *_ in spreads])
+        and all(0 <= first < last < count for first, last, *_ in drifts)
+        and all(one[:2] <= other[:2] for one, other in pairwise(drifts))
+        and (noise is None or (0 <= noise[3] <= count and 0 <= noise[4] <= count))
+    )
+
+
+def _parts(count: int, places: Sequence[int]) -> bool:
+    """Tell whether each of these places parts so many values further, from left to right."""
+    return all(before < after for before, after in pairwise((0, *places, count)))
 
 
 def _restore(stored: _Stored) -> Reading:
@@ -95,46 +150,55 @@ def _restore(stored: _Stored) -> Reading:
     )
 
 
-def _make(kind: Callable[..., Answer], values: Sequence[float]) -> Answer:
+def _make(kind: Callable[..., Answer], values: tuple[float, ...]) -> Answer:
     names = kind.__dataclass_fields__  # type: ignore[attr-defined]  # each kind is a dataclass
     return kind(**dict(zip(names, values, strict=True)))
 
 
 def read_file(path: Path, method: str) -> dict[str, dict[str, _Stored]]:
     """Give what was read by a method, by day and digest; nothing where the file is not whole."""
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        head, _, body = path.read_bytes().partition(b"\n")
-        if json.loads(head) == {"method": method, "sha256": hashlib.sha256(body).hexdigest()}:
-            days: dict[str, dict[str, _Stored]] = json.loads(body)
-            return days
+    with suppress(OSError, ValueError):
+        head, _, body = read_plain(path, MOST_BYTES).partition(b"\n")
+        if head == _head(method, body):
+            return _FORM.validate_json(body)
     return {}
 
 
 def write_file(path: Path, method: str, days: Mapping[str, Mapping[str, _Stored]]) -> None:
     """Keep what was read, if the data directory lets us: without it all is read again."""
     body = json.dumps(days, separators=(",", ":")).encode()
-    head = json.dumps({"method": method, "sha256": hashlib.sha256(body).hexdigest()}).encode()
     with suppress(OSError):
-        durable.write(path, head + b"\n" + body)
+        durable.write(path, _head(method, body) + b"\n" + body)
+
+
+def _head(method: str, body: bytes) -> bytes:
+    return json.dumps({"method": method, "sha256": hashlib.sha256(body).hexdigest()}).encode()
 
 
 def add_day(
     days: Mapping[str, Mapping[str, _Stored]], today: date, asked: Mapping[str, _Stored]
 ) -> dict[str, dict[str, _Stored]]:
-    """Give the days with what was asked today, each reading on its last day, without those long ago."""
+    """Give the days with what was asked today, each reading on its last day, without those long ago.
+
+    Nor with those to come, of a clock that was ahead: they would stay until they have come.
+    """
     since = (today - timedelta(days=_DAYS)).isoformat()
     kept = {
         day: {digest: one for digest, one in of_day.items() if digest not in asked}
         for day, of_day in days.items()
-        if day >= since and day != today.isoformat()
+        if since <= day < today.isoformat()
     }
     # What the same day asked before stays: a night judges several times.
     return {**kept, today.isoformat(): {**days.get(today.isoformat(), {}), **asked}}
 
 
 def describe_method(detector: Detector) -> str:
-    """Give a digest of all that decides what a detector sees: its settings, its code, its libraries."""
-    content = hashlib.sha256(repr(detector).encode())
+    """Give a digest of all that decides what a detector sees: its settings, its code, its libraries.
+
+    It is rather too wide: other settings of a judgement and any code of `analysis` are in it. The
+    processor is not: libraries choose code by it, so that last digits may differ between two machines.
+    """
+    content = hashlib.sha256(f"{detector!r}\npython {sys.version}\n".encode())
     for library in _LIBRARIES:
         content.update(f"{library} {version(library)}\n".encode())
     for path, file in sorted(_walk(files("analysis"), "")):

@@ -1,10 +1,16 @@
 """A night reads only what is new, and its judgement is that of a judgement that reads everything."""
 
+import hashlib
+import json
+import os
 import random
+import sys
 from array import array
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from large_history import Size, grow, now_after
@@ -22,12 +28,15 @@ from perf.model import Observation, Purpose, TrialStatus
 from perf.places import Places
 
 CONFIGS = Path(__file__).parents[2] / "configs"
-EVERYTHING = Reading(
-    shifts=(Shift(index=3, earliest=2, latest=5, p_value=1e-300, is_confirmed=True),),
-    drifts=(Drift(first=1, last=9, before=0.1, after=-0.3),),
-    spreads=(SpreadChange(index=4, before=1.0, after=2.5, p_value=0.0),),
-    noise=Noise(deviation=0.1 + 0.2, persistence=0.0, level=-0.0, points=4, all_points=9),
-)
+SHIFT = Shift(index=3, earliest=2, latest=5, p_value=1e-300, is_confirmed=True)
+DRIFT = Drift(first=1, last=9, before=0.1, after=-0.3)
+SPREAD = SpreadChange(index=4, before=1.0, after=2.5, p_value=0.0)
+NOISE = Noise(deviation=0.1 + 0.2, persistence=0.0, level=-0.0, points=4, all_points=9)
+EVERYTHING = Reading(shifts=(SHIFT,), drifts=(DRIFT,), spreads=(SPREAD,), noise=NOISE)
+VALUES = [float(number) for number in range(10)]
+DIGEST = "0123456789abcdef" * 4
+NOTHING: Any = ([], [], [], None)
+DAYS = {"2026-03-01": {DIGEST: NOTHING}}
 
 
 class Counting:
@@ -68,42 +77,146 @@ def test_judging_night_by_night_is_judging_all_at_once(
 def test_what_was_read_is_not_read_again(tmp_path: Path) -> None:
     counting, file, today = Counting(EVERYTHING), tmp_path / "readings.json", date(2026, 3, 1)
     first = RememberingDetector(counting, {})
-    assert first.read([1.0, 2.0]) == first.read([1.0, 2.0]) == EVERYTHING
+    assert first.read(VALUES) == first.read(VALUES) == EVERYTHING
     readings.write_file(file, "method", readings.add_day({}, today, first.asked))
     (known,) = readings.read_file(file, "method").values()
     again = RememberingDetector(counting, known)
-    assert again.read(array("d", [1.0, 2.0])) == EVERYTHING
-    assert repr(again.read([1.0, 2.0])) == repr(EVERYTHING)
+    assert again.read(array("d", VALUES)) == EVERYTHING
+    assert repr(again.read(VALUES)) == repr(EVERYTHING)
     assert counting.looked == 1
-    again.read([1.0, 3.0])
+    again.read([*VALUES[:-1], 3.0])
     assert counting.looked == 2
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        replace(EVERYTHING, shifts=(replace(SHIFT, latest=10),)),
+        replace(EVERYTHING, shifts=(replace(SHIFT, earliest=-1),)),
+        replace(EVERYTHING, shifts=(replace(SHIFT, index=0, earliest=0),)),
+        replace(EVERYTHING, shifts=(SHIFT, SHIFT)),
+        replace(EVERYTHING, drifts=(replace(DRIFT, first=9),)),
+        replace(EVERYTHING, drifts=(replace(DRIFT, last=10),)),
+        replace(EVERYTHING, drifts=(DRIFT, replace(DRIFT, first=0))),
+        replace(EVERYTHING, spreads=(replace(SPREAD, index=10),)),
+        replace(EVERYTHING, noise=replace(NOISE, points=-1)),
+        replace(EVERYTHING, noise=replace(NOISE, all_points=11)),
+    ],
+)
+def test_what_cannot_be_of_the_values_is_read_anew(odd: Reading) -> None:
+    misled = RememberingDetector(Counting(odd), {})
+    misled.read(VALUES)
+    mended = RememberingDetector(Counting(EVERYTHING), misled.asked)
+    assert mended.read(VALUES) == EVERYTHING
+    again = RememberingDetector(Counting(odd), mended.asked)
+    assert again.read(VALUES) == EVERYTHING
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[]",
+        "null",
+        '{"2026-03-01": []}',
+        '{"tomorrow": {}}',
+        '{"2026-03-01": {"digest": [[], [], [], null]}}',
+        *(
+            f'{{"2026-03-01": {{"{DIGEST}": {reading}}}}}'
+            for reading in (
+                "null",
+                "[[], [], []]",
+                "[[[3, 2, 5, 0.5]], [], [], null]",
+                "[[[3, 2, 5, 2.5, true]], [], [], null]",
+                "[[[3, 2, 5, 0.5, 1]], [], [], null]",
+                '[[[3, 2, "5", 0.5, true]], [], [], null]',
+                "[[[3.0, 2, 5, 0.5, true]], [], [], null]",
+                "[[], [[1, 2, 0.5, NaN]], [], null]",
+                "[[], [[1, 2, 0.5, 1e308]], [], null]",
+                "[[], [], [[4, -1.0, 1.0, 0.5]], null]",
+                "[[], [], [], [1.0, 1.0, 1.0, 4, 4]]",
+                "[[], [], [], [Infinity, 0.0, 1.0, 4, 4]]",
+            )
+        ),
+    ],
+)
+def test_what_is_misshapen_is_as_none_whatever_its_digest(tmp_path: Path, body: str) -> None:
+    def forge(content: str) -> dict[str, Any]:
+        sha256 = hashlib.sha256(content.encode()).hexdigest()
+        head = json.dumps({"method": "method", "sha256": sha256})
+        (tmp_path / "readings.json").write_text(f"{head}\n{content}", encoding="utf-8")
+        return readings.read_file(tmp_path / "readings.json", "method")
+
+    assert forge(json.dumps(DAYS)) == DAYS
+    assert forge(body) == {}
+
+
+def test_a_file_that_is_too_large_or_a_pipe_is_as_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, pipe = tmp_path / "readings.json", tmp_path / "pipe"
+    readings.write_file(file, "method", DAYS)
+    assert readings.read_file(file, "method") == DAYS
+    monkeypatch.setattr(readings, "MOST_BYTES", file.stat().st_size - 1)
+    assert readings.read_file(file, "method") == {}
+    os.mkfifo(pipe)
+    assert readings.read_file(pipe, "method") == {}
+
+
+def test_no_number_changes_on_its_way_through_the_file(tmp_path: Path) -> None:
+    generator, file = random.Random(4), tmp_path / "readings.json"  # noqa: S311  test data, not a secret
+    numbers = [generator.uniform(-1, 1) * 10 ** generator.randint(-320, 149) for _ in range(20_000)]
+    drifts = [(0, 1, one, one) for one in (0.0, -0.0, 5e-324, *numbers)]
+    readings.write_file(file, "method", {"2026-03-01": {DIGEST: ([], drifts, [], None)}})
+    found = readings.read_file(file, "method")["2026-03-01"][DIGEST]
+    assert repr(found) == repr(([], drifts, [], None))
+
+
+def test_the_file_is_written_only_with_something_new(tmp_path: Path) -> None:
+    places, today = Places(tmp_path), now_after(24).date()
+    grow(places, Size(50, 24))
+    judge_history(places, CONFIGS, today)
+    written = places.readings.stat().st_ino
+    judge_history(places, CONFIGS, today)
+    assert places.readings.stat().st_ino == written
+    judge_history(places, CONFIGS, today + timedelta(days=1))
+    assert places.readings.stat().st_ino != written
+
+
+def test_the_method_is_that_of_one_version_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    detector = StepDetector(settings=config.load_catalog(CONFIGS).detection)
+    method = readings.describe_method(detector)
+    assert readings.describe_method(detector) == method
+    monkeypatch.setattr(sys, "version", "3.99.0")
+    assert readings.describe_method(detector) != method
 
 
 @pytest.mark.parametrize("broken", [b"", b"{}", b"[" * 100_000, b"\xff\n{}", None])
 def test_a_file_that_is_not_whole_is_as_none(tmp_path: Path, broken: bytes | None) -> None:
     file = tmp_path / "readings.json"
-    readings.write_file(file, "method", {"2026-03-01": {"digest": [[], [], [], None]}})
+    readings.write_file(file, "method", DAYS)
     whole = file.read_bytes()
-    file.write_bytes(whole.replace(b"digest", b"other ") if broken is None else broken)
+    file.write_bytes(whole.replace(b"cdef0", b"cdefa") if broken is None else broken)
     assert readings.read_file(file, "method") == {}
     file.write_bytes(whole)
     assert readings.read_file(file, "another method") == {}
-    assert readings.read_file(file, "method") != {}
+    assert readings.read_file(file, "method") == DAYS
 
 
 def test_what_nobody_asks_for_goes_after_two_weeks() -> None:
-    reading = [[], [], [], None]
-    days = readings.add_day({}, date(2026, 3, 1), {"a": reading, "b": reading})
-    days = readings.add_day(days, date(2026, 3, 15), {"b": reading, "c": reading})
+    days = readings.add_day({}, date(2026, 3, 1), {"a": NOTHING, "b": NOTHING})
+    days = readings.add_day(days, date(2026, 3, 15), {"b": NOTHING, "c": NOTHING})
     assert {day: set(of_day) for day, of_day in days.items()} == {
         "2026-03-01": {"a"},
         "2026-03-15": {"b", "c"},
     }
-    days = readings.add_day(days, date(2026, 3, 16), {"c": reading})
+    days = readings.add_day(days, date(2026, 3, 16), {"c": NOTHING})
     assert {day: set(of_day) for day, of_day in days.items()} == {
         "2026-03-15": {"b"},
         "2026-03-16": {"c"},
     }
+    # The clock was ahead: what is of a day to come goes.
+    days = readings.add_day(days, date(2026, 3, 15), {"b": NOTHING})
+    assert {day: set(of_day) for day, of_day in days.items()} == {"2026-03-15": {"b"}}
 
 
 @pytest.mark.long

@@ -72,6 +72,7 @@ def test_what_moved_between_trials_is_found(
     assert moves == ((Move(place=1, name="kernel of localhost", before="6.1.0", after="6.1.1"),),)
 
 
+@pytest.mark.keeps("reads-are-of-one-moment")
 def test_what_another_lab_appends_meanwhile_moves_no_answer(
     joined: Places,
     bundles: tuple[Path, ...],

@@ -232,6 +232,7 @@ def test_observations_are_ordered_by_release_then_time_and_without_other_purpose
     assert [o.trial for o in others] == ["f", "d"]
 
 
+@pytest.mark.keeps("reads-are-of-one-moment")
 @pytest.mark.parametrize("question", ["observations", "circumstances", "trials", "heads", "both"])
 def test_what_is_appended_meanwhile_moves_no_answer(
     filled: Places,
