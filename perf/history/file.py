@@ -3,6 +3,7 @@
 DuckDB's exceptions end here: `explained` turns them into a HistoryError that says what to do.
 """
 
+import filecmp
 import os
 import re
 import shutil
@@ -123,17 +124,23 @@ def replacement(path: Path) -> Iterator[Path]:
         HistoryError: another process uses the history, or the new file cannot be written.
 
     """
-    with _replacing(path) as (fresh, _):
+    with replacing(path, is_read=False) as (fresh, _):
         yield fresh
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[tuple[Path, duckdb.DuckDBPyConnection]]:
-    """Give an empty history and a connection to which the old one is attached, if it can be."""
+def replacing(path: Path, *, is_read: bool = True) -> Iterator[tuple[Path, duckdb.DuckDBPyConnection]]:
+    """Do as `replacement`, and give a connection to which the old one is attached, which is read.
+
+    Raises:
+        HistoryError: another process uses the history, or the new file cannot be written; or the old
+            one cannot be opened, though it is read.
+
+    """
     with _locked(path, wait_s=0.0):
         refuse_special(path)
         _fold_log(path)
-        with _held_against_writers(path) as old:
+        with _held_against_writers(path, is_read=is_read) as old:
             with explained(path):
                 fresh = _make(path)
             try:
@@ -142,17 +149,6 @@ def _replacing(path: Path) -> Iterator[tuple[Path, duckdb.DuckDBPyConnection]]:
                     _put(fresh, path)
             finally:
                 _remove(fresh)
-
-
-def rewrite(path: Path) -> None:
-    """Replace a history by a copy without the room that removed rows took.
-
-    Raises:
-        HistoryError: another process uses the history, or the copy cannot be written.
-
-    """
-    with _replacing(path) as (fresh, old), explained(path):
-        upgrades.copy_rows(old, fresh, check_schema(old, path))
 
 
 @contextmanager
@@ -227,7 +223,7 @@ def _upgrade(path: Path, version: int) -> None:
         f"{SCHEMA_VERSION}",
         err=True,
     )
-    with _replacing(path) as (fresh, old), explained(path):
+    with replacing(path) as (fresh, old), explained(path):
         version = check_schema(old, path)  # another process may have been faster
         upgrades.copy_rows(old, fresh, version)
         if version != SCHEMA_VERSION:
@@ -242,38 +238,64 @@ def _spare_damaged_log(path: Path) -> None:
     failed: a file can have its length before its content.
     """
     log = _log_of(path)
-    if not log.exists():
+    if not log.exists() or not _find_damage_of_log(path):
         return
+    with _locked(path, wait_s=10.0), explained(path):
+        # Asked again: another process may have put it aside meanwhile, and may write a log of its own.
+        if not (error := _find_damage_of_log(path)):
+            return
+        kept = next(one for one in _names(path, f"{path.stem}.damaged", ".wal") if _is_free(one))
+        log.rename(kept)
+        durable.sync(path.parent)
+    click.echo(
+        f"the log of {path} is damaged, as after a power failure: {error}\nIt is kept as {kept}, "
+        "to be removed when you like; trials that were only there are appended from their bundles",
+        err=True,
+    )
+
+
+def _find_damage_of_log(path: Path) -> duckdb.Error | None:
+    """Give what DuckDB says of a log that it cannot replay; all else is said by who opens it next."""
     try:
         duckdb.connect(path, config=_CONFIG).close()
     except duckdb.Error as error:
-        if _OF_LOG not in str(error):
-            return  # said by whoever opens it next
-        with explained(path):
-            kept = _find_free(path, f"{path.stem}.damaged", ".wal")
-            log.rename(kept)
-            durable.sync(path.parent)
-        click.echo(
-            f"the log of {path} is damaged, as after a power failure: {error}\nIt is kept as {kept}, "
-            "to be removed when you like; trials that were only there are appended from their bundles",
-            err=True,
-        )
+        return error if _OF_LOG in str(error) else None
+    return None
 
 
 def _keep(path: Path, version: int) -> Path:
-    """Give the file a second name that nothing has, or copy it where a file has only one."""
-    kept = _find_free(path, f"{path.stem}.schema-{version}", path.suffix)
-    try:
-        os.link(path, kept)
-    except OSError:
-        shutil.copy2(path, kept)
+    """Give the file a second name that nothing has, or copy it where a file has only one.
+
+    An upgrade that did not end may have kept the same already: it is not kept twice.
+    """
+    names = _names(path, f"{path.stem}.schema-{version}", path.suffix)
+    kept = next(one for one in names if _is_free(one) or _is_copy(path, one))
+    if _is_free(kept):
+        try:
+            os.link(path, kept)
+        except OSError:
+            copy = kept.with_name(f"{kept.name}.new")
+            shutil.copy2(path, copy)
+            durable.move(copy, kept)
+    # On the disk before the new one is: else lost power could leave neither name to the old one.
+    durable.sync(path.parent)
     return kept
 
 
-def _find_free(path: Path, stem: str, suffix: str) -> Path:
-    """Give a place beside a file that nothing has."""
-    names = (f"{stem}{again}{suffix}" for again in chain([""], (f"-{n}" for n in count(2))))
-    return next(place for name in names if not os.path.lexists(place := path.with_name(name)))
+def _is_copy(path: Path, other: Path) -> bool:
+    is_file = other.is_file() and not other.is_symlink()
+    return is_file and filecmp.cmp(path, other, shallow=False)
+
+
+def _is_free(place: Path) -> bool:
+    return not os.path.lexists(place)
+
+
+def _names(path: Path, stem: str, suffix: str) -> Iterator[Path]:
+    """Give places beside a file, one after the other, for one more of a kind."""
+    return (
+        path.with_name(f"{stem}{more}{suffix}") for more in chain([""], (f"-{n}" for n in count(2)))
+    )
 
 
 def _in_use(path: Path, error: duckdb.Error) -> HistoryError | None:
@@ -342,7 +364,7 @@ def _fold_log(path: Path) -> None:
 
 
 @contextmanager
-def _held_against_writers(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def _held_against_writers(path: Path, *, is_read: bool) -> Iterator[duckdb.DuckDBPyConnection]:
     """Keep other processes from writing, as far as the file can be opened at all.
 
     Who copies it does so through the connection that is given: to open the file a second time and close
@@ -359,10 +381,10 @@ def _held_against_writers(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
             try:
                 _wait_for(attach)
-            except _InUseError:
-                raise
-            except HistoryError:
-                pass  # it cannot be opened: then nobody writes into it
+            except HistoryError as error:
+                # What cannot be opened, nobody writes into.
+                if is_read or isinstance(error, _InUseError):
+                    raise
         yield connection
 
 

@@ -6,12 +6,15 @@ stands in the table rolled_up, so it is never silent.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from perf.encoded import decode
-from perf.history import file
+from perf.history import file, upgrades
 from perf.history.percentiles import make_room
 from perf.history.rows import Row
 from perf.history.tables import Tables
@@ -26,29 +29,52 @@ _OF_TRIAL = "SELECT * FROM histograms WHERE trial_id = ? ORDER BY position"
 _TOGETHER = ("phase", "operation", "kind", "iteration")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolledUp:
+    """How many trials were rolled up, and their histograms before and after."""
+
+    trials: int
+    before: int
+    after: int
+
+
 def find_old(tables: Tables, before: datetime) -> dict[TrialId, int]:
     """Give the trials that started before a time and were not rolled up, with their histograms."""
     rows = tables.rows(_OLD, [before.astimezone(UTC).replace(tzinfo=None)])
     return {TrialId(row["trial_id"]): row["histograms"] for row in rows}
 
 
-def roll_up_trial(tables: Tables, path: Path, trial: TrialId) -> int:
-    """Roll up a trial in one transaction; give how many histograms are left.
+def roll_up_old(path: Path, before: datetime, tell: Callable[[str], None]) -> RolledUp:
+    """Replace a history by a copy in which the old trials are rolled up; tell of each.
+
+    The history itself is only read, and stays as it is until the copy is whole. Nothing is removed in
+    place: the file would not become smaller, and DuckDB 1.5 may lose rows later, without a word, where
+    it could not commit that some are removed, as on a disk that fails.
 
     Raises:
-        HistoryError: the history cannot be written, or a histogram is damaged; the trial is as it was.
+        HistoryError: another process uses the history, the copy cannot be written, or a histogram is
+            damaged; the history is as it was.
 
     """
-    with file.explained(path), tables.transaction():
-        rows = tables.rows(_OF_TRIAL, [trial])
-        try:
-            merged = roll_up(rows)
-        except ValueError as error:
-            raise file.damage(path, error) from error
-        tables.execute("DELETE FROM histograms WHERE trial_id = ?", [trial])
-        tables.insert("histograms", merged)
-        tables.insert("rolled_up", [{"trial_id": trial, "histograms": len(rows)}])
-    return len(merged)
+    after = 0
+    with file.replacing(path) as (fresh, connection), file.explained(path):
+        version = file.check_schema(connection, path)
+        tables = Tables(connection, partial(file.explained, path))
+        old = find_old(tables, before)
+        upgrades.copy_rows(connection, fresh, version, seconds_left_out=list(old))
+        with closing(file.connect(fresh, read_only=False)) as written:
+            into = Tables(written, partial(file.explained, path))
+            for done, (trial, histograms) in enumerate(old.items(), start=1):
+                try:
+                    merged = roll_up(tables.rows(_OF_TRIAL, [trial]))
+                except ValueError as error:
+                    raise file.damage(path, error) from error
+                with into.transaction():
+                    into.insert("histograms", merged)
+                    into.insert("rolled_up", [{"trial_id": trial, "histograms": histograms}])
+                after += len(merged)
+                tell(f"rolled up {done} of {len(old)} trials")
+    return RolledUp(trials=len(old), before=sum(old.values()), after=after)
 
 
 def roll_up(rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -61,10 +87,7 @@ def roll_up(rows: Sequence[Row]) -> tuple[Row, ...]:
     groups: defaultdict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in rows:
         groups[tuple(row[name] for name in _TOGETHER)].append(row)
-    # At new positions: DuckDB ends the process where a transaction that removes and adds one key cannot
-    # be committed, as on a full disk.
-    first = 1 + max((row["position"] for row in rows), default=0)
-    return tuple(_merge(group, position) for position, group in enumerate(groups.values(), start=first))
+    return tuple(_merge(group, position) for position, group in enumerate(groups.values()))
 
 
 def _merge(rows: Sequence[Row], position: int) -> Row:

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from perf.errors import UsageError
-from perf.history import file, retention, store
+from perf.history import retention, store
 from perf.history.place import read_place
 from perf.options import data_option
 from perf.places import Places
@@ -35,9 +35,8 @@ def prune(*, days: int, dry_run: bool, data: Path) -> None:
     trials say so. Trials, samples, facts and everything else stay, and so do the bundles under
     <data>/trials, from which `knickpoint history rebuild` brings the histograms per second back.
 
-    Each trial is rolled up by itself, so an interrupted prune goes on with the same command. The file
-    becomes smaller at the end, when a copy replaces it; for that moment both need room. Until then
-    history.duckdb.pruning lies beside it.
+    A copy is made, which replaces the history at the end; until then both need room, and an interrupted
+    prune leaves the history as it was.
 
     \b
     knickpoint history prune --older-than 400 --dry-run
@@ -51,30 +50,23 @@ def prune(*, days: int, dry_run: bool, data: Path) -> None:
         )
     if not path.exists():
         raise UsageError(f"there is no history at {path}; is --data the right directory?")
-    # Without it, a prune that was killed before the copy would find nothing to do, and never make one.
-    unfinished = path.with_name(f"{path.name}.pruning")
     before = datetime.now(UTC) - timedelta(days=days)
     with store.open_history(path, read_only=dry_run) as history:
         old = retention.find_old(history.tables, before)
-        found = (
-            f"{_counted(len(old))} from before {before:%Y-%m-%d} with {sum(old.values())} histograms"
-        )
-        if dry_run or not (old or unfinished.exists()):
-            click.echo(f"{found}: " + ("would be rolled up" if old else "nothing to roll up"))
-            return
-        with file.explained(path):
-            unfinished.touch()
-        left = 0
-        for done, trial in enumerate(old, start=1):
-            left += retention.roll_up_trial(history.tables, path, trial)
-            progress.tell_sometimes(f"rolled up {done} of {len(old)} trials")
+    if dry_run or not old:
+        outcome = "would be rolled up" if old else "nothing to roll up"
+        click.echo(f"{_found(len(old), sum(old.values()), before)}: {outcome}")
+        return
     size = path.stat().st_size
-    file.rewrite(path)
-    unfinished.unlink()
+    done = retention.roll_up_old(path, before, progress.tell_sometimes)
     click.echo(
-        f"{found}: rolled up, {left} are left; {path} took {size / 1e6:,.1f} MB and takes "
-        f"{path.stat().st_size / 1e6:,.1f} MB now"
+        f"{_found(done.trials, done.before, before)}: rolled up, {done.after} are left; {path} took "
+        f"{size / 1e6:,.1f} MB and takes {path.stat().st_size / 1e6:,.1f} MB now"
     )
+
+
+def _found(trials: int, histograms: int, before: datetime) -> str:
+    return f"{_counted(trials)} from before {before:%Y-%m-%d} with {histograms} histograms"
 
 
 def _counted(trials: int) -> str:

@@ -335,3 +335,53 @@ def test_rows_that_another_program_wrote_are_told_as_damage(
         open_history(places.history, read_only=True) as history,
     ):
         history.trials()
+
+
+def damage_log(history: Path, bundle: Path) -> Path:
+    """Leave a log with a gap in it, as after the power failed; give it."""
+    command = [sys.executable, "-c", DIE, str(history), str(bundle)]
+    subprocess.run(command, cwd=ROOT, check=False)
+    log = history.with_name(f"{history.name}.wal")
+    content = log.read_bytes()
+    third = len(content) // 3
+    log.write_bytes(content[:third] + bytes(third) + content[2 * third :])
+    return log
+
+
+def test_a_damaged_log_is_put_aside_by_one_process_and_no_live_one_by_another(
+    places: Places, make_bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second of two that found one damaged log must not take away what the first writes by then."""
+    file.create(places.history)
+    bundle = make_bundle()
+    log = damage_log(places.history, bundle)
+    locked = file._locked  # noqa: SLF001  the moment between asking and putting aside
+
+    @contextmanager
+    def be_second(path: Path, *, wait_s: float) -> Iterator[None]:
+        log.rename(log.with_name("history.damaged.wal"))
+        command = [sys.executable, "-c", DIE, str(places.history), str(bundle)]
+        subprocess.run(command, cwd=ROOT, check=False)
+        assert log.stat().st_size > 0
+        with locked(path, wait_s=wait_s):
+            yield
+
+    monkeypatch.setattr("perf.history.file._locked", be_second)
+    with open_history(places.history) as history:
+        assert [trial.id for trial in history.trials()] == [bundle.name]
+    assert [path.name for path in places.history.parent.glob("*.damaged*")] == ["history.damaged.wal"]
+
+
+def test_a_copy_of_a_history_that_cannot_be_opened_is_told_as_damage(
+    places: Places,
+    bundles: tuple[Path, ...],
+    make_bundle: Callable[..., Path],
+    make_trial: Callable[..., Trial],
+) -> None:
+    """Not as a file of somebody else, which is to be moved away."""
+    append_all(places, silent)
+    log = damage_log(places.history, make_bundle(make_trial(id="extra")))
+    with pytest.raises(HistoryError, match=r"lacks what was last appended.*\n.*append them again"):
+        retention.roll_up_old(places.history, datetime.now(UTC), silent)
+    assert log.exists()
+    rebuild(places.history, bundles, silent)
