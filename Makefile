@@ -33,8 +33,8 @@ test: .venv/.dev ## the test suite, real databases included (a quarter of an hou
 	$(BIN)/pytest -m "not long and not alone" --numprocesses auto --dist loadfile
 	$(BIN)/pytest -m "alone and not long"
 
-test-long: .venv/.dev ## the tests that take longer
-	$(BIN)/pytest -m "long and not longest" --timeout 1800
+test-long: .venv/.dev ## the tests that take longer, but for those of make reliability
+	$(BIN)/pytest -m "long and not longest and not keeps" --timeout 1800
 
 test-longest: .venv/.dev ## hosts that are lost in a trial, a Debian prepared by the whole playbook (half an hour)
 	$(BIN)/pytest -m longest --timeout 1800
