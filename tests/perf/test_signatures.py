@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from needs import need
 
 from perf import signatures
 from perf.errors import ReleaseError
@@ -43,6 +44,7 @@ def archive(tmp_path: Path) -> Path:
 @pytest.fixture
 def verify(tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch) -> Verify:
     """Give `verify(signer=…, signature=…)`, where a key server gives the vendor's key for any name."""
+    need(shutil.which("gpg"), "install gnupg")
     keys = tmp_path / "keys"
     keys.mkdir()
     for name in (SIGNER, STRANGER):
