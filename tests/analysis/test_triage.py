@@ -100,7 +100,7 @@ def test_an_entry_within_a_release_covers_its_own_nights_alone() -> None:
 
 
 def test_a_step_over_a_release_that_is_missing_in_between_is_covered() -> None:
-    gap = Series(key=KEY, points=Points.of(SERIES.points[:3] + SERIES.points[6:]))
+    gap = Series(key=KEY, points=Points.of([*SERIES.points[:3], *SERIES.points[6:]]))
     assert covered(replace(ENTRY, from_release="5.0.0", to_release="5.0.3"), gap) == [3, 4, 5, 6]
     assert covered(ENTRY, gap) == []  # 5.0.1 was never measured here
 
