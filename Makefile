@@ -41,7 +41,7 @@ test-longest: .venv/.dev ## hosts that are lost in a trial, a Debian prepared by
 
 # What would begin later than this is left out, and said.
 reliability: export KNICKPOINT_TESTS_UNTIL = $(shell expr `date +%s` + 3000)
-reliability: .venv/.dev native ## every promise of docs/reliability.md, tried in full: the table with figures (an hour at most)
+reliability: .venv/.dev native ## every promise of docs/reliability.md, tried in full: the table with figures (no test begins after 50 minutes)
 	$(BIN)/pytest -m keeps --promises --timeout 900
 
 soak: .venv/.dev ## simulated nights in a row, with all that goes wrong in a season (NIGHTS=300: an hour or more; into INTO=var/soak)
