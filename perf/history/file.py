@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from perf import durable
 from perf.errors import HistoryError
-from perf.history import disk, schema_check, upgrades
+from perf.history import checkpoint, disk, schema_check, upgrades
 from perf.history.schema_check import refuse_special
 from perf.shown import list_faults, list_some, tame
 
@@ -34,6 +34,7 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "enable_external_access": False,
     "lock_configuration": True,
+    **checkpoint.PLAIN,
 }
 _OF_LOG = "while replaying WAL file"
 _COPYING: dict[str, str | bool | int | float | list[str]] = {
@@ -67,6 +68,7 @@ def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
 
     """
     refuse_special(path)
+    checkpoint.mend(path)
     if not read_only:
         _spare_damaged_log(path)
     with explained(path), ExitStack() as undo:
@@ -82,7 +84,22 @@ def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
 
 def _open(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     with explained(path):
-        return duckdb.connect(path, read_only=read_only, config=_CONFIG)
+        connection = duckdb.connect(path, read_only=read_only, config=_CONFIG)
+        checkpoint.prevent(connection)
+        return connection
+
+
+def fold_log(connection: duckdb.DuckDBPyConnection, path: Path, *, beyond_bytes: int = 0) -> None:
+    """Bring the log of an open history into its file, if it is longer than so many bytes.
+
+    Raises:
+        HistoryError: it cannot be done; what was appended is in the log.
+
+    """
+    log = _log_of(path)
+    with explained(path):
+        if log.exists() and log.stat().st_size > beyond_bytes:
+            checkpoint.run(connection, path)
 
 
 def _wait_for(attempt: Callable[[], T]) -> T:
@@ -257,7 +274,7 @@ def _spare_damaged_log(path: Path) -> None:
 def _find_damage_of_log(path: Path) -> duckdb.Error | None:
     """Give what DuckDB says of a log that it cannot replay; all else is said by who opens it next."""
     try:
-        duckdb.connect(path, config=_CONFIG).close()
+        duckdb.connect(path, read_only=True, config=_CONFIG).close()
     except duckdb.Error as error:
         return error if _OF_LOG in str(error) else None
     return None
@@ -359,8 +376,8 @@ def _fold_log(path: Path) -> None:
     """Bring what is only in the write-ahead log into the file: a log is removed before its file."""
     if _log_of(path).exists():
         # Who has it open is told by what comes next, and a corrupt one is to be replaced.
-        with suppress(duckdb.Error), duckdb.connect(path) as connection:
-            connection.execute("CHECKPOINT")
+        with suppress(duckdb.Error, HistoryError), _open(path, read_only=False) as connection:
+            fold_log(connection, path)
 
 
 @contextmanager
@@ -389,8 +406,8 @@ def _held_against_writers(path: Path, *, is_read: bool) -> Iterator[duckdb.DuckD
 
 
 def _remove(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    _log_of(path).unlink(missing_ok=True)
+    for one in (path, _log_of(path), checkpoint.spare_of(path)):
+        one.unlink(missing_ok=True)
 
 
 def _log_of(path: Path) -> Path:

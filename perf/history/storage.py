@@ -1,7 +1,7 @@
 """What a history is kept in, as `store` sees it: a file of its own, or a lake of several labs."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -9,7 +9,7 @@ import duckdb
 
 from perf import durable
 from perf.errors import HistoryError
-from perf.history import file
+from perf.history import checkpoint, file
 from perf.history.tables import Tables
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class FileStorage:
         """
         self.connection = file.connect(path, read_only=read_only)
         self.name = str(path)
-        self._path = path
+        self._path, self._is_read_only = path, read_only
         self.tables = Tables(self.connection, self.explained)
 
     def explained(self) -> AbstractContextManager[None]:
@@ -80,11 +80,14 @@ class FileStorage:
             done = work()
         # DuckDB syncs what it writes into its log, and not the name of a log that it made for it.
         durable.sync(self._path.parent)
+        file.fold_log(self.connection, self._path, beyond_bytes=checkpoint.LOG_BYTES)
         return done
 
     def check_query(self, sql: str) -> None:
         """Refuse nothing: the file is opened so that a query reaches nothing else."""
 
     def close(self, *, is_fine: bool) -> None:
-        """Close the file; all that was committed is on the disk already."""
-        self.connection.close()
+        """Close the file; all that was committed is on the disk already, in its log."""
+        with closing(self.connection):
+            if is_fine and not self._is_read_only:
+                file.fold_log(self.connection, self._path)
