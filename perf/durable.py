@@ -18,7 +18,8 @@ def write(path: Path, content: bytes) -> None:
     Of several processes at once, one does so after the other.
 
     Raises:
-        OSError: it cannot be written; what was there is there still.
+        OSError: it cannot be written; what was there is there still, unless what failed was only to
+            bring the new name to the disk.
 
     """
     make_directory(path.parent)
@@ -109,5 +110,8 @@ def sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        error.filename = str(path)  # it does not say where
+        raise
     finally:
         os.close(descriptor)

@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from analysis.workers import work_forked
 from perf.errors import SiteError, UsageError
+from perf.history import disk
 from perf.plain_files import read_plain
 from perf.progress import Progress
 from reports.placing import (
@@ -168,14 +169,15 @@ def explained(target: Path) -> Iterator[None]:
         ) from error
     except NotDurableError as error:
         raise SiteError(
-            f"the site {target} is new, but may not stay if the power fails: {error.strerror}; look "
-            "after the disk and run it again"
+            f"the site {target} is new, but may not stay if the power fails: {error.strerror}\n"
+            f"{disk.next_step(error) or 'Look after the disk, then run it again'}"
         ) from error
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         raise SiteError(
-            f"the site {target} cannot be made: {error.strerror or error}{where}; give room and rights "
-            "there and run it again, or choose another place with --output or --data"
+            f"the site {target} cannot be made: {error.strerror or error}{where}\n"
+            f"{disk.next_step(error) or 'Give room and rights there, then run it again'}; or choose "
+            "another place with --output or --data"
         ) from error
 
 

@@ -21,6 +21,7 @@ from perf.model import Named, Purpose, Reason, SideName, TrialStatus
 
 SCHEMA_VERSION = 1
 MOST_BYTES = 20_000_000
+_MOST_PARTS = 2_000_000
 _STRICT = ConfigDict(extra="forbid")
 LONGEST = 2000
 """Characters of a text."""
@@ -227,6 +228,9 @@ def read_comparisons(content: bytes, path: Path) -> ComparisonFile:
     """
     if len(content) > MOST_BYTES:
         raise InputError(path, [f"{len(content)} bytes; a comparison has at most {MOST_BYTES}"])
+    # A fault takes hundreds of bytes to tell, and each part may be one.
+    if (parts := sum(map(content.count, (b",", b"[", b"{")))) > _MOST_PARTS:
+        raise InputError(path, [f"{parts} parts; a comparison has at most {_MOST_PARTS}"])
     try:
         found = _FILE.validate_json(content)
     except ValidationError as error:

@@ -9,6 +9,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -24,6 +25,8 @@ MODES = {
 }
 ABORTED = -signal.SIGABRT
 """DuckDB ends the process where the disk refuses even to shorten its log: see "What is not covered"."""
+CANNOT = 3
+"""The exit code of a command that could not do what it was asked."""
 SLOW = {"nightly", "compare", "report", "one page"}
 CASES = [
     (name, mode)
@@ -92,8 +95,19 @@ def test_a_disk_that_fails_is_told_and_loses_nothing(
         if done.code != JOBS[name].code:
             again = bench.run(name, place)
             assert again.code == JOBS[name].code, f"{what}\nthen {again}"
-        assert describe(name, place) == wanted, what
+        # A comparison that came to its answer is not made again: the next one is another.
+        has_answered = name == "compare" and done.code == CANNOT and "decided after" in done.out
+        assert describe(name, place) == (twice(bench, name) if has_answered else wanted), what
     figures[f"{name}, {mode}"] = f"{sum(ends.values())} tries"
+
+
+@cache
+def twice(bench: Bench, name: str) -> dict[str, object]:
+    """Give what a job comes to that is done two times."""
+    place = bench.copy(name)
+    for _ in range(2):
+        assert bench.run(name, place).code == JOBS[name].code
+    return describe(name, place)
 
 
 def check_told(done: Done, wanted: int, number: int, place: str, what: str) -> None:
@@ -104,7 +118,7 @@ def check_told(done: Done, wanted: int, number: int, place: str, what: str) -> N
     assert not re.search("Traceback|a defect of Knickpoint", said), what
     if code == wanted:
         return
-    assert code == 3, what
+    assert code == CANNOT, what
     assert re.search(REASON[number], said), what
     assert place in said, what
     assert re.search(STEP[number], said), what
