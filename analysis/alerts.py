@@ -5,8 +5,6 @@ belongs to the alert of the same direction whose interval its own interval meets
 seen is withdrawn, not forgotten: seen again at its place, it stands again as the same alert.
 """
 
-from bisect import insort
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -151,18 +149,13 @@ def replay_series(
     """
     number = {night: place for place, night in enumerate(nights_of(series))}
     measured = series.points.values
-    added: defaultdict[int, list[int]] = defaultdict(list)
-    for place, night in enumerate(series.points.nights):
-        added[number[night]].append(place)
+    measured_at = [number[night] for night in series.points.nights]
 
     def replay() -> Iterator[tuple[int, Sequence[Sighting]]]:
-        known: list[int] = []
-        for night in range(len(number)):
-            for place in added[night]:
-                insort(known, place)
-            if night < len(number) - nights or len(known) < minimum_points:
-                continue
-            values = [measured[place] for place in known]
-            yield night, sight(values, detector.read(values), known)
+        for night in range(max(0, len(number) - nights), len(number)):
+            known = [place for place, at in enumerate(measured_at) if at <= night]
+            if len(known) >= minimum_points:
+                values = [measured[place] for place in known]
+                yield night, sight(values, detector.read(values), known)
 
     return follow(replay())

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import mean, variance
 
+import numpy as np
 from scipy.special import stdtrit
 
 from analysis.noise import Noise, degrees_of_freedom, variance_of_mean
@@ -56,7 +56,7 @@ def compare_means(before: Sequence[float], after: Sequence[float], confidence: f
     unbounded where m₁ is zero. Raises ValueError below two values a group.
     """
     _refuse_too_few(before, after)
-    error = math.sqrt(variance(before) / len(before) + variance(after) / len(after))
+    error = math.sqrt(_variance(before) / len(before) + _variance(after) / len(after))
     return _effect(before, after, error, min(len(before), len(after)) - 1, confidence)
 
 
@@ -72,7 +72,7 @@ def compare_levels(
     """
     _refuse_too_few(before, after)
     freedom = len(before) + len(after) - 2
-    pooled = ((len(before) - 1) * variance(before) + (len(after) - 1) * variance(after)) / freedom
+    pooled = ((len(before) - 1) * _variance(before) + (len(after) - 1) * _variance(after)) / freedom
     spread = math.fsum(variance_of_mean(len(side), noise.persistence) for side in (before, after))
     error = max(noise.deviation, math.sqrt(pooled)) * math.sqrt(spread)
     return _effect(before, after, error, degrees_of_freedom(noise.all_points), confidence)
@@ -98,12 +98,22 @@ def _refuse_too_few(before: Sequence[float], after: Sequence[float]) -> None:
         raise ValueError("an interval of a difference needs at least two values on each side")
 
 
+def _mean(values: Sequence[float]) -> float:
+    # Of equal values it is that value, whatever their number: a sum that is rounded may miss it.
+    return values[0] if min(values) == max(values) else math.fsum(values) / len(values)
+
+
+def _variance(values: Sequence[float]) -> float:
+    """Give the sample variance in two passes, from exact sums: the same on every machine."""
+    deviations = np.array(values, dtype=float) - _mean(values)
+    return math.fsum(np.square(deviations)) / (len(values) - 1)
+
+
 def _effect(
     before: Sequence[float], after: Sequence[float], error: float, freedom: float, confidence: float
 ) -> Effect:
-    # Exact means: those of equal values are equal, whatever their number.
-    base = mean(before)
-    relative = relative_change(base, mean(after))
+    base = _mean(before)
+    relative = relative_change(base, _mean(after))
     if base == 0:
         return Effect(relative_change=relative, low=-math.inf, high=math.inf, confidence=confidence)
     half_width = float(stdtrit(freedom, (1 + confidence) / 2)) * error / abs(base)

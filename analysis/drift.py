@@ -11,6 +11,8 @@ of these, those of the same work if there are any.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from analysis import words
 from analysis.detection import ChangePoint, Detector, Drift, SpreadChange, find_changes
 from analysis.noise import Noise, can_confirm, minimum_detectable_effect
@@ -101,7 +103,7 @@ def read_watches(
 def _watch(series: Series, settings: Detection, detector: Detector) -> Watch:
     columns = series.points.columns
     times = [(one.started_at, one.trial) for one in series.points.occasions]
-    order = sorted(range(len(times)), key=times.__getitem__)
+    order = np.array(sorted(range(len(times)), key=times.__getitem__), dtype=int)
     in_time = Series(key=series.key, points=Points(columns.pick(order)))
     is_searched = len(in_time.points) >= settings.minimum_points
     reading = detector.read(in_time.points.values) if is_searched else None

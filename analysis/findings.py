@@ -6,12 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+import numpy as np
+from numpy.typing import NDArray
+
 from analysis import words
 from analysis.alerts import Alert, replay_series
 from analysis.detection import ChangePoint, Detector, Reading, State, find_changes
 from analysis.discovery import FALSE_SHARE, adjust
-from analysis.series import Points, Series, nights_of
+from analysis.series import Series, nights_of
 from analysis.verdict import Outcome, Verdict
+from perf.columns import Occasions
 from perf.metrics import METRICS, origin
 from perf.model import Purpose, SeriesKey
 from perf.rules import Detection
@@ -112,7 +116,7 @@ def can_alarm(finding: Finding, tonight: str) -> bool:
     """Tell whether noise can raise a false alarm here tonight: it was measured, not only imported."""
     return finding.refusal is None and any(
         one.night == tonight and one.purpose is not Purpose.IMPORTED
-        for one in finding.series.points.occasions
+        for one in reversed(tuple(finding.series.points.occasions))
     )
 
 
@@ -183,13 +187,11 @@ def is_imported(change: ChangePoint) -> bool:
 
 def newest_night(series: Iterable[Series]) -> str:
     """Name the night that measured last; empty where nothing was measured."""
-    of_series: dict[int, tuple[Points, set[int]]] = {}
-    for one in series:
+    measured: dict[int, tuple[Occasions, NDArray[np.bool_]]] = {}
+    for columns in (one.points.columns for one in series):
         # Series that were read together have their occasions in common.
-        known = of_series.setdefault(id(one.points.columns.occasions), (one.points, set()))
-        known[1].update(one.points.columns.places)
-    occasions = (
-        points.columns.occasions[place] for points, places in of_series.values() for place in places
-    )
+        nothing = (columns.occasions, np.zeros(len(columns.occasions), dtype=bool))
+        measured.setdefault(id(columns.occasions), nothing)[1][np.asarray(columns.places)] = True
+    occasions = (all_[place] for all_, seen in measured.values() for place in np.flatnonzero(seen))
     last = max(occasions, key=lambda one: (one.started_at, one.trial), default=None)
     return last.night if last else ""

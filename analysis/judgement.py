@@ -15,6 +15,8 @@ from functools import partial
 from itertools import chain
 from typing import TypeAlias
 
+import numpy as np
+
 from analysis import words
 from analysis.alerts import Alert
 from analysis.detection import ChangePoint, Detector, Drift, SpreadChange
@@ -196,8 +198,8 @@ def _newest_unusable(groups: Iterable[ObservedSeries]) -> dict[SeriesKey, Observ
     ranks = rank_occasions(groups)
     unusable = {}
     for one in groups:
-        ranked, places = ranks[id(one.columns.occasions)], one.columns.places
-        newest = max(range(len(places)), key=lambda number: ranked[places[number]])
+        ranked = ranks[id(one.columns.occasions)]
+        newest = int(np.argmax(ranked[np.asarray(one.columns.places)]))
         if one.columns.occasion(newest).status is not TrialStatus.COMPLETED:
             unusable[one.key] = one[newest]
     return unusable

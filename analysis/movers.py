@@ -44,21 +44,21 @@ def find_mover(
         return None
     movers: list[Mover] = []
     before: list[float] = []
-    starts = (0, *(change.index for change in changes), len(series.points))
+    values, nights = series.points.values, series.points.nights
+    starts = (0, *(change.index for change in changes), len(values))
     for start, end in pairwise(starts):
-        segment = series.points[start:end]
-        others = [point.value for point in segment if point.night != night] or before
+        others = [values[place] for place in range(start, end) if nights[place] != night] or before
         if others:
             level = median(others)
             movers.extend(
                 Mover(
                     series=series,
-                    point=point,
+                    point=series.points[place],
                     level=level,
-                    deviations=abs(point.value - level) / noise.deviation,
+                    deviations=abs(values[place] - level) / noise.deviation,
                 )
-                for point in segment
-                if point.night == night
+                for place in range(start, end)
+                if nights[place] == night
             )
         before = others
     return max(movers, key=lambda mover: mover.deviations, default=None)

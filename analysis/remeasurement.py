@@ -167,8 +167,8 @@ def _is_about(
         if version != answered:
             return False
         newest = max(
-            (point for point in change.series.points if point.release.version == version),
-            key=lambda point: (point.started_at, point.trial),
+            (when for when in change.series.points.occasions if when.release.version == version),
+            key=lambda when: (when.started_at, when.trial),
         )
         facts = circumstances.get(newest.trial, {})
         config = facts.get(f"{CONFIG}{answer.key.config}", answer.config_sha256)

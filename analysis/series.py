@@ -12,7 +12,10 @@ from datetime import datetime
 from functools import cache, lru_cache
 from typing import overload
 
-from perf.columns import Columns, ObservedSeries, Occasion, gather
+import numpy as np
+from numpy.typing import NDArray
+
+from perf.columns import Columns, ObservedSeries, Occasion, Occasions, gather
 from perf.model import Observation, Purpose, Release, SeriesKey, TrialId, TrialStatus
 
 _NIGHTS_AT_HAND = 100
@@ -68,7 +71,7 @@ class Points(Sequence[Point]):
             for one in kept
         ]
         values, iterations = [one.value for one in kept], [one.iterations for one in kept]
-        return cls(Columns.of(tuple(occasions), places, values, iterations))
+        return cls(Columns.of(Occasions(occasions), places, values, iterations))
 
     @property
     def values(self) -> Sequence[float]:
@@ -83,12 +86,18 @@ class Points(Sequence[Point]):
     @property
     def trials(self) -> tuple[TrialId, ...]:
         """Give the trial of each point."""
-        return tuple([one.trial for one in self.occasions])
+        return tuple(map(self.columns.occasions.trials.__getitem__, self.columns.places))
 
     @property
     def nights(self) -> tuple[str, ...]:
         """Give the night of each point."""
-        return tuple([one.night for one in self.occasions])
+        return tuple(map(self.columns.occasions.nights.__getitem__, self.columns.places))
+
+    @property
+    def releases(self) -> NDArray[np.integer]:
+        """Give the number of each point's release: equal numbers, equal releases."""
+        of_point: NDArray[np.integer] = self.columns.occasions.releases[np.asarray(self.columns.places)]
+        return of_point
 
     def __len__(self) -> int:
         """Give the number of points."""
@@ -164,10 +173,10 @@ def build_series(observations: Iterable[Observation]) -> tuple[Series, ...]:
     return tuple(_put_in_series(one, ranks[id(one.columns.occasions)]) for one in groups)
 
 
-def _put_in_series(observed: ObservedSeries, ranks: Sequence[int]) -> Series:
+def _put_in_series(observed: ObservedSeries, ranks: NDArray[np.integer]) -> Series:
     columns = observed.where(_is_completed).columns
     _refuse_defects(observed.key, columns)
-    order = sorted(range(len(columns)), key=lambda number: ranks[columns.places[number]])
+    order = np.argsort(ranks[np.asarray(columns.places)], kind="stable")
     return Series(key=observed.key, points=Points(columns.pick(order)))
 
 
@@ -175,7 +184,7 @@ def _is_completed(occasion: Occasion) -> bool:
     return occasion.status is TrialStatus.COMPLETED
 
 
-def rank_occasions(groups: Iterable[ObservedSeries]) -> dict[int, list[int]]:
+def rank_occasions(groups: Iterable[ObservedSeries]) -> dict[int, NDArray[np.integer]]:
     """Give the ranks of occasions in the order of a series, by the id of what holds the occasions.
 
     Occasions that are equal there have equal ranks.
@@ -185,17 +194,19 @@ def rank_occasions(groups: Iterable[ObservedSeries]) -> dict[int, list[int]]:
     for identity, occasions in held.items():
         positions = list(map(position, occasions))
         known = {one: number for number, one in enumerate(sorted(set(positions)))}
-        ranks[identity] = [known[one] for one in positions]
+        ranks[identity] = np.array([known[one] for one in positions], dtype=int)
     return ranks
 
 
 def _refuse_defects(key: SeriesKey, columns: Columns) -> None:
+    is_finite = bool(np.isfinite(columns.values).all() and np.isfinite(columns.iterations).all())
+    is_once = np.unique(columns.places).size == len(columns)
+    if is_finite and is_once and columns.occasions.are_of_different_trials:
+        return
     seen = set()
-    is_finite = all(map(math.isfinite, columns.values)) and all(map(math.isfinite, columns.iterations))
     for number, place in enumerate(columns.places):
         trial = columns.occasions[place].trial
-        values = () if is_finite else (columns.values[number], *columns.iterations_of(number))
-        if not all(map(math.isfinite, values)):
+        if not all(map(math.isfinite, (columns.values[number], *columns.iterations_of(number)))):
             raise ValueError(
                 f"trial {trial}, series {key}: a completed trial holds a value that is not a finite "
                 "number"

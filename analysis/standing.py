@@ -19,6 +19,8 @@ been seen at all.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from analysis import words
 from analysis.comparison import compare_levels, compare_means, relative_change
 from analysis.detection import ChangePoint, State
@@ -196,8 +198,7 @@ class _Level:
     def _without_change(self, points: Points) -> Verdict:
         """Compare the newest release, and at least the newest points that confirm, with all before."""
         needed = self.settings.confirming_points
-        newest = points[-1].release
-        of_release = sum(one.release == newest for one in points.occasions)
+        of_release = int(np.count_nonzero(points.releases == points.releases[-1]))
         split = len(points) - max(of_release, needed)
         if split < needed:  # one release only: its newest points against its older ones
             split = max(0, len(points) - needed)

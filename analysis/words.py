@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from analysis.comparing.blocks import Measure
 from analysis.detection import ChangePoint
 from analysis.series import Point, Series
@@ -59,7 +61,7 @@ def night(point: Point) -> str:
 
 def is_of_one_release(series: Series) -> bool:
     """Tell whether only the nights tell the points of a series apart."""
-    return len({one.release for one in series.points.occasions}) == 1
+    return bool(np.unique(series.points.releases).size == 1)
 
 
 def releases(of: Sequence[Point], series: Series) -> str:

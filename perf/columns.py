@@ -9,8 +9,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from perf.model import Observation, Purpose, Release, SeriesKey, TrialId, TrialStatus
 
@@ -27,6 +31,62 @@ class Occasion:
     purpose: Purpose
 
 
+class Occasions(Sequence[Occasion]):
+    """The occasions that many series have in common: what is asked of each is asked once."""
+
+    def __init__(self, occasions: Iterable[Occasion]) -> None:
+        """Take them in an order of the caller's."""
+        self._occasions = tuple(occasions)
+        self._masks: dict[Callable[[Occasion], bool], NDArray[np.bool_]] = {}
+
+    def __len__(self) -> int:
+        """Give the number of occasions."""
+        return len(self._occasions)
+
+    @overload
+    def __getitem__(self, number: int) -> Occasion: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Occasion, ...]: ...
+
+    def __getitem__(self, number: int | slice) -> Occasion | tuple[Occasion, ...]:
+        """Give one occasion, or several."""
+        return self._occasions[number]
+
+    def __iter__(self) -> Iterator[Occasion]:
+        """Give one after the other."""
+        return iter(self._occasions)
+
+    @cached_property
+    def nights(self) -> tuple[str, ...]:
+        """Give the night of each."""
+        return tuple([one.night for one in self._occasions])
+
+    @cached_property
+    def trials(self) -> tuple[TrialId, ...]:
+        """Give the trial of each."""
+        return tuple([one.trial for one in self._occasions])
+
+    @cached_property
+    def releases(self) -> NDArray[np.integer]:
+        """Give the number of each one's release: equal numbers, equal releases."""
+        numbers: dict[Release, int] = {}
+        found = [numbers.setdefault(one.release, len(numbers)) for one in self._occasions]
+        return np.array(found, dtype=int)
+
+    @cached_property
+    def are_of_different_trials(self) -> bool:
+        """Tell whether no two are of one trial, as is so of all that a history holds."""
+        return len(set(self.trials)) == len(self)
+
+    def mask(self, is_wanted: Callable[[Occasion], bool]) -> NDArray[np.bool_]:
+        """Tell of each whether it is wanted; `is_wanted` is kept, so it is no passing closure."""
+        if is_wanted not in self._masks:
+            wanted = np.fromiter(map(is_wanted, self._occasions), dtype=bool, count=len(self))
+            self._masks[is_wanted] = wanted
+        return self._masks[is_wanted]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
     """Values with their occasions: value n is of `occasions[places[n]]`.
@@ -34,7 +94,7 @@ class Columns:
     Its iterations lie in `iterations` up to `ends[n]`, from where those of the value before it end.
     """
 
-    occasions: Sequence[Occasion]
+    occasions: Occasions
     places: "array[int]"
     values: "array[float]"
     iterations: "array[float]"
@@ -43,7 +103,7 @@ class Columns:
     @classmethod
     def of(
         cls,
-        occasions: Sequence[Occasion],
+        occasions: Occasions,
         places: Iterable[int],
         values: Iterable[float],
         iterations: Iterable[Sequence[float]],
@@ -76,15 +136,21 @@ class Columns:
         start = self.ends[number - 1] if number else 0
         return tuple(self.iterations[start : self.ends[number]])
 
-    def pick(self, numbers: Sequence[int]) -> "Columns":
+    def pick(self, numbers: NDArray[np.integer]) -> "Columns":
         """Give these values, in this order; the very same columns if they are all of them in order."""
-        if numbers == range(len(self)) or list(numbers) == list(range(len(self))):
+        if np.array_equal(numbers, np.arange(len(self))):
             return self
-        return Columns.of(
+        ends = np.asarray(self.ends).astype(int)
+        counts = np.diff(ends, prepend=0)[numbers]
+        ends_there = np.cumsum(counts)
+        # Where each iteration lies here: as far behind its value's first as it does there.
+        moved = np.repeat((ends[numbers] - ends_there), counts)
+        return Columns(
             self.occasions,
-            (self.places[number] for number in numbers),
-            (self.values[number] for number in numbers),
-            (self.iterations_of(number) for number in numbers),
+            array("I", np.asarray(self.places)[numbers].tobytes()),
+            array("d", np.asarray(self.values)[numbers].tobytes()),
+            array("d", np.asarray(self.iterations)[moved + np.arange(len(moved))].tobytes()),
+            array("I", ends_there.astype(np.uintc).tobytes()),
         )
 
     def cut(self, start: int, stop: int) -> "Columns":
@@ -96,7 +162,7 @@ class Columns:
             self.places[start:stop],
             self.values[start:stop],
             self.iterations[base : ends[-1] if ends else base],
-            array("I", [end - base for end in ends]),
+            array("I", (np.asarray(ends) - np.uintc(base)).tobytes()),
         )
 
 
@@ -129,12 +195,10 @@ class ObservedSeries(Sequence[Observation]):
 
     def where(self, is_wanted: Callable[[Occasion], bool]) -> "ObservedSeries":
         """Give those of some occasions."""
-        places = self.columns.places
-        asked = {place: is_wanted(self.columns.occasions[place]) for place in set(places)}
-        if all(asked.values()):
+        wanted = self.columns.occasions.mask(is_wanted)[np.asarray(self.columns.places)]
+        if wanted.all():
             return self
-        numbers = [number for number, place in enumerate(places) if asked[place]]
-        return ObservedSeries(self.key, self.columns.pick(numbers))
+        return ObservedSeries(self.key, self.columns.pick(np.flatnonzero(wanted)))
 
     def _make(self, number: int) -> Observation:
         occasion = self.columns.occasion(number)
@@ -178,7 +242,7 @@ def gather(observations: Iterable[Observation]) -> Observations:
             purpose=one.purpose,
         )
         of_key[one.key].append((occasions.setdefault(occasion, len(occasions)), one))
-    shared = tuple(occasions)
+    shared = Occasions(occasions)
     return Observations(
         tuple(
             ObservedSeries(

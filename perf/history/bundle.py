@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
@@ -182,7 +183,9 @@ def find(places: Places) -> tuple[Path, ...]:
     if not places.trials.is_dir():
         return ()
     try:
-        return tuple(sorted(path for path in places.trials.iterdir() if not path.name.startswith(".")))
+        # By their names: paths would be compared part by part.
+        names = sorted(path.name for path in places.trials.iterdir() if not path.name.startswith("."))
+        return tuple(places.trials / name for name in names)
     except OSError as error:
         raise BundleError(f"the trial bundles cannot be listed: {disk.explain(error)}") from error
 
@@ -267,7 +270,7 @@ def _find_excess(name: str, size: int) -> str | None:
 
 def _refuse_place(path: Path) -> None:
     """Refuse what cannot be a bundle by its kind or its name."""
-    if path.is_symlink() or not path.is_dir():
+    if not stat.S_ISDIR(_mode(path)):
         raise _unusable(path, f"{path} is not a trial bundle: it is not a directory")
     if not _SAFE_ID.fullmatch(path.name):
         raise _unusable(path, f"{path} is not a trial bundle: that is no name of a trial")
@@ -326,9 +329,17 @@ def _read_trial(path: Path) -> Trial:
         raise _unusable(path.parent, _explain(path, error)) from error
 
 
+def _mode(path: Path) -> int:
+    """Say what is there, of a link that it is one; 0 where nothing is to be seen."""
+    try:
+        return os.lstat(path).st_mode
+    except (OSError, ValueError):
+        return 0
+
+
 def _read(path: Path, most_bytes: int) -> bytes:
     """Read a file that must be there; never follow a link out of the bundle."""
-    if path.is_symlink() or not path.is_file():
+    if not stat.S_ISREG(_mode(path)):
         raise _unusable(path.parent, f"{path.parent} is not a trial bundle: it has no {path.name}")
     try:
         return read_plain(path, most_bytes)

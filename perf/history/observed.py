@@ -8,7 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from perf.columns import Columns, Observations, ObservedSeries, Occasion
+import numpy as np
+from numpy.typing import NDArray
+
+from perf.columns import Columns, Observations, ObservedSeries, Occasion, Occasions
 from perf.history.rows import Row, as_utc
 from perf.hosts.drift import MAY_MOVE
 from perf.hosts.facts import BOOT_ID, THERMAL_THROTTLE_COUNT
@@ -23,6 +26,8 @@ from perf.model import (
 
 _Work: TypeAlias = tuple[tuple[str, ...], list[int]]
 """What the keys of a trial's series have in common, and the places of the trials."""
+_Places: TypeAlias = NDArray[np.integer]
+_Values: TypeAlias = NDArray[np.float64]
 _KEY = tuple(SeriesKey.__dataclass_fields__)
 _OF_TRIAL = ("system", "line", "topology", "testbed_class", "config", "workload", "engine")
 _OF_SAMPLE = tuple(name for name in _KEY if name not in _OF_TRIAL)
@@ -52,6 +57,7 @@ and the places in the rows of `OBSERVED`. They give a row for each series: its t
 
 Lists of numbers are read in seconds, where a row for each of millions of values takes minutes.
 """
+_NO_ITERATIONS = (np.empty(0, dtype=int), np.empty(0))
 AT_ONCE = 5_000
 """Trials of which the values are sorted at a time: all of a large history take gigabytes."""
 
@@ -127,7 +133,7 @@ def observations(
         for number, *of_sample, places, values in read(WHOLES, *asked):
             parts = dict(zip(_OF_SAMPLE, of_sample, strict=True))
             key = SeriesKey(**dict(zip(_OF_TRIAL, some[number][0], strict=True)), **parts)
-            own = iterations.pop((number, *of_sample), ((), ()))
+            own = iterations.pop((number, *of_sample), _NO_ITERATIONS)
             found.append(ObservedSeries(key, _columns(occasions, places, values, *own)))
     return Observations(tuple(sorted(found, key=lambda one: one.key)))
 
@@ -145,22 +151,26 @@ def _portions(works: Sequence[_Work]) -> Iterator[Sequence[_Work]]:
 
 
 def _columns(
-    occasions: Sequence[Occasion],
-    places: Sequence[int],
-    values: Sequence[float],
-    of_iterations: Sequence[int],
-    iterations: Sequence[float],
+    occasions: Occasions,
+    places: _Places,
+    values: _Values,
+    of_iterations: _Places,
+    iterations: _Values,
 ) -> Columns:
     """Put lists of places and their values, and of places and their iterations, into columns."""
     each, rest = divmod(len(iterations), len(places))
-    is_once = len(set(places)) == len(places)
-    if rest or not is_once or any(of_iterations[first::each] != places for first in range(each)):
-        by_place = _by_place(places, of_iterations, iterations)
-        return Columns.of(occasions, places, values, by_place)
+    is_once = bool((places[1:] > places[:-1]).all())
+    if rest or not is_once or not np.array_equal(of_iterations, np.repeat(places, each)):
+        by_place = _by_place(list(places), list(of_iterations), list(iterations))
+        return Columns.of(occasions, list(places), list(values), by_place)
     # As it nearly always is: each trial has one value, and all the same number of iterations.
-    ends = (each * (number + 1) for number in range(len(places)))
+    ends = each * np.arange(1, len(places) + 1)
     return Columns(
-        occasions, array("I", places), array("d", values), array("d", iterations), array("I", ends)
+        occasions,
+        array("I", places.astype(np.uintc).tobytes()),
+        array("d", values.tobytes()),
+        array("d", iterations.tobytes()),
+        array("I", ends.astype(np.uintc).tobytes()),
     )
 
 
@@ -177,7 +187,7 @@ def _by_place(
         yield values[start : start + counts[place]]
 
 
-def _occasions(trials: Sequence[Row]) -> tuple[Occasion, ...]:
+def _occasions(trials: Sequence[Row]) -> Occasions:
     releases: dict[Release, Release] = {}
     found = []
     for row in trials:
@@ -192,7 +202,7 @@ def _occasions(trials: Sequence[Row]) -> tuple[Occasion, ...]:
                 purpose=Purpose(row["purpose"]),
             )
         )
-    return tuple(found)
+    return Occasions(found)
 
 
 def move(row: Row) -> Move:

@@ -123,7 +123,7 @@ class History:
         chosen = [purpose.value for purpose in purposes or _OF_A_LINE]
 
         def read(sql: str, works: Sequence[int], trials: Sequence[int]) -> Iterator[tuple[Any, ...]]:
-            return self._tables.stream(sql, [chosen, json.dumps(works), json.dumps(trials)])
+            return self._tables.columns(sql, [chosen, json.dumps(works), json.dumps(trials)])
 
         with self.snapshot():  # what comes later names places in the rows that come first
             try:

@@ -42,6 +42,13 @@ class Tables:
             while some := result.fetchmany(_AT_ONCE):
                 yield from some
 
+    def columns(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
+        """Give one row after the other, lists of numbers in them as arrays: of millions, in no time."""
+        with self._explained():
+            yield from zip(
+                *self._connection.execute(sql, list(values)).fetchnumpy().values(), strict=True
+            )
+
     def execute(self, sql: str, values: Sequence[object]) -> None:
         """Change rows."""
         self._connection.execute(sql, list(values))

@@ -202,7 +202,7 @@ def _tell_alert(alert: Alert, series: Series) -> Iterator[StepOfStory]:
         (alert.withdrawn_at, "Withdrawn"),
     ):
         if number is not None and not may_be_older(series, number):
-            times = [one.started_at for one in series.points if one.night == nights[number]]
+            times = [one.started_at for one in series.points.occasions if one.night == nights[number]]
             yield StepOfStory(at=max(times), text=f"{told}: {night_words(nights[number])}")
 
 

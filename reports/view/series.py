@@ -11,7 +11,7 @@ from analysis.drift import is_canary
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries
 from analysis.noise import noise_of_level
-from analysis.series import Point
+from analysis.series import Points
 from analysis.standing import find_told
 from analysis.verdict import Outcome
 from perf.metrics import HIGHEST_LOAD
@@ -179,7 +179,7 @@ def view_series(
     """
     key, points = judged.series.key, judged.series.points
     latest = trials[points[-1].trial] if points else None
-    is_by_night = len({point.release.version for point in points}) == 1
+    is_by_night = len({one.release.version for one in points.occasions}) == 1
     summary = _summarize(points, is_by_night=is_by_night)
     changes = view_changes(judged, incidents or {}, settings)
     told = find_told(judged.detectable)
@@ -206,21 +206,21 @@ def view_series(
         neighbours=tuple(_view_neighbours(key, points, chain)),
         visible_share=told.relative_change if told else None,
         is_by_night=is_by_night,
-        has_imported=any(point.purpose is Purpose.IMPORTED for point in points),
+        has_imported=any(one.purpose is Purpose.IMPORTED for one in points.occasions),
         is_watch=bool(watches),
         summary=summary,
         in_words=_say_chart(judged, summary, segments, changes),
         spread_title="Uncertainty" if key.metric == HIGHEST_LOAD.name else "Iterations",
-        caveat=join_caveats({trials[point.trial].testbed.name for point in points}, caveats),
+        caveat=join_caveats({trials[trial].testbed.name for trial in points.trials}, caveats),
     )
 
 
-def _summarize(points: Sequence[Point], *, is_by_night: bool) -> str:
+def _summarize(points: Points, *, is_by_night: bool) -> str:
     many = count(len(points), "point")
     if is_by_night:
-        nights = {point.night or moment(point.started_at).day for point in points}
+        nights = {one.night or moment(one.started_at).day for one in points.occasions}
         return f"{many} of {points[0].release.version} over {count(len(nights), 'night')}"
-    return f"{many} over {count(len({point.release.version for point in points}), 'release')}"
+    return f"{many} over {count(len({one.release.version for one in points.occasions}), 'release')}"
 
 
 def _say_chart(
@@ -292,11 +292,11 @@ def _view_references(key: SeriesKey, references: Sequence[Reference]) -> tuple[R
     )
 
 
-def _view_neighbours(key: SeriesKey, points: Sequence[Point], chain: Chain) -> Iterator[Neighbour]:
+def _view_neighbours(key: SeriesKey, points: Points, chain: Chain) -> Iterator[Neighbour]:
     """Say that a series begins or ends because its workload was changed."""
     if key in chain.before:
         before = chain.before[key]
-        since = f"{moment(min(point.started_at for point in points)).day}: " if points else ""
+        since = f"{moment(min(one.started_at for one in points.occasions)).day}: " if points else ""
         yield Neighbour(
             text=f"Begins here, {since}{tell_change(before, key)} Its predecessor is the series of",
             name=before.workload,
@@ -355,7 +355,7 @@ def _find_segments(judged: JudgedSeries) -> tuple[Segment, ...]:
 
 def _view_segment(judged: JudgedSeries, number: int, first: int, last: int) -> Segment:
     """Draw a level as the changes beside it tell it, and how far its own points scatter."""
-    values = [point.value for point in judged.series.points[first:last]]
+    values = judged.series.points.values[first:last]
     changes, noise = judged.change_points, judged.noise
     if number:
         level = changes[number - 1].after

@@ -83,7 +83,7 @@ def _tell_beginning(change: ChangePoint) -> Iterator[Event]:
     """
     before, after = change.last_before, change.first_after
     of_both = [
-        {point.night for point in change.series.points if point.release == one.release} - {""}
+        {when.night for when in change.series.points.occasions if when.release == one.release} - {""}
         for one in (before, after)
     ]
     nights = sorted(of_both[0] & of_both[1])
