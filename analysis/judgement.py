@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import chain
+from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
@@ -50,7 +51,7 @@ from analysis.triage import came_back, match
 from analysis.verdict import WORST_FIRST, Outcome, Verdict, merge
 from perf.columns import Observations, ObservedSeries, Occasion, gather
 from perf.metrics import DIAGNOSTICS
-from perf.model import Circumstance, Observation, SeriesKey, TrialId, TrialStatus
+from perf.model import Observation, SeriesKey, TrialId, TrialStatus
 from perf.rules import Detection, TriageEntry
 
 __all__ = ["Detectable", "JudgedSeries", "Judgement", "judge"]
@@ -104,7 +105,11 @@ class Judgement:
 Spread: TypeAlias = Callable[[Callable[[Series], Finding], Sequence[Series]], Iterable[Finding]]
 """Does the work on each series and gives the findings in their order, like `map`."""
 Facts: TypeAlias = Mapping[TrialId, Mapping[str, str]]
-"""Circumstances by trial and name."""
+"""What was true of each trial beside its release, and may explain a change instead of it.
+
+By trial and name, which says what and where: "kernel of node-1", "config default", "testbed local". The
+value is what it was: a version, or the hash of a configuration file.
+"""
 _Replies: TypeAlias = Mapping[tuple[SeriesKey, int], Reply]
 
 
@@ -114,7 +119,7 @@ def judge(
     detector: Detector,
     *,
     watched: Iterable[Observation] = (),
-    circumstances: Iterable[Circumstance] | Facts = (),
+    circumstances: Facts = MappingProxyType({}),
     answers: Iterable[Answer] = (),
     triage: Sequence[TriageEntry] = (),
     today: date | None = None,
@@ -138,13 +143,14 @@ def judge(
     found = tuple(spread(partial(search, settings=settings, detector=detector), series))
     findings = hold_against_each_other(found, tonight)
     day = today or max((one.started_at.date() for one in observed), default=date.min)
-    facts = _by_trial(circumstances)
-    replies = _find_replies(findings, answers, facts)
+    replies = _find_replies(findings, answers, circumstances)
     findings = tuple(_settle(one, replies) for one in findings)
     cases = tuple(
-        case for one in findings for case in _cases(one, settings, triage, day, replies, facts=facts)
+        case
+        for one in findings
+        for case in _cases(one, settings, triage, day, replies, facts=circumstances)
     )
-    scene = Scene(watches=watches, circumstances=facts, settings=settings)
+    scene = Scene(watches=watches, circumstances=circumstances, settings=settings)
     incidents = build_incidents(cases, scene)
     homes = _find_homes(incidents)
     remarks = _remarks(findings, cases, homes, scene)
@@ -203,15 +209,6 @@ def _newest_unusable(groups: Iterable[ObservedSeries]) -> dict[SeriesKey, Observ
         if one.columns.occasion(newest).status is not TrialStatus.COMPLETED:
             unusable[one.key] = one[newest]
     return unusable
-
-
-def _by_trial(circumstances: Iterable[Circumstance] | Facts) -> Facts:
-    if isinstance(circumstances, Mapping):
-        return circumstances
-    facts: defaultdict[TrialId, dict[str, str]] = defaultdict(dict)
-    for one in circumstances:
-        facts[one.trial][one.name] = one.value
-    return dict(facts)
 
 
 def _find_replies(

@@ -287,19 +287,6 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Circumstance:
-    """One thing that was true of a trial beside its release, and may explain a change instead of it.
-
-    `name` says what and where, for example "kernel of node-1", "config default", "testbed local";
-    `value` is what it was: a version, or the hash of a configuration file.
-    """
-
-    trial: TrialId
-    name: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
     """A circumstance that differs from the trial before it; `place` is that in a list of trials."""
 

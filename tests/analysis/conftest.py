@@ -1,5 +1,6 @@
 """Planted situations: nights with known steps, and a detector that sees steps and nothing else."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -139,14 +140,21 @@ def planted() -> Callable[..., tuple[Observation, ...]]:
 
 @pytest.fixture(scope="session")
 def judge_planted() -> Callable[..., Judgement]:
-    """Give `judge_planted(*series, detector=…, **options)`: what comes of planted observations."""
+    """Give `judge_planted(*series, detector=…, **options)`: what comes of planted observations.
+
+    `circumstances` are trials, names and values.
+    """
 
     def make(
         *series: Iterable[Observation],
         detector: Jumps | None = None,
+        circumstances: Iterable[tuple[TrialId, str, str]] = (),
         **options: Any,  # noqa: ANN401  the options of judge
     ) -> Judgement:
         observations = [one for part in series for one in part]
-        return judge(observations, SETTINGS, detector or Jumps(), **options)
+        facts: defaultdict[TrialId, dict[str, str]] = defaultdict(dict)
+        for trial, name, value in circumstances:
+            facts[trial][name] = value
+        return judge(observations, SETTINGS, detector or Jumps(), circumstances=facts, **options)
 
     return make

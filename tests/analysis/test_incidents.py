@@ -15,7 +15,7 @@ from analysis.incidents import Cause, Incident
 from analysis.judgement import Judgement
 from analysis.places import locate, meet
 from analysis.verdict import Outcome
-from perf.model import Circumstance, Observation, Purpose
+from perf.model import Observation, Purpose, TrialId
 from perf.rules import TriageEntry, TriageState
 
 Planted = Callable[..., tuple[Observation, ...]]
@@ -218,11 +218,10 @@ def test_a_change_that_comes_back_after_its_fix_alerts_again(
     assert (known.triage, known.is_news) == (fixed, False)
 
 
-def facts(observations: tuple[Observation, ...], name: str, values: str) -> list[Circumstance]:
-    return [
-        Circumstance(trial=one.trial, name=name, value=value)
-        for one, value in zip(observations, values, strict=True)
-    ]
+def facts(
+    observations: tuple[Observation, ...], name: str, values: str
+) -> list[tuple[TrialId, str, str]]:
+    return [(one.trial, name, value) for one, value in zip(observations, values, strict=True)]
 
 
 def test_what_else_changed_there_is_listed_and_what_flickers_is_not(

@@ -12,7 +12,7 @@ from analysis.suspects import choose_open
 from analysis.triage import Decision, propose
 from analysis.verdict import Outcome
 from perf.metrics import PRICE_PER_HOUR
-from perf.model import Circumstance, Observation
+from perf.model import Observation, TrialId
 from perf.rules import TriageEntry, TriageState
 
 Planted = Callable[..., tuple[Observation, ...]]
@@ -29,11 +29,8 @@ def per_dollar(throughput: Sequence[float], prices: Sequence[float]) -> list[flo
 
 def tell(
     observations: Iterable[Observation], name: str, values: Iterable[object]
-) -> list[Circumstance]:
-    return [
-        Circumstance(trial=one.trial, name=name, value=str(value))
-        for one, value in zip(observations, values, strict=True)
-    ]
+) -> list[tuple[TrialId, str, str]]:
+    return [(one.trial, name, str(value)) for one, value in zip(observations, values, strict=True)]
 
 
 def judge_priced(
@@ -93,7 +90,7 @@ def test_a_price_that_rose_is_one_story_over_releases_and_workloads(
 ) -> None:
     # Every night measures three releases, so in the order of releases the price goes up and down again.
     observations: list[Observation] = []
-    circumstances: list[Circumstance] = []
+    circumstances: list[tuple[TrialId, str, str]] = []
     for minute, operation in ((0, "write"), (30, "read")):
         for ordinal in (1, 2, 3):
             of_release = planted(

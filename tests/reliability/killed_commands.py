@@ -89,7 +89,7 @@ LONG = {
         full=15,
     ),
     "nightly": Scenario(
-        argv="nightly --suite night", prepare="nights", made_up=True, fine=(1,), full=15, again=0.5
+        argv="nightly --suite night", prepare="nights", made_up=True, fine=(1,), full=12, again=0.5
     ),
     "report": Scenario(argv="report", prepare="nights", full=10),
     "triage add": Scenario(
@@ -99,9 +99,9 @@ LONG = {
     ),
 }
 REAL = {
-    "measure": Scenario(argv="measure --suite fake-short", prepare="configs", full=12, again=0.8),
+    "measure": Scenario(argv="measure --suite fake-short", prepare="configs", full=8, again=0.8),
     "nightly on servers": Scenario(
-        argv="nightly --suite fake-short", prepare="configs", full=6, again=0.8
+        argv="nightly --suite fake-short", prepare="configs", full=5, again=0.8
     ),
 }
 

@@ -9,12 +9,11 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from itertools import pairwise
 
 import pytest
 from disks import ALL, FULL, Done, describe_fault, failing, read_record, serving
-from writing import JOBS, Bench, describe, find_appended, find_sealed, find_told
+from writing import JOBS, Bench, describe, find_appended, find_sealed, find_told, has_answered
 
 MODES = {
     "full": (FULL, errno.ENOSPC, "on"),
@@ -80,7 +79,7 @@ def test_a_disk_that_fails_is_told_and_loses_nothing(
     assert done.code == JOBS[name].code, done
     wanted = describe(name, place)
     count = sum(one.kind in kinds for one in read_record(record) if one.kind)
-    most = effort(1, 3 if name in SLOW else 10)
+    most = effort(1, 2 if name in SLOW else 10)
     ends: Counter[int] = Counter()
     for point in choose(count, most, f"{name} {mode}"):
         fail = failing(kinds, point, number, how)
@@ -92,22 +91,14 @@ def test_a_disk_that_fails_is_told_and_loses_nothing(
         assert sealed <= find_sealed(place), what
         told = set() if name == "rebuild" else find_told(done)  # into what is to replace the history
         assert appended | told <= find_appended(place), what
-        if done.code != JOBS[name].code:
-            again = bench.run(name, place)
-            assert again.code == JOBS[name].code, f"{what}\nthen {again}"
-        # A comparison that came to its answer is not made again: the next one is another.
-        has_answered = name == "compare" and done.code == CANNOT and "decided after" in done.out
-        assert describe(name, place) == (twice(bench, name) if has_answered else wanted), what
+        if done.code == JOBS[name].code:
+            assert describe(name, place) == wanted, what
+            continue
+        come_to = bench.twice(name) if has_answered(name, place) else wanted
+        again = bench.run(name, place)
+        assert again.code == JOBS[name].code, f"{what}\nthen {again}"
+        assert describe(name, place) == come_to, what
     figures[f"{name}, {mode}"] = f"{sum(ends.values())} tries"
-
-
-@cache
-def twice(bench: Bench, name: str) -> dict[str, object]:
-    """Give what a job comes to that is done two times."""
-    place = bench.copy(name)
-    for _ in range(2):
-        assert bench.run(name, place).code == JOBS[name].code
-    return describe(name, place)
 
 
 def check_told(done: Done, wanted: int, number: int, place: str, what: str) -> None:

@@ -107,7 +107,7 @@ def test_a_broken_file_is_used_or_all_that_is_wrong_is_told(
     ])  # fmt: skip
     found = [0, 0]
 
-    @settings(max_examples=effort(15, 600), deadline=None, derandomize=True)
+    @settings(max_examples=effort(15, 400), deadline=None, derandomize=True)
     @given(broken=broken)
     def run(broken: tuple[Path, bytes]) -> None:
         path, data = broken
@@ -204,7 +204,7 @@ def test_a_broken_place_of_a_history_is_never_taken_for_another(
     path.write_text(PLACE, encoding="utf-8")
     known = read_place(tmp_path / "history.duckdb")
     tree = YAML(typ="safe", pure=True).load(PLACE)
-    tries = effort(25, 1000)
+    tries = effort(25, 600)
 
     @settings(max_examples=tries, deadline=None, derandomize=True)
     @given(data=broken_documents(tree, for_yaml=True) | broken_bytes(PLACE.encode()))

@@ -48,7 +48,7 @@ def test_what_was_written_down_as_told_is_not_told_again(
     beginnings.drops(begin)
     expected = None
     for number in range(10_000):
-        if kills >= effort(2, 15):
+        if kills >= effort(2, 10):
             break
         here = room / f"try-{number}"
         shutil.copytree(begin, here)
@@ -144,7 +144,7 @@ def test_a_killed_move_is_whole_or_nothing_and_goes_on(
     content = digest_history(begin / "var" / "history.duckdb")
     expected = None
     for number in range(10_000):
-        if kills >= effort(1, 10):
+        if kills >= effort(1, 7):
             break
         watched = begin_move(name, begin, room / f"try-{number}", lakes(), launcher)
         file = watched.places.history

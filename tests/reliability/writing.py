@@ -193,7 +193,7 @@ JOBS = {
 }
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class Bench:
     """Places of jobs, made once and copied for each try."""
 
@@ -216,6 +216,18 @@ class Bench:
         """Run a job's command in a place; `faults` as in `Commands.run`."""
         argv = fill_in(name, place, place)
         return self.commands.run(*argv, made_up=JOBS[name].made_up, under=place, **faults)
+
+    def twice(self, name: str) -> dict[str, object]:
+        """Give what a job comes to that is done two times."""
+        place = self.copy(name)
+        for _ in range(2):
+            assert self.run(name, place).code == JOBS[name].code
+        return describe(name, place)
+
+
+def has_answered(name: str, place: Path) -> bool:
+    """Tell whether a comparison came to its answer: it is not made again, the next one is another."""
+    return name == "compare" and bool(read_results(Places(place / "var")))
 
 
 def fill_in(name: str, place: Path, made: Path) -> list[str]:
