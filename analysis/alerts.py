@@ -5,8 +5,11 @@ belongs to the alert of the same direction whose interval its own interval meets
 seen is withdrawn, not forgotten: seen again at its place, it stands again as the same alert.
 """
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from analysis.comparison import relative_change
 from analysis.detection import Detector, Reading, State, levels
@@ -148,14 +151,14 @@ def replay_series(
     `nights_of`; what was there before the first night replayed is told as of that night.
     """
     number = {night: place for place, night in enumerate(nights_of(series))}
-    measured = series.points.values
-    measured_at = [number[night] for night in series.points.nights]
+    measured = np.asarray(series.points.values)
+    measured_at = np.array([number[night] for night in series.points.nights])
 
     def replay() -> Iterator[tuple[int, Sequence[Sighting]]]:
         for night in range(max(0, len(number) - nights), len(number)):
-            known = [place for place, at in enumerate(measured_at) if at <= night]
+            known = np.flatnonzero(measured_at <= night)
             if len(known) >= minimum_points:
-                values = [measured[place] for place in known]
-                yield night, sight(values, detector.read(values), known)
+                values = array("d", measured[known].tobytes())
+                yield night, sight(values, detector.read(values), array("q", known.tobytes()))
 
     return follow(replay())

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from statistics import fmean, median
 from typing import Protocol
 
+import numpy as np
+
 from analysis.comparison import relative_change
-from analysis.noise import Noise
+from analysis.noise import Noise, Values
 from analysis.series import Point, Series
 from analysis.verdict import Outcome
 from perf.metrics import DIAGNOSTICS, METRICS, Better
@@ -157,26 +158,25 @@ def levels(values: Sequence[float], reading: Reading) -> Iterator[tuple[Shift, f
     """
     if not reading.shifts:
         return
-    moved = [0.0] * len(values)
+    moved = np.zeros(len(values))
     if reading.drifts:
-        moved = [
+        moved[:] = [
             math.fsum(drift.moved(place) for drift in reading.drifts) for place in range(len(values))
         ]
-    flat = [value - height for value, height in zip(values, moved, strict=True)]
+    flat = np.asarray(values) - moved
     bounds = (0, *(shift.index for shift in reading.shifts), len(values))
     segments = [_level(flat[start:end], reading.noise) for start, end in pairwise(bounds)]
     sizes = [end - start for start, end in pairwise(bounds)]
     for number, shift in enumerate(reading.shifts):
-        height = moved[shift.index]
+        height = float(moved[shift.index])
         before, after = segments[number], segments[number + 1]
         yield shift, before + height, after + height, sizes[number + 1]
 
 
-def _level(values: Sequence[float], noise: Noise | None) -> float:
-    middle = median(values)
+def _level(values: Values, noise: Noise | None) -> float:
+    middle = float(np.median(values))
     room = _OUTLIER * noise.deviation if noise else math.inf
-    low, high = middle - room, middle + room
-    return fmean([low if value < low else min(value, high) for value in values])
+    return math.fsum(np.clip(values, middle - room, middle + room)) / len(values)
 
 
 def tell_outcome(better: Better, before: float, after: float) -> Outcome:

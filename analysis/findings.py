@@ -114,9 +114,11 @@ def question(key: SeriesKey) -> SeriesKey:
 
 def can_alarm(finding: Finding, tonight: str) -> bool:
     """Tell whether noise can raise a false alarm here tonight: it was measured, not only imported."""
-    return finding.refusal is None and any(
+    if finding.refusal is not None or tonight not in nights_of(finding.series):
+        return False
+    return any(
         one.night == tonight and one.purpose is not Purpose.IMPORTED
-        for one in reversed(tuple(finding.series.points.occasions))
+        for one in finding.series.points.occasions
     )
 
 

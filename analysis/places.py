@@ -63,7 +63,10 @@ def _place(change: ChangePoint, start: int) -> Place:
     last = max(min(change.latest, end - 1), change.index)
     before, after = points[start:first], points[last:end]
     ordinals = before[-1].release.ordinal, after[0].release.ordinal
-    moments = max(point.started_at for point in before), min(point.started_at for point in after)
+    moments = (
+        max(one.started_at for one in before.occasions),
+        min(one.started_at for one in after.occasions),
+    )
     return Place(
         change=change,
         before=before,

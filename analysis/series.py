@@ -43,11 +43,12 @@ class Points(Sequence[Point]):
     What is asked of all points of all series is given as a column: millions of objects take seconds.
     """
 
-    __slots__ = ("columns",)
+    __slots__ = ("_nights", "columns")
 
     def __init__(self, columns: Columns) -> None:
         """Take over the columns."""
         self.columns = columns
+        self._nights: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, points: Iterable[Point]) -> "Points":
@@ -91,7 +92,10 @@ class Points(Sequence[Point]):
     @property
     def nights(self) -> tuple[str, ...]:
         """Give the night of each point."""
-        return tuple(map(self.columns.occasions.nights.__getitem__, self.columns.places))
+        if self._nights is None:
+            nights = self.columns.occasions.nights
+            self._nights = tuple(map(nights.__getitem__, self.columns.places))
+        return self._nights
 
     @property
     def releases(self) -> NDArray[np.integer]:

@@ -6,6 +6,7 @@ Both are values of `perf.model`, so that judging needs neither the history nor i
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -39,26 +40,23 @@ OBSERVED = f"""
     FROM trials WHERE purpose IN (SELECT unnest(?::VARCHAR[])) ORDER BY {_IN_ORDER}
 """  # noqa: S608  our own names
 """Takes a list of purposes."""
-_VALUES = f"""
+_KIND = f"hash({', '.join(_OF_SAMPLE)})"
+KINDS = f"SELECT DISTINCT {_KIND} AS kind, {', '.join(_OF_SAMPLE)} FROM samples ORDER BY ALL"  # noqa: S608  our own names
+VALUES = f"""
     WITH observed AS (
         SELECT row_number() OVER (ORDER BY {_IN_ORDER}) - 1 AS trial, trial_id
         FROM trials WHERE purpose IN (SELECT unnest(?::VARCHAR[]))
     ),
-    works AS (SELECT unnest(?::JSON::INTEGER[]) AS work, unnest(?::JSON::INTEGER[]) AS trial)
-    SELECT work, {", ".join(_OF_SAMPLE)},
-           list(trial ORDER BY trial, iteration, value), list(value ORDER BY trial, iteration, value)
-    FROM samples JOIN observed USING (trial_id) JOIN works USING (trial)
-    WHERE iteration IS {{what}} GROUP BY ALL ORDER BY ALL
+    asked AS (SELECT unnest(?::JSON::INTEGER[]) AS trial)
+    SELECT trial::INTEGER AS trial, {_KIND} AS kind, coalesce(iteration, 0)::INTEGER AS iteration,
+           iteration IS NULL AS is_whole, value
+    FROM samples JOIN observed USING (trial_id) JOIN asked USING (trial)
 """  # noqa: S608  our own names
-WHOLES = _VALUES.format(what="NULL")
-ITERATIONS = _VALUES.format(what="NOT NULL")
-"""Both take a list of purposes, and works and trials (as JSON): the numbers of what is equal in keys,
-and the places in the rows of `OBSERVED`. They give a row for each series: its trials, and their values.
-
-Lists of numbers are read in seconds, where a row for each of millions of values takes minutes.
+"""Takes a list of purposes, and trials (as JSON): their places in the rows of `OBSERVED`. Columns of
+numbers are read in seconds, where a row for each of millions of values takes minutes.
 """
 _NO_ITERATIONS = (np.empty(0, dtype=int), np.empty(0))
-AT_ONCE = 5_000
+AT_ONCE = 25_000
 """Trials of which the values are sorted at a time: all of a large history take gigabytes."""
 
 ALWAYS_NEW = (*MAY_MOVE, THERMAL_THROTTLE_COUNT, BOOT_ID)
@@ -115,27 +113,60 @@ A fact that is not known moves nothing.
 
 def observations(
     trials: Sequence[Row],
-    read: Callable[[str, Sequence[int], Sequence[int]], Iterable[tuple[Any, ...]]],
+    kinds: Sequence[Row],
+    read: Callable[[Sequence[int]], Mapping[str, NDArray[Any]]],
 ) -> Observations:
-    """Give the observations of the rows of `OBSERVED`, by series.
+    """Give the observations of the rows of `OBSERVED` and `KINDS`, by series.
 
-    `read` answers one of the queries above about works and trials. Keys, releases and times that many
-    have in common are one object in memory.
+    `read` answers `VALUES` about trials. Keys, releases and times that many have in common are one
+    object in memory.
     """
     occasions, works = _occasions(trials), defaultdict[tuple[str, ...], list[int]](list)
     for place, row in enumerate(trials):
         works[tuple(row[part] for part in _OF_TRIAL)].append(place)
+    work_of = np.zeros(len(trials), dtype=np.int64)
+    for number, places in enumerate(works.values()):
+        work_of[places] = number
+    keys, hashes = tuple(works), np.array([row["kind"] for row in kinds], dtype=np.uint64)
+    if len(np.unique(hashes)) < len(hashes):
+        raise ValueError("two kinds of samples have the same hash")
     found: list[ObservedSeries] = []
     for some in _portions(tuple(works.items())):
-        numbers = [number for number, (_, places) in enumerate(some) for _ in places]
-        asked = (numbers, [place for _, places in some for place in places])
-        iterations = {row[:-2]: row[-2:] for row in read(ITERATIONS, *asked)}
-        for number, *of_sample, places, values in read(WHOLES, *asked):
-            parts = dict(zip(_OF_SAMPLE, of_sample, strict=True))
-            key = SeriesKey(**dict(zip(_OF_TRIAL, some[number][0], strict=True)), **parts)
-            own = iterations.pop((number, *of_sample), _NO_ITERATIONS)
-            found.append(ObservedSeries(key, _columns(occasions, places, values, *own)))
+        values = read([place for _, places in some for place in places])
+        kind = np.searchsorted(hashes, values["kind"])
+        series = work_of[values["trial"]] * len(kinds) + kind
+        is_whole = values["is_whole"]
+        iterations = dict(_by_series(series, values, ~is_whole))
+        for number, (places, wholes) in _by_series(series, values, is_whole):
+            work, at = divmod(number, len(kinds))
+            key = SeriesKey(
+                **dict(zip(_OF_TRIAL, keys[work], strict=True)),
+                **{name: kinds[at][name] for name in _OF_SAMPLE},
+            )
+            own = iterations.get(number, _NO_ITERATIONS)
+            found.append(ObservedSeries(key, _columns(occasions, places, wholes, *own)))
     return Observations(tuple(sorted(found, key=lambda one: one.key)))
+
+
+def _by_series(
+    series: NDArray[np.int64], values: Mapping[str, NDArray[Any]], wanted: NDArray[np.bool_]
+) -> Iterator[tuple[int, tuple[_Places, _Values]]]:
+    """Give for each series the trials of the wanted values, and the values, by trial and iteration."""
+    # Of each trial they nearly always lie in the order of the iterations already: one sort does.
+    chosen = np.flatnonzero(wanted)
+    at = series[chosen] << 32 | values["trial"][chosen]
+    chosen = chosen[np.argsort(at, kind="stable")]
+    series, trial, iteration, value = (
+        column[chosen] for column in (series, values["trial"], values["iteration"], values["value"])
+    )
+    same = (np.diff(series) == 0) & (np.diff(trial) == 0)
+    steps = np.diff(iteration)
+    if (same & ((steps < 0) | ((steps == 0) & (np.diff(value) < 0)))).any():
+        order = np.lexsort((value, iteration, trial, series))
+        series, trial, value = series[order], trial[order], value[order]
+    starts = np.flatnonzero(np.diff(series, prepend=-1))
+    for start, end in pairwise((*starts.tolist(), len(series))):
+        yield int(series[start]), (trial[start:end], value[start:end])
 
 
 def _portions(works: Sequence[_Work]) -> Iterator[Sequence[_Work]]:

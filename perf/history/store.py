@@ -6,7 +6,7 @@ each query alike. What they are kept in is `storage`: a `file`, or a `lake` that
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import duckdb
+from numpy.typing import NDArray
 
 from perf.columns import Observations
 from perf.errors import BundleError, HistoryError, UsageError
@@ -122,12 +123,13 @@ class History:
         """
         chosen = [purpose.value for purpose in purposes or _OF_A_LINE]
 
-        def read(sql: str, works: Sequence[int], trials: Sequence[int]) -> Iterator[tuple[Any, ...]]:
-            return self._tables.columns(sql, [chosen, json.dumps(works), json.dumps(trials)])
+        def read(trials: Sequence[int]) -> Mapping[str, NDArray[Any]]:
+            return self._tables.columns(observed.VALUES, [chosen, json.dumps(trials)])
 
         with self.snapshot():  # what comes later names places in the rows that come first
             try:
-                return observed.observations(self._tables.rows(observed.OBSERVED, [chosen]), read)
+                trials = self._tables.rows(observed.OBSERVED, [chosen])
+                return observed.observations(trials, self._tables.rows(observed.KINDS), read)
             except ValueError as error:
                 raise self._storage.damage(error) from error
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import duckdb
+from numpy.typing import NDArray
 
 from perf.history.rows import Row
 
@@ -42,12 +43,10 @@ class Tables:
             while some := result.fetchmany(_AT_ONCE):
                 yield from some
 
-    def columns(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
-        """Give one row after the other, lists of numbers in them as arrays: of millions, in no time."""
+    def columns(self, sql: str, values: Sequence[object] = ()) -> dict[str, NDArray[Any]]:
+        """Give the answer to a query by column, none of them with a NULL: of millions, in no time."""
         with self._explained():
-            yield from zip(
-                *self._connection.execute(sql, list(values)).fetchnumpy().values(), strict=True
-            )
+            return dict(self._connection.execute(sql, list(values)).fetchnumpy())
 
     def execute(self, sql: str, values: Sequence[object]) -> None:
         """Change rows."""
