@@ -125,8 +125,8 @@ def observations(
     for place, row in enumerate(trials):
         works[tuple(row[part] for part in _OF_TRIAL)].append(place)
     work_of = np.zeros(len(trials), dtype=np.int64)
-    for number, places in enumerate(works.values()):
-        work_of[places] = number
+    for number, of_work in enumerate(works.values()):
+        work_of[of_work] = number
     keys, hashes = tuple(works), np.array([row["kind"] for row in kinds], dtype=np.uint64)
     if len(np.unique(hashes)) < len(hashes):
         raise ValueError("two kinds of samples have the same hash")
@@ -156,17 +156,18 @@ def _by_series(
     chosen = np.flatnonzero(wanted)
     at = series[chosen] << 32 | values["trial"][chosen]
     chosen = chosen[np.argsort(at, kind="stable")]
-    series, trial, iteration, value = (
-        column[chosen] for column in (series, values["trial"], values["iteration"], values["value"])
-    )
-    same = (np.diff(series) == 0) & (np.diff(trial) == 0)
+    number: NDArray[np.int64] = series[chosen]
+    trial: _Places = values["trial"][chosen]
+    iteration: _Places = values["iteration"][chosen]
+    value: _Values = values["value"][chosen]
+    same = (np.diff(number) == 0) & (np.diff(trial) == 0)
     steps = np.diff(iteration)
     if (same & ((steps < 0) | ((steps == 0) & (np.diff(value) < 0)))).any():
-        order = np.lexsort((value, iteration, trial, series))
-        series, trial, value = series[order], trial[order], value[order]
-    starts = np.flatnonzero(np.diff(series, prepend=-1))
-    for start, end in pairwise((*starts.tolist(), len(series))):
-        yield int(series[start]), (trial[start:end], value[start:end])
+        order = np.lexsort((value, iteration, trial, number))
+        number, trial, value = number[order], trial[order], value[order]
+    starts = map(int, np.flatnonzero(np.diff(number, prepend=-1)))
+    for start, end in pairwise((*starts, len(number))):
+        yield int(number[start]), (trial[start:end], value[start:end])
 
 
 def _portions(works: Sequence[_Work]) -> Iterator[Sequence[_Work]]:

@@ -324,7 +324,9 @@ def test_a_disk_that_fails_after_the_exchange_is_told_and_the_directory_comes_ba
     new = batch_of(SiteFile("index.html", b"new"), SiteFile("b.html", b"new"))
     with monkeypatch.context() as patched:
         patched.setattr("reports.placing.durable.sync", fail)
-        with pytest.raises(SiteError, match=r"is new, but may not stay .* Input/output error; look"):
+        with pytest.raises(
+            SiteError, match=r"is new, but may not stay .* Input/output error\nThat disk fails"
+        ):
             write_site(site, [new])
     assert pages_of(site) == {"index.html": b"new", "b.html": b"new"}
     assert site.stat().st_ino == before

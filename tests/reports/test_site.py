@@ -82,7 +82,7 @@ def test_a_full_disk_is_told_in_a_sentence_and_the_old_site_stays(tmp_path: Path
         yield batch_of(SiteFile("index.html", b"new"))
         raise OSError(errno.ENOSPC, "No space left on device", "index.html")
 
-    with pytest.raises(SiteError, match=r"No space left on device \(index.html\); give room") as told:
+    with pytest.raises(SiteError, match=r"No space left on device \(index.html\)\nMake room") as told:
         write_site(site, fill_the_disk())
     assert str(site) in str(told.value)
     assert snapshot(site)["index.html"] == b"old"
