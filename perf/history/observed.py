@@ -162,7 +162,7 @@ def _by_series(
     value: _Values = values["value"][chosen]
     same = (np.diff(number) == 0) & (np.diff(trial) == 0)
     steps = np.diff(iteration)
-    if (same & ((steps < 0) | ((steps == 0) & (np.diff(value) < 0)))).any():
+    if (same & ((steps < 0) | ((steps == 0) & (value[1:] < value[:-1])))).any():
         order = np.lexsort((value, iteration, trial, number))
         number, trial, value = number[order], trial[order], value[order]
     starts = map(int, np.flatnonzero(np.diff(number, prepend=-1)))
