@@ -409,4 +409,6 @@ def send_signal(remote: Remote, pid_file: str, signal: signals.Signals) -> None:
     """Signal the process behind `pid_file` and its session's group; do nothing if it is gone."""
     pid = running_pid(remote, pid_file)
     if pid is not None:
-        run_repeatable(remote, ["kill", f"-{signal.value}", "--", f"-{pid}"], check=False)
+        # By the shell's own: a small system has no program of that name.
+        argv = ["sh", "-c", 'kill -s "$1" -- "-$2"', "signal", str(signal.value), str(pid)]
+        run_repeatable(remote, argv, check=False)

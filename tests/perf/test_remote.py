@@ -69,6 +69,21 @@ def test_a_process_is_started_seen_and_ended(host: Remote, tmp_path: Path) -> No
     send_signal(host, pid_file, signal.SIGTERM)  # gone: nothing happens
 
 
+def test_processes_are_ended_where_the_system_has_no_program_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a Debian of the smallest kind: `kill` is the shell's own there."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "cat", "setsid", "mv"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+    monkeypatch.setenv("PATH", str(programs))
+    host, pid_file = LocalHost(), str(tmp_path / "pid")
+    host.start(SLEEPER, pid_file=pid_file, log=str(tmp_path / "log"), cwd=str(tmp_path))
+    send_signal(host, pid_file, signal.SIGKILL)
+    poll(lambda: running_pid(host, pid_file) is None)
+
+
 def test_a_recycled_pid_is_not_our_process(host: Remote, tmp_path: Path) -> None:
     (tmp_path / "pid").write_text(f"{os.getpid()} 12345\n")
     assert running_pid(host, str(tmp_path / "pid")) is None
