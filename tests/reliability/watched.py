@@ -18,6 +18,7 @@ from perf.places import Places
 
 # Not the last line of a killed command, which may be half a line.
 _TOLD = re.compile(r"^\s*appended (\S+).*\n", re.MULTILINE)
+_OF_THE_SYSTEM = re.compile(r"tmp/(knickpoint-|[a-z0-9_]{8}$)")
 _OF_OTHERS = "host-drifted"
 """What the other tests of a machine may do to a trial: they change its settings for a while."""
 
@@ -35,10 +36,11 @@ def digest_tree(place: Path) -> str:
 def list_kinds(here: Path) -> set[str]:
     """Give the names of all files and directories, without numbers and hashes.
 
-    Not those of git, which are in its own care, and not what is the system's to remove.
+    Not those of git, which are in its own care, and not what is the system's to remove: ours, and the
+    file of eight letters with which Python tries whether a directory for such things can be written.
     """
     names = (path.relative_to(here).as_posix() for path in here.rglob("*") if ".git" not in path.parts)
-    kept = (name for name in names if not name.startswith("tmp/knickpoint-"))
+    kept = (name for name in names if not _OF_THE_SYSTEM.match(name))
     return {re.sub(r"[0-9a-f]{7,}|\d+", "#", name).replace("+", "") for name in kept}
 
 
@@ -113,7 +115,8 @@ class Watched:
         fine = {*self.scenario.fine, *([3] if any(trial.reasons for trial in trials) else [])}
         assert ended.code in fine, ended.output
         self.check_kept()
-        assert list_kinds(self.here) <= expected.kinds
+        left = list_kinds(self.here) - expected.kinds
+        assert not left, left
         if self.places.history.exists():
             assert digest_history(self.places.history) == (expected.digest or self.digest_rebuilt())
 
