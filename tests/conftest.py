@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hdrh.histogram import HdrHistogram
 from hypothesis import settings
-from kept import PromiseTable
+from kept import Promises
 
 from perf.design import Host, Needs, Steadiness, Testbed, TimeLimits, Validity
 from perf.model import (
@@ -44,19 +45,18 @@ settings.load_profile("same")
 
 UNTIL = "KNICKPOINT_TESTS_UNTIL"
 """The Unix time from which on no long test is begun; what is left out for that is listed at the end."""
-LEFT_OUT = pytest.StashKey[list[str]]()
+TOO_LATE = f"too late to begin it: {UNTIL} has passed"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let `make reliability` ask for the whole effort."""
-    parser.addoption("--promises", action="store_true", help="full effort, and the table of promises")
+    parser.addoption("--promises", type=Path, help="full effort; add what is shown to this file")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin the list of what is left out, and the table of promises where it is asked for."""
-    config.stash[LEFT_OUT] = []
-    if config.getoption("--promises"):
-        config.pluginmanager.register(PromiseTable())
+    """Write down what is shown of promises where that is asked for."""
+    if told := config.getoption("--promises"):
+        config.pluginmanager.register(Promises(told))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -70,13 +70,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     until = os.environ.get(UNTIL)
     bounded = item.get_closest_marker("long") or item.config.getoption("--promises")
     if until and time.time() > float(until) and bounded:
-        item.config.stash[LEFT_OUT].append(item.nodeid)
-        pytest.skip(f"too late to begin it: {UNTIL} has passed")
+        pytest.skip(TOO_LATE)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """List what was left out, so that nobody takes it for shown."""
-    if left_out := terminalreporter.config.stash[LEFT_OUT]:
+    skipped = terminalreporter.stats.get("skipped", [])
+    if left_out := [one.nodeid for one in skipped if TOO_LATE in str(one.longrepr)]:
         terminalreporter.section(f"LEFT OUT, for {UNTIL} had passed: {len(left_out)} tests")
         terminalreporter.write_line("\n".join(left_out))
 

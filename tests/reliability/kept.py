@@ -1,13 +1,16 @@
 """The promises of docs/reliability.md: which tests hold them, and with what figures.
 
 A test says `@pytest.mark.keeps("finished-trials-survive")`, and tells its figures by the fixture
-`figures`: `figures["kills"] = 213`. With `--promises`, which is `make reliability`, tests do their full
-effort and the table is printed; without it they do as much as `make test` has time for.
+`figures`: `figures["kills"] = 213`. With `--promises FILE`, as in `make reliability`, tests do their
+full effort, and what they came to is added to the file; without it they do as much as `make test` has
+time for. `python kept.py FILE BEGAN` prints the table, and fails where a promise is not shown.
 """
 
+import json
 import os
 import platform
 import re
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -49,47 +52,67 @@ def find_names(item: pytest.Item) -> list[str]:
     return [name for mark in item.iter_markers("keeps") for name in mark.args]
 
 
-class PromiseTable:
-    """A plug-in of pytest: collects what tests tell of promises, prints the table at the end."""
+class Promises:
+    """A plug-in of pytest: writes down what each test tells of its promises, also of parallel ones."""
 
-    def __init__(self) -> None:
-        self.began_s = time.monotonic()
-        self.promises = read_promises()
-        self.shown: dict[str, Shown] = {name: Shown() for name in self.promises}
+    def __init__(self, told: Path) -> None:
+        self.told = told
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[Any]:
+        """Tell which promises a test is about, where it runs."""
         report: pytest.TestReport = yield
-        for name in find_names(item):
-            shown = self.shown[name]
-            shown.seconds += report.duration
-            if report.when == "call" or not report.passed:
-                shown.outcomes[report.outcome] += 1
-            if report.when == "teardown":
-                told = dict(report.user_properties).get("figures", {})
-                shown.figures += [f"{key}: {value}" for key, value in told.items()]
+        figures = dict(report.user_properties).get("figures", {})
+        told = (
+            [f"{key}: {value}" for key, value in figures.items()] if report.when == "teardown" else []
+        )
+        report.user_properties = [("keeps", find_names(item)), ("figures", told)]
         return report
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """A promise that no test showed is none that is kept."""
-        if session.exitstatus == pytest.ExitCode.OK and not all(
-            shown.is_kept for shown in self.shown.values()
-        ):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Write down what a test came to, where all reports arrive."""
+        if os.environ.get("PYTEST_XDIST_WORKER"):
+            return
+        properties = dict(report.user_properties)
+        line = {
+            # A worker that crashed does not say what it was about.
+            "keeps": properties.get("keeps", [*read_promises()]),
+            "seconds": report.duration,
+            "outcome": report.outcome if report.when == "call" or not report.passed else "",
+            "figures": properties.get("figures", []),
+        }
+        with self.told.open("a") as told:
+            told.write(f"{json.dumps(line)}\n")
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        tell = terminalreporter.write_line
-        terminalreporter.section("promises")
-        for name, promise in self.promises.items():
-            shown = self.shown[name]
-            tell(f"{'kept' if shown.is_kept else 'NOT SHOWN':<9} {name} [{shown.seconds:.0f} s]")
-            tell(f"          {promise}")
-            tell(f"          {shown.describe()}")
-        kept = sum(shown.is_kept for shown in self.shown.values())
-        minutes = (time.monotonic() - self.began_s) / 60
-        tell("")
-        tell(
-            f"{kept} of {len(self.promises)} promises kept, in {minutes:.0f} min; Python "
-            f"{platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores"
-        )
-        tell(f"What is not covered: {DOCS.parent.name}/{DOCS.name}#what-is-not-covered")
+
+def read_shown(told: Path) -> dict[str, Shown]:
+    """Give what the tests of each promise came to, by what was written down in a file."""
+    shown: dict[str, Shown] = {name: Shown() for name in read_promises()}
+    for line in map(json.loads, told.read_text().splitlines() if told.exists() else ()):
+        for name in line["keeps"]:
+            one = shown[name]
+            one.seconds += line["seconds"]
+            if line["outcome"]:
+                one.outcomes[line["outcome"]] += 1
+            one.figures += line["figures"]
+    return shown
+
+
+def main(file: str, began: str) -> int:
+    """Print the table of a file that was begun at a Unix time; what no test showed is not kept."""
+    shown, tell = read_shown(Path(file)), sys.stdout.write
+    for name, promise in read_promises().items():
+        one = shown[name]
+        tell(f"{'kept' if one.is_kept else 'NOT SHOWN':<9} {name} [{one.seconds:.0f} s]\n")
+        tell(f"          {promise}\n          {one.describe()}\n")
+    kept, minutes = sum(one.is_kept for one in shown.values()), (time.time() - float(began)) / 60
+    tell(
+        f"\n{kept} of {len(shown)} promises kept, in {minutes:.0f} min; Python "
+        f"{platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores\n"
+        f"What is not covered: {DOCS.parent.name}/{DOCS.name}#what-is-not-covered\n"
+    )
+    return 0 if kept == len(shown) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
