@@ -6,10 +6,11 @@ moving target, such as a nightly build, is one release of its own line: its seri
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, lru_cache
+from itertools import compress
 from typing import overload
 
 import numpy as np
@@ -103,6 +104,16 @@ class Points(Sequence[Point]):
         of_point: NDArray[np.integer] = self.columns.occasions.releases[np.asarray(self.columns.places)]
         return of_point
 
+    @property
+    def versions(self) -> frozenset[str]:
+        """Give the versions of which there are points."""
+        _, firsts = np.unique(self.releases, return_index=True)
+        return frozenset(self.columns.occasion(place).release.version for place in firsts)
+
+    def has(self, is_wanted: Callable[[Occasion], bool]) -> bool:
+        """Tell whether any point is of such an occasion; `is_wanted` is no passing closure."""
+        return bool(self.columns.occasions.mask(is_wanted)[np.asarray(self.columns.places)].any())
+
     def __len__(self) -> int:
         """Give the number of points."""
         return len(self.columns)
@@ -163,6 +174,20 @@ class Series:
     def __post_init__(self) -> None:
         """Take any points: they are put in columns."""
         object.__setattr__(self, "points", Points.of(self.points))
+
+
+def find_occasions(series: Iterable[Series]) -> Iterator[Occasion]:
+    """Give each occasion on which a point of any of the series was measured, once."""
+    held: dict[int, Occasions] = {}
+    measured: dict[int, NDArray[np.bool_]] = {}
+    for one in series:
+        columns = one.points.columns
+        occasions = held.setdefault(id(columns.occasions), columns.occasions)
+        if id(occasions) not in measured:
+            measured[id(occasions)] = np.zeros(len(occasions), dtype=bool)
+        measured[id(occasions)][np.asarray(columns.places)] = True
+    for identity, occasions in held.items():
+        yield from compress(occasions, measured[identity])
 
 
 def build_series(observations: Iterable[Observation]) -> tuple[Series, ...]:

@@ -11,6 +11,7 @@ from reports.scene import Scene
 from reports.site import Batch, Part, SiteFile, batch_of
 from reports.view.links import NIGHTS_PAGE
 from reports.view.nights import Measured, Neighbours, group_nights, view_night, view_nights
+from reports.view.wording import join_caveats
 
 _AT_ONCE = 20
 """Nights whose trials are read together: many against the cost of a query, few against memory."""
@@ -58,5 +59,7 @@ def _digest(scene: Scene, night: Measured[TrialHead], around: Neighbours) -> str
     bundles = [scene.digests.get(head.id, "") for head in night.trials]
     if not all(bundles):
         return ""
-    outline = view_night(night, night.trials, around, scene.heads, scene.caveats)
-    return hashlib.sha256("\0".join((repr(outline), *bundles)).encode()).hexdigest()
+    # The lines of its trials are of nothing but what their bundles hold.
+    outline = view_night(night, (), around, scene.heads, {})
+    caveat = join_caveats({head.testbed.name for head in night.trials}, scene.caveats)
+    return hashlib.sha256("\0".join((repr(outline), caveat, *bundles)).encode()).hexdigest()

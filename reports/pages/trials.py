@@ -2,14 +2,18 @@
 
 import hashlib
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from urllib.parse import quote
 
 from analysis.drift import is_canary
+from analysis.judgement import JudgedSeries
 from perf.model import TrialHead, TrialId
 from perf.night import Night
 from reports.charts.steps import draw_steps
@@ -29,11 +33,42 @@ _AT_ONCE = 200
 _NONE = TrialId("")
 
 
+class _Links:
+    """Links from each trial to its series, in their order; many series share all of their trials."""
+
+    def __init__(self, judged: Iterable[JudgedSeries]) -> None:
+        groups: defaultdict[tuple[TrialId, ...], list[tuple[int, SeriesLink]]] = defaultdict(list)
+        for number, one in enumerate(judged):
+            key = one.series.key
+            link = SeriesLink(title=series_words(key), page=series_page(key), is_canary=is_canary(key))
+            groups[one.series.points.trials].append((number, link))
+        self._groups = tuple(groups.values())
+        self._groups_of: dict[TrialId, tuple[int, ...]] = {}
+        for place, trials in enumerate(groups):
+            for trial in trials:
+                self._groups_of[trial] = (*self._groups_of.get(trial, ()), place)
+        self._digests: dict[tuple[int, ...], str] = {}
+
+    def of(self, trial: TrialId) -> list[SeriesLink]:
+        groups = self._groups_of.get(trial, ())
+        found = [one for place in groups for one in self._groups[place]]
+        return [link for _, link in sorted(found, key=itemgetter(0))]
+
+    def digest(self, trial: TrialId) -> str:
+        groups = self._groups_of.get(trial, ())
+        if groups not in self._digests:
+            pages = "\0".join(link.page for link in self.of(trial))
+            self._digests[groups] = hashlib.sha256(pages.encode()).hexdigest()
+        return self._digests[groups]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Surroundings:
     """What all trial pages share: series, the trials before, the contents of the configuration."""
 
-    links: Mapping[TrialId, Sequence[SeriesLink]]
+    links: _Links
+    bundles: frozenset[str]
+    caveats: Mapping[str, str]
     previous: Mapping[TrialId, TrialId]
     contents: Contents
     nights: Mapping[str, Sequence[Night]]
@@ -43,7 +78,9 @@ class _Surroundings:
 def batches(scene: Scene) -> Iterator[Part]:
     """Give the pages of all trials."""
     around = _Surroundings(
-        links=_find_series(scene),
+        links=_Links((*scene.judgement.series, *scene.judgement.watched)),
+        bundles=_list_bundles(scene.bundles),
+        caveats=scene.caveats,
         previous=find_previous(scene.heads.values()),
         contents=read_contents(scene.catalog),
         nights={night.id: (night,) for night in reversed(scene.nights)},
@@ -75,10 +112,10 @@ def _make(
             continue
         view = view_trial(
             trial,
-            series=around.links.get(trial.id, ()),
+            series=around.links.of(trial.id),
             files=list_bundle(scene.bundles, trial.id, scene.target) if scene.bundles else (),
             reproduce=reproduce_command(trial, scene.catalog, around.nights.get(trial.night, ())),
-            caveats=scene.caveats,
+            caveats=around.caveats,
             contents=around.contents,
             previous=known.get(around.previous.get(trial.id, _NONE)),
             bundle_sha256=scene.digests.get(trial.id, ""),
@@ -95,25 +132,24 @@ def _digest(scene: Scene, head: TrialHead, around: _Surroundings) -> str:
     parts = (
         own,
         scene.digests.get(around.previous.get(head.id, _NONE), ""),
-        scene.caveats.get(head.testbed.name, "unknown"),
+        around.caveats.get(head.testbed.name, "unknown"),
         reproduce_command(head, scene.catalog, around.nights.get(head.night, ())),
-        str(scene.bundles is not None and (scene.bundles / head.id).is_dir()),
+        str(head.id in around.bundles),
         # Equal names and contents are equal files, so what has changed since says it all.
         *list_changed(head, around.contents),
-        *(link.page for link in around.links.get(head.id, ())),
+        around.links.digest(head.id),
         *(f"{link.title} {link.page}" for link in around.reproductions.get(head.id, ())),
     )
     return hashlib.sha256("\0".join(parts).encode()).hexdigest() if own else ""
 
 
-def _find_series(scene: Scene) -> Mapping[TrialId, Sequence[SeriesLink]]:
-    found: dict[TrialId, list[SeriesLink]] = {}
-    for judged in (*scene.judgement.series, *scene.judgement.watched):
-        key = judged.series.key
-        link = SeriesLink(title=series_words(key), page=series_page(key), is_canary=is_canary(key))
-        for trial in judged.series.points.trials:
-            found.setdefault(trial, []).append(link)
-    return found
+def _list_bundles(bundles: Path | None) -> frozenset[str]:
+    """Give the names of the bundles that are at hand."""
+    try:
+        with os.scandir(bundles) if bundles else nullcontext(()) as entries:
+            return frozenset(entry.name for entry in entries if entry.is_dir())
+    except OSError:  # as with one that is gone
+        return frozenset()
 
 
 def list_bundle(bundles: Path, trial: TrialId, site: Path) -> tuple[BundleFile, ...]:

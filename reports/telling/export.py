@@ -17,6 +17,7 @@ from pydantic import Field, TypeAdapter
 from analysis.detection import ChangePoint
 from analysis.incidents import Incident
 from analysis.judgement import JudgedSeries, Judgement
+from analysis.series import find_occasions
 from perf.columns import Occasion
 from perf.metrics import DIAGNOSTICS, METRICS
 from perf.model import SeriesKey, TrialHead, TrialId
@@ -121,8 +122,8 @@ def build_document(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> 
     """Put what is judged into tables. Series are in the order of their keys."""
     judged = judgement.series
     homes = _find_homes(judgement.incidents)
-    starts = (when.started_at for one in judged for when in one.series.points.occasions)
-    newest = max(starts, default=None)
+    occasions = find_occasions(one.series for one in judged)
+    newest = max((when.started_at for when in occasions), default=None)
     return Document(
         format=1,
         measured_at=newest.astimezone(UTC) if newest else None,
@@ -142,7 +143,7 @@ def build_document(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> 
 
 def build_points(experiment: str, judged: Sequence[JudgedSeries]) -> PointsDocument:
     """Put the points of one experiment into columns; trials are by start and name."""
-    found = {when.trial: when for one in judged for when in one.series.points.occasions}
+    found = {when.trial: when for when in find_occasions(one.series for one in judged)}
     trials = sorted(found.values(), key=lambda point: (point.started_at, point.trial))
     places = {point.trial: place for place, point in enumerate(trials)}
     return PointsDocument(

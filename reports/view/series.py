@@ -14,6 +14,7 @@ from analysis.noise import noise_of_level
 from analysis.series import Points
 from analysis.standing import find_told
 from analysis.verdict import Outcome
+from perf.columns import Occasion
 from perf.metrics import HIGHEST_LOAD
 from perf.model import Purpose, SeriesKey, TrialHead, TrialId
 from perf.references import Reference, references_for
@@ -179,7 +180,7 @@ def view_series(
     """
     key, points = judged.series.key, judged.series.points
     latest = trials[points[-1].trial] if points else None
-    is_by_night = len({one.release.version for one in points.occasions}) == 1
+    is_by_night = len(points.versions) == 1
     summary = _summarize(points, is_by_night=is_by_night)
     changes = view_changes(judged, incidents or {}, settings)
     told = find_told(judged.detectable)
@@ -206,7 +207,7 @@ def view_series(
         neighbours=tuple(_view_neighbours(key, points, chain)),
         visible_share=told.relative_change if told else None,
         is_by_night=is_by_night,
-        has_imported=any(one.purpose is Purpose.IMPORTED for one in points.occasions),
+        has_imported=points.has(_is_imported),
         is_watch=bool(watches),
         summary=summary,
         in_words=_say_chart(judged, summary, segments, changes),
@@ -215,12 +216,16 @@ def view_series(
     )
 
 
+def _is_imported(occasion: Occasion) -> bool:
+    return occasion.purpose is Purpose.IMPORTED
+
+
 def _summarize(points: Points, *, is_by_night: bool) -> str:
     many = count(len(points), "point")
     if is_by_night:
         nights = {one.night or moment(one.started_at).day for one in points.occasions}
         return f"{many} of {points[0].release.version} over {count(len(nights), 'night')}"
-    return f"{many} over {count(len({one.release.version for one in points.occasions}), 'release')}"
+    return f"{many} over {count(len(points.versions), 'release')}"
 
 
 def _say_chart(

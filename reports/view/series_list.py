@@ -149,7 +149,7 @@ def view_series_row(judged: JudgedSeries) -> SeriesRow:
 def draw_trend(series: Series) -> Sparkline:
     """Draw the newest points of a series, of which there is at least one."""
     points = series.points
-    is_by_night = len({one.release.version for one in points.occasions}) == 1
+    is_by_night = len(points.versions) == 1
     return draw_sparkline(
         points.values[-_SPARK_POINTS:],
         f"the newest {count(min(len(points), _SPARK_POINTS), 'point')} in order of "
