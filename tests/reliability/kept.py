@@ -1,7 +1,7 @@
 """The promises of docs/reliability.md: which tests hold them, and with what figures.
 
 A test says `@pytest.mark.keeps("finished-trials-survive")`, and tells its figures by the fixture
-`figures`: `figures["kills"] = 213`. With `--promises FILE`, as in `make reliability`, tests do their
+`figures`: `figures["kills"] = 213`. With `--promises=FILE`, as in `make reliability`, tests do their
 full effort, and what they came to is added to the file; without it they do as much as `make test` has
 time for. `python kept.py FILE BEGAN` prints the table, and fails where a promise is not shown.
 """
