@@ -41,10 +41,11 @@ test-longest: .venv/.dev ## hosts that are lost in a trial, a Debian prepared by
 
 # What measures for real comes last, by itself; what would begin later than after 50 minutes is left out, and said.
 reliability: .venv/.dev native ## every promise of docs/reliability.md, tried in full: the table with figures (no test begins after 50 minutes)
-	@told=$$(mktemp); began=$$(date +%s); export KNICKPOINT_TESTS_UNTIL=$$((began + 3000)); \
-	$(BIN)/pytest -m "keeps and not alone" --promises="$$told" --timeout 900 --numprocesses auto --dist loadfile; \
-	$(BIN)/pytest -m "keeps and alone" --promises="$$told" --timeout 900; \
-	$(BIN)/python tests/reliability/kept.py "$$told" "$$began"; shown=$$?; rm "$$told"; exit $$shown
+	@told=$$(mktemp); began=$$(date +%s); export KNICKPOINT_TESTS_UNTIL=$$((began + 3000)); failed=0; \
+	$(BIN)/pytest -m "keeps and not alone" --promises="$$told" --timeout 900 --numprocesses auto --dist loadfile || failed=1; \
+	$(BIN)/pytest -m "keeps and alone" --promises="$$told" --timeout 900 || failed=1; \
+	$(BIN)/python tests/reliability/kept.py "$$told" "$$began" || failed=1; \
+	rm "$$told"; exit $$failed
 
 soak: .venv/.dev ## simulated nights in a row, with all that goes wrong in a season (NIGHTS=300: an hour or more; into INTO=var/soak)
 	$(BIN)/python tests/reliability/soak.py simulated --nights $(NIGHTS) --into $(INTO)
