@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from perf.errors import BundleError, HistoryError, UsageError
-from perf.history import bundle
+from perf.history import bundle, store
 from perf.history.store import History, append_all, open_history, rebuild
 from perf.model import (
     Fact,
@@ -59,6 +59,19 @@ def test_another_content_under_a_known_id_is_refused(
         with pytest.raises(BundleError, match="must not change"):
             history.append(place)
         assert history.tables_digest() == before
+
+
+def test_an_append_compares_the_latest_of_the_known_bundles_again(
+    filled: Places, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in bundles:
+        (place / bundle.MANIFEST).write_text("{}", encoding="utf-8")
+    monkeypatch.setattr(store, "COMPARED_AGAIN", 2)
+    with open_history(filled.history, read_only=True) as history:
+        by_start = [trial.id for trial in history.trials()]
+    appended = append_all(filled, silent)
+    assert (appended.new, appended.known) == (0, 1)
+    assert [Path(text.split(" is not the bundle")[0]).name for text in appended.bad] == by_start[1:]
 
 
 def test_a_grown_and_a_rebuilt_history_are_equal_in_any_order(
