@@ -21,6 +21,7 @@ from reports.view.links import data_path, series_page, series_stem
 from reports.view.series import WATCHES, SeriesView, view_newest, view_series
 from reports.view.series_data import series_data
 from reports.view.track import Track, TrackKey, find_tracks, track_data, track_of
+from reports.view.wording import join_caveats
 
 _AT_ONCE = 20
 """Series that a process takes at a time."""
@@ -40,6 +41,7 @@ class _Shared:
     chain: Chain
     references: Sequence[Reference]
     digest: Callable[[tuple[TrialId, ...]], str]
+    caveat: Callable[[tuple[TrialId, ...]], str]
 
 
 def batches(scene: Scene) -> Iterator[Part]:
@@ -59,6 +61,7 @@ def batches(scene: Scene) -> Iterator[Part]:
         references=scene.catalog.references,
         chain=find_chain(one.series for one in (*judged, *watched)),
         digest=lru_cache(_TRACKS_AT_HAND)(partial(_digest_of_trials, scene)),
+        caveat=lru_cache(_TRACKS_AT_HAND)(partial(_find_caveat, scene)),
     )
     yield Part(len(tracks), lambda: (_batch_of_tracks(shared),))
     for all_of_them, watches in ((judged, ""), (watched, WATCHES)):
@@ -105,7 +108,7 @@ def _batch_of_one(shared: _Shared, judged: JudgedSeries, watches: str) -> Batch:
         scene.heads,
         settings=scene.catalog.detection,
         incidents=shared.incidents,
-        caveats=scene.caveats,
+        caveat=shared.caveat(judged.series.points.trials),
         watches=watches,
         references=shared.references,
         chain=shared.chain,
@@ -130,6 +133,10 @@ def _digest_of_trials(scene: Scene, trials: Sequence[TrialId]) -> str:
     """Digest what trials measured; empty where one has no digest. Series of a track share theirs."""
     digests = [scene.digests.get(trial, "") for trial in trials]
     return _digest(digests) if all(digests) else ""
+
+
+def _find_caveat(scene: Scene, trials: Sequence[TrialId]) -> str:
+    return join_caveats({scene.heads[trial].testbed.name for trial in trials}, scene.caveats)
 
 
 def _digest(parts: Sequence[str]) -> str:

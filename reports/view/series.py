@@ -45,7 +45,6 @@ from reports.view.wording import (
     direction_words,
     heading,
     interval,
-    join_caveats,
     metric_words,
     moment,
     night_words,
@@ -167,16 +166,16 @@ def view_series(
     *,
     settings: Detection,
     incidents: Mapping[tuple[SeriesKey, int], Incident] | None = None,
-    caveats: Mapping[str, str],
+    caveat: str,
     watches: str = "",
     references: Sequence[Reference] = (),
     chain: Chain = NO_CHAIN,
 ) -> SeriesView:
     """Put a judged series into words.
 
-    `caveats` maps testbed name to the sentence shown with it, `watches` says what the series is for if
-    it is a canary's or a sentinel's, `references` are all published figures, `chain` says which series
-    had the workload's content before, and which has the one after.
+    `caveat` is what must be known of the testbeds of its points, `watches` says what the series is for
+    if it is a canary's or a sentinel's, `references` are all published figures, `chain` says which
+    series had the workload's content before, and which has the one after.
     """
     key, points = judged.series.key, judged.series.points
     latest = trials[points[-1].trial] if points else None
@@ -212,7 +211,7 @@ def view_series(
         summary=summary,
         in_words=_say_chart(judged, summary, segments, changes),
         spread_title="Uncertainty" if key.metric == HIGHEST_LOAD.name else "Iterations",
-        caveat=join_caveats({trials[trial].testbed.name for trial in points.trials}, caveats),
+        caveat=caveat,
     )
 
 

@@ -48,7 +48,7 @@ def page(demo: Any, incident: Incident) -> IncidentView:
 
 def look(judged: JudgedSeries, by_id: dict[TrialId, Trial], demo: Any) -> SeriesView:
     incidents = by_change(demo.judgement.incidents)
-    return view_series(judged, by_id, settings=SETTINGS, incidents=incidents, caveats={})
+    return view_series(judged, by_id, settings=SETTINGS, incidents=incidents, caveat="")
 
 
 def write_throughput(demo: Any) -> JudgedSeries:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from made_up_series import INVALID, KEY, MISSING, SLOWER, make_scene
 
-from perf.model import Move, Purpose, Trial, TrialId
+from perf.model import Move, Named, Purpose, Trial, TrialId
 from reports.pages import series
 from reports.scene import Scene
 from reports.site import SiteFile, flatten
@@ -167,6 +167,23 @@ def test_another_content_of_a_trial_makes_its_series_and_their_track_again(scene
     }
     unknown = versions(replace(scene, digests={}))
     assert unknown[series_page(old)] == ""  # then only making it tells
+
+
+def test_a_series_of_several_testbeds_shows_the_caveat_of_each(scene: Scene) -> None:
+    testbed = next(iter(scene.catalog.testbeds.values()))
+    (judged,) = (one for one in scene.judgement.series if one.series.key == KEY)
+    name = judged.series.points.trials[0]
+    other = replace(scene.heads[name], testbed=Named(name="another", sha256="2" * 12))
+    caveats = {"another": "One core.", scene.heads[name].testbed.name: "Two cores."}
+    testbeds = {one: replace(testbed, caveat=text) for one, text in caveats.items()}
+    mixed = replace(
+        scene,
+        heads={**scene.heads, name: other},
+        catalog=replace(scene.catalog, testbeds=testbeds),
+    )
+    made = (file for batch in flatten(series.batches(mixed)) for file in batch.make(batch.versions))
+    page = next(file for file in made if file.path == series_page(KEY)).content.decode()
+    assert "One core. Two cores." in page  # by the names of the testbeds
 
 
 def test_hostile_names_stay_data(scene: Scene) -> None:

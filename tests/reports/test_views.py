@@ -13,7 +13,6 @@ from analysis.verdict import Outcome, Verdict
 from perf.model import (
     Counter,
     Fact,
-    Named,
     Sample,
     SeriesKey,
     Trial,
@@ -38,9 +37,7 @@ def test_a_series_page_shows_the_change_with_its_evidence(demo: Any) -> None:
         for judged in demo.judgement.series
         if (judged.series.key.operation, judged.series.key.metric) == ("write", "throughput")
     )
-    view = view_series(
-        judged, {trial.id: trial for trial in demo.trials}, settings=SETTINGS, caveats=demo.caveats
-    )
+    view = view_series(judged, {trial.id: trial for trial in demo.trials}, settings=SETTINGS, caveat="")
     assert view.title == "Throughput of write at saturation"
     assert view.summary == "24 points over 3 releases"
     (change,) = view.changes
@@ -50,7 +47,6 @@ def test_a_series_page_shows_the_change_with_its_evidence(demo: Any) -> None:
     assert change.points_after == "8 points after it"
     assert [(segment.first, segment.last) for segment in view.segments] == [(1, 16), (17, 24)]
     assert view.segments[0].text == change.before
-    assert view.caveat == demo.caveats["local"]
 
 
 def test_a_trial_page_marks_what_the_hosts_changed(make_trial: Callable[..., Trial]) -> None:
@@ -196,17 +192,6 @@ def test_the_numbers_of_an_invalid_trial_stay_and_are_marked(demo: Any) -> None:
     assert page.count("In no series") == 5  # phases, steps, samples, counters, hosts
 
 
-def test_a_series_of_several_testbeds_shows_the_caveat_of_each(demo: Any) -> None:
-    judged = next(judged for judged in demo.judgement.series if judged.series.points)
-    trials = {trial.id: trial for trial in demo.trials}
-    first = judged.series.points[0].trial
-    trials[first] = replace(trials[first], testbed=Named(name="local-2", sha256="2" * 12))
-    view = view_series(
-        judged, trials, settings=SETTINGS, caveats={"local": "Two cores.", "local-2": "One core."}
-    )
-    assert view.caveat == "Two cores. One core."
-
-
 def test_every_page_with_numbers_of_a_testbed_shows_its_caveat(demo: Any) -> None:
     html = (f for f in demo.files() if f.path.endswith(".html"))
     of_testbed = ("series", "trials", "incidents", "night/", "testbed", "index", "troubles")
@@ -229,7 +214,7 @@ def test_the_answer_of_a_search_is_a_point_with_its_uncertainty(demo: Any) -> No
         judged,
         {trial.id: trial for trial in demo.trials},
         settings=SETTINGS,
-        caveats={},
+        caveat="",
     )
     assert view.spread_title == "Uncertainty"
     (row,) = view_newest(judged, {(point.trial, key.phase, key.operation): (2181.0, 2378.4)})
