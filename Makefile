@@ -95,7 +95,7 @@ selftest: .venv/.ready ## does a load engine report what was planted? (ENGINE=py
 bench: .venv/.dev ## measure our own code (some minutes)
 	$(BIN)/pytest tests/benchmarks --benchmark-only
 
-bench-engines: .venv/.dev native ## both load engines beside YCSB and latte, on null servers and on Cassandra: the table of docs/engine.md (half an hour)
+bench-engines: .venv/.dev native ## both load engines beside YCSB and latte, on null servers and on Cassandra: the table of docs/engine.md (three quarters of an hour)
 	$(BIN)/python tests/benchmarks/engines/beside_peers.py
 
 bench-scale: .venv/.dev ## one to ten years of 100 series kept, judged, told and asked, beside SQLite and Otava (docs/performance.md; an hour)
