@@ -15,7 +15,7 @@ ENGINE ?= python
 # Whose clippy and rustfmt judge; those of the next one find something else. CI installs it.
 RUST := 1.95
 
-.PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-long test-longest lint format types contracts workflows wheel-smoke selftest bench bench-bisection bench-comparison bench-detection bench-engines bench-scale site lock schema infra-check lab-up lab-down lab-status clean
+.PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-long test-longest lint format types contracts tree workflows wheel-smoke selftest bench bench-bisection bench-comparison bench-detection bench-engines bench-scale site lock schema infra-check lab-up lab-down lab-status clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -64,7 +64,7 @@ native-lint: ## style of the native load engine (rustfmt, clippy: of Rust 1.95)
 native-test: ## the unit tests of the native load engine
 	cargo test $(CARGO_OPTIONS)
 
-lint: format-check types contracts workflows ## style, types, import contracts and workflows; where there is Rust 1.95, native-lint too
+lint: format-check types contracts tree workflows ## style, types, import contracts, sizes, docs and workflows; where there is Rust 1.95, native-lint too
 	@case "$$(rustc --version 2>/dev/null)" in "rustc $(RUST)."*) $(MAKE) --no-print-directory native-lint ;; *) echo "LEFT OUT, for want of Rust $(RUST): make native-lint" ;; esac
 
 format-check: .venv/.dev
@@ -80,6 +80,9 @@ types: .venv/.dev ## strict type check
 
 contracts: .venv/.dev ## import contracts: who may import whom
 	$(BIN)/lint-imports
+
+tree: .venv/.dev ## sizes of files and functions, and whether the docs say what the code has
+	$(BIN)/python .ci/check_tree.py
 
 # shellcheck and pyflakes would be used where a machine has them; findings are to be the same everywhere.
 workflows: .venv/.dev ## are the workflows right, and safe? (actionlint, zizmor)

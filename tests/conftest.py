@@ -18,8 +18,8 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import settings
 from kept import Promises
 
-from perf.design import Host, Needs, Steadiness, Testbed, TimeLimits, Validity
-from perf.model import (
+from perf.model.design import Host, Needs, Steadiness, Testbed, TimeLimits, Validity
+from perf.model.results import (
     Artifact,
     Counter,
     Fact,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LONG = "tests/analysis/test_detector_properties.py"
+LONG = "tests/analysis/detection/test_detector_properties.py"
 """A file with long tests and others."""
 
 
@@ -72,7 +72,7 @@ def test_others_run_at_any_time() -> None:
 
 
 def test_the_suites_of_whole_nights_come_last() -> None:
-    last = "tests/perf/suites/test_suites_real.py"
+    last = "tests/perf/jobs/test_suites_real.py"
     done = run_tests("--collect-only", last, "tests/test_ci.py", until="")
     files = [line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line]
     assert files[0] == "tests/test_ci.py"

@@ -11,8 +11,8 @@ import pytest
 
 from perf.history import bundle
 from perf.history.store import append_all, open_history
-from perf.model import Interval, Trial, TrialId
-from perf.places import Places
+from perf.local.places import Places
+from perf.model.results import Interval, Trial, TrialId
 
 ROOT = Path(__file__).parents[1]
 

@@ -52,7 +52,7 @@ def test_measuring_loads_neither_judging_nor_telling(name: str) -> None:
     watched = [module, "analysis", "reports", "scipy", "otava", "jinja2", "vl_convert"]
     program = (
         "import sys\n"
-        "from perf import cli\n"
+        "from perf.commands import main as cli\n"
         f"sys.argv = ['knickpoint', {name!r}, '--help']\n"
         "try:\n"
         "    cli.main()\n"

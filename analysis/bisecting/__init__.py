@@ -1,1 +1,1 @@
-"""Which release brought a change: what to probe next, what each probe taught, and the command."""
+"""Which release brought a change: the next probe, or the culprit with its odds. Pure."""

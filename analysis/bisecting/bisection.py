@@ -14,7 +14,7 @@ from typing import TypeAlias
 from scipy.special import stdtrit
 
 from analysis.bisecting import words as say
-from analysis.bisecting.probing import Probed, Span, level
+from analysis.bisecting.probing import LevelSpan, Probed, level
 from analysis.bisecting.search import (
     Gap,
     Search,
@@ -23,8 +23,8 @@ from analysis.bisecting.search import (
     trials_of_probe,
     trials_to_tell,
 )
-from analysis.comparison import Effect
-from perf.model import TURNS, Release
+from analysis.detection.effects import Effect
+from perf.model.results import TURNS, Release
 
 LEAST = 2 * TURNS
 """Trials, of both sides together: below, no comparison has a scatter."""
@@ -89,7 +89,7 @@ class Probe:
 
     release: Release
     reason: str
-    full_change: Span | None
+    full_change: LevelSpan | None
     others: tuple[Release, ...] = ()
 
 

@@ -19,7 +19,7 @@ _NARROWEST = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class ReleaseLevel:
     """How far a release is from the known good end: a log ratio, its standard error, and their freedom.
 
     `half_width` is half the interval that holds over all looks. The good end is its own zero, without
@@ -33,7 +33,11 @@ class Level:
 
 
 def weigh(
-    count: int, measured: Sequence[tuple[int, Level]], lower: Level, upper: Level, no_single: float
+    count: int,
+    measured: Sequence[tuple[int, ReleaseLevel]],
+    lower: ReleaseLevel,
+    upper: ReleaseLevel,
+    no_single: float,
 ) -> tuple[float, ...]:
     """Give for each of `count` releases how probable it is that the change came with it.
 

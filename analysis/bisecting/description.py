@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 
-from analysis import words
 from analysis.bisecting.bisection import Chance, Culprit, Ending, Inconclusive
-from analysis.bisecting.probing import Probed, Standing
+from analysis.bisecting.probing import Probed, ReleaseStatus
 from analysis.bisecting.record import BisectionRecord, ProbeRecord
 from analysis.bisecting.words import say_chance, say_effect
-from analysis.comparison import Effect
-from perf.metrics import METRICS, Better
-from perf.progress import format_duration
+from analysis.comparing.blocks import measure
+from analysis.detection import words
+from analysis.detection.effects import Effect
+from perf.model.metrics import METRICS, Better
+from perf.model.shown import format_duration
 
 _BAR = 24
 """Characters of a probability of one."""
@@ -26,7 +27,7 @@ def describe_bisection(record: BisectionRecord) -> Iterator[str]:
     if record.caveat:
         yield record.caveat
     yield (
-        f"Asked: {words.measure(record.measure)} of {record.experiment} (suite {record.suite}),"
+        f"Asked: {measure(record.measure)} of {record.experiment} (suite {record.suite}),"
         f" {record.system} {record.good.version} to {record.bad.version},"
         f" {words.counted(len(record.releases), 'release', 'releases')}"
     )
@@ -104,16 +105,18 @@ def lesson(probe: ProbeRecord, record: BisectionRecord) -> str:
     if probe.standing is None and probe.probed.effect:
         return _lesson_of_ends(probe.probed, probe.probed.effect, record)
     return {
-        Standing.GOOD: f"{version} is like {lower}, so the change came after it",
-        Standing.BAD: f"{version} is like {upper}, so the change came with it or before it",
-        Standing.BETWEEN: f"{version} is unlike both {lower} and {upper}: it was not one single change",
-        Standing.OPPOSITE: f"{version} differs from {lower} in the other direction than {upper} does",
-        Standing.UNDECIDED: "too few trials to say"
+        ReleaseStatus.GOOD: f"{version} is like {lower}, so the change came after it",
+        ReleaseStatus.BAD: f"{version} is like {upper}, so the change came with it or before it",
+        ReleaseStatus.BETWEEN: f"{version} is unlike both {lower} and {upper}: "
+        "it was not one single change",
+        ReleaseStatus.OPPOSITE: f"{version} differs from {lower} in the other direction "
+        f"than {upper} does",
+        ReleaseStatus.UNDECIDED: "too few trials to say"
         if not lower
         else f"these trials cannot tell whether {version} is like {lower} or like {upper}",
-        Standing.SKIPPED: f"{version} cannot be measured and is skipped:"
+        ReleaseStatus.SKIPPED: f"{version} cannot be measured and is skipped:"
         f" {first_line(probe.probed.reason)}",
-    }[probe.standing or Standing.UNDECIDED]
+    }[probe.standing or ReleaseStatus.UNDECIDED]
 
 
 def _lesson_of_ends(end: Probed, effect: Effect, record: BisectionRecord) -> str:

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from analysis.bisecting.chances import Level
+from analysis.bisecting.chances import ReleaseLevel
 from analysis.bisecting.words import say_standing
 from analysis.comparing.blocks import Block, Measure
 from analysis.comparing.paired import Estimate, estimate
 from analysis.comparing.results import ComparisonResult, MeasureResult
-from analysis.comparing.sequential import Look, Rule, look
-from analysis.comparison import Effect
-from analysis.verdict import Outcome
-from perf.model import Release
+from analysis.comparing.sequential import InterimAnalysis, StoppingRule, look
+from analysis.detection.effects import Effect
+from analysis.detection.verdict import Outcome
+from perf.model.results import Release
 
 LOW, HIGH = 0.35, 0.65
 """Shares of the full change. A probe must leave the good end's side of the low one, or the bad end's
@@ -31,7 +31,7 @@ EXACT = 0.5
 """Half the interval of the full change as a share of it: all probes are held against it."""
 
 
-class Standing(StrEnum):
+class ReleaseStatus(StrEnum):
     """How a release stands between the two ends of a bisection."""
 
     GOOD = "good"
@@ -72,14 +72,14 @@ class Probed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class LevelSpan:
     """The change that a bisection looks for: from the level of a good release to that of a bad one.
 
     `is_firm` asks for more certainty, of a release that is probed again.
     """
 
-    lower: Level
-    upper: Level
+    lower: ReleaseLevel
+    upper: ReleaseLevel
     is_firm: bool = False
 
     @property
@@ -88,12 +88,12 @@ class Span:
         return self.upper.log_ratio - self.lower.log_ratio
 
 
-def level(probed: Probed) -> Level | None:
+def level(probed: Probed) -> ReleaseLevel | None:
     """Give the level of a probed release; None where it could not be measured."""
     known, effect = probed.estimate, probed.effect
     if known is None or effect is None:
         return None
-    return Level(
+    return ReleaseLevel(
         log_ratio=known.log_ratio,
         standard_error=known.standard_error,
         half_width=_half_width(effect),
@@ -101,14 +101,14 @@ def level(probed: Probed) -> Level | None:
     )
 
 
-def stand(probed: Probed, span: Span) -> Standing:
+def stand(probed: Probed, span: LevelSpan) -> ReleaseStatus:
     """Say how a probed release stands between the two levels of a span."""
     if probed.estimate is None or probed.effect is None:
-        return Standing.SKIPPED
+        return ReleaseStatus.SKIPPED
     return classify(probed.estimate, probed.effect, span)
 
 
-def classify(found: Estimate, effect: Effect, span: Span) -> Standing:
+def classify(found: Estimate, effect: Effect, span: LevelSpan) -> ReleaseStatus:
     """Say how a measured release stands; never SKIPPED.
 
     With S the change looked for and x the estimate above the lower level, in the direction of S,
@@ -125,17 +125,19 @@ def classify(found: Estimate, effect: Effect, span: Span) -> Standing:
     above = math.hypot(_half_width(effect), span.upper.half_width)
     is_changed, is_short = x - below > 0, x + above < size
     if x + below < -LOW * size:
-        return Standing.OPPOSITE
+        return ReleaseStatus.OPPOSITE
     if is_changed and is_short:
-        return Standing.BETWEEN
+        return ReleaseStatus.BETWEEN
     if x + below < HIGH * size and not is_changed:
-        return Standing.GOOD
+        return ReleaseStatus.GOOD
     if x - below > LOW * size and not is_short:
-        return Standing.BAD
-    return Standing.UNDECIDED
+        return ReleaseStatus.BAD
+    return ReleaseStatus.UNDECIDED
 
 
-def probe_look(blocks: Sequence[Block], rule: Rule, seed: int, *, full_change: Span | None) -> Look:
+def probe_look(
+    blocks: Sequence[Block], rule: StoppingRule, seed: int, *, full_change: LevelSpan | None
+) -> InterimAnalysis:
     """Look at a probe; over as soon as the release is classified. A `looker` of `run_comparison`.
 
     Give the rule the one measure that is bisected. Without a full change it is the probe of the bad
@@ -147,32 +149,34 @@ def probe_look(blocks: Sequence[Block], rule: Rule, seed: int, *, full_change: S
     return read_look(look(blocks, strict, seed), len(blocks), strict, full_change)
 
 
-def rule_of_probe(rule: Rule, full_change: Span | None) -> Rule:
+def rule_of_probe(rule: StoppingRule, full_change: LevelSpan | None) -> StoppingRule:
     """Give the rule of a probe: the error that it may make is that of a bisection."""
     share = FIRM_SHARE if full_change and full_change.is_firm else PROBE_SHARE
     return replace(rule, false_share=share if full_change else END_SHARE)
 
 
-def read_look(seen: Look, blocks: int, rule: Rule, full_change: Span | None) -> Look:
+def read_look(
+    seen: InterimAnalysis, blocks: int, rule: StoppingRule, full_change: LevelSpan | None
+) -> InterimAnalysis:
     """Read a look at so many blocks as one at a probe."""
     is_over = blocks >= rule.most_blocks
     if seen.estimate is None or seen.effect is None:
         return replace(seen, is_over=is_over or seen.outcome is Outcome.INVALID)
     effect = seen.effect
     if full_change is None:
-        standing = Standing.UNDECIDED
+        standing = ReleaseStatus.UNDECIDED
         if effect.lies_within(rule.relevant_change):
-            standing, is_over = Standing.GOOD, True
+            standing, is_over = ReleaseStatus.GOOD, True
         elif effect.low > 0 or effect.high < 0:
-            standing = Standing.BAD
+            standing = ReleaseStatus.BAD
             is_over = is_over or _half_width(effect) < EXACT * abs(seen.estimate.log_ratio)
     else:
         standing = classify(seen.estimate, effect, full_change)
-        is_over = is_over or standing is not Standing.UNDECIDED
+        is_over = is_over or standing is not ReleaseStatus.UNDECIDED
     outcome = Outcome.UNDECIDED
-    if standing is Standing.GOOD:
+    if standing is ReleaseStatus.GOOD:
         outcome = Outcome.UNCHANGED
-    elif standing is Standing.BAD:
+    elif standing is ReleaseStatus.BAD:
         is_better = (effect.relative_change > 0) == rule.higher_is_better
         outcome = Outcome.IMPROVED if is_better else Outcome.REGRESSED
     return replace(seen, outcome=outcome, is_over=is_over, reason=say_standing(standing))

@@ -13,14 +13,14 @@ from annotated_types import MaxLen, MinLen
 from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
 
 from analysis.bisecting.bisection import Culprit, Inconclusive, NextStep, next_step
-from analysis.bisecting.probing import Probed, Standing
+from analysis.bisecting.probing import Probed, ReleaseStatus
 from analysis.comparing.blocks import Measure
 from analysis.comparing.results import TrialRecord
-from analysis.verdict import Outcome
-from perf.errors import InputError
-from perf.metrics import METRICS, Better
-from perf.model import Purpose, Release
-from perf.shown import printable
+from analysis.detection.verdict import Outcome
+from perf.model.errors import InputError
+from perf.model.metrics import METRICS, Better
+from perf.model.results import Purpose, Release
+from perf.model.shown import printable
 
 BISECTION = "bisection.json"
 _STRICT = ConfigDict(extra="forbid")
@@ -41,7 +41,7 @@ class ProbeRecord:
     __pydantic_config__ = _STRICT
     asked: _Line
     probed: Probed
-    standing: Standing | None = None
+    standing: ReleaseStatus | None = None
     lower: _Line = ""
     upper: _Line = ""
     comparison: _Line = ""
@@ -58,7 +58,7 @@ class ProbeRecord:
     @property
     def is_verdict(self) -> bool:
         """Tell whether it teaches anything: its trials show something, or it cannot be measured."""
-        return self.probed.estimate is not None or self.standing is Standing.SKIPPED
+        return self.probed.estimate is not None or self.standing is ReleaseStatus.SKIPPED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

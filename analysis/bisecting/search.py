@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from analysis.bisecting.chances import NO_SINGLE_AGAIN, NO_SINGLE_CHANGE, Level, weigh
-from analysis.bisecting.probing import Probed, Span, Standing, level, stand
-from perf.model import TURNS
+from analysis.bisecting.chances import NO_SINGLE_AGAIN, NO_SINGLE_CHANGE, ReleaseLevel, weigh
+from analysis.bisecting.probing import LevelSpan, Probed, ReleaseStatus, level, stand
+from perf.model.results import TURNS
 
 SMALLEST = 0.3
 """The share of the full change below which a step is told but not narrowed down: a step of a third of
@@ -33,7 +33,7 @@ class Gap:
 
     low: int
     high: int
-    span: Span
+    span: LevelSpan
     share: float
     unknown: tuple[int, ...]
     undecided: tuple[int, ...]
@@ -90,7 +90,7 @@ class Search:
     """
 
     gaps: tuple[Gap, ...]
-    odd: tuple[tuple[int, Span], ...]
+    odd: tuple[tuple[int, LevelSpan], ...]
     returned: tuple[tuple[int, int], ...]
     opposite: tuple[int, ...]
 
@@ -100,18 +100,18 @@ def search(count: int, known: Mapping[int, Probed]) -> Search:
 
     The last must have been measured.
     """
-    span = Span(lower=Level(), upper=_level(known[count - 1]))
+    span = LevelSpan(lower=ReleaseLevel(), upper=_level(known[count - 1]))
     standings = {place: stand(one, span) for place, one in known.items() if 0 < place < count - 1}
-    bad = sorted(place for place, one in standings.items() if one is Standing.BAD)
+    bad = sorted(place for place, one in standings.items() if one is ReleaseStatus.BAD)
     good = sorted(place for place, one in standings.items() if one in _LIKE_GOOD)
     returned = tuple(
         (place, next(other for other in good if other > place))
         for place in bad
         if any(other > place for other in good)
     )
-    opposite = tuple(sorted(p for p, one in standings.items() if one is Standing.OPPOSITE))
+    opposite = tuple(sorted(p for p, one in standings.items() if one is ReleaseStatus.OPPOSITE))
     strange = {*opposite, *(place for pair in returned for place in pair)}
-    between: list[tuple[int, Span]] = []
+    between: list[tuple[int, LevelSpan]] = []
     gaps = tuple(_narrow(0, count - 1, known, span, between))
     return Search(
         gaps=gaps,
@@ -121,31 +121,31 @@ def search(count: int, known: Mapping[int, Probed]) -> Search:
     )
 
 
-_UNLIKE_GOOD = (Standing.BAD, Standing.OPPOSITE)
-_LIKE_GOOD = (Standing.GOOD, Standing.OPPOSITE)
+_UNLIKE_GOOD = (ReleaseStatus.BAD, ReleaseStatus.OPPOSITE)
+_LIKE_GOOD = (ReleaseStatus.GOOD, ReleaseStatus.OPPOSITE)
 
 
 def _narrow(
     start: int,
     stop: int,
     known: Mapping[int, Probed],
-    span: Span,
-    parting: list[tuple[int, Span]],
+    span: LevelSpan,
+    parting: list[tuple[int, LevelSpan]],
 ) -> Iterator[Gap]:
     inside = {place: stand(known[place], span) for place in known if start < place < stop}
     # The first that parts a search parts all of it.
     full = parting[0][1] if parting else span
     # The last that is like the good end: a change before it went again and does not explain the end.
     low = max((p for p, one in inside.items() if one in _LIKE_GOOD), default=start)
-    high = min((p for p, one in inside.items() if one is Standing.BAD and p > low), default=stop)
-    between = [p for p, one in inside.items() if one is Standing.BETWEEN and low < p < high]
+    high = min((p for p, one in inside.items() if one is ReleaseStatus.BAD and p > low), default=stop)
+    between = [p for p, one in inside.items() if one is ReleaseStatus.BETWEEN and low < p < high]
     if between:
         middle = min(between, key=lambda place: abs(2 * place - low - high))
         parting.append((middle, span))
         # Against smaller steps, what was like one end of the large one has to be read anew.
         of_middle = _level(known[middle])
-        yield from _narrow(start, middle, known, Span(lower=span.lower, upper=of_middle), parting)
-        yield from _narrow(middle, stop, known, Span(lower=of_middle, upper=span.upper), parting)
+        yield from _narrow(start, middle, known, LevelSpan(lower=span.lower, upper=of_middle), parting)
+        yield from _narrow(middle, stop, known, LevelSpan(lower=of_middle, upper=span.upper), parting)
         return
     if any(p < low and one in _UNLIKE_GOOD for p, one in inside.items()):
         # What came and went before says nothing about the last step.
@@ -160,7 +160,7 @@ def _narrow(
         share=abs(span.size / full.size),
         unknown=tuple(place for place in range(low + 1, high) if place not in known),
         undecided=tuple(
-            p for p in sorted(inside) if low < p < high and inside[p] is Standing.UNDECIDED
+            p for p in sorted(inside) if low < p < high and inside[p] is ReleaseStatus.UNDECIDED
         ),
         start=start + 1,
         misfits=tuple(_order_misfits(known, inside, span, low)),
@@ -200,7 +200,7 @@ def trials_to_tell(end: Probed) -> int | None:
 
 
 def _order_misfits(
-    known: Mapping[int, Probed], inside: Iterable[int], span: Span, low: int
+    known: Mapping[int, Probed], inside: Iterable[int], span: LevelSpan, low: int
 ) -> tuple[int, ...]:
     """Order measured releases by how far they are from the level they should have, the farthest first.
 
@@ -221,7 +221,7 @@ def rounds(gap: Gap) -> int:
     return math.ceil(math.log2(len(gap.worth()) + 1))
 
 
-def _level(probed: Probed) -> Level:
+def _level(probed: Probed) -> ReleaseLevel:
     found = level(probed)
     if found is None:
         raise ValueError(f"{probed.release.version} was not measured")

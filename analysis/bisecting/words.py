@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from analysis import words
-from analysis.comparison import Effect
+from analysis.detection import words
+from analysis.detection.effects import Effect
 
 _MANY = 6
 """So many names fit a sentence."""

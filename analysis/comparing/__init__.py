@@ -1,1 +1,1 @@
-"""Two sides that took turns: how much they differ, when that is enough, and the commands that ask."""
+"""Two sides that ran interleaved on the same hosts: how they differ, and when that is sure. Pure."""

@@ -18,7 +18,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class TrialValue:
     """One trial's value of one measure: over all iterations, and of each; `block` is where it ran."""
 
     value: float
@@ -34,5 +34,12 @@ class Block:
     the trials of one night, one of each side.
     """
 
-    baseline: tuple[Measured, ...]
-    candidate: tuple[Measured, ...]
+    baseline: tuple[TrialValue, ...]
+    candidate: tuple[TrialValue, ...]
+
+
+def measure(one: Measure) -> str:
+    """Name a measure: p99 response time of write, steady."""
+    metric = one.metric.replace("_", " ")
+    what = metric if one.statistic in {"mean", "estimate"} else f"{one.statistic} {metric}"
+    return f"{what} of {one.operation}, {one.phase}"

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from analysis import words
+from analysis.comparing.blocks import measure
 from analysis.comparing.results import ComparisonResult, MeasureResult, TrialRecord
-from perf.metrics import METRICS
-from perf.model import TrialStatus
+from analysis.detection import words
+from perf.model.metrics import METRICS
+from perf.model.results import TrialStatus
 
 _MOST_SHOWN = 4
 """Trials that were not used; the rest is on the page."""
@@ -41,7 +42,7 @@ def describe_looks(measures: Sequence[MeasureResult]) -> Iterator[str]:
 
 def _describe_measure(one: MeasureResult) -> str:
     metric = METRICS[one.measure.metric]
-    name = words.measure(one.measure) + ("" if one.is_trusted else " (beside the verdict)")
+    name = measure(one.measure) + ("" if one.is_trusted else " (beside the verdict)")
     if one.before is None or one.after is None or one.effect is None:
         return f"{one.outcome:<10} {name}: {one.reason}"
     effect = one.effect

@@ -15,9 +15,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from analysis.comparing.blocks import Block, Measured
-from analysis.comparison import Effect
-from analysis.noise import ROUNDING
+from analysis.comparing.blocks import Block, TrialValue
+from analysis.detection.effects import Effect
+from analysis.detection.noise import ROUNDING
 
 Array = NDArray[np.float64]
 
@@ -102,7 +102,7 @@ def estimate(blocks: Sequence[Block], seed: int) -> Estimate:
     )
 
 
-def _logs(trials: Sequence[Measured]) -> Array:
+def _logs(trials: Sequence[TrialValue]) -> Array:
     for trial in trials:
         if not (0 < trial.value < math.inf):
             raise ValueError(f"a ratio needs values above zero, not {trial.value:g}")
@@ -151,7 +151,7 @@ def _draw(is_candidate: NDArray[np.bool_], generator: Generator) -> NDArray[np.i
 
 
 def _resample(
-    residuals: Array, trials: Sequence[Measured], drawn: NDArray[np.intp], generator: Generator
+    residuals: Array, trials: Sequence[TrialValue], drawn: NDArray[np.intp], generator: Generator
 ) -> Array:
     """Draw rows of noise like that of the trials: whole trials first, then iterations inside of them.
 
@@ -177,7 +177,7 @@ def _resample(
     return np.asarray(shrunk[drawn] + picked / np.maximum(counts[drawn], 1), dtype=np.float64)
 
 
-def _deviations(trials: Sequence[Measured]) -> tuple[Array, NDArray[np.intp]]:
+def _deviations(trials: Sequence[TrialValue]) -> tuple[Array, NDArray[np.intp]]:
     """Give by trial how its iterations lie about their mean, as logarithms, and how many they are.
 
     Scaled to the variance of one iteration and padded with zeros; none (0) where a trial has fewer

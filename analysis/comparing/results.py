@@ -13,11 +13,11 @@ from typing import Annotated
 from annotated_types import MaxLen
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
-from analysis.comparing.blocks import Measure, Measured
-from analysis.comparison import Effect
-from analysis.verdict import Outcome, merge
-from perf.errors import InputError
-from perf.model import Named, Purpose, Reason, SideName, TrialStatus
+from analysis.comparing.blocks import Measure, TrialValue
+from analysis.detection.effects import Effect
+from analysis.detection.verdict import Outcome, merge
+from perf.model.errors import InputError
+from perf.model.results import Named, Purpose, Reason, SideName, TrialStatus
 
 SCHEMA_VERSION = 1
 MOST_BYTES = 20_000_000
@@ -42,14 +42,14 @@ def _check_effect(effect: Effect | None) -> Effect | None:
     return effect
 
 
-def _check_values(values: tuple[Measured, ...]) -> tuple[Measured, ...]:
+def _check_values(values: tuple[TrialValue, ...]) -> tuple[TrialValue, ...]:
     for one in values:
         if not all(abs(value) <= _MOST for value in (one.value, *one.iterations)):
             raise ValueError(f"a value is a number, and at most {_MOST:g}")
     return values
 
 
-_Values = Annotated[tuple[Measured, ...], MaxLen(1000), AfterValidator(_check_values)]
+_Values = Annotated[tuple[TrialValue, ...], MaxLen(1000), AfterValidator(_check_values)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +141,7 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Knob:
+class KnobValues:
     """One setting that differs between two revisions, with both values as JSON; empty where absent."""
 
     __pydantic_config__ = _STRICT
@@ -160,7 +160,7 @@ class ExperimentChange:
     __pydantic_config__ = _STRICT
     suite: _Line
     experiment: _Line
-    knobs: Annotated[tuple[Knob, ...], MaxLen(500)]
+    knobs: Annotated[tuple[KnobValues, ...], MaxLen(500)]
     text: _Line = ""
 
 
@@ -169,7 +169,7 @@ class Attribution:
     """Head without one of its changes against head: what that knob does, the others in place."""
 
     __pydantic_config__ = _STRICT
-    knob: Knob
+    knob: KnobValues
     comparison: ComparisonResult
 
 

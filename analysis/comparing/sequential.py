@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import chdtri, ndtr, ndtri, stdtrit
 
-from analysis import words
-from analysis.comparing.blocks import Block, Measured
+from analysis.comparing.blocks import Block, TrialValue
 from analysis.comparing.paired import WIDEST, Estimate, estimate
-from analysis.comparison import Effect
-from analysis.noise import ROUNDING, Values
-from analysis.verdict import Outcome
+from analysis.detection import words
+from analysis.detection.effects import Effect
+from analysis.detection.noise import ROUNDING, Values
+from analysis.detection.verdict import Outcome
 
 Array = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ _MOST_BLOCKS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class StoppingRule:
     """How one measure is decided.
 
     `relevant_change` is the share below which a change is not worth acting on (Δ); `false_share` how
@@ -63,7 +63,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class InterimAnalysis:
     """What is known after some blocks; the interval holds over all looks together.
 
     `outcome` is undecided while more may be told. `is_over` says that no further block is worth it:
@@ -80,7 +80,7 @@ class Look:
     detectable: float | None = None
 
 
-def look(blocks: Sequence[Block], rule: Rule, seed: int) -> Look:
+def look(blocks: Sequence[Block], rule: StoppingRule, seed: int) -> InterimAnalysis:
     """Look at a comparison after its blocks so far.
 
     - unchanged: the whole interval lies within the relevant change;
@@ -96,12 +96,12 @@ def look(blocks: Sequence[Block], rule: Rule, seed: int) -> Look:
     bad = [one.value for block in blocks for one in _trials(block) if not 0 < one.value < math.inf]
     if bad:
         reason = f"a ratio needs values above zero, and {words.value(bad[0])} was measured"
-        return Look(outcome=Outcome.INVALID, is_over=True, reason=reason)
+        return InterimAnalysis(outcome=Outcome.INVALID, is_over=True, reason=reason)
     if not _are_enough(blocks, rule):
-        return Look(outcome=Outcome.UNDECIDED, is_over=used_up, reason=_too_few(blocks))
+        return InterimAnalysis(outcome=Outcome.UNDECIDED, is_over=used_up, reason=_too_few(blocks))
     found = estimate(blocks, seed)
     if found.standard_error <= ROUNDING and _fewest(blocks) < _LEAST_TRIALS:
-        return Look(outcome=Outcome.UNDECIDED, is_over=used_up, reason=_NO_SCATTER)
+        return InterimAnalysis(outcome=Outcome.UNDECIDED, is_over=used_up, reason=_NO_SCATTER)
     level = _level(len(blocks), rule)
     # The interval is that of a single look at a stricter level; over all looks it holds so often.
     effect = replace(found.interval(level), confidence=1 - 2 * rule.false_share)
@@ -109,7 +109,7 @@ def look(blocks: Sequence[Block], rule: Rule, seed: int) -> Look:
     blocks_needed = None
     if outcome is Outcome.UNDECIDED and not used_up:
         blocks_needed = _needed_beyond_budget(found, len(blocks), rule)
-    return Look(
+    return InterimAnalysis(
         outcome=outcome,
         is_over=used_up or outcome is not Outcome.UNDECIDED or blocks_needed is not None,
         reason=_reason(outcome, found, effect, rule) + _outlook(blocks_needed, rule),
@@ -150,11 +150,11 @@ def blocks_for(effect: float, noise_floor: float, false_share: float) -> int:
     return _MOST_BLOCKS
 
 
-def _trials(block: Block) -> tuple[Measured, ...]:
+def _trials(block: Block) -> tuple[TrialValue, ...]:
     return (*block.baseline, *block.candidate)
 
 
-def _are_enough(blocks: Sequence[Block], rule: Rule) -> bool:
+def _are_enough(blocks: Sequence[Block], rule: StoppingRule) -> bool:
     """Tell whether so few trials may say anything yet; a budget of one block has to do with it."""
     freedom = sum(len(_trials(block)) for block in blocks) - len(blocks) - 1
     if freedom < 1:
@@ -170,7 +170,7 @@ def _fewest(blocks: Sequence[Block]) -> int:
     )
 
 
-def _outcome(effect: Effect, rule: Rule) -> Outcome:
+def _outcome(effect: Effect, rule: StoppingRule) -> Outcome:
     if effect.lies_within(rule.relevant_change):
         return Outcome.UNCHANGED
     if effect.low <= 0 <= effect.high:
@@ -179,7 +179,7 @@ def _outcome(effect: Effect, rule: Rule) -> Outcome:
     return Outcome.IMPROVED if is_better else Outcome.REGRESSED
 
 
-def _level(blocks: int, rule: Rule) -> float:
+def _level(blocks: int, rule: StoppingRule) -> float:
     """Give how often the interval of the look after so many blocks may miss, on each side."""
     levels = _levels(rule.most_blocks, rule.false_share)
     return levels[min(blocks, rule.most_blocks) - min(FIRST_LOOK, rule.most_blocks)]
@@ -227,7 +227,7 @@ def _crossing(bounds: Values, times: Values) -> float:
     return 1 - float(mass.sum())
 
 
-def _needed_beyond_budget(found: Estimate, blocks: int, rule: Rule) -> int | None:
+def _needed_beyond_budget(found: Estimate, blocks: int, rule: StoppingRule) -> int | None:
     """Give about how many blocks a decision takes, if what is left of the budget gives hardly a chance.
 
     None where it gives one. The scatter may be smaller than it looks: its lower 90 % bound counts.
@@ -242,7 +242,9 @@ def _needed_beyond_budget(found: Estimate, blocks: int, rule: Rule) -> int | Non
     return int(more[is_likely.argmax()]) if is_likely.any() else _MOST_BLOCKS
 
 
-def _chances(found: Estimate, scale: float, blocks: int, later: NDArray[np.intp], rule: Rule) -> Array:
+def _chances(
+    found: Estimate, scale: float, blocks: int, later: NDArray[np.intp], rule: StoppingRule
+) -> Array:
     """Give the chance of a decision at each later look, with `scale` times the standard error of now.
 
     What a later look estimates is normal about the estimate of now, with the variance that the standard
@@ -271,7 +273,7 @@ def _too_few(blocks: Sequence[Block]) -> str:
     )
 
 
-def _reason(outcome: Outcome, found: Estimate, effect: Effect, rule: Rule) -> str:
+def _reason(outcome: Outcome, found: Estimate, effect: Effect, rule: StoppingRule) -> str:
     interval = f"{words.signed_percent(effect.low)} to {words.signed_percent(effect.high)}"
     change = f"{words.signed_percent(effect.relative_change)} ({interval})"
     before, after = found.baseline_trials, found.candidate_trials
@@ -288,7 +290,7 @@ def _reason(outcome: Outcome, found: Estimate, effect: Effect, rule: Rule) -> st
     return f"after {trials} the candidate is {side} than the baseline: {change}"
 
 
-def _outlook(blocks_needed: int | None, rule: Rule) -> str:
+def _outlook(blocks_needed: int | None, rule: StoppingRule) -> str:
     if blocks_needed is None:
         return ""
     number = f"about {blocks_needed}" if blocks_needed < _MOST_BLOCKS else f"more than {_MOST_BLOCKS}"

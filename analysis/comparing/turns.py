@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TypeAlias
 
-from analysis import words
-from analysis.comparing.blocks import Block, Measure, Measured
+from analysis.comparing.blocks import Block, Measure, TrialValue, measure
 from analysis.comparing.results import MeasureResult
-from analysis.comparing.sequential import Look, Rule, look
-from analysis.verdict import WORST_FIRST, Outcome, merge
-from perf.design import Workload
-from perf.load.stages import list_phases
-from perf.metrics import HIGHEST_LOAD, METRICS, RESPONSE_TIME, SERVICE_TIME, THROUGHPUT, Better
-from perf.model import SIDES, SideName, Taken, Trial, TrialStatus
-from perf.rules import Detection
+from analysis.comparing.sequential import InterimAnalysis, StoppingRule, look
+from analysis.detection.verdict import WORST_FIRST, Outcome, merge
+from perf.model.design import Workload
+from perf.model.metrics import HIGHEST_LOAD, METRICS, RESPONSE_TIME, SERVICE_TIME, THROUGHPUT, Better
+from perf.model.results import SIDES, SideName, Taken, Trial, TrialStatus
+from perf.model.rules import Detection
+from perf.workloads.stages import list_phases
 
 _MEASURED = frozenset(one.name for one in (THROUGHPUT, RESPONSE_TIME, SERVICE_TIME, HIGHEST_LOAD))
 
@@ -28,7 +27,7 @@ _BY_THE_SERVER = frozenset(
 _CLEARLY_MORE = 2
 """Lost trials of one side more than of the other: one may be chance."""
 
-Looker: TypeAlias = Callable[[Sequence[Block], Rule, int], Look]
+Looker: TypeAlias = Callable[[Sequence[Block], StoppingRule, int], InterimAnalysis]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +44,14 @@ class Inquiry:
     seed: int
     looker: Looker = look
 
-    def rule(self, measure: Measure) -> Rule:
+    def rule(self, measure: Measure) -> StoppingRule:
         """Give the rule for a measure.
 
         The false regressions that a comparison may have are shared out among its trusted measures;
         the others are told beside the verdict, each by itself.
         """
         share = self.settings.comparison.false_regression_share
-        return Rule(
+        return StoppingRule(
             higher_is_better=METRICS[measure.metric].better is Better.HIGHER,
             relevant_change=self.settings.relevant_change[measure.metric],
             false_share=share / len(self.trusted) if measure in self.trusted else share,
@@ -110,12 +109,12 @@ def find_measures(taken: Iterable[Taken], settings: Detection) -> tuple[Measure,
 
 def build_blocks(taken: Iterable[Taken], measure: Measure) -> tuple[Block, ...]:
     """Give the blocks, in order, with those of their pairs of which both trials have a value."""
-    pairs: dict[tuple[int, str], dict[SideName, Measured]] = {}
+    pairs: dict[tuple[int, str], dict[SideName, TrialValue]] = {}
     for one in _completed(taken):
         found = _read(one, measure)
         if found is not None:
             pairs.setdefault((one.block, one.pair), {})[one.side] = found
-    blocks: dict[int, list[dict[SideName, Measured]]] = {}
+    blocks: dict[int, list[dict[SideName, TrialValue]]] = {}
     for (block, _), pair in sorted(pairs.items()):
         if len(pair) == len(SIDES):
             blocks.setdefault(block, []).append(pair)
@@ -132,7 +131,7 @@ def _completed(taken: Iterable[Taken]) -> Iterator[Taken]:
     return (one for one in taken if one.trial.status is TrialStatus.COMPLETED)
 
 
-def _read(one: Taken, measure: Measure) -> Measured | None:
+def _read(one: Taken, measure: Measure) -> TrialValue | None:
     values = {
         sample.iteration: sample.value
         for sample in one.trial.samples
@@ -143,7 +142,7 @@ def _read(one: Taken, measure: Measure) -> Measured | None:
     if None not in values:
         return None
     iterations = tuple(values[index] for index in sorted(key for key in values if key is not None))
-    return Measured(value=values[None], iterations=iterations, block=one.block)
+    return TrialValue(value=values[None], iterations=iterations, block=one.block)
 
 
 def judge_measures(taken: Sequence[Taken], inquiry: Inquiry) -> tuple[MeasureResult, ...]:
@@ -231,12 +230,10 @@ def conclude(measures: Sequence[MeasureResult]) -> tuple[Outcome, str]:
         return Outcome.INVALID, "no trial of both sides completed with a value that can be compared"
     worst = merge(one.outcome for one in trusted)
     others = sorted({one.outcome for one in trusted} - {worst}, key=WORST_FIRST.index)
-    said = "; ".join(
-        f"{words.measure(one.measure)}: {one.reason}" for one in trusted if one.outcome is worst
-    )
+    said = "; ".join(f"{measure(one.measure)}: {one.reason}" for one in trusted if one.outcome is worst)
     rest = "".join(
         f"; {outcome}: {', '.join(named)}"
         for outcome in others
-        for named in [[words.measure(one.measure) for one in trusted if one.outcome is outcome]]
+        for named in [[measure(one.measure) for one in trusted if one.outcome is outcome]]
     )
     return worst, f"{said}{rest}"

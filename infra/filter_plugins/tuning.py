@@ -10,19 +10,19 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from perf.errors import KnickpointError
-from perf.hosts.privileged import render_script
-from perf.hosts.proof import (
-    Answer,
-    Finding,
-    State,
+from perf.hosts.tuning.privileged import render_script
+from perf.hosts.tuning.profiles import TuningProfile, label, list_profiles, load_profile
+from perf.hosts.tuning.proof import (
+    HostAnswer,
+    SettingFinding,
+    SettingState,
     ask,
     compare,
     describe_found,
     describe_wanted,
     parse,
 )
-from perf.hosts.tuning import Profile, label, list_profiles, load_profile
+from perf.model.errors import KnickpointError
 
 
 class FilterModule:
@@ -70,23 +70,23 @@ def tuning_drift(text: str, profile: str, unavailable: Mapping[str, str]) -> lis
     return [_describe(one) for one in findings if one.is_trouble]
 
 
-def _load(name: str) -> Profile:
+def _load(name: str) -> TuningProfile:
     try:
         return load_profile(str(name))
     except KnickpointError as error:
         raise AnsibleFilterError(str(error)) from error
 
 
-def _parse(text: str) -> Answer:
+def _parse(text: str) -> HostAnswer:
     answer = parse(text)
     if answer is None:
         raise AnsibleFilterError("the host's answer broke off")
     return answer
 
 
-def _describe(finding: Finding) -> dict[str, Any]:
+def _describe(finding: SettingFinding) -> dict[str, Any]:
     return asdict(finding.setting) | {
         "found": describe_found(finding),
         "wanted": describe_wanted(finding.setting),
-        "is_lacking": finding.state is State.LACKS,
+        "is_lacking": finding.state is SettingState.LACKS,
     }

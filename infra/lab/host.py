@@ -17,8 +17,8 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from perf.errors import UsageError
 from perf.load.native_binary import find_native
+from perf.model.errors import UsageError
 
 WORK_DIR = Path("/var/lib/knickpoint")
 PYTHON_HOME = Path("/opt/knickpoint")

@@ -10,7 +10,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from perf.hosts.tuning import Setting, list_profiles, load_profile
+from perf.hosts.tuning.profiles import HostSetting, list_profiles, load_profile
 
 _LIMIT_S = 30.0
 _PLACES = ("/proc/sys/fs/", "/proc/sys/kernel/", "/proc/sys/vm/", "/sys/kernel/mm/")
@@ -48,16 +48,16 @@ def _read(path: Path) -> dict[str, str] | None:
     return values if kept["boot"] == _BOOT_ID.read_text() else None
 
 
-def _settings() -> list[Setting]:
+def _settings() -> list[HostSetting]:
     found = (setting for name in list_profiles() for setting in load_profile(name).settings)
     return list({setting.name: setting for setting in found if _is_of_kernel(setting)}.values())
 
 
-def _is_of_kernel(setting: Setting) -> bool:
+def _is_of_kernel(setting: HostSetting) -> bool:
     return any(place in (setting.apply or "") for place in _PLACES)
 
 
-def _read_setting(setting: Setting) -> str:
+def _read_setting(setting: HostSetting) -> str:
     return _shell(setting.read, "").partition("\n")[0].strip()
 
 

@@ -30,8 +30,8 @@ import filelock
 import kernel
 import network
 
-from perf.errors import HostUnfit, KnickpointError, UsageError
-from perf.places import cache_dir
+from perf.local.places import cache_dir
+from perf.model.errors import HostUnfit, KnickpointError, UsageError
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / "var" / "lab"
@@ -288,7 +288,7 @@ def _check_ways() -> None:
 
 def _tune() -> None:
     """Let Knickpoint tune the hosts, as those of any testbed."""
-    command = [sys.executable, "-m", "perf.cli", "host", "tune", "lab"]
+    command = [sys.executable, "-m", "perf.commands.main", "host", "tune", "lab"]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=_TUNE_S, check=False
     )

@@ -5,7 +5,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from perf.errors import HostUnfit
+from perf.model.errors import HostUnfit
 
 BRIDGE = "kp-lab"
 NETWORK = ipaddress.IPv4Network("10.77.0.0/24")

@@ -12,25 +12,27 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from perf.config import checks
-from perf.config.access_checks import check_access
-from perf.config.checks import Entries, Entry, HasName
-from perf.config.document import Document, read_document
-from perf.config.host_checks import check_leases, check_node_dir, check_pinning
-from perf.config.layout_checks import check_layout
-from perf.config.problems import describe, suggest
-from perf.config.reference_checks import check_report
-from perf.config.setting_checks import check_settings
-from perf.config.suite_checks import check_suite
-from perf.config.triage_checks import check_triage
+from perf.config.checks import topologies_and_testbeds as checks
+from perf.config.checks.access import check_access
+from perf.config.checks.hosts import check_leases, check_node_dir, check_pinning
+from perf.config.checks.layouts import check_layout
+from perf.config.checks.references import check_report
+from perf.config.checks.settings import check_settings
+from perf.config.checks.suites import check_suite
+from perf.config.checks.topologies_and_testbeds import ConfigFile, Entries, HasName
+from perf.config.checks.triage import check_triage
+from perf.config.checks.workloads import check_workload
 from perf.config.variants import split_variants
-from perf.config.workload_checks import check_workload
-from perf.design import Deployment, Experiment, Suite, SystemConfig, Testbed, Topology, Workload
-from perf.errors import ConfigError, UsageError
-from perf.references import Reference, Report, figures_of
-from perf.rules import Detection, Triage, TriageEntry
+from perf.local.document import YamlDocument, read_document
+from perf.local.problems import describe, say, suggest
+from perf.model.design import Deployment, Experiment, Suite, SystemConfig, Testbed, Topology, Workload
+from perf.model.errors import ConfigError, UsageError
+from perf.model.identity import named
+from perf.model.references import Reference, Report, figures_of
+from perf.model.results import SeriesKey
+from perf.model.rules import Detection, Triage, TriageEntry
+from perf.model.scaling import scale_down, unscaled_name
 from perf.systems import registry
-from perf.workloads.scaling import scale_down, unscaled_name
 
 T = TypeVar("T")
 N = TypeVar("N", bound=HasName)
@@ -243,26 +245,28 @@ def _stray_files(root: Path) -> Iterator[str]:
         )
 
 
-def _read_folder(adapter: TypeAdapter[N], folder: Path, problems: list[str]) -> Mapping[str, Entry[N]]:
+def _read_folder(
+    adapter: TypeAdapter[N], folder: Path, problems: list[str]
+) -> Mapping[str, ConfigFile[N]]:
     """Read the files of one folder. A file that is not even YAML keeps its name, without a value."""
     entries = {}
     for path in sorted(folder.glob("*.yaml")):
         entry = _read_entry(adapter, path, problems)
         if entry is not None:
             problems += checks.check_name(entry)
-        entries[path.stem] = entry or Entry(_unread(path), None)
+        entries[path.stem] = entry or ConfigFile(_unread(path), None)
     return entries
 
 
-def _read_workloads(folder: Path, problems: list[str]) -> Mapping[str, Entry[Workload]]:
+def _read_workloads(folder: Path, problems: list[str]) -> Mapping[str, ConfigFile[Workload]]:
     """Read the workloads of a folder, and the variants that their files hold."""
-    entries: dict[str, Entry[Workload]] = {}
+    entries: dict[str, ConfigFile[Workload]] = {}
     for path in sorted(folder.glob("*.yaml")):
         try:
             document = read_document(path)
         except ConfigError as error:
             problems += error.problems
-            entries[path.stem] = Entry(_unread(path), None)
+            entries[path.stem] = ConfigFile(_unread(path), None)
             continue
         problems += document.problems
         for name, part in split_variants(document, problems):
@@ -275,12 +279,12 @@ def _read_workloads(folder: Path, problems: list[str]) -> Mapping[str, Entry[Wor
             entry = _validate(_WORKLOAD, part, problems)
             if entry.value is not None and entry.value.name != name:
                 why = f"but the file is {path.name}; make them equal"
-                problems.append(checks.say(part, ("name",), entry.value.name, why))
+                problems.append(say(part, ("name",), entry.value.name, why))
             entries[name] = entry
     return entries
 
 
-def _read_entry(adapter: TypeAdapter[T], path: Path, problems: list[str]) -> Entry[T] | None:
+def _read_entry(adapter: TypeAdapter[T], path: Path, problems: list[str]) -> ConfigFile[T] | None:
     try:
         document = read_document(path)
     except ConfigError as error:
@@ -290,21 +294,21 @@ def _read_entry(adapter: TypeAdapter[T], path: Path, problems: list[str]) -> Ent
     return _validate(adapter, document, problems)
 
 
-def _validate(adapter: TypeAdapter[T], document: Document, problems: list[str]) -> Entry[T]:
+def _validate(adapter: TypeAdapter[T], document: YamlDocument, problems: list[str]) -> ConfigFile[T]:
     try:
         value = adapter.validate_json(json.dumps(document.tree))
     except ValidationError as error:
         shape = adapter.json_schema()
         problems += describe(document, shape, error.errors(include_url=False))
-        return Entry(document, None)
-    return Entry(document, None if document.problems else value)
+        return ConfigFile(document, None)
+    return ConfigFile(document, None if document.problems else value)
 
 
-def _unread(path: Path) -> Document:
-    return Document(path=path, tree=None, lines={}, spellings={}, problems=(), unusable=frozenset())
+def _unread(path: Path) -> YamlDocument:
+    return YamlDocument(path=path, tree=None, lines={}, spellings={}, problems=(), unusable=frozenset())
 
 
-def _values(entries: Mapping[str, Entry[T]]) -> Mapping[str, T]:
+def _values(entries: Mapping[str, ConfigFile[T]]) -> Mapping[str, T]:
     valid: Iterable[tuple[str, T]] = (
         (name, entry.value) for name, entry in entries.items() if entry.value is not None
     )
@@ -315,3 +319,31 @@ def _look_up(kind: str, name: str, known: Mapping[str, T]) -> T:
     if name not in known:
         raise UsageError(f"there is no {kind} {name!r}; {suggest(name, known)}")
     return known[name]
+
+
+def find_experiment(suite: Suite, name: str) -> Experiment:
+    """Give an experiment of a suite; raise UsageError where it has none of that name."""
+    for experiment in suite.experiments:
+        if experiment.name == name:
+            return experiment
+    known = ", ".join(experiment.name for experiment in suite.experiments)
+    raise UsageError(f"suite {suite.name} has no experiment {name!r}; it has: {known}")
+
+
+def find_experiment_of(catalog: Catalog, suite: Suite, key: SeriesKey) -> Experiment | None:
+    """Give the experiment of a suite that measures a series, as it is configured now; no sentinel."""
+    for experiment in suite.experiments:
+        if experiment.sentinel_every_nights:
+            continue
+        deployment = catalog.resolve(suite, experiment)
+        workload = named(deployment.workload)
+        found = (
+            *(experiment.system, deployment.topology.name, deployment.testbed.testbed_class),
+            *(deployment.config.name, f"{workload.name}@{workload.sha256}", deployment.engine),
+        )
+        if found == (
+            *(key.system, key.topology, key.testbed_class),
+            *(key.config, key.workload, key.engine),
+        ):
+            return experiment
+    return None

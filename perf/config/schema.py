@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from perf.config.variants import KEY
-from perf.design import Suite, SystemConfig, Testbed, Topology, Workload
-from perf.references import Report
-from perf.rules import Detection, Triage
+from perf.model.design import Suite, SystemConfig, Testbed, Topology, Workload
+from perf.model.references import Report
+from perf.model.rules import Detection, Triage
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _TYPES: tuple[tuple[str, type], ...] = (

@@ -14,11 +14,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from perf import durable
 from perf.config.catalog import read_triage
-from perf.config.triage_checks import check_new
-from perf.errors import ConfigError
-from perf.rules import TriageEntry
+from perf.config.checks.triage import check_new
+from perf.local import durable
+from perf.model.errors import ConfigError
+from perf.model.rules import TriageEntry
 
 _QUOTED = ("line", "from_release", "to_release", "fixed_in")
 """Texts that look like numbers, or might one day."""

@@ -11,15 +11,15 @@ from dataclasses import replace
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from perf.config.document import Document, Steps
-from perf.scalars import Name
+from perf.local.document import Steps, YamlDocument
+from perf.model.scalars import Name
 
 KEY = "variants"
 _MERGED = ("records", "floors")
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
-def split_variants(document: Document, problems: list[str]) -> Iterator[tuple[str, Document]]:
+def split_variants(document: YamlDocument, problems: list[str]) -> Iterator[tuple[str, YamlDocument]]:
     """Give the workload of a file and then its variants, each by name with a document of its own."""
     stem, tree = document.path.stem, document.tree
     if not isinstance(tree, dict) or KEY not in tree:
@@ -55,8 +55,8 @@ def _refuse(suffix: str, changes: JsonValue) -> str:
 
 
 def _merge(
-    document: Document, base: dict[str, JsonValue], suffix: str, changes: dict[str, JsonValue]
-) -> Document:
+    document: YamlDocument, base: dict[str, JsonValue], suffix: str, changes: dict[str, JsonValue]
+) -> YamlDocument:
     tree = {**base, "name": f"{document.path.stem}-{suffix}"}
     for key, value in changes.items():
         known = base.get(key)

@@ -1,1 +1,1 @@
-"""What is kept: trial bundles (files) and the history (rows, rebuildable from the bundles)."""
+"""Trial bundles (files), and the history in DuckDB that is rebuilt from them."""

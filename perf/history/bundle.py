@@ -28,17 +28,15 @@ from annotated_types import Ge
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from perf import durable
-from perf.errors import BundleError
-from perf.history import disk
 from perf.history.faults import find_faults
-from perf.load import hlog
-from perf.load.hlog import MOST_INTERVALS, read_hlog, write_hlog
-from perf.model import Interval, Trial, TrialId
-from perf.places import Places
-from perf.plain_files import read_plain
-from perf.scalars import STRICT
-from perf.shown import list_faults, list_some, printable, tame
+from perf.local import disk, durable, hlog
+from perf.local.hlog import MOST_INTERVALS, read_hlog, write_hlog
+from perf.local.places import Places
+from perf.local.plain_files import read_plain
+from perf.model.errors import BundleError
+from perf.model.results import Interval, Trial, TrialId
+from perf.model.scalars import STRICT
+from perf.model.shown import list_faults, list_some, printable, tame
 
 SCHEMA_VERSION = 2
 """Of the bundles that are written; those of version 1 lack the fields that have defaults in `model`."""

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Any
 
-from perf.encoded import decode
-from perf.errors import UsageError
-from perf.history.percentiles import make_room
-from perf.history.rows import HISTOGRAMS, Row
-from perf.model import Interval, TrialId
+from perf.history.rows import HISTOGRAMS, HistoryRow
+from perf.model.errors import UsageError
+from perf.model.histograms import decode, make_room
+from perf.model.results import Interval, TrialId
 
 TICKS_PER_HALF_DISTANCE = 5
 """Steps of a spectrum until half of the way to 100 % is gone: what HdrHistogram prints by itself."""
@@ -48,7 +47,7 @@ class Recording:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class PercentileLevel:
     """The time within which this share of all operations ended. `percentile` is in per cent."""
 
     percentile: float
@@ -63,11 +62,11 @@ class Spectrum:
     """
 
     count: int
-    levels: tuple[Level, ...]
+    levels: tuple[PercentileLevel, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Second:
+class RecordedSecond:
     """The operations of one interval, about a second. `at_s` counts from the iteration's first.
 
     An open loop puts an operation into the second in which it was to start, so one that the system
@@ -96,7 +95,7 @@ class Distribution:
     """
 
     spectrum: Spectrum
-    course: tuple[Second, ...]
+    course: tuple[RecordedSecond, ...]
 
 
 class _Ranks:
@@ -145,7 +144,7 @@ def distribute(intervals: Sequence[Interval]) -> Distribution:
         spectrum=Spectrum(
             count=ranks.count,
             levels=tuple(
-                Level(percentile=percentile, value_us=ranks.value_us(percentile))
+                PercentileLevel(percentile=percentile, value_us=ranks.value_us(percentile))
                 for percentile in list_percentiles(ranks.count)
             ),
         ),
@@ -169,7 +168,7 @@ def list_percentiles(count: int) -> tuple[float, ...]:
     return (*sorted({*levels, 100 - way_left, *named} - {0.0}), 100.0)
 
 
-def refuse_mixture(trials: Sequence[TrialId], rows: Sequence[Row]) -> None:
+def refuse_mixture(trials: Sequence[TrialId], rows: Sequence[HistoryRow]) -> None:
     """Refuse to merge the histograms of trials; `rows` are those of the table trials that were found.
 
     Raises:
@@ -193,7 +192,7 @@ def refuse_mixture(trials: Sequence[TrialId], rows: Sequence[Row]) -> None:
         )
 
 
-def gather(rows: Iterable[Row]) -> Iterator[Recording]:
+def gather(rows: Iterable[HistoryRow]) -> Iterator[Recording]:
     """Give the recordings of rows of the table histograms that are sorted as `RECORDED` sorts them."""
     for identity, group in groupby(rows, key=lambda row: tuple(row[name] for name in _IDENTITY)):
         trial, phase, operation, kind = identity
@@ -212,13 +211,13 @@ def _has_course(measured: Sequence[Interval]) -> bool:
     return len(measured) > len({interval.iteration for interval in measured})
 
 
-def _course(pairs: Iterable[tuple[Interval, Any]]) -> Iterator[Second]:
+def _course(pairs: Iterable[tuple[Interval, Any]]) -> Iterator[RecordedSecond]:
     """Give the seconds of histograms that are sorted by iteration and time."""
     begins: dict[int, float] = {}
     for interval, histogram in pairs:
         ranks = _Ranks(histogram)
         begin_s = begins.setdefault(interval.iteration, interval.start_s)
-        yield Second(
+        yield RecordedSecond(
             iteration=interval.iteration,
             at_s=round(interval.start_s - begin_s, 6),
             length_s=interval.length_s,

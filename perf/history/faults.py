@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 
-from perf.metrics import LARGEST
-from perf.model import LoadStep, Reason, Trial, TrialStatus
-from perf.shown import list_some
+from perf.model.metrics import LARGEST
+from perf.model.results import LoadStep, Reason, Trial, TrialStatus
+from perf.model.shown import list_some
 
 _MUST = f"not a finite number of at most {LARGEST:g}"
 

@@ -13,16 +13,17 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from perf.errors import BundleError, UsageError
-from perf.history import bundle, disk
+from perf.history import bundle
 from perf.history.faults import find_faults
 from perf.history.importers.formats import Format
-from perf.history.importers.run import File, Hints, Run, Unreadable
+from perf.history.importers.run import File, ForeignRun, ImportHints, Unreadable
 from perf.history.store import open_history
-from perf.model import Interval, Named, Purpose, Release, Trial, TrialId, TrialStatus
-from perf.places import Places
-from perf.plain_files import read_plain
-from perf.shown import list_some, printable, tame
+from perf.local import disk
+from perf.local.places import Places
+from perf.local.plain_files import read_plain
+from perf.model.errors import BundleError, UsageError
+from perf.model.results import Interval, Named, Purpose, Release, Trial, TrialId, TrialStatus
+from perf.model.shown import list_some, printable, tame
 
 NIGHTLY = "nightly"
 """The line of a moving target: all of its builds have one ordinal, so that they are ordered by time."""
@@ -79,7 +80,7 @@ def import_files(
     kind: Format,
     paths: Sequence[Path],
     *,
-    hints: Hints,
+    hints: ImportHints,
     naming: Naming,
     tell: Callable[[str], None],
 ) -> Imported:
@@ -134,7 +135,9 @@ def _alone(places: Places, tell: Callable[[str], None]) -> Iterator[None]:
         lock.release()
 
 
-def _read_all(kind: Format, paths: Sequence[Path], hints: Hints, naming: Naming) -> tuple[_Found, ...]:
+def _read_all(
+    kind: Format, paths: Sequence[Path], hints: ImportHints, naming: Naming
+) -> tuple[_Found, ...]:
     """Read all files, each run once; refuse all of them if anything is wrong with one."""
     problems: list[str] = []
     found: dict[TrialId, _Found] = {}
@@ -173,7 +176,7 @@ def _read_all(kind: Format, paths: Sequence[Path], hints: Hints, naming: Naming)
     return tuple(sorted(found.values(), key=lambda one: (one.trial.started_at, one.trial.id)))
 
 
-def _missing(run: Run, naming: Naming) -> list[str]:
+def _missing(run: ForeignRun, naming: Naming) -> list[str]:
     """Name what neither the file nor the user tells."""
     told = {
         "system": naming.system or run.system,
@@ -183,7 +186,7 @@ def _missing(run: Run, naming: Naming) -> list[str]:
     return [name for name, value in told.items() if not value]
 
 
-def _make_trial(kind: Format, run: Run, naming: Naming, modified_at: datetime) -> Trial:
+def _make_trial(kind: Format, run: ForeignRun, naming: Naming, modified_at: datetime) -> Trial:
     system = naming.system or run.system or ""
     workload = naming.workload or run.workload or ""
     ordinal = naming.ordinal if naming.ordinal is not None else run.ordinal

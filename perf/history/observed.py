@@ -1,6 +1,6 @@
 """What `analysis` gets of the history: observations, and the circumstances of trials. SQL and values.
 
-Both are values of `perf.model`, so that judging needs neither the history nor its tables.
+Both are values of `perf.model.results`, so that judging needs neither the history nor its tables.
 """
 
 from array import array
@@ -12,18 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from perf.columns import Columns, Observations, ObservedSeries, Occasion, Occasions
-from perf.history.rows import Row, as_utc
-from perf.hosts.drift import MAY_MOVE
-from perf.hosts.facts import BOOT_ID, THERMAL_THROTTLE_COUNT
-from perf.model import (
-    Move,
-    Purpose,
-    Release,
-    SeriesKey,
-    TrialId,
-    TrialStatus,
-)
+from perf.history.rows import HistoryRow, as_utc
+from perf.model.columns import Columns, Observations, ObservedSeries, Occasion, Occasions
+from perf.model.facts import BOOT_ID, MAY_MOVE, THERMAL_THROTTLE_COUNT
+from perf.model.results import Move, Purpose, Release, SeriesKey, TrialId, TrialStatus
 
 _Work: TypeAlias = tuple[tuple[str, ...], list[int]]
 """What the keys of a trial's series have in common, and the places of the trials."""
@@ -112,8 +104,8 @@ A fact that is not known moves nothing.
 
 
 def observations(
-    trials: Sequence[Row],
-    kinds: Sequence[Row],
+    trials: Sequence[HistoryRow],
+    kinds: Sequence[HistoryRow],
     read: Callable[[Sequence[int]], Mapping[str, NDArray[Any]]],
 ) -> Observations:
     """Give the observations of the rows of `OBSERVED` and `KINDS`, by series.
@@ -219,7 +211,7 @@ def _by_place(
         yield values[start : start + counts[place]]
 
 
-def _occasions(trials: Sequence[Row]) -> Occasions:
+def _occasions(trials: Sequence[HistoryRow]) -> Occasions:
     releases: dict[Release, Release] = {}
     found = []
     for row in trials:
@@ -237,7 +229,7 @@ def _occasions(trials: Sequence[Row]) -> Occasions:
     return Occasions(found)
 
 
-def move(row: Row) -> Move:
+def move(row: HistoryRow) -> Move:
     """Give the move of a row of `MOVES`, without its list."""
     return Move(place=row["place"], name=row["name"], before=row["before"], after=row["value"])
 

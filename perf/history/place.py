@@ -19,12 +19,11 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
-from perf.config.checks import say
-from perf.config.document import Document, read_document
-from perf.config.problems import describe, suggest
-from perf.errors import ConfigError
-from perf.places import Places
-from perf.scalars import STRICT, Name, Text
+from perf.local.document import YamlDocument, read_document
+from perf.local.places import Places
+from perf.local.problems import describe, say, suggest
+from perf.model.errors import ConfigError
+from perf.model.scalars import STRICT, Name, Text
 
 Plain: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 
@@ -126,7 +125,7 @@ def start_of_ids(places: Places, kind: str, now: datetime) -> str:
     return f"{kind}{now:%Y-%m-%d}" + (f"-{place.lab}" if place else "")
 
 
-def _find_secrets(document: Document) -> Iterator[str]:
+def _find_secrets(document: YamlDocument) -> Iterator[str]:
     """Find passwords and keys, whose values no message may show."""
     tree = document.tree if isinstance(document.tree, dict) else {}
     of_s3 = tree.get("s3")
@@ -145,14 +144,14 @@ def _find_secrets(document: Document) -> Iterator[str]:
         yield _say_secret(document, ("history",), "the password in history", _SECRETS["password"])
 
 
-def _say_secret(document: Document, steps: tuple[str, ...], what: str, instead: str) -> str:
+def _say_secret(document: YamlDocument, steps: tuple[str, ...], what: str, instead: str) -> str:
     return (
         f"{document.locate(steps)}: {what} is a secret, and no file holds secrets; remove it from here "
         f"and use {instead}"
     )
 
 
-def _check(document: Document, place: LakePlace) -> Iterator[str]:
+def _check(document: YamlDocument, place: LakePlace) -> Iterator[str]:
     """Check each value by itself, and S3's settings against the path."""
     yield from _check_address(document, place)
     if not re.match(r"(/|s3://[^/]+/).*", place.data_path) or not place.data_path.endswith("/"):
@@ -162,7 +161,7 @@ def _check(document: Document, place: LakePlace) -> Iterator[str]:
         yield say(document, ("s3",), {}, "but data_path is no s3:// path; remove one of them")
 
 
-def _check_address(document: Document, place: LakePlace) -> Iterator[str]:
+def _check_address(document: YamlDocument, place: LakePlace) -> Iterator[str]:
     if not place.history.startswith(FORM):
         yield say(document, ("history",), place.history, f"write for example {_EXAMPLE}")
         return

@@ -13,12 +13,11 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from perf.encoded import decode
-from perf.history import file, upgrades
-from perf.history.percentiles import make_room
-from perf.history.rows import Row
+from perf.history.rows import HistoryRow
+from perf.history.storage import file, upgrades
 from perf.history.tables import Tables
-from perf.model import TrialId
+from perf.model.histograms import decode, make_room
+from perf.model.results import TrialId
 
 _OLD = """
     SELECT trial_id, count(*) AS histograms FROM histograms JOIN trials USING (trial_id)
@@ -77,20 +76,20 @@ def roll_up_old(path: Path, before: datetime, tell: Callable[[str], None]) -> Ro
     return RolledUp(trials=len(old), before=sum(old.values()), after=after)
 
 
-def roll_up(rows: Sequence[Row]) -> tuple[Row, ...]:
+def roll_up(rows: Sequence[HistoryRow]) -> tuple[HistoryRow, ...]:
     """Merge the histograms of a trial that are of one phase, operation, kind and iteration.
 
     Raises:
         ValueError: one of them cannot be decoded.
 
     """
-    groups: defaultdict[tuple[object, ...], list[Row]] = defaultdict(list)
+    groups: defaultdict[tuple[object, ...], list[HistoryRow]] = defaultdict(list)
     for row in rows:
         groups[tuple(row[name] for name in _TOGETHER)].append(row)
     return tuple(_merge(group, position) for position, group in enumerate(groups.values()))
 
 
-def _merge(rows: Sequence[Row], position: int) -> Row:
+def _merge(rows: Sequence[HistoryRow], position: int) -> HistoryRow:
     histograms = [decode(row["encoded"]) for row in rows]
     merged = make_room(histograms)
     for histogram in histograms:

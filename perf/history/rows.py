@@ -10,10 +10,10 @@ from typing import Any, TypeAlias, get_args, get_type_hints
 
 from pydantic import TypeAdapter
 
-from perf.model import Counter, Fact, Interval, LoadStep, Reason, Sample, Trial, TrialHead
-from perf.shown import printable
+from perf.model.results import Counter, Fact, Interval, LoadStep, Reason, Sample, Trial, TrialHead
+from perf.model.shown import printable
 
-Row: TypeAlias = Mapping[str, Any]
+HistoryRow: TypeAlias = Mapping[str, Any]
 
 _NAMED = ("topology", "testbed", "workload", "config")
 _OF_HEAD = ("night", "purpose", "experiment", "testbed_class", "engine", "seed", "status")
@@ -24,7 +24,7 @@ _HEAD = TypeAdapter(TrialHead)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class TrialPart:
     """A tuple that belongs to a trial and has a table, whose columns are the fields of its type.
 
     `fixed` are columns with one value for the whole tuple.
@@ -60,37 +60,37 @@ class Part:
 
 
 PARTS = (
-    Part(attribute="reasons", table="reasons", kind=Reason),
-    Part(attribute="remarks", table="remarks", kind=Reason),
-    Part(attribute="steps", table="load_steps", kind=LoadStep),
-    Part(
+    TrialPart(attribute="reasons", table="reasons", kind=Reason),
+    TrialPart(attribute="remarks", table="remarks", kind=Reason),
+    TrialPart(attribute="steps", table="load_steps", kind=LoadStep),
+    TrialPart(
         attribute="environment_before",
         table="facts",
         kind=Fact,
         fixed=(("moment", "before"),),
     ),
-    Part(
+    TrialPart(
         attribute="environment_after",
         table="facts",
         kind=Fact,
         fixed=(("moment", "after"),),
     ),
-    Part(attribute="samples", table="samples", kind=Sample),
-    Part(attribute="counters", table="counters", kind=Counter),
+    TrialPart(attribute="samples", table="samples", kind=Sample),
+    TrialPart(attribute="counters", table="counters", kind=Counter),
 )
-HISTOGRAMS = Part(attribute="", table="histograms", kind=Interval)
+HISTOGRAMS = TrialPart(attribute="", table="histograms", kind=Interval)
 
 
 def rows_of_trial(
     trial: Trial, intervals: Sequence[Interval], bundle_sha256: str
-) -> tuple[tuple[str, tuple[Row, ...]], ...]:
+) -> tuple[tuple[str, tuple[HistoryRow, ...]], ...]:
     """Give (table, rows) for all that a bundle holds."""
     parts = [(part.table, _rows_of_part(trial, part, getattr(trial, part.attribute))) for part in PARTS]
     histograms = _rows_of_part(trial, HISTOGRAMS, intervals)
     return ("trials", (_trial_row(trial, bundle_sha256),)), *parts, (HISTOGRAMS.table, histograms)
 
 
-def values_of_rows(part: Part, rows: Sequence[tuple[Any, ...]]) -> tuple[object, ...]:
+def values_of_rows(part: TrialPart, rows: Sequence[tuple[Any, ...]]) -> tuple[object, ...]:
     """Give what a trial has of a part, from rows of the part's columns, in order.
 
     Rows that are not plainly of its type come as dictionaries, which `trial_of_rows` validates. What
@@ -107,7 +107,7 @@ def values_of_rows(part: Part, rows: Sequence[tuple[Any, ...]]) -> tuple[object,
     return made
 
 
-def trial_of_rows(row: Row, parts: Mapping[str, Sequence[object]]) -> Trial:
+def trial_of_rows(row: HistoryRow, parts: Mapping[str, Sequence[object]]) -> Trial:
     """Give the trial of a row of `trials`; `parts` holds its tuples by attribute, made or as rows.
 
     Raises:
@@ -117,7 +117,7 @@ def trial_of_rows(row: Row, parts: Mapping[str, Sequence[object]]) -> Trial:
     return _TRIAL.validate_python({**_head(row), **{name: row[name] for name in _PLAIN}, **parts})
 
 
-def head_of_row(row: Row, reasons: Sequence[Row]) -> TrialHead:
+def head_of_row(row: HistoryRow, reasons: Sequence[HistoryRow]) -> TrialHead:
     """Give the head of the trial of a row of `trials`.
 
     Raises:
@@ -128,7 +128,7 @@ def head_of_row(row: Row, reasons: Sequence[Row]) -> TrialHead:
     return _HEAD.validate_python({**_head(row), **values, "reasons": reasons})
 
 
-def _head(row: Row) -> Row:
+def _head(row: HistoryRow) -> HistoryRow:
     artifact = None
     if row["artifact_source"] is not None:
         artifact = {"source": row["artifact_source"], "sha256": row["artifact_sha256"]}
@@ -155,7 +155,7 @@ def as_utc(stored: datetime | str) -> datetime:
     return stored.replace(tzinfo=UTC)
 
 
-def _trial_row(trial: Trial, bundle_sha256: str) -> Row:
+def _trial_row(trial: Trial, bundle_sha256: str) -> HistoryRow:
     row = {
         "trial_id": trial.id,
         "bundle_sha256": bundle_sha256,
@@ -170,7 +170,7 @@ def _trial_row(trial: Trial, bundle_sha256: str) -> Row:
     return row | {name: getattr(trial, name) for name in _PLAIN}
 
 
-def _rows_of_part(trial: Trial, part: Part, values: Sequence[object]) -> tuple[Row, ...]:
+def _rows_of_part(trial: Trial, part: TrialPart, values: Sequence[object]) -> tuple[HistoryRow, ...]:
     return tuple(
         {
             "trial_id": trial.id,

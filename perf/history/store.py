@@ -18,18 +18,26 @@ from typing import Any, Self
 import duckdb
 from numpy.typing import NDArray
 
-from perf.columns import Observations
-from perf.errors import BundleError, HistoryError, UsageError
-from perf.history import bundle, distributions, file, observed
-from perf.history.lake import LakeStorage
-from perf.history.percentiles import percentile_us
+from perf.history import bundle, distributions, observed
 from perf.history.place import has_history, read_place
-from perf.history.rows import PARTS, Row, head_of_row, rows_of_trial, trial_of_rows, values_of_rows
-from perf.history.storage import FileStorage, Storage
+from perf.history.rows import (
+    PARTS,
+    HistoryRow,
+    head_of_row,
+    rows_of_trial,
+    trial_of_rows,
+    values_of_rows,
+)
+from perf.history.storage import file
+from perf.history.storage.contract import FileStorage, Storage
+from perf.history.storage.lake import LakeStorage
 from perf.history.tables import Tables
-from perf.metrics import HIGHEST_LOAD
-from perf.model import Move, Observation, Purpose, Trial, TrialHead, TrialId
-from perf.places import Places
+from perf.local.places import Places
+from perf.model.columns import Observations
+from perf.model.errors import BundleError, HistoryError, UsageError
+from perf.model.histograms import percentile_us
+from perf.model.metrics import HIGHEST_LOAD
+from perf.model.results import Move, Observation, Purpose, Trial, TrialHead, TrialId
 
 COMPARED_AGAIN = 1_000
 """Known bundles that an append holds against the history once more: the latest. Ten years have 73,000
@@ -47,7 +55,7 @@ class Appended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class QueryAnswer:
     """The answer to a query."""
 
     columns: tuple[str, ...]
@@ -188,7 +196,7 @@ class History:
             HistoryError: a row does not fit the schema.
 
         """
-        reasons: dict[str, list[Row]] = defaultdict(list)
+        reasons: dict[str, list[HistoryRow]] = defaultdict(list)
         with self.snapshot():
             for row in self._tables.rows("SELECT * FROM reasons ORDER BY trial_id, position"):
                 reasons[row["trial_id"]].append({"kind": row["kind"], "text": row["text"]})
@@ -296,7 +304,7 @@ class History:
         """Give a SHA-256 over all rows of all tables in order: equal histories have equal digests."""
         return self._tables.digest()
 
-    def query(self, sql: str) -> Answer:
+    def query(self, sql: str) -> QueryAnswer:
         """Answer any SQL query; open the history read-only for it.
 
         Raises:
@@ -313,7 +321,7 @@ class History:
                     "knickpoint history schema"
                 )
             columns = tuple(column[0] for column in result.description)
-            return Answer(columns=columns, rows=tuple(result.fetchall()))
+            return QueryAnswer(columns=columns, rows=tuple(result.fetchall()))
         except duckdb.Error as error:
             raise UsageError(f"the query failed: {error}") from error
 

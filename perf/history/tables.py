@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 from numpy.typing import NDArray
 
-from perf.history.rows import Row
+from perf.history.rows import HistoryRow
 
 _AT_ONCE = 10_000
 
@@ -52,7 +52,7 @@ class Tables:
         """Change rows."""
         self._connection.execute(sql, list(values))
 
-    def insert(self, table: str, rows: Sequence[Row]) -> None:
+    def insert(self, table: str, rows: Sequence[HistoryRow]) -> None:
         """Insert all rows of a table at once, as JSON: the fastest way in without further packages."""
         if rows:
             self._connection.execute(

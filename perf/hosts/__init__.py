@@ -1,1 +1,1 @@
-"""What is true of the hosts around a trial."""
+"""What is run on a host and read of it: connections, facts, canaries, leases, pinning, tuning."""

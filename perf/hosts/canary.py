@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from statistics import median
 
-from perf.errors import StepFailed
-from perf.metrics import CANARY_CPU, CANARY_FSYNC, CANARY_LOOPBACK, CANARY_MEMORY
-from perf.model import Sample
-from perf.remote import Remote
-from perf.shown import printable
+from perf.hosts.remote import Remote
+from perf.model.errors import StepFailed
+from perf.model.metrics import CANARY_CPU, CANARY_FSYNC, CANARY_LOOPBACK, CANARY_MEMORY
+from perf.model.results import Sample
+from perf.model.shown import printable
 
 _METRICS = (CANARY_CPU, CANARY_MEMORY, CANARY_FSYNC, CANARY_LOOPBACK)
 

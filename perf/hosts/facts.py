@@ -6,24 +6,22 @@ not have is recorded as "unavailable", never left out: absence is a fact too.
 
 import json
 
-from perf.errors import StepFailed
 from perf.hosts.cgroups import DEFINE_CPU_GROUPS
-from perf.model import Fact
-from perf.remote import Remote, run_repeatable
-from perf.shown import printable
+from perf.hosts.remote import Remote, run_repeatable
+from perf.model.errors import StepFailed
+from perf.model.facts import (
+    BOOT_ID,
+    LOAD_AVERAGE,
+    MEMORY_KB,
+    STEAL_TICKS,
+    THERMAL_THROTTLE_COUNT,
+    UNAVAILABLE,
+)
+from perf.model.results import Fact
+from perf.model.shown import printable
 
 _LONGEST = 1000
 """Characters of a fact."""
-UNAVAILABLE = "unavailable"
-LOAD_AVERAGE = "load_average_1min"
-STEAL_TICKS = "steal_ticks"
-BOOT_ID = "boot_id"
-MEMORY_KB = "memory_kb"
-THERMAL_THROTTLE_COUNT = "thermal_throttle_count"
-TUNING, TUNING_UNAVAILABLE = "tuning", "tuning_unavailable"
-"""Read by `readiness`: what a tuned host was tuned to, and what of that it does not have."""
-FOLLOW_THE_RELEASE = (TUNING, TUNING_UNAVAILABLE, "thp", "max_map_count")
-"""What the tuning profile of a release decides: on a tuned host, releases that take turns change it."""
 _PACKAGES = ("knickpoint", "pymongo", "cassandra-driver", "hdrhistogram", "numpy")
 
 # name → shell expression whose first line of output is the value

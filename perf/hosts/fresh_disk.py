@@ -5,11 +5,11 @@ used until it is told otherwise (fstrim), and writes get slower as free ones run
 of an earlier trial would be read from memory. Both need root, or the program that root installed.
 """
 
-from perf.design import DiskPolicy
-from perf.errors import HostUnfit
-from perf.hosts.privileged import PROGRAM, render_freshen
-from perf.model import Fact
-from perf.remote import Remote
+from perf.hosts.remote import Remote
+from perf.hosts.tuning.privileged import PROGRAM, render_freshen
+from perf.model.design import DiskPolicy
+from perf.model.errors import HostUnfit
+from perf.model.results import Fact
 
 PAGE_CACHE, TRIM = "page_cache", "trim"
 """Facts of each server host: what was done before the trial. A device that cannot trim says so."""

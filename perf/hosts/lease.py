@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, TypeAlias
 
-from perf.deployment import open_host
-from perf.design import Testbed
-from perf.errors import MeasureError, StepFailed
-from perf.hosts.this_process import is_known_gone, name_owner, name_process
-from perf.model import Reason
-from perf.progress import format_duration
-from perf.remote import Remote, run_repeatable
+from perf.hosts.remote import Remote, run_repeatable
+from perf.hosts.testbed import open_host
+from perf.local.this_process import is_known_gone, name_owner, name_process
+from perf.model.design import Testbed
+from perf.model.errors import MeasureError, StepFailed
+from perf.model.results import Reason
+from perf.model.shown import format_duration
 
 LOST = "lease-lost"
 # From taking a testbed to its first trial, with all that is to be fetched before.
@@ -40,7 +40,7 @@ Tell: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class LeasePlace:
     """Where the lease of one host lies."""
 
     remote: Remote
@@ -73,10 +73,10 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class LeaseStatus:
     """How it stands with the lease of a host: held, or free, or a file that is none, and why."""
 
-    place: Place
+    place: LeasePlace
     holder: Holder | None = None
     fault: str = ""
     seen: str = ""
@@ -87,16 +87,16 @@ class Leased(MeasureError):  # noqa: N818  a claim about the testbed
     """Somebody else holds a host."""
 
 
-_held: dict[Key, tuple[Place, str]] = {}
+_held: dict[Key, tuple[LeasePlace, str]] = {}
 """What this process holds, with the token it holds it by."""
-_left: list[Place] = []
+_left: list[LeasePlace] = []
 """What inner holds are done with, while an outer one goes on."""
 
 
-def list_places(testbeds: Iterable[Testbed]) -> tuple[Place, ...]:
+def list_places(testbeds: Iterable[Testbed]) -> tuple[LeasePlace, ...]:
     """Give where the leases of all hosts of some testbeds lie, each once, in the order to take them."""
     places = [
-        Place(
+        LeasePlace(
             remote=open_host(testbed, host),
             address=host.address,
             port=host.port,
@@ -127,7 +127,7 @@ def hold(testbeds: Iterable[Testbed], purpose: str, tell: Tell) -> Iterator[None
 
 @contextmanager
 def hold_places(
-    places: Sequence[Place],
+    places: Sequence[LeasePlace],
     purpose: str,
     tell: Tell,
     *,
@@ -180,7 +180,7 @@ def find_lost(testbed: Testbed) -> tuple[Reason, ...]:
     )
 
 
-def look(place: Place) -> Standing:
+def look(place: LeasePlace) -> LeaseStatus:
     """Look at the lease of a host, and change nothing.
 
     Raises:
@@ -189,12 +189,12 @@ def look(place: Place) -> Standing:
     """
     answer = _ask_for_any(place, {"ask": "show"})
     if answer["state"] == "corrupt":
-        return Standing(place=place, fault=answer["why"], seen=answer["seen"])
+        return LeaseStatus(place=place, fault=answer["why"], seen=answer["seen"])
     holder = _read_holder(answer)
-    return Standing(place=place, holder=holder, seen=holder.token if holder else "")
+    return LeaseStatus(place=place, holder=holder, seen=holder.token if holder else "")
 
 
-def break_lease(standing: Standing) -> bool:
+def break_lease(standing: LeaseStatus) -> bool:
     """Remove the lease of a host in exactly this state; tell whether it was still there.
 
     Raises:
@@ -215,7 +215,7 @@ def _introduce(token: str, purpose: str) -> Mapping[str, str]:
 
 
 def _await(
-    places: Sequence[Place], by: Mapping[str, str], tell: Tell, wait_s: float, poll_s: float
+    places: Sequence[LeasePlace], by: Mapping[str, str], tell: Tell, wait_s: float, poll_s: float
 ) -> None:
     give_up_s, is_told = time.monotonic() + wait_s, False
     while True:
@@ -233,9 +233,9 @@ def _await(
             return
 
 
-def _take_all(places: Sequence[Place], by: Mapping[str, str], tell: Tell) -> None:
+def _take_all(places: Sequence[LeasePlace], by: Mapping[str, str], tell: Tell) -> None:
     """Take all places or none."""
-    asked: list[Place] = []
+    asked: list[LeasePlace] = []
     try:
         for place in places:
             # Noted first: where an answer was lost on its way, the lease may be there.
@@ -249,7 +249,7 @@ def _take_all(places: Sequence[Place], by: Mapping[str, str], tell: Tell) -> Non
         raise
 
 
-def _leave(places: Sequence[Place], token: str, tell: Tell) -> None:
+def _leave(places: Sequence[LeasePlace], token: str, tell: Tell) -> None:
     """Give places back, at the end of the outermost hold.
 
     Not before: one of them may be a host that an outer hold has under another name.
@@ -261,7 +261,7 @@ def _leave(places: Sequence[Place], token: str, tell: Tell) -> None:
         _give_back(done, token, tell)
 
 
-def _take(place: Place, by: Mapping[str, str], tell: Tell) -> None:
+def _take(place: LeasePlace, by: Mapping[str, str], tell: Tell) -> None:
     gone = ""
     while True:
         answer = _ask(place, ask="take", by=dict(by), for_s=_FIRST_S, gone=gone)
@@ -287,7 +287,7 @@ def _is_gone(holder: Holder) -> bool:
     return holder.process == name_process() or is_known_gone(holder.process)
 
 
-def _give_back(places: Iterable[Place], token: str, tell: Tell) -> None:
+def _give_back(places: Iterable[LeasePlace], token: str, tell: Tell) -> None:
     for place in places:
         # What cannot be given back ends by itself; the job's own trouble must not be hidden by it.
         try:
@@ -297,11 +297,11 @@ def _give_back(places: Iterable[Place], token: str, tell: Tell) -> None:
             tell(f"{place.remote.name}: its lease is not given back, and ends by its time: {first}")
 
 
-def _holdings(testbed: Testbed) -> tuple[tuple[Place, str], ...]:
+def _holdings(testbed: Testbed) -> tuple[tuple[LeasePlace, str], ...]:
     return tuple(_held[place.key] for place in list_places([testbed]) if place.key in _held)
 
 
-def _describe_loss(place: Place, answer: Mapping[str, Any]) -> str:
+def _describe_loss(place: LeasePlace, answer: Mapping[str, Any]) -> str:
     ended, holder = answer["ended"], _read_holder(answer)
     how = f"was {ended['how']} by {ended['by']} at {ended['at']}" if ended else "is gone"
     if ended and ended["how"] != "broken":
@@ -318,7 +318,7 @@ def _read_holder(answer: Mapping[str, Any]) -> Holder | None:
     return Holder(**{name: found[name] for name in names}, left_s=answer["left_s"])
 
 
-def _ask(place: Place, **request: Any) -> Mapping[str, Any]:  # noqa: ANN401  JSON
+def _ask(place: LeasePlace, **request: Any) -> Mapping[str, Any]:  # noqa: ANN401  JSON
     answer = _ask_for_any(place, request)
     if answer["state"] == "corrupt":
         raise MeasureError(
@@ -328,7 +328,7 @@ def _ask(place: Place, **request: Any) -> Mapping[str, Any]:  # noqa: ANN401  JS
     return answer
 
 
-def _ask_for_any(place: Place, request: Mapping[str, Any]) -> Mapping[str, Any]:
+def _ask_for_any(place: LeasePlace, request: Mapping[str, Any]) -> Mapping[str, Any]:
     program = files("perf.hosts").joinpath("lease_file.py").read_text(encoding="utf-8")
     words = ("python3", "-I", "-S", "-", place.work_dir, json.dumps(request))
     done = run_repeatable(place.remote, words, stdin=program, check=False)

@@ -7,9 +7,9 @@ named. Both replace themselves by the program, so that it keeps their process id
 
 from collections.abc import Iterator, Sequence
 
-from perf.errors import StepFailed
-from perf.model import Fact
-from perf.remote import Remote
+from perf.hosts.remote import Remote
+from perf.model.errors import StepFailed
+from perf.model.results import Fact
 
 PINNED_CORES, MEMORY_POLICY = "pinned_cores", "memory_policy"
 """Facts of each pinned node: what the kernel says of its running process."""

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
-from perf.errors import StepFailed
 from perf.hosts.cgroups import DEFINE_CPU_GROUPS
-from perf.remote import Remote, run_repeatable
-from perf.shown import printable
+from perf.hosts.remote import Remote, run_repeatable
+from perf.model.errors import StepFailed
+from perf.model.shown import printable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,29 +17,8 @@ from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 
-from perf.design import Steadiness
-from perf.errors import BundleError, StepFailed, TimedOut, Unreachable
 from perf.hosts.pinning import pin
-from perf.load import steadiness
-from perf.load.handover import engine_environment, hand_over, take_back
-from perf.load.histogram import merge_equal_intervals
-from perf.load.loops import MonotonicClock
-from perf.load.outcome import LoadOutcome, WarmedUp
-from perf.load.read_back import read_back, read_cut
-from perf.load.spec import (
-    GO,
-    INTERVALS,
-    MEASURE,
-    PROGRESS,
-    READY,
-    RESULT,
-    Counted,
-    LoadSpec,
-    Stage,
-    dump_spec,
-)
-from perf.model import Interval
-from perf.remote import (
+from perf.hosts.remote import (
     LocalHost,
     Remote,
     make_directory,
@@ -50,6 +29,17 @@ from perf.remote import (
     send_signal,
     write_text,
 )
+from perf.load import steadiness
+from perf.load.clock import MonotonicClock
+from perf.load.handover import engine_environment, hand_over, take_back
+from perf.load.histogram import merge_equal_intervals
+from perf.load.read_back import read_back, read_cut
+from perf.load.results.outcome import LoadOutcome, WarmedUp
+from perf.load.spec import GO, INTERVALS, MEASURE, PROGRESS, READY, RESULT, Counted, LoadSpec, dump_spec
+from perf.model.design import Steadiness
+from perf.model.errors import BundleError, StepFailed, TimedOut, Unreachable
+from perf.model.results import Interval
+from perf.workloads.stages import Stage
 
 CONNECT_POLL_S = 0.25
 # While a load runs: each look at an engine is a connection over SSH, paid by hosts that measure.
@@ -62,7 +52,7 @@ _LEAD_EACH_S = 0.5
 # The same for GO on this machine, which engines look for all the time and may see a little late.
 _LOCAL_LEAD_S = 0.1
 _STOP_S = 3.0
-PYTHON_ENGINE = (sys.executable, "-m", "perf.load.python_engine")
+PYTHON_ENGINE = (sys.executable, "-m", "perf.load.engine.process")
 """The Python engine as it is here; `perf.load.programs` knows the others."""
 
 

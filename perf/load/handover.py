@@ -9,10 +9,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 
-from perf.access import Access
-from perf.credentials import read_login
+from perf.hosts.remote import LocalHost, Remote, code_here, run_repeatable
 from perf.load.spec import PASSWORD, LoadSpec
-from perf.remote import LocalHost, Remote, code_here, run_repeatable
+from perf.model.access import Access
+from perf.systems.credentials import read_login
 
 # The mode comes before the content.
 _WRITE = 'umask 077 && cat >"$1"'

@@ -13,8 +13,8 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
-from perf.encoded import HIGHEST_US, decode
-from perf.model import Interval
+from perf.model.histograms import HIGHEST_US, decode
+from perf.model.results import Interval
 
 _DIGITS = 3
 _HALF_BITS = 10  # of the sub-buckets that three digits need: 2 · 10³ fits into 2 · 2^10

@@ -9,10 +9,9 @@ import os
 import sys
 from pathlib import Path
 
-import click
-
-from perf.errors import UsageError
-from perf.places import cache_dir
+from perf.local.places import cache_dir
+from perf.local.progress import note
+from perf.model.errors import UsageError
 
 ENGINE = "knickload"
 """The program that offers load."""
@@ -86,9 +85,9 @@ def sha256_of(path: Path) -> str:
 def main() -> int:
     """Print where the engine is, for those who install it elsewhere; exit code 2 if it is not built."""
     try:
-        click.echo(find_native())
+        sys.stdout.write(f"{find_native()}\n")
     except UsageError as error:
-        click.echo(error, err=True)
+        note(str(error))
         return error.exit_code
     return 0
 

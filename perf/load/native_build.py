@@ -14,12 +14,8 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-import click
 from filelock import FileLock
 
-from perf import durable
-from perf.children import environment
-from perf.errors import HostUnfit, KnickpointError
 from perf.load.native_binary import (
     ENGINE,
     NULL_SERVER,
@@ -28,6 +24,10 @@ from perf.load.native_binary import (
     native_cache,
     sha256_of,
 )
+from perf.local import durable
+from perf.local.children import environment
+from perf.local.progress import note
+from perf.model.errors import HostUnfit, KnickpointError
 
 _PROGRAMS = (ENGINE, NULL_SERVER)
 _PAUSES_S = (5.0, 20.0, 60.0)
@@ -141,14 +141,18 @@ def _keep(release: Path, directory: Path) -> None:
 def main() -> int:
     """Build, and say what there is now; exit code 3 if it cannot be built."""
     try:
-        directory = build(click.echo)
+        directory = build(_write)
     except KnickpointError as error:
-        click.echo(error, err=True)
+        note(str(error))
         return error.exit_code
     for program in _PROGRAMS:
         path = directory / program
-        click.echo(f"{path}: sha256 {sha256_of(path)}")
+        _write(f"{path}: sha256 {sha256_of(path)}")
     return 0
+
+
+def _write(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
 
 
 if __name__ == "__main__":

@@ -4,16 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perf.deployment import base_dir, client_hosts
-from perf.design import Deployment
+from perf.hosts.testbed import base_dir, client_hosts
 from perf.load.engines import Edge, Engine, run_engines
-from perf.load.outcome import LoadOutcome
 from perf.load.programs import command_of
-from perf.load.spec import Counted, LoadSpec, Preload, Stage
-from perf.load.stages import operations_of
-from perf.records import Operation, Sensor
+from perf.load.results.outcome import LoadOutcome
+from perf.load.spec import Counted, LoadSpec, Preload
+from perf.model.design import Deployment
+from perf.model.records import Operation, Sensor
 from perf.systems.contract import Target
 from perf.workloads.loading import preload_rows, value_seed
+from perf.workloads.stages import Stage, operations_of
 
 # A stage's last operations may end one operation timeout after it; engines end and write after that.
 _GRACE_S = 30.0

@@ -8,14 +8,14 @@ import sys
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from perf.design import EngineName, Host
-from perf.errors import HostUnfit, UsageError
 from perf.hosts.facts import read_client_facts
+from perf.hosts.remote import LocalHost, Remote, run_repeatable
 from perf.load.engines import PYTHON_ENGINE
 from perf.load.native_binary import ENGINE, find_native, sha256_of
-from perf.model import Fact
-from perf.records import Records
-from perf.remote import LocalHost, Remote, run_repeatable
+from perf.model.design import EngineName, Host
+from perf.model.errors import HostUnfit, UsageError
+from perf.model.records import Records
+from perf.model.results import Fact
 
 _SPEAKS = {
     "cassandra": frozenset({"sensor", "put-get", "ycsb", "devops"}),

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from pathlib import Path
 
-from perf.errors import BundleError
-from perf.load.hlog import MOST_BYTES, read_hlog
-from perf.load.spec import INTERVALS, PRELOAD, RESULT, WARM_UP, EngineResult, LoadSpec, read_result
-from perf.model import Interval
-from perf.plain_files import read_plain
-from perf.shown import printable
+from perf.load.spec import INTERVALS, RESULT, EngineResult, LoadSpec, read_result
+from perf.local.hlog import MOST_BYTES, read_hlog
+from perf.local.plain_files import read_plain
+from perf.model.errors import BundleError
+from perf.model.results import Interval
+from perf.model.shown import printable
+from perf.workloads.stages import PRELOAD, WARM_UP
 
 # How exactly a log keeps Unix time, and a little for adding up.
 _EXACT_S = 1e-5

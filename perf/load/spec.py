@@ -8,10 +8,11 @@ engines. It appends to INTERVALS and PROGRESS as it measures, each second, and w
 result means that it failed.
 
 `target.access` holds names of secrets, never a secret. An engine reads them when it connects, by the
-rules and with the sentences of `perf.credentials`: what is wrong is the last line on its standard
-error. On another host than the harness's, where a variable `password_env` is not, the harness puts the
-password into the file PASSWORD (mode 0600) before it starts the engine, and the spec names that as its
-`password_file`. An engine removes PASSWORD, and no other `password_file`, as soon as it has read it.
+rules and with the sentences of `perf.systems.credentials`: what is wrong is the last line on its
+standard error. On another host than the harness's, where a variable `password_env` is not, the harness
+puts the password into the file PASSWORD (mode 0600) before it starts the engine, and the spec names
+that as its `password_file`. An engine removes PASSWORD, and no other `password_file`, as soon as it has
+read it.
 
 A line of PROGRESS is `stage,second,completed,service_s`: the place of the stage from 0, the second
 since the stage began, the operations that ended in it, and the sum of their service times.
@@ -23,16 +24,13 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from perf.design import SimpleLoad
-from perf.model import Counter
-from perf.plain_files import read_plain
-from perf.records import Operation, Records
-from perf.scalars import STRICT, Finite, Positive, PositiveFloat
-from perf.shown import printable
+from perf.local.plain_files import read_plain
+from perf.model.records import Operation, Records
+from perf.model.results import Counter
+from perf.model.scalars import STRICT, Finite, Positive, PositiveFloat
+from perf.model.shown import printable
 from perf.systems.contract import Target
-
-WARM_UP = "warm-up"
-PRELOAD = "preload"
+from perf.workloads.stages import Stage
 
 READY = "ready"
 GO = "go"
@@ -46,35 +44,6 @@ PASSWORD = "password"  # noqa: S105  the name of a file
 MOST_RESULT_BYTES = 16 * 1024**2
 _MOST = 2**53
 _EXAMPLE, _EXAMPLES = 1000, 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """One load kept up without a break: a warm-up, then one or more iterations of a measured phase.
-
-    The warm-up lasts `warmup_cap_s`, unless the file MEASURE of this stage says in time that the
-    iterations begin earlier. `iterations` are their numbers, from 1; the warm-up is iteration 0.
-    """
-
-    __pydantic_config__ = STRICT
-    phase: str
-    load: SimpleLoad
-    warmup_s: PositiveFloat
-    warmup_cap_s: PositiveFloat
-    iteration_s: PositiveFloat
-    iterations: tuple[int, ...]
-    histogram_s: Positive = 1
-    """Seconds per histogram in the interval log."""
-
-    @property
-    def measured_s(self) -> float:
-        """How long its iterations last together."""
-        return self.iteration_s * len(self.iterations)
-
-    @property
-    def longest_s(self) -> float:
-        """How long it lasts if the warm-up runs to its cap."""
-        return self.warmup_cap_s + self.measured_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

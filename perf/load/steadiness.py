@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from perf.design import Steadiness
-from perf.shown import printable
+from perf.model.design import Steadiness
+from perf.model.shown import printable
 
 _LINE = re.compile(
     r"[0-9]{1,9},[0-9]{1,9},(?P<completed>[0-9]{1,15}),(?P<service>[0-9]{1,15}(?:\.[0-9]{1,20})?(?:e-?[0-9]{1,2})?)"
@@ -20,14 +20,14 @@ _LINE = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Second:
+class StageSecond:
     """What ended in one second of a stage: operations, and the sum of their service times."""
 
     completed: int
     service_s: float
 
 
-def merge_progress(texts: Sequence[str], stage: int) -> tuple[Second, ...]:
+def merge_progress(texts: Sequence[str], stage: int) -> tuple[StageSecond, ...]:
     """Add up the lines of PROGRESS of all engines for one stage (its place, from 0).
 
     Only whole seconds that every engine has reported count; a last line without an end is ignored.
@@ -39,7 +39,7 @@ def merge_progress(texts: Sequence[str], stage: int) -> tuple[Second, ...]:
     engines = [_read_seconds(text, stage) for text in texts]
     reported = min((len(seconds) for seconds in engines), default=0)
     return tuple(
-        Second(
+        StageSecond(
             completed=sum(seconds[second].completed for seconds in engines),
             service_s=sum(seconds[second].service_s for seconds in engines),
         )
@@ -47,7 +47,7 @@ def merge_progress(texts: Sequence[str], stage: int) -> tuple[Second, ...]:
     )
 
 
-def is_steady(seconds: Sequence[Second], rule: Steadiness, warmup_s: float) -> bool:
+def is_steady(seconds: Sequence[StageSecond], rule: Steadiness, warmup_s: float) -> bool:
     """Say whether the last two windows are alike, and at least `warmup_s` have passed.
 
     A window in which nothing completed is never like another.
@@ -67,12 +67,14 @@ def is_steady(seconds: Sequence[Second], rule: Steadiness, warmup_s: float) -> b
     )
 
 
-def _read_seconds(text: str, stage: int) -> list[Second]:
+def _read_seconds(text: str, stage: int) -> list[StageSecond]:
     seconds = []
     for line in text.splitlines(keepends=True):
         if line.endswith("\n") and line.startswith(f"{stage},"):
             match = _LINE.fullmatch(line.rstrip("\n"))
             if match is None:
                 raise ValueError(f"wrote what is no line of progress: {printable(line)}")
-            seconds.append(Second(completed=int(match["completed"]), service_s=float(match["service"])))
+            seconds.append(
+                StageSecond(completed=int(match["completed"]), service_s=float(match["service"]))
+            )
     return seconds

@@ -2,8 +2,8 @@
 
 A system contains no sleep, no clock, no retry, no thread and no print: the harness owns order, time
 limits, polling, verification and timing, so that every system is treated alike. Every verb is
-idempotent. Failures raise one of `perf.errors`, with node and step. Optional abilities are protocols
-of their own (`BootstrapsOnce`, `Settles`); the harness asks and falls back.
+idempotent. Failures raise one of `perf.model.errors`, with node and step. Optional abilities are
+protocols of their own (`BootstrapsOnce`, `Settles`); the harness asks and falls back.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,18 +13,20 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from pydantic import JsonValue
 
-from perf.access import Access
-from perf.design import SystemConfig, Testbed, Topology
-from perf.errors import UsageError
 from perf.hosts.pinning import pin
-from perf.model import Artifact, Fact, Release, Source
-from perf.records import Devops, PutGet, Records, Sensor, Ycsb
-from perf.remote import Remote
-from perf.sessions import DevopsSession, KeyValueSession, SensorSession
+from perf.hosts.remote import Remote
+from perf.hosts.tuning.profiles import SERVER
+from perf.model.access import Access
+from perf.model.design import SystemConfig, Testbed, Topology
+from perf.model.errors import UsageError
+from perf.model.records import Devops, PutGet, Records, Sensor, Ycsb
+from perf.model.results import Artifact, Fact, Release
+from perf.releases.origin import Origin
+from perf.systems.sessions import DevopsSession, KeyValueSession, SensorSession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ServerPart:
     """What one of several servers on a host is for: see `RunsParts`.
 
     Those of one `group` belong together, as copies of each other or as equals; one of them may lead.
@@ -47,7 +49,7 @@ class Node:
     work_dir: str
     cores: tuple[int, ...] = ()
     numa_node: int | None = None
-    part: Part | None = None
+    part: ServerPart | None = None
     """Where a host runs several servers; absent: it is the only one, and does all."""
 
     @property
@@ -102,21 +104,6 @@ class Target:
             layout=cluster.config.layout,
             access=cluster.config.access,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
-    """One place an artifact can come from, tried in the order given by the system.
-
-    ARCHIVE: `location` is a URL, `checksum` a URL of its published digest or the digest itself; or,
-    where there is a `signer`, the URL of the detached OpenPGP signature by the key of that fingerprint.
-    MAVEN: `location` is group:artifact:version. BUILTIN: nothing to fetch.
-    """
-
-    source: Source
-    location: str
-    checksum: str = ""
-    signer: str = ""
 
 
 class System(Protocol):
@@ -245,7 +232,7 @@ def open_session(system: System, target: Target, records: Records) -> AbstractCo
 class RunsParts(Protocol):
     """A system that runs several servers on one host, for topologies with shards."""
 
-    def parts(self, topology: Topology) -> tuple[tuple[Part, ...], ...]:
+    def parts(self, topology: Topology) -> tuple[tuple[ServerPart, ...], ...]:
         """Give the servers of each server host, in the order of the hosts."""
         ...
 
@@ -296,7 +283,7 @@ class ReportsFacts(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class NodeFigure:
     """One figure that a node reports of itself. Names that end in _total only ever grow."""
 
     node: str
@@ -316,6 +303,11 @@ class ReportsTelemetry(Protocol):
 
     def open_telemetry(
         self, cluster: Cluster
-    ) -> AbstractContextManager[Callable[[], tuple[Level, ...]]]:
+    ) -> AbstractContextManager[Callable[[], tuple[NodeFigure, ...]]]:
         """Connect once; each call of what comes back asks every node, and costs them little."""
         ...
+
+
+def name_profile(system: System, release: Release) -> str:
+    """Give the profile that servers of a release are to run under."""
+    return system.tuning(release) if isinstance(system, WantsTuning) else SERVER

@@ -1,22 +1,16 @@
-"""Find systems by listing this folder; import one only when it is asked for by name."""
+"""Find systems: a folder here with a `system.py` is one, imported only when it is asked for."""
 
 import importlib
 from importlib.resources import files
 
-from perf.errors import UsageError
+from perf.model.errors import UsageError
 from perf.systems.contract import System
-
-_NOT_SYSTEMS = {"__init__", "contract", "registry"}
 
 
 def names() -> tuple[str, ...]:
     """Give the names of all systems, without importing any of them."""
-    stems = (
-        item.name.removesuffix(".py")
-        for item in files("perf.systems").iterdir()
-        if item.name.endswith(".py")
-    )
-    return tuple(sorted(stem for stem in stems if stem not in _NOT_SYSTEMS))
+    folders = files("perf.systems").iterdir()
+    return tuple(sorted(folder.name for folder in folders if (folder / "system.py").is_file()))
 
 
 def load(name: str) -> System:
@@ -29,7 +23,7 @@ def load(name: str) -> System:
     if name not in names():
         raise UsageError(f"unknown system {name!r}; known: {', '.join(names())}")
     try:
-        module = importlib.import_module(f"perf.systems.{name}")
+        module = importlib.import_module(f"perf.systems.{name}.system")
     except ModuleNotFoundError as error:
         raise UsageError(
             f"system {name} needs the Python package {error.name!r}; "

@@ -1,1 +1,1 @@
-"""What clients write and read, as pure functions of (seed, index)."""
+"""All that follows from a workload alone: keys, records, queries, stages. Pure and seeded."""

@@ -28,7 +28,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Protocol
 
-from perf.records import Operation, Ycsb
+from perf.model.records import Operation, Ycsb
 from perf.workloads.splitmix import GAMMA, MASK, UNIT, mix, word
 
 THETA = 0.99

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import assert_never
 
-from perf.design import CountedPhase, Workload
-from perf.records import WRITES, Devops, Operation, PutGet, Sensor, Ycsb
-from perf.sessions import Stored
-from perf.workloads.devops_tables import TABLES, VALUES_PER_HOST
+from perf.model.design import CountedPhase, Workload
+from perf.model.records import WRITES, Devops, Operation, PutGet, Sensor, Stored, Ycsb
+from perf.workloads.devops.tables import TABLES, VALUES_PER_HOST, devops_rows
 
 _VALUE_BYTES = 8
 
@@ -37,11 +36,6 @@ def row_bytes(workload: Workload) -> float:
             return _VALUE_BYTES * VALUES_PER_HOST / len(TABLES)
         case _:
             assert_never(workload.records)
-
-
-def devops_rows(records: Devops) -> int:
-    """Count the rows of the devops workload: one per table, host and interval."""
-    return len(TABLES) * records.hosts * (records.span_s // records.interval_s)
 
 
 def devops_stored(records: Devops) -> Stored:

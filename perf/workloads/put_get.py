@@ -24,9 +24,7 @@ import base64
 import hashlib
 from functools import lru_cache
 
-from perf.records import PutGet
-from perf.sessions import Values
-from perf.workloads.answer import Answer
+from perf.model.records import Answer, PutGet, Values
 from perf.workloads.permutation import permute
 from perf.workloads.splitmix import GAMMA, MASK, mix, stream, word
 

@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import inf
 
-from perf.records import Sensor
-from perf.workloads.answer import Answer
+from perf.model.records import Answer, Sensor
 from perf.workloads.permutation import permute
 from perf.workloads.splitmix import GAMMA, MASK, UNIT, mix, stream, word
 
@@ -42,7 +41,7 @@ _ORDER_STREAM = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SensorReading:
     """One telemetry record. `ts_ms` is milliseconds since the Unix epoch."""
 
     device_id: str
@@ -61,7 +60,7 @@ def device_ids(records: Sensor) -> tuple[str, ...]:
     return tuple(device_id(index) for index in range(records.devices))
 
 
-def reading(records: Sensor, seed: int, row: int) -> Reading:
+def reading(records: Sensor, seed: int, row: int) -> SensorReading:
     """Compute row number `row`.
 
     Its size is counted as 16 bytes of device id, 8 of timestamp, 8 for each of 8 values, and the
@@ -77,7 +76,7 @@ def reading(records: Sensor, seed: int, row: int) -> Reading:
     # The offset reuses the first word: nothing asks the padding to be independent of a value.
     offset = words[0] % (_POOL_BYTES - padding)
     a, b, c, d, e, f, g, h = [(word >> 11) * UNIT for word in words]
-    return Reading(
+    return SensorReading(
         device_id(device_index),
         EPOCH_MS + sequence * STEP_MS,
         (a, b, c, d, e, f, g, h),
@@ -85,19 +84,19 @@ def reading(records: Sensor, seed: int, row: int) -> Reading:
     )
 
 
-def place_of(reading: Reading) -> tuple[int, int]:
+def place_of(reading: SensorReading) -> tuple[int, int]:
     """Give a reading's device, by index, and its sequence number there."""
     return int(reading.device_id.rpartition("-")[2]), (reading.ts_ms - EPOCH_MS) // STEP_MS
 
 
-def payload_bytes(reading: Reading) -> int:
+def payload_bytes(reading: SensorReading) -> int:
     """Count the bytes of a reading, as `reading` fills them up to the payload that a workload wants."""
     return _FIXED_BYTES + len(reading.metadata)
 
 
 def batch(
     records: Sensor, seed: int, first_row: int, batch_rows: int, number: int
-) -> tuple[Reading, ...]:
+) -> tuple[SensorReading, ...]:
     """Compute batch number `number`: `batch_rows` readings of one device, oldest first.
 
     Batches take each device once in a turn; those of one device follow each other without a gap from
@@ -123,7 +122,7 @@ def choose_device(records: Sensor, seed: int, operation_number: int) -> int:
 
 def expected_latest(
     records: Sensor, seed: int, readable_rows: int, device_index: int, count: int
-) -> tuple[Reading, ...]:
+) -> tuple[SensorReading, ...]:
     """Compute the newest `count` readings of a device, newest first.
 
     The rows [0, readable_rows) are stored and no others.
@@ -142,9 +141,9 @@ def check_latest(
     device_index: int,
     *,
     count: int,
-    answer: Sequence[Reading],
+    answer: Sequence[SensorReading],
     acknowledged: Collection[int] | None = None,
-    genuine: Callable[[int], Reading] | None = None,
+    genuine: Callable[[int], SensorReading] | None = None,
 ) -> Answer:
     """Judge an answer to "the newest `count` readings of this device".
 

@@ -22,9 +22,7 @@ import threading
 from collections.abc import Sequence
 from functools import lru_cache
 
-from perf.records import Ycsb
-from perf.sessions import Values
-from perf.workloads.answer import Answer
+from perf.model.records import Answer, Values, Ycsb
 from perf.workloads.keys import Chooser, hash_number
 from perf.workloads.splitmix import GAMMA, MASK, mix, stream, word
 

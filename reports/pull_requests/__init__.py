@@ -1,1 +1,1 @@
-"""What a change under configs/ does to a database, measured, put into a comment and posted."""
+"""What a change under `configs/` did, as a comment on its pull request; no network."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from struct import error as StructError  # noqa: N812  the name of an exception
 
 from analysis.comparing.results import MOST_BYTES
-from perf.errors import InputError
-from perf.plain_files import read_plain
+from perf.local.plain_files import read_plain
+from perf.model.errors import InputError
 
 MEMBER = "comparison.json"
 MOST_ZIPPED_BYTES = 8 * 1024 * 1024

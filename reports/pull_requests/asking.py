@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from reports.markdown import code, escape
+from reports.wording.markdown import code, escape
 
 CANDIDATE: Literal["candidate.yml"] = "candidate.yml"
 BISECT: Literal["bisect.yml"] = "bisect.yml"

@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from html import escape as escape_html
 from urllib.parse import quote, urlsplit
 
-from analysis.comparing.results import ComparisonFile, ComparisonResult, Knob, TrialRecord
-from analysis.verdict import WORST_FIRST, Outcome
-from perf.model import SIDES, TrialStatus
-from reports.markdown import clean, code, escape
+from analysis.comparing.results import ComparisonFile, ComparisonResult, KnobValues, TrialRecord
+from analysis.detection.verdict import WORST_FIRST, Outcome
+from perf.model.results import SIDES, TrialStatus
 from reports.pull_requests.reproduction import tell_reproduction
-from reports.view.links import comparison_page
-from reports.view.measures import NO_BREAK, MeasureRow, length_words, view_measure
-from reports.view.summary import (
+from reports.wording.links import comparison_page
+from reports.wording.markdown import clean, code, escape
+from reports.wording.measures import NO_BREAK, MeasureRow, length_words, view_measure
+from reports.wording.summary import (
     find_attributions,
     is_beyond_measures,
     knob_words,
     side_words,
     summarize,
 )
-from reports.view.wording import count, one_sentence, plain_percent, sentence
+from reports.wording.wording import count, one_sentence, plain_percent, sentence
 
 MOST_CHARACTERS = 60_000
 """GitHub takes 65,536; who posts it adds a marker."""
@@ -49,7 +49,7 @@ _MARKS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class CommentPart:
     """A part that may be cut between its lines: what opens it, its lines, and what closes it."""
 
     opening: str
@@ -75,7 +75,7 @@ def render_comment(content: ComparisonFile, *, site_url: str = "") -> str:
     return _fit(start, tuple(_parts(content, told.sentence)), _tell_end(content, site_url))
 
 
-def _fit(start: str, parts: Sequence[Part], end: str) -> str:
+def _fit(start: str, parts: Sequence[CommentPart], end: str) -> str:
     """Put the parts together; where the room ends, cut between two lines and say so."""
     room = MOST_CHARACTERS - _length(start) - _length(end) - _MOST_REASON
     written, left_out = [start], 0
@@ -94,7 +94,7 @@ def _fit(start: str, parts: Sequence[Part], end: str) -> str:
     return "\n\n".join((*written, end)) + "\n"
 
 
-def _count_fitting(part: Part, room: int) -> int:
+def _count_fitting(part: CommentPart, room: int) -> int:
     used = _length(part.opening) + _length(part.closing) + 4
     for taken, line in enumerate(part.lines):
         used += _length(line) + 1
@@ -108,7 +108,7 @@ def _length(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def _parts(content: ComparisonFile, told: str) -> Iterator[Part]:
+def _parts(content: ComparisonFile, told: str) -> Iterator[CommentPart]:
     """Give the parts, what must be seen first; `told` is what the verdict says already."""
     results = sorted(content.comparisons, key=lambda one: WORST_FIRST.index(one.outcome))
     yield from _alarms(content, results, told)
@@ -124,7 +124,9 @@ def _parts(content: ComparisonFile, told: str) -> Iterator[Part]:
     yield from _records(content, results)
 
 
-def _alarms(content: ComparisonFile, results: Sequence[ComparisonResult], told: str) -> Iterator[Part]:
+def _alarms(
+    content: ComparisonFile, results: Sequence[ComparisonResult], told: str
+) -> Iterator[CommentPart]:
     """Say loudly what did not go as it should, and what must be known of what did."""
     problems = list(content.problems)
     if [one_sentence(one) for one in problems if one_sentence(one) not in told]:
@@ -155,13 +157,13 @@ def _alarms(content: ComparisonFile, results: Sequence[ComparisonResult], told: 
     )
 
 
-def _alert(kind: str, title: str, lines: Iterable[str]) -> Iterator[Part]:
+def _alert(kind: str, title: str, lines: Iterable[str]) -> Iterator[CommentPart]:
     told = list(lines)
     if len(told) > _MOST_ALARMS:
         told[_MOST_ALARMS:] = [f"and {len(told) - _MOST_ALARMS} more like these"]
     found = tuple(f"> - {line}" for line in told)
     if found:
-        yield Part(opening=f"> [!{kind}]\n> **{title}**\n>", lines=found)
+        yield CommentPart(opening=f"> [!{kind}]\n> **{title}**\n>", lines=found)
 
 
 def _tell_unused(result: ComparisonResult, content: ComparisonFile, told: str) -> Iterator[str]:
@@ -199,7 +201,7 @@ def _tell_reasons(trials: Sequence[TrialRecord]) -> str:
 
 def _table(
     content: ComparisonFile, results: Sequence[ComparisonResult], *, is_trusted: bool
-) -> Iterator[Part]:
+) -> Iterator[CommentPart]:
     """Give the table on which the verdicts rest, or, folded, the one of all other measures."""
     lines = tuple(
         _row(one, view_measure(each), with_where=len(results) > 1)
@@ -212,7 +214,7 @@ def _table(
     where = ("Experiment",) if len(results) > 1 else ()
     head = _head(("", *where, "Measure", _sides(content, results), "Change", "Smallest visible Δ", "n"))
     if is_trusted:
-        yield Part(opening=head, lines=lines, closing=f"\n<sub>{_tell_legend(results)}</sub>")
+        yield CommentPart(opening=head, lines=lines, closing=f"\n<sub>{_tell_legend(results)}</sub>")
     else:
         title = f"Other measures ({len(lines)}), on which the verdict does not rest"
         yield _fold(title, lines, head=head)
@@ -261,7 +263,7 @@ def _cells(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _attributions(content: ComparisonFile) -> Iterator[Part]:
+def _attributions(content: ComparisonFile) -> Iterator[CommentPart]:
     """Say what each setting does, with the others in place; one that was not tried is said."""
     lines = []
     experiments = dict.fromkeys(
@@ -290,7 +292,7 @@ def _attributions(content: ComparisonFile) -> Iterator[Part]:
     if lines:
         column = ("Experiment",) if len(experiments) > 1 else ()
         head = _head(("", *column, "Setting, the others in place", "What it does"))
-        yield Part(opening=f"**Which setting does it**\n\n{head}", lines=tuple(lines))
+        yield CommentPart(opening=f"**Which setting does it**\n\n{head}", lines=tuple(lines))
 
 
 def _tell_effects(result: ComparisonResult) -> str:
@@ -301,12 +303,12 @@ def _tell_effects(result: ComparisonResult) -> str:
     return told or escape(result.reason, _MOST_REASON)
 
 
-def _settings(content: ComparisonFile) -> Iterator[Part]:
+def _settings(content: ComparisonFile) -> Iterator[CommentPart]:
     """List the settings that differ, each set of them with the experiments that it touches.
 
     A few that changed together are seen at once: the verdict says only how many. More are folded.
     """
-    groups: dict[tuple[Knob, ...], list[str]] = {}
+    groups: dict[tuple[KnobValues, ...], list[str]] = {}
     for one in content.changes:
         if one.knobs:
             groups.setdefault(one.knobs, []).append(one.experiment)
@@ -320,7 +322,7 @@ def _settings(content: ComparisonFile) -> Iterator[Part]:
         moved = {one.outcome for one in content.comparisons} & {Outcome.REGRESSED, Outcome.IMPROVED}
         which = "; `--attribute` tells which of them does it" if moved else ""
         lines = [f"- {code(knob_words(knob), _MOST_REASON)}" for knob in knobs]
-        yield Part(opening=f"**Changed together{which}**\n", lines=tuple(lines))
+        yield CommentPart(opening=f"**Changed together{which}**\n", lines=tuple(lines))
         return
     lines = []
     for knobs, experiments in groups.items():
@@ -332,7 +334,7 @@ def _settings(content: ComparisonFile) -> Iterator[Part]:
         yield _fold(f"Changed settings ({listed})", lines)
 
 
-def _records(content: ComparisonFile, results: Sequence[ComparisonResult]) -> Iterator[Part]:
+def _records(content: ComparisonFile, results: Sequence[ComparisonResult]) -> Iterator[CommentPart]:
     """Say of each comparison how long it took and why it ended."""
     told = [(one, code(one.experiment, _MOST_NAME)) for one in results]
     told += [
@@ -361,9 +363,9 @@ def _tell_length(*results: ComparisonResult) -> str:
     return length_words(math.fsum(each.duration_s for one in results for each in one.trials))
 
 
-def _fold(title: str, lines: Sequence[str], *, head: str = "") -> Part:
+def _fold(title: str, lines: Sequence[str], *, head: str = "") -> CommentPart:
     opening = f"<details>\n<summary>{escape_html(title)}</summary>\n"
-    return Part(
+    return CommentPart(
         opening=f"{opening}\n{head}" if head else opening, lines=tuple(lines), closing="\n</details>"
     )
 

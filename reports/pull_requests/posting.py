@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from analysis.comparing.results import ComparisonFile, ComparisonResult
-from analysis.verdict import Outcome
-from reports.markdown import clean
-from reports.view.summary import FAILED_BADGE, summarize_result
+from analysis.detection.verdict import Outcome
+from reports.wording.markdown import clean
+from reports.wording.summary import FAILED_BADGE, summarize_result
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}")
 """What a name may be: it stands in an HTML comment, and must not be able to end it."""
@@ -243,13 +243,13 @@ class Create:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class CheckUpdate:
     """Rewrite a check run."""
 
     id: int
 
 
-def plan_check(runs: Sequence[ExistingRun], check: Check) -> Create | Update | None:
+def plan_check(runs: Sequence[ExistingRun], check: Check) -> Create | CheckUpdate | None:
     """Say what to do, given the check runs of that name on the commit; None if nothing.
 
     A start never touches a run that is finished: measured again, the commit gets a run of its own, as
@@ -261,7 +261,7 @@ def plan_check(runs: Sequence[ExistingRun], check: Check) -> Create | Update | N
     if check.conclusion is None:
         return None if newest.conclusion is None else Create()
     is_told = _says(newest, check) or has_result(runs, check)
-    return None if is_told else Update(newest.id)
+    return None if is_told else CheckUpdate(newest.id)
 
 
 def has_result(runs: Sequence[ExistingRun], check: Check) -> bool:

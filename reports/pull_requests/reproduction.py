@@ -4,10 +4,10 @@ import shlex
 from collections.abc import Sequence
 
 from analysis.comparing.results import ComparisonFile, ComparisonResult, SideRecord
-from perf.model import SIDES
-from reports.markdown import block, code, escape
-from reports.view.summary import side_words
-from reports.view.wording import named
+from perf.model.results import SIDES
+from reports.wording.markdown import block, code, escape
+from reports.wording.summary import side_words
+from reports.wording.wording import named
 
 _MEASURING = ("candidate", "compare", "bisect")
 _MOST_COMMAND = 1000

@@ -10,7 +10,7 @@ from actions_server import Forge
 from origin import DEFAULT, Origin
 
 from analysis.comparing.results import read_comparisons
-from analysis.verdict import Outcome
+from analysis.detection.verdict import Outcome
 
 HARMLESS = {DEFAULT: ("system: cassandra", "# why\nsystem: cassandra")}
 OTHER = {DEFAULT: ("system: cassandra", "# why not\nsystem: cassandra")}

@@ -12,7 +12,7 @@ from act_runner import Runner
 from actions_server import Forge
 
 from perf.history.store import open_history
-from perf.model import TrialStatus
+from perf.model.results import TrialStatus
 
 WORKFLOW = Path(__file__).parents[2] / ".github/workflows/nightly.yml"
 

@@ -11,7 +11,7 @@ from actions_server import Forge
 from origin import DEFAULT, WINDOW, Origin
 
 from analysis.comparing.results import read_comparisons
-from analysis.verdict import Outcome
+from analysis.detection.verdict import Outcome
 
 SLOWER = {DEFAULT: (f"{WINDOW}: 2ms", f"{WINDOW}: 100ms")}
 

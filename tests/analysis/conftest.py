@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from analysis.detection import Reading, Shift
-from analysis.judgement import Judgement, judge
-from analysis.noise import Noise
-from perf.model import Observation, Purpose, Release, SeriesKey, TrialId, TrialStatus
-from perf.rules import Detection
+from analysis.detection.detection import DetectorResult, Shift
+from analysis.detection.noise import Noise
+from analysis.judging.judgement import Judgement, judge
+from perf.model.results import Observation, Purpose, Release, SeriesKey, TrialId, TrialStatus
+from perf.model.rules import Detection
 
 FIRST_NIGHT = datetime(2026, 11, 1, 1, tzinfo=UTC)
 KEY = SeriesKey(
@@ -62,7 +62,7 @@ class Jumps:
     def name(self) -> str:
         return "jumps"
 
-    def read(self, values: Sequence[float]) -> Reading:
+    def read(self, values: Sequence[float]) -> DetectorResult:
         jumps = [
             index
             for index in range(1, len(values))
@@ -80,7 +80,7 @@ class Jumps:
             for start, index, end in zip(bounds, jumps, bounds[2:], strict=False)
         )
         if self.deviation is None:
-            return Reading(shifts=shifts)
+            return DetectorResult(shifts=shifts)
         newest = values[bounds[-2] :]
         noise = Noise(
             deviation=self.deviation,
@@ -89,7 +89,7 @@ class Jumps:
             points=len(newest),
             all_points=len(values),
         )
-        return Reading(shifts=shifts, noise=noise)
+        return DetectorResult(shifts=shifts, noise=noise)
 
 
 @pytest.fixture(scope="session")

@@ -26,19 +26,20 @@ from lake_of_labs import LakeOfLabs, make_lake  # noqa: E402  found by the line 
 from large_history import Size, grow  # noqa: E402
 from postgres_server import PASSWORD, find_programs, serving  # noqa: E402
 
-from perf.history import bundle, migration  # noqa: E402
+from perf.history import bundle  # noqa: E402
 from perf.history.place import read_place  # noqa: E402
-from perf.history.rows import Row, rows_of_trial  # noqa: E402
+from perf.history.rows import HistoryRow, rows_of_trial  # noqa: E402
+from perf.history.storage import migration  # noqa: E402
 from perf.history.store import History, open_history  # noqa: E402
-from perf.model import TrialId  # noqa: E402
-from perf.places import Places  # noqa: E402
+from perf.local.places import Places  # noqa: E402
+from perf.model.results import TrialId  # noqa: E402
 
 JUDGE = """
 import sys, time
 from datetime import date
 from pathlib import Path
-from analysis.commands import judge_history
-from perf.places import Places
+from analysis.commands.detect import judge_history
+from perf.local.places import Places
 started_s = time.monotonic()
 judge_history(Places(Path(sys.argv[1])), Path("configs"), date(2026, 1, 1))
 print(time.monotonic() - started_s)
@@ -91,7 +92,7 @@ def measure_appends(place: Path, lake: LakeOfLabs, appends: int) -> None:
     _say(f"Parquet files after {appends} appends: {len(lake.files())}")
 
 
-def _insert(history: History, tables: Sequence[tuple[str, Sequence[Row]]]) -> None:
+def _insert(history: History, tables: Sequence[tuple[str, Sequence[HistoryRow]]]) -> None:
     for table, rows in tables:
         history.tables.insert(table, rows)
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from analysis.judgement import judge
-from analysis.step_detector import StepDetector
+from analysis.detection.step_detector import StepDetector
+from analysis.judging.judgement import judge
 from perf import config
 from perf.history import bundle
 from perf.history.store import History, append_all, open_history
-from perf.model import Interval, Observation, Trial, TrialId
-from perf.places import Places
-from reports.commands import write_report
+from perf.local.places import Places
+from perf.model.results import Interval, Observation, Trial, TrialId
+from reports.pages.whole_site import write_report
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 TRIALS = 12

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from perf.load.engine.recorder import OperationKind, Recorder
 from perf.load.histogram import encode, make_histogram
-from perf.load.recorder import Kind, Recorder
-from perf.records import Sensor
-from perf.workloads.answer import Answer
+from perf.model.records import Answer, Sensor
 from perf.workloads.sensor import check_latest, expected_latest, reading
 
 RECORDS = Sensor(kind="sensor", devices=1000, payload_bytes=1000)
@@ -66,7 +65,7 @@ def test_append_and_fold(benchmark: BenchmarkFixture) -> None:
     rows = draw_operations()
 
     def begin() -> tuple[tuple[Recorder, Rows], dict[str, object]]:
-        recorder = Recorder((Kind(operation="write"),), 0.0)
+        recorder = Recorder((OperationKind(operation="write"),), 0.0)
         recorder.begin_stage("steady", 0.0)
         return (recorder, rows), {}
 

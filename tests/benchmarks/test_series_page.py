@@ -14,12 +14,12 @@ from made_up_series import KEY, make_scene
 from playwright.sync_api import Page
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from perf.model import Trial
-from reports.pages import series
-from reports.placing import FRONT
-from reports.rendering import static_files
-from reports.site import SiteFile, batch_of, write_site
-from reports.view.links import series_page
+from perf.model.results import Trial
+from reports.pages.series import page as series
+from reports.site.publishing import FRONT
+from reports.site.rendering import static_files
+from reports.site.writing import SiteFile, batch_of, write_site
+from reports.wording.links import series_page
 
 POINTS = 5000
 TRIALS = POINTS + 2  # one is invalid, one never came

@@ -16,7 +16,7 @@ from large_history import PER_EXPERIMENT, Size, grow
 from memory import run
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from perf.places import Places
+from perf.local.places import Places
 
 TELL = Path(__file__).parent / "site" / "tell.py"
 FIGURES = ("judge_s", "judge_cpu_s", "write_s", "write_cpu_s", "peak_mb")

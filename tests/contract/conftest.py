@@ -13,9 +13,9 @@ import pytest
 from crate_peer import CratePeer
 from served import ADDRESS, TIMEOUT_S, Served, deploy
 
-from perf.design import Testbed
-from perf.java import find_java
-from perf.releases import fetch_maven
+from perf.model.design import Testbed
+from perf.releases.artifacts import fetch_maven
+from perf.releases.java import find_java
 from perf.systems import registry
 from perf.systems.contract import Target
 

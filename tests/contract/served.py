@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 
 import pytest
 
-from perf.access import Access
-from perf.design import SystemConfig, Testbed, Topology
-from perf.errors import NotReady
-from perf.promises.promise import STORES_NOTHING, NotAsked, Promise
-from perf.releases import fetch
-from perf.remote import LocalHost
-from perf.sessions import SensorSession
+from perf.hosts.remote import LocalHost
+from perf.model.access import Access
+from perf.model.design import SystemConfig, Testbed, Topology
+from perf.model.errors import NotReady
+from perf.releases.artifacts import fetch
 from perf.systems import registry
 from perf.systems.contract import Cluster, Node, System, Target
+from perf.systems.promises.promise import STORES_NOTHING, NotAsked, Promise
+from perf.systems.sessions import SensorSession
 
 Asked = TypeVar("Asked")
 TIMEOUT_S = 10.0

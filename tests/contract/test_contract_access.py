@@ -14,14 +14,14 @@ from needs import need_native
 from planted import find_in_files, watch_processes
 from served import ADDRESS, Served
 
-from perf.access import Access, Tls
-from perf.design import Steadiness
-from perf.errors import StepFailed
+from perf.hosts.remote import LocalHost
 from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
-from perf.load.outcome import LoadOutcome
+from perf.load.results.outcome import LoadOutcome
 from perf.load.spec import PASSWORD, LoadSpec, Preload
-from perf.records import Operation, Sensor
-from perf.remote import LocalHost
+from perf.model.access import Access, Tls
+from perf.model.design import Steadiness
+from perf.model.errors import StepFailed
+from perf.model.records import Operation, Sensor
 from perf.systems.contract import Target
 
 pytestmark = pytest.mark.real

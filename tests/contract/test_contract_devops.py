@@ -12,19 +12,19 @@ from typing import TypeAlias
 import pytest
 from served import ADDRESS, Served, deploy, keep, name_promise
 
-from perf.design import Testbed
-from perf.promises import connecting, devops
-from perf.promises.connecting import Reach
-from perf.promises.promise import Promise
-from perf.records import Devops, Operation
-from perf.sessions import DevopsSession
+from perf.model.design import Testbed
+from perf.model.records import Answer, Devops, Operation
 from perf.systems import registry
 from perf.systems.contract import SpeaksDevops
-from perf.workloads.answer import Answer
-from perf.workloads.devops import Batches
-from perf.workloads.devops_queries import QUERIES, check_answer, cpu_history, make_query
-from perf.workloads.devops_rows import Group, Query
-from perf.workloads.loading import devops_rows, devops_stored
+from perf.systems.promises import connecting, devops
+from perf.systems.promises.connecting import Reach
+from perf.systems.promises.promise import Promise
+from perf.systems.sessions import DevopsSession
+from perf.workloads.devops.batches import Batches
+from perf.workloads.devops.queries import QUERIES, check_answer, cpu_history, make_query
+from perf.workloads.devops.rows import Group, Query
+from perf.workloads.devops.tables import devops_rows
+from perf.workloads.loading import devops_stored
 
 # Fixtures with the name of a system and _server; real ones start a real program.
 SERVERS = [

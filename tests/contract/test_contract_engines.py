@@ -14,14 +14,15 @@ import pytest
 from needs import need_native
 from served import Served
 
-from perf.design import ClosedLoop, Steadiness
+from perf.hosts.remote import LocalHost
 from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
-from perf.load.outcome import LoadOutcome
-from perf.load.spec import Counted, LoadSpec, Preload, Stage
-from perf.mongo import open_client
-from perf.records import Operation, PutGet, Sensor
-from perf.remote import LocalHost
+from perf.load.results.outcome import LoadOutcome
+from perf.load.spec import Counted, LoadSpec, Preload
+from perf.model.design import ClosedLoop, Steadiness
+from perf.model.records import Operation, PutGet, Sensor
 from perf.systems.contract import SpeaksKeyValue
+from perf.systems.mongodb.client import open_client
+from perf.workloads.stages import Stage
 
 ENGINES = 2
 ROWS = 400

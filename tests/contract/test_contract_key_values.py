@@ -1,6 +1,7 @@
 """What every session of records under keys must keep to, against servers that really answer.
 
-The promises are in `perf/promises/key_values.py`: `knickpoint prove` asks a product elsewhere the same.
+The promises are in `perf/systems/promises/key_values.py`: `knickpoint prove` asks a product elsewhere
+the same.
 """
 
 from collections.abc import Iterator
@@ -8,12 +9,12 @@ from collections.abc import Iterator
 import pytest
 from served import Served, keep, name_promise
 
-from perf.promises import connecting, key_values
-from perf.promises.connecting import Reach
-from perf.promises.promise import Promise
-from perf.sessions import KeyValueSession
 from perf.systems import registry
 from perf.systems.contract import SpeaksKeyValue
+from perf.systems.promises import connecting, key_values
+from perf.systems.promises.connecting import Reach
+from perf.systems.promises.promise import Promise
+from perf.systems.sessions import KeyValueSession
 
 # Fixtures with the name of a system and _server; real ones start a real program.
 SERVERS = [

@@ -14,16 +14,17 @@ from certificates import issue, make_authority
 from needs import need_native
 from served import ADDRESS, Served, deploy
 
-from perf.access import Access, Tls
-from perf.cql import KEYSPACE, open_driver
-from perf.design import ClosedLoop, Steadiness, Testbed
-from perf.errors import StepFailed
+from perf.hosts.remote import LocalHost, running_pid
 from perf.load.engines import PYTHON_ENGINE, Edge, Engine, run_engines
-from perf.load.outcome import LoadOutcome
-from perf.load.spec import Counted, LoadSpec, Preload, Stage
-from perf.records import Operation, PutGet, Records, Sensor, Ycsb
-from perf.remote import LocalHost, running_pid
+from perf.load.results.outcome import LoadOutcome
+from perf.load.spec import Counted, LoadSpec, Preload
+from perf.model.access import Access, Tls
+from perf.model.design import ClosedLoop, Steadiness, Testbed
+from perf.model.errors import StepFailed
+from perf.model.records import Operation, PutGet, Records, Sensor, Ycsb
 from perf.systems.contract import SpeaksKeyValue, Target
+from perf.systems.cql.client import KEYSPACE, open_driver
+from perf.workloads.stages import Stage
 
 pytestmark = pytest.mark.real
 

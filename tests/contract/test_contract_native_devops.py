@@ -12,15 +12,16 @@ import pytest
 from needs import need_native
 from served import Served
 
-from perf.design import Steadiness
+from perf.hosts.remote import LocalHost
 from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
 from perf.load.spec import Counted, LoadSpec
-from perf.records import Devops, Operation
-from perf.remote import LocalHost
+from perf.model.design import Steadiness
+from perf.model.records import Devops, Operation
 from perf.systems.contract import SpeaksDevops
-from perf.workloads.devops import Batches
-from perf.workloads.devops_queries import QUERIES
-from perf.workloads.loading import devops_rows, devops_stored
+from perf.workloads.devops.batches import Batches
+from perf.workloads.devops.queries import QUERIES
+from perf.workloads.devops.tables import devops_rows
+from perf.workloads.loading import devops_stored
 
 pytestmark = pytest.mark.real
 

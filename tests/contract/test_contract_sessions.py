@@ -1,8 +1,9 @@
 """What every session of the sensor workload must keep to, against servers that really answer.
 
-The promises are in `perf/promises/sensor.py`: `knickpoint prove` asks the same of a product elsewhere.
-Systems that are declared to store nothing are not asked to read back. MongoDB and ScyllaDB are not
-here: the one's session is proven against an emulator of its protocol, the other's against Cassandra.
+The promises are in `perf/systems/promises/sensor.py`: `knickpoint prove` asks the same of a product
+elsewhere. Systems that are declared to store nothing are not asked to read back. MongoDB and ScyllaDB
+are not here: the one's session is proven against an emulator of its protocol, the other's against
+Cassandra.
 """
 
 from collections.abc import Iterator
@@ -10,11 +11,11 @@ from collections.abc import Iterator
 import pytest
 from served import Served, keep, name_promise
 
-from perf.promises import connecting, sensor
-from perf.promises.connecting import Reach
-from perf.promises.promise import IN_MEMORY, STORES_NOTHING, Promise
-from perf.sessions import SensorSession
 from perf.systems import registry
+from perf.systems.promises import connecting, sensor
+from perf.systems.promises.connecting import Reach
+from perf.systems.promises.promise import IN_MEMORY, STORES_NOTHING, Promise
+from perf.systems.sessions import SensorSession
 
 # Fixtures with the name of a system and _server; real ones start a real program.
 SERVERS = [

@@ -16,15 +16,16 @@ from typing import Any
 
 import pytest
 
-from perf.design import ClosedLoop, SystemConfig, Testbed, Topology
-from perf.errors import NotReady, ReleaseError, StepFailed
-from perf.load.spec import LoadSpec, Stage, dump_spec, read_spec
-from perf.model import Artifact, Source
-from perf.records import Operation, Sensor
-from perf.releases import SUMS
-from perf.remote import RUN_TIMEOUT_S, Completed, LocalHost
+from perf.hosts.remote import RUN_TIMEOUT_S, Completed, LocalHost
+from perf.load.spec import LoadSpec, dump_spec, read_spec
+from perf.model.design import ClosedLoop, SystemConfig, Testbed, Topology
+from perf.model.errors import NotReady, ReleaseError, StepFailed
+from perf.model.records import Operation, Sensor
+from perf.model.results import Artifact, Source
+from perf.releases.artifacts import SUMS
 from perf.systems import registry
 from perf.systems.contract import Cluster, Node, System
+from perf.workloads.stages import Stage
 
 SOON_S = 10.0
 

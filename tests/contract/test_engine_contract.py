@@ -17,34 +17,27 @@ import numpy as np
 import pytest
 from needs import need_native
 
-from perf.design import ClosedLoop, OpenLoop, Steadiness
-from perf.errors import StepFailed
+from perf.hosts.remote import LocalHost, running_pid
 from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
 from perf.load.native_binary import NULL_SERVER
-from perf.load.outcome import LoadOutcome
+from perf.load.results.outcome import LoadOutcome
+from perf.load.selftest.finding import CheckOutcome
+from perf.load.selftest.scenarios import SCENARIOS, LoadProfile, Scenario, run_counters, run_until_told
+from perf.load.selftest.stand import RECORDS, SEED, Stand, plan_stage, read_deeds
+from perf.load.selftest.table import format_findings
 from perf.load.spec import PROGRESS, Counted, LoadSpec, Preload
-from perf.model import ATTEMPTED, TIMEOUTS
-from perf.null.behaviour import Behaviour, Holdings
-from perf.null.dialects import CQL, MONGO, Dialect
-from perf.null.record import Deeds
-from perf.records import Operation
-from perf.remote import LocalHost, running_pid
-from perf.selftest.finding import Outcome
-from perf.selftest.scenarios import (
-    SCENARIOS,
-    Profile,
-    Scenario,
-    run_counters,
-    run_until_told,
-)
-from perf.selftest.stand import RECORDS, SEED, Stand, plan_stage, read_deeds
-from perf.selftest.table import format_findings
+from perf.model.design import ClosedLoop, OpenLoop, Steadiness
+from perf.model.errors import StepFailed
+from perf.model.records import Answer, Operation
+from perf.model.results import ATTEMPTED, TIMEOUTS
 from perf.systems.contract import Node
-from perf.workloads.answer import Answer
+from perf.systems.null.behaviour import Behaviour, Holdings
+from perf.systems.null.dialects import CQL, MONGO, Dialect
+from perf.systems.null.record import Deeds
 
 ENGINES = ("native", "python")
 DIALECTS = (CQL, MONGO)
-SHORT = Profile(warmup_s=0.5, measured_s=1.0)
+SHORT = LoadProfile(warmup_s=0.5, measured_s=1.0)
 LIMIT_S = 60.0
 ROWS = 970
 # Far beyond what a busy machine delays an answer by: only what is never answered passes it.
@@ -106,7 +99,7 @@ def test_what_is_planted_is_what_is_reported(
 ) -> None:
     """Rates, stages back to back, stalls, pauses, loops in flight, merged engines, errors, timeouts."""
     findings = run_until_told(scenario, make_stand(engine, dialect), SHORT, print)
-    failed = [one for one in findings if one.outcome is Outcome.FAILED]
+    failed = [one for one in findings if one.outcome is CheckOutcome.FAILED]
     assert not failed, format_findings(findings)
 
 

@@ -11,19 +11,18 @@ import pytest
 from needs import need_native
 from served import ADDRESS, Served, deploy
 
-from perf.cql import KEYSPACE, open_driver
-from perf.design import OpenLoop, Steadiness, Testbed
+from perf.hosts.remote import LocalHost, running_pid
 from perf.load.engines import PYTHON_ENGINE, Edge, Engine, run_engines
 from perf.load.histogram import merge
-from perf.load.outcome import LoadOutcome
+from perf.load.results.outcome import LoadOutcome
+from perf.load.selftest.stand import plan_stage
 from perf.load.spec import Counted, LoadSpec, Preload
-from perf.metrics import RESPONSE_TIME, SERVICE_TIME
-from perf.model import ATTEMPTED, TIMEOUTS
-from perf.records import Operation, Sensor
-from perf.remote import LocalHost, running_pid
-from perf.selftest.stand import plan_stage
+from perf.model.design import OpenLoop, Steadiness, Testbed
+from perf.model.metrics import RESPONSE_TIME, SERVICE_TIME
+from perf.model.records import Answer, Operation, Sensor
+from perf.model.results import ATTEMPTED, TIMEOUTS
 from perf.systems.contract import Node
-from perf.workloads.answer import Answer
+from perf.systems.cql.client import KEYSPACE, open_driver
 from perf.workloads.sensor import choose_device, device_id, reading
 
 pytestmark = [pytest.mark.real, pytest.mark.long]

@@ -11,7 +11,7 @@ import pytest
 from ansible_site import await_port, free_port, make_keys, run_text, write_ssh_config
 from needs import need
 
-from perf.hosts.tuning import SERVER, load_profile
+from perf.hosts.tuning.profiles import SERVER, load_profile
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ import pytest
 from ansible_site import Site, run_text, write_site
 from click.testing import CliRunner
 
-from perf.config import load_catalog
-from perf.errors import HostUnfit
-from perf.hosts.commands import host
-from perf.hosts.privileged import apply_profile
-from perf.hosts.readiness import Look, list_machines, look_at
-from perf.hosts.tuning import SERVER, label, load_profile
+from perf.commands.host import host
+from perf.config.catalog import load_catalog
+from perf.hosts.tuning.privileged import apply_profile
+from perf.hosts.tuning.profiles import SERVER, label, load_profile
+from perf.hosts.tuning.readiness import MachineCheck, list_machines, look_at
+from perf.model.errors import HostUnfit
 
 pytestmark = pytest.mark.long
 
@@ -30,7 +30,7 @@ PLANTED = {
 }
 
 
-def look(site: Site) -> dict[str, Look]:
+def look(site: Site) -> dict[str, MachineCheck]:
     testbed = load_catalog(site.home / "configs").testbed("trial-rack")
     looks = look_at(list_machines(testbed, site.home), testbed, None)
     assert [one.problem for one in looks] == ["", ""]

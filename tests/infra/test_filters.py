@@ -8,8 +8,8 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_site import ROOT
 
-from perf.hosts.privileged import render_script
-from perf.hosts.tuning import SERVER, label, load_profile
+from perf.hosts.tuning.privileged import render_script
+from perf.hosts.tuning.profiles import SERVER, label, load_profile
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 from ansible_site import ANSIBLE, ROOT, write_yaml
 from ruamel.yaml import YAML
 
-from perf.config import load_catalog
-from perf.hosts.privileged import PROGRAM
-from perf.hosts.proof import MARKER
+from perf.config.catalog import load_catalog
+from perf.hosts.tuning.privileged import PROGRAM
+from perf.hosts.tuning.proof import MARKER
 
 INFRA = ROOT / "infra"
 TASK_FILES = sorted(INFRA.glob("roles/*/tasks/*.yaml")) + sorted(INFRA.glob("roles/*/handlers/*.yaml"))

@@ -15,8 +15,8 @@ from needs import need
 
 ROOT = Path(__file__).parents[2]
 OURS = (
-    "perf.systems.fake",
-    "perf.load.python_engine",
+    "perf.systems.fake.system",
+    "perf.load.engine.process",
     "org.apache.cassandra.service.CassandraDaemon",
 )
 HOSTS = ("db-1", "db-2", "db-3", "load-1")

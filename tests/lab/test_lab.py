@@ -9,9 +9,9 @@ import pytest
 from needs import need_native
 from ruamel.yaml import YAML
 
-from perf.config import load_catalog
+from perf.config.catalog import load_catalog
+from perf.hosts.remote import SshHost
 from perf.load.programs import check_engines
-from perf.remote import SshHost
 
 from .conftest import HOSTS, ROOT, Lab
 

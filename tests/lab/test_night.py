@@ -30,7 +30,7 @@ def test_a_night_on_the_lab_ends_in_a_site(lab: Lab, tmp_path: Path) -> None:
     configs, data = tmp_path / "configs", tmp_path / "var"
     shutil.copytree(ROOT / "configs", configs)
     shrink(configs)
-    command = [sys.executable, "-m", "perf.cli", "nightly", "--suite", "lab"]
+    command = [sys.executable, "-m", "perf.commands.main", "nightly", "--suite", "lab"]
     command += ["--configs", str(configs), "--data", str(data)]
     # The testbed names its SSH configuration from the tree's root on.
     night = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=900)

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from perf.errors import HostUnfit
+from perf.model.errors import HostUnfit
 
 from .conftest import ROOT
 

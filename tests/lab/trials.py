@@ -86,7 +86,7 @@ class Trials:
         """Begin a trial, and come back once it is under load."""
         options = ["--configs", str(self.directory / "configs"), "--data", str(self.directory / "var")]
         options += ["--suite", "faults", "--experiment", "steady", "--release", self.release]
-        command = [sys.executable, "-m", "perf.cli", "measure", *options]
+        command = [sys.executable, "-m", "perf.commands.main", "measure", *options]
         log = self.directory / f"{len(self.running) + 1}.log"
         # The testbed names its SSH configuration from the tree's root on.
         with log.open("w") as output:

@@ -9,14 +9,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeAlias, cast
 
-from perf.design import ClosedLoop, OpenLoop
-from perf.load import python_engine, runner
-from perf.load.callbacks import OpenCalls
-from perf.load.hlog import HlogWriter
-from perf.load.loops import Lag, Lane, Loop
-from perf.load.schedule import Share, Starts, plan_starts
+from perf.load.engine import process as python_engine
+from perf.load.engine import runner
+from perf.load.engine.callbacks import OpenCalls
+from perf.load.engine.loops import Lag, Lane, Loop
+from perf.load.engine.schedule import Share, Starts, plan_starts
 from perf.load.spec import LoadSpec, read_spec
-from perf.model import Interval
+from perf.local.hlog import HlogWriter
+from perf.model.design import ClosedLoop, OpenLoop
+from perf.model.results import Interval
 
 _Times: TypeAlias = tuple[float, float, float]
 """The intended start, the send and the end of an operation."""

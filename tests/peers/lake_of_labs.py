@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 from postgres_server import PASSWORD, PostgresServer
 
-from perf.places import Places
+from perf.local.places import Places
 
 _NUMBERS = itertools.count(1)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from perf.errors import UsageError
 from perf.load.native_binary import ENGINE, find_native
+from perf.model.errors import UsageError
 
 
 def need(condition: object, what: str) -> None:

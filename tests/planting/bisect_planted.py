@@ -15,13 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from analysis.bisecting import run as bisection_run
-from perf.cli import main as run_command
-from perf.config import Catalog
-from perf.design import Suite
-from perf.model import Reason
-from perf.past_turns import PLANTED
-from perf.side_by_side import Side
+from analysis.orchestration import bisecting as bisection_run
+from perf.commands.main import main as run_command
+from perf.config.catalog import Catalog
+from perf.jobs.past_turns import PLANTED
+from perf.jobs.side_by_side import Side
+from perf.model.design import Suite
+from perf.model.results import Reason
 from perf.systems import registry
 
 TakeSide = Callable[[Catalog, Suite, str, str], Side]

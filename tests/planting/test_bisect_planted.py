@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from perf.history import bundle
-from perf.model import Purpose
-from perf.places import Places
+from perf.local.places import Places
+from perf.model.results import Purpose
 
 ROOT = Path(__file__).parents[2]
 PLANTED_FROM = "2.0.2"

@@ -16,14 +16,15 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from perf import cli, measuring, side_by_side
-from perf.config import named
-from perf.harness import Order
+from perf.commands import main as cli
 from perf.history import bundle
-from perf.model import Sample, Trial
-from perf.places import Places
-from perf.progress import Progress
+from perf.jobs import measuring, side_by_side
+from perf.local.places import Places
+from perf.local.progress import Progress
+from perf.model.identity import named
+from perf.model.results import Sample, Trial
 from perf.systems.contract import System
+from perf.trial.harness import Order
 
 TEMPLATE = Path(__file__).parents[1] / "data/bundles/version-2/2026-03-02-1.01.sensor-write.5.0.5"
 SCATTER = (0.0, 0.004, -0.003, 0.002, -0.005, 0.001, 0.003)
@@ -91,7 +92,7 @@ def main() -> None:
     """Answer requests until there are no more."""
     for entry in entry_points(group=cli.GROUP):
         entry.load()
-    for late in ("reports.pages", "analysis.otava_detector", "jinja2.ext", "filelock"):
+    for late in ("reports.pages", "analysis.detection.otava_detector", "jinja2.ext", "filelock"):
         importlib.import_module(late)
     for line in sys.stdin:
         child = os.fork()

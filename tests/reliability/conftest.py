@@ -10,7 +10,7 @@ from killed_commands import Beginnings
 from killing import Launcher, launching
 from needs import need
 
-from perf.model import Interval, Trial
+from perf.model.results import Interval, Trial
 
 _MEMORY = Path("/dev/shm")  # noqa: S108  a file system without a disk: more kills in less time
 

@@ -20,15 +20,15 @@ from typing import Any
 import pytest
 from needs import need
 
-from perf.config import load_catalog
-from perf.design import ClosedLoop, Deployment, Measurement, OpenLoop, Workload
-from perf.harness import Order, run_trial
+from perf.config.catalog import load_catalog
 from perf.load.spec import PROGRESS
-from perf.model import Artifact, Purpose, Release, Source, Trial, TrialId
-from perf.places import Places
-from perf.progress import Progress
-from perf.systems import fake
+from perf.local.places import Places
+from perf.local.progress import Progress
+from perf.model.design import ClosedLoop, Deployment, Measurement, OpenLoop, Workload
+from perf.model.results import Artifact, Purpose, Release, Source, Trial, TrialId
 from perf.systems.contract import System
+from perf.systems.fake import system as fake
+from perf.trial.harness import Order, run_trial
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
 # Of this process alone: others may run the same tests beside it.

@@ -7,14 +7,15 @@ from pathlib import Path
 
 from git_repository import GitRepository
 
-from analysis.commands import judge_history
-from perf import releases
-from perf.config import load_catalog, named
+from analysis.orchestration.judging import judge_history
+from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import append_all
-from perf.model import Interval, Purpose, Sample, Trial, TrialId
-from perf.places import Places
-from perf.systems.fake import Fake
+from perf.local.places import Places
+from perf.model.identity import named
+from perf.model.results import Interval, Purpose, Sample, Trial, TrialId
+from perf.releases import artifacts as releases
+from perf.systems.fake.system import Fake
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
 NIGHTS = 12

@@ -190,8 +190,8 @@ def _become(
 
     import command_server  # noqa: PLC0415
 
-    from perf import measuring, side_by_side  # noqa: PLC0415
-    from perf.cli import main  # noqa: PLC0415
+    from perf.commands.main import main  # noqa: PLC0415
+    from perf.jobs import measuring, side_by_side  # noqa: PLC0415
 
     for path, flags, numbers in (
         (os.devnull, os.O_RDONLY, (0,)),

@@ -27,7 +27,7 @@ from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
-from perf.errors import KnickpointError
+from perf.model.errors import KnickpointError
 
 Tree: TypeAlias = Any
 """What JSON holds, `Raw` and `Pairs`."""

@@ -25,8 +25,8 @@ from watching import find_processes, weigh
 
 from perf.history import bundle
 from perf.history.store import open_history
-from perf.night import Night, read_nights
-from perf.places import Places
+from perf.jobs.night import Night, read_nights
+from perf.local.places import Places
 
 ROOT = Path(__file__).parents[2]
 SUITE = "soak"
@@ -108,7 +108,7 @@ def lay_out(into: Path) -> tuple[Path, Places]:
 
 def run_night(number: int, into: Path, configs: Path, places: Places, waited_s: float) -> Seen:
     """Run one night to its end, watch it, and say what was seen."""
-    command = [sys.executable, "-m", "perf.cli", "nightly", "--suite", SUITE]
+    command = [sys.executable, "-m", "perf.commands.main", "nightly", "--suite", SUITE]
     command += ["--data", str(places.data), "--configs", str(configs)]
     log = into / f"night-{number:02d}.log"
     began_s, peak, known = time.monotonic(), Peak(), len(read_nights(places))

@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from perf.metrics import CANARY_CPU, CANARY_FSYNC, CANARY_LOOPBACK, CANARY_MEMORY
+from perf.model.metrics import CANARY_CPU, CANARY_FSYNC, CANARY_LOOPBACK, CANARY_MEMORY
 
 FIRST = datetime(2026, 1, 1, 2, 0, tzinfo=UTC)
 LINE = "3.0"

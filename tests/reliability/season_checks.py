@@ -18,8 +18,8 @@ from season_run import Seen
 
 from perf.history import bundle
 from perf.history.store import open_history, rebuild
-from perf.model import TrialStatus
-from perf.night import Night, read_nights
+from perf.jobs.night import Night, read_nights
+from perf.model.results import TrialStatus
 
 Run = dict[str, Any]
 NEAR = 3

@@ -17,7 +17,7 @@ from channel_server import Channel, Fault, serve
 from simulated_night import BALLAST
 from watching import find_processes, weigh
 
-from perf.places import Places
+from perf.local.places import Places
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -27,19 +27,21 @@ from typing import Any
 import psutil
 import season
 
-import analysis.commands
-import reports.nightly
-import reports.telling.notify_command
-from analysis.judgement import Judgement
-from perf import cli, harness, measuring, side_by_side, steps
-from perf.config import named
+import analysis.orchestration.judging
+import reports.commands.nightly
+import reports.commands.notify
+from analysis.judging.judgement import Judgement
+from perf.commands import main as cli
 from perf.history import bundle
-from perf.model import Reason, Sample, Trial, TrialStatus
-from perf.places import Places
-from perf.progress import Progress
-from perf.systems import fake
+from perf.jobs import measuring, side_by_side
+from perf.local.places import Places
+from perf.local.progress import Progress
+from perf.model.identity import named
+from perf.model.results import Reason, Sample, Trial, TrialStatus
 from perf.systems.contract import Cluster, Node, System
-from reports.telling.events import Plan
+from perf.systems.fake import system as fake
+from perf.trial import harness, steps
+from reports.notifications.events import NotificationPlan
 
 CONFIG = "season"
 OURS = ("perf", "analysis", "reports")
@@ -150,9 +152,9 @@ def patch() -> None:
         module.run_trial = _by_night(harness.run_trial)
     fake.Fake.configure = _with_fault(fake.Fake.configure)  # type: ignore[method-assign]
     Progress._write = _counted(Progress._write)  # type: ignore[method-assign]  # noqa: SLF001  each line of it
-    for module in (reports.nightly, reports.telling.notify_command):
-        module.judge_history = _remembered(analysis.commands.judge_history)  # type: ignore[attr-defined]
-    telling = reports.telling.notify_command
+    for module in (reports.commands.nightly, reports.commands.notify):
+        module.judge_history = _remembered(analysis.orchestration.judging.judge_history)  # type: ignore[attr-defined]
+    telling = reports.commands.notify
     telling.plan_events = _listened(telling.plan_events)
 
 
@@ -259,8 +261,8 @@ def _remembered(judge: Callable[..., Judgement]) -> Callable[..., Judgement]:
     return remember
 
 
-def _listened(plan: Callable[..., Plan]) -> Callable[..., Plan]:
-    def listen(*given: object) -> Plan:
+def _listened(plan: Callable[..., NotificationPlan]) -> Callable[..., NotificationPlan]:
+    def listen(*given: object) -> NotificationPlan:
         planned = plan(*given)
         TONIGHT.events += [
             {"kind": one.event.kind.value, "name": one.name, "handles": list(one.told.handles)}

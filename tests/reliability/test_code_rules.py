@@ -15,7 +15,7 @@ RUNS_TEXT = {"eval", "exec", "compile", "__import__"}
 RUNS_A_SHELL = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}
 LOADS_OBJECTS = {"pickle.load", "pickle.loads", "marshal.load", "marshal.loads", "shelve.open"}
 # Results of our own worker processes, through a pipe that nobody else holds.
-OWN_PIPES = {"analysis/workers.py"}
+OWN_PIPES = {"analysis/orchestration/workers.py"}
 
 
 def find_calls(path: Path) -> list[tuple[int, str, ast.Call]]:

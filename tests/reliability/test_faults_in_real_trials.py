@@ -11,14 +11,14 @@ import pytest
 from disturbed import CONFIGS, NETWORK, Deed, Disturbed, Moment, change_load, kill, pause, small_disk
 from needs import need_native
 
-from perf import releases
-from perf.config import load_catalog
-from perf.design import Deployment, EngineName, SystemConfig, Topology
+from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.load.histogram import merge
-from perf.metrics import RESPONSE_TIME
-from perf.model import Trial, TrialStatus
-from perf.places import Places
+from perf.local.places import Places
+from perf.model.design import Deployment, EngineName, SystemConfig, Topology
+from perf.model.metrics import RESPONSE_TIME
+from perf.model.results import Trial, TrialStatus
+from perf.releases import artifacts as releases
 from perf.systems import registry
 
 pytestmark = [pytest.mark.real, pytest.mark.long, pytest.mark.alone, pytest.mark.timeout(600)]

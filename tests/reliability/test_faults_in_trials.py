@@ -25,15 +25,16 @@ from disturbed import (
     small_disk,
 )
 
-from perf.errors import NotReady
 from perf.history import bundle
+from perf.hosts.remote import code_here
 from perf.load.histogram import merge
-from perf.metrics import RESPONSE_TIME
-from perf.model import Trial, TrialStatus
-from perf.places import Places
-from perf.remote import code_here
-from perf.systems import fake, registry
+from perf.local.places import Places
+from perf.model.errors import NotReady
+from perf.model.metrics import RESPONSE_TIME
+from perf.model.results import Trial, TrialStatus
+from perf.systems import registry
 from perf.systems.contract import Cluster, KnowsVersion, Node
+from perf.systems.fake import system as fake
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(180)]
 
@@ -299,7 +300,7 @@ class Usurped(fake.Fake):
             path = self._home / "stranger.json"
             path.write_text(f'{{"address": "{node.address}", "index": 1, "runs": "{self._version}"}}')
             self.stranger = subprocess.Popen(
-                [sys.executable, "-m", "perf.systems.fake", str(path)],
+                [sys.executable, "-m", "perf.systems.fake.system", str(path)],
                 env={**os.environ, **code_here()},
                 stderr=subprocess.DEVNULL,
             )

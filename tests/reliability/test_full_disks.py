@@ -13,7 +13,7 @@ from disks import Done
 from needs import need
 from writing import DATA, JOBS, describe, fill_in, find_appended, find_sealed, find_told
 
-COMMAND = (sys.executable, "-m", "perf.cli")
+COMMAND = (sys.executable, "-m", "perf.commands.main")
 # In a namespace of its own, so that nobody else sees the disk, and it is gone at the end. The command
 # runs twice: as it is, and once there is room again.
 SCRIPT = """

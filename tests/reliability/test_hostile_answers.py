@@ -12,19 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutations import broken_bytes, broken_documents, is_well_told, within
 
-from perf.errors import StepFailed
 from perf.history import bundle
 from perf.history.faults import drop_faulty, find_faults
 from perf.hosts.canary import run_canary
 from perf.hosts.facts import read_client_facts, read_facts
+from perf.hosts.remote import Completed, LocalHost, Remote
 from perf.hosts.usage import read_usage
-from perf.java import read_pauses_s
-from perf.model import Sample, Trial, TrialStatus
-from perf.places import Places
-from perf.remote import Completed, LocalHost, Remote
-from perf.systems import scylladb
+from perf.local.places import Places
+from perf.model.errors import StepFailed
+from perf.model.results import Sample, Trial, TrialStatus
+from perf.releases.java import read_pauses_s
 from perf.systems.contract import Node
-from perf.telemetry import read_processes
+from perf.systems.scylladb import system as scylladb
+from perf.trial.telemetry import read_processes
 
 LONGEST_S = 60.0
 

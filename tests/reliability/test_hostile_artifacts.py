@@ -27,7 +27,6 @@ from mutations import (
 
 from analysis.bisecting.description import describe_bisection
 from analysis.bisecting.record import BISECTION, read_bisection, write_bisection
-from analysis.bisecting.run import read_bisections
 from analysis.comparing.results import (
     MOST_BYTES,
     read_comparisons,
@@ -35,18 +34,19 @@ from analysis.comparing.results import (
     write_comparisons,
     write_result,
 )
-from analysis.comparing.run import read_results
-from perf.errors import InputError
-from perf.places import Places
-from perf.side_by_side import RESULT
-from reports.pull_requests.answer_command import _read_event
+from analysis.orchestration.bisecting import read_bisections
+from analysis.orchestration.comparing import read_results
+from perf.jobs.side_by_side import RESULT
+from perf.local.places import Places
+from perf.model.errors import InputError
+from reports.commands.answer import _read_event
+from reports.notifications.issue_plan import render_issue
+from reports.notifications.notices_file import read_notices, write_notices
+from reports.notifications.sent_log import Ledger
 from reports.pull_requests.artifact import MEMBER, read_artifact
 from reports.pull_requests.asking import Limits, read_asked
 from reports.pull_requests.comment import headline, render_comment
 from reports.pull_requests.posting import find_findings
-from reports.telling.issue_plan import render_issue
-from reports.telling.ledger import Ledger
-from reports.telling.notices_file import read_notices, write_notices
 
 KNOWN = frozenset({"0123456789", "abcdef0123"})
 COMPARISON = write_comparisons(ATTRIBUTED)
@@ -295,7 +295,7 @@ _TAKE = """
 import sys
 from pathlib import Path
 from analysis.comparing.results import MOST_BYTES, read_comparisons
-from perf.errors import InputError
+from perf.model.errors import InputError
 head, part, tail = sys.argv[1:]
 content = (head + part * ((MOST_BYTES - len(head + tail)) // len(part)) + tail).encode()
 try:

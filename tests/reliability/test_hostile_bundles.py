@@ -27,14 +27,14 @@ from mutations import (
     within,
 )
 
-from perf import encoded
-from perf.errors import BundleError
 from perf.history import bundle
 from perf.history.store import History, append_all, open_history, rebuild
-from perf.load import hlog
-from perf.load.hlog import read_hlog, write_hlog
-from perf.model import Fact, Interval, LoadStep, Reason, StepOutcome, Trial, TrialId
-from perf.places import Places
+from perf.local import hlog
+from perf.local.hlog import read_hlog, write_hlog
+from perf.local.places import Places
+from perf.model import histograms as encoded
+from perf.model.errors import BundleError
+from perf.model.results import Fact, Interval, LoadStep, Reason, StepOutcome, Trial, TrialId
 
 LONGEST_S = 60.0
 """For one example; nearly all take milliseconds."""
@@ -251,7 +251,7 @@ def test_bombs_in_a_bundle_fit_into_half_a_gigabyte(whole: Path, tmp_path: Path)
     code = """
 import sys
 from pathlib import Path
-from perf.errors import BundleError
+from perf.model.errors import BundleError
 from perf.history import bundle
 try:
     bundle.read(Path(sys.argv[1]))
@@ -370,7 +370,7 @@ import sys
 from pathlib import Path
 from perf.history.store import append_all, rebuild
 from perf.history import bundle
-from perf.places import Places
+from perf.local.places import Places
 places = Places(Path(sys.argv[1]))
 print(append_all(places, lambda _: None))
 print(rebuild(places.history, bundle.find(places), lambda _: None))
@@ -422,8 +422,8 @@ def test_a_log_of_more_intervals_than_allowed_is_not_read_to_its_end(
     code = """
 import resource, sys
 from pathlib import Path
-from perf.errors import BundleError
-from perf.load import hlog
+from perf.model.errors import BundleError
+from perf.local import hlog
 hlog.MOST_INTERVALS = int(sys.argv[2])
 try:
     hlog.read_hlog(Path(sys.argv[1]))

@@ -22,14 +22,14 @@ from mutations import (
 )
 from ruamel.yaml import YAML
 
-from perf.config import load_catalog
-from perf.config.document import MAX_BYTES
+from perf.config.catalog import load_catalog
 from perf.config.triage_file import add_entries
-from perf.errors import BundleError, ConfigError
 from perf.history.place import read_place
-from perf.night import Night, PlannedTrial, open_night, read_nights
-from perf.places import Places
-from perf.rules import TriageEntry
+from perf.jobs.night import Night, PlannedTrial, open_night, read_nights
+from perf.local.document import MAX_BYTES
+from perf.local.places import Places
+from perf.model.errors import BundleError, ConfigError
+from perf.model.rules import TriageEntry
 
 LONGEST_S = 60.0
 TRIAGE = """\
@@ -176,8 +176,8 @@ def test_bombs_are_refused_in_little_memory(
     code = """
 import resource, sys, time
 from pathlib import Path
-from perf.config.document import read_document
-from perf.errors import ConfigError
+from perf.local.document import read_document
+from perf.model.errors import ConfigError
 for path in sorted(Path(sys.argv[1]).glob("*.yaml")):
     began = time.monotonic()
     try:

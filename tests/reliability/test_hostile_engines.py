@@ -11,26 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutations import NO_FILES, broken_bytes, broken_documents, put_in_place, within
 
-from perf.design import ClosedLoop
-from perf.errors import BundleError
+from perf.hosts.remote import LocalHost, read_tail
 from perf.load.histogram import merge_equal_intervals
-from perf.load.hlog import write_hlog
-from perf.load.outcome import LoadOutcome
 from perf.load.read_back import read_back, read_cut
-from perf.load.spec import (
-    INTERVALS,
-    RESULT,
-    EngineResult,
-    LoadSpec,
-    Stage,
-    Usage,
-    write_result,
-)
+from perf.load.results.outcome import LoadOutcome
+from perf.load.spec import INTERVALS, RESULT, EngineResult, LoadSpec, Usage, write_result
 from perf.load.steadiness import merge_progress
-from perf.model import Counter, Interval
-from perf.records import Operation, Sensor
-from perf.remote import LocalHost, read_tail
+from perf.local.hlog import write_hlog
+from perf.model.design import ClosedLoop
+from perf.model.errors import BundleError
+from perf.model.records import Operation, Sensor
+from perf.model.results import Counter, Interval
 from perf.systems.contract import Target
+from perf.workloads.stages import Stage
 
 LONGEST_S = 60.0
 SPEC = LoadSpec(

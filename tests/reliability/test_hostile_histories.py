@@ -14,13 +14,14 @@ import duckdb
 import pytest
 from mutations import NO_FILES, is_well_told, put_in_place, within
 
-from perf.errors import HistoryError, KnickpointError
-from perf.history import bundle, file
+from perf.history import bundle
 from perf.history.distributions import distribute
+from perf.history.storage import file
 from perf.history.store import open_history, rebuild
-from perf.model import Interval, Purpose, Trial, TrialId
-from perf.places import Places
-from reports.data.courses import cut
+from perf.local.places import Places
+from perf.model.errors import HistoryError, KnickpointError
+from perf.model.results import Interval, Purpose, Trial, TrialId
+from reports.pages.reproduction.courses import cut
 
 LONGEST_S = 30.0
 _FINE, _TOLD, _ESCAPED = range(10, 13)

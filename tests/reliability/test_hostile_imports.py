@@ -20,13 +20,13 @@ from mutations import (
     within,
 )
 
-from perf.errors import UsageError
 from perf.history import bundle
 from perf.history.importers.formats import FORMATS
-from perf.history.importers.run import File, Hints, Unreadable, parse_number
+from perf.history.importers.run import File, ImportHints, Unreadable, parse_number
 from perf.history.importing import Naming, import_files
 from perf.history.store import open_history, rebuild
-from perf.places import Places
+from perf.local.places import Places
+from perf.model.errors import UsageError
 
 IMPORTS = Path(__file__).parents[1] / "data" / "imports"
 KINDS = {
@@ -99,7 +99,7 @@ def broken(name: str) -> st.SearchStrategy[bytes]:
     return texts | broken_documents(json.loads(sound)) if name.endswith(".json") else texts
 
 
-def import_one(home: Path, kind: str, content: bytes, hints: Hints) -> bool:
+def import_one(home: Path, kind: str, content: bytes, hints: ImportHints) -> bool:
     """Import a file, hold the import to what is promised, and tell whether it was accepted."""
     file, places = home / "results", Places(home / "var")
     file.write_bytes(content)
@@ -142,7 +142,7 @@ def test_a_broken_file_is_imported_as_it_reads_or_refused_with_nothing_written(
     @settings(max_examples=effort(2, 20), database=None)
     @given(content=broken(name), unit=st.sampled_from([None, "us", "s"]))
     def break_it(content: bytes, unit: str | None) -> None:
-        hints = Hints(times="duration", unit=unit) if unit else Hints()
+        hints = ImportHints(times="duration", unit=unit) if unit else ImportHints()
         counts[import_one(tmp_path_factory.mktemp("home"), KINDS[name], content, hints)] += 1
 
     break_it()
@@ -196,7 +196,7 @@ def test_what_cannot_be_kept_is_said_before_anything_is_written(
     files = [sound, file] if kind == "csv" else [file]
     with within(20), pytest.raises(UsageError, match=why) as caught:
         import_files(
-            places, FORMATS[kind], files, hints=Hints(), naming=NAMING, tell=lambda _text: None
+            places, FORMATS[kind], files, hints=ImportHints(), naming=NAMING, tell=lambda _text: None
         )
     assert is_well_told(caught.value, file)
     assert not places.data.exists()
@@ -211,7 +211,7 @@ def test_two_times_that_an_option_makes_one_are_not_mixed(tmp_path: Path) -> Non
             Places(tmp_path / "var"),
             FORMATS["hdr"],
             [file],
-            hints=Hints(times="response_time"),
+            hints=ImportHints(times="response_time"),
             naming=NAMING,
             tell=lambda _text: None,
         )
@@ -227,7 +227,7 @@ def test_what_is_no_file_is_refused_at_once(kind: str, tmp_path: Path) -> None:
             Places(tmp_path / "var"),
             FORMATS["csv"],
             [path],
-            hints=Hints(),
+            hints=ImportHints(),
             naming=NAMING,
             tell=lambda _text: None,
         )
@@ -258,7 +258,7 @@ def test_a_line_however_long_takes_no_longer_than_its_length(kind: str) -> None:
     for line in LINES[kind]:
         text = SOUND[kind].replace("Results:\n", f"Results:\n{line}\n", 1).rstrip("\n") + f"\n{line}\n"
         with within(10), contextlib.suppress(Unreadable):
-            FORMATS[kind].read(File(name="file", text=text), Hints())
+            FORMATS[kind].read(File(name="file", text=text), ImportHints())
 
 
 WORST = {
@@ -274,11 +274,11 @@ WORST = {
 _READ = """
 import sys
 from pathlib import Path
-from perf.errors import UsageError
+from perf.model.errors import UsageError
 from perf.history.importers.formats import FORMATS
 from perf.history.importers.run import Hints
 from perf.history.importing import Naming, import_files
-from perf.places import Places
+from perf.local.places import Places
 kind, head, part, home = sys.argv[1:]
 file = Path(home) / "results"
 most = FORMATS[kind].most_bytes

@@ -19,13 +19,13 @@ from mutations import (
     within,
 )
 
-from analysis.backtest import Judge
-from analysis.file_commands import _read
-from analysis.series_file import Findings, parse_series, write_findings
-from analysis.step_detector import StepDetector
+from analysis.commands.backtest import _read
+from analysis.detection.backtest import Judge
+from analysis.detection.series_file import FileFindings, parse_series, write_findings
+from analysis.detection.step_detector import StepDetector
 from perf import config
-from perf.errors import InputError
-from perf.metrics import LARGEST
+from perf.model.errors import InputError
+from perf.model.metrics import LARGEST
 
 STEP = [100.0 + (7 * n % 5) + (20 if n > 20 else 0) for n in range(40)]
 TREE: dict[str, Any] = {
@@ -119,9 +119,9 @@ def test_of_very_many_problems_the_first_are_kept_and_reading_ends() -> None:
 _READ = """
 import sys, resource
 from pathlib import Path
-from analysis.file_commands import _read
-from analysis.series_file import MOST_BYTES
-from perf.errors import InputError
+from analysis.commands.backtest import _read
+from analysis.detection.series_file import MOST_BYTES
+from perf.model.errors import InputError
 head, part, tail, count, path = sys.argv[1:]
 count = int(count) or (MOST_BYTES - len(head + tail)) // len(part)
 with open(path, "w") as file:
@@ -183,4 +183,4 @@ def test_large_files_are_read_or_refused_in_four_gigabytes(
 
 def test_findings_of_no_series_are_an_empty_list() -> None:
     assert json.loads(write_findings([])) == {"series": []}
-    assert json.loads(write_findings([Findings(name="\u202e")]))["series"][0]["name"] == "\u202e"
+    assert json.loads(write_findings([FileFindings(name="\u202e")]))["series"][0]["name"] == "\u202e"

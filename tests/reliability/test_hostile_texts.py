@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.series_file import Findings, parse_series, write_findings
+from analysis.detection.series_file import FileFindings, parse_series, write_findings
+from perf.commands.main import escape
 from perf.history import bundle
 from perf.history.store import open_history
-from perf.model import Named, Trial
-from perf.places import Places
-from perf.terminal import escape
+from perf.local.places import Places
+from perf.model.results import Named, Trial
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\u2066\r\x08\x7f\u2028"
 OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-COMMAND = [sys.executable, "-m", "perf.cli"]
+COMMAND = [sys.executable, "-m", "perf.commands.main"]
 
 
 def run_on_terminal(*arguments: str | Path) -> tuple[int, str]:
@@ -98,7 +98,7 @@ def test_findings_are_written_in_ascii_and_keep_their_names(tmp_path: Path) -> N
     name = f"{HOSTILE}💥é"
     path.write_text(json.dumps({"series": [{"name": name, "better": "lower", "values": []}]}))
     (series,) = parse_series(path, path.read_bytes())
-    content = write_findings([Findings(name=series.name)])
+    content = write_findings([FileFindings(name=series.name)])
     assert content.isascii()
     assert json.loads(content)["series"][0]["name"] == name
 

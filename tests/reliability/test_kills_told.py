@@ -16,10 +16,10 @@ from needs import need
 from postgres_server import PASSWORD, PostgresServer, find_programs, serving
 from watched import Expected, Watched, choose_moment, digest_history, list_kinds
 
-from perf.errors import HistoryError
-from perf.places import Places
-from reports.telling.ledger import Ledger
-from reports.telling.webhook import VARIABLE
+from perf.local.places import Places
+from perf.model.errors import HistoryError
+from reports.clients.webhook import VARIABLE
+from reports.notifications.sent_log import Ledger
 
 pytestmark = pytest.mark.long
 NOTIFY = Scenario(argv="notify --webhook --site-url https://example.org", prepare="drops")

@@ -12,7 +12,7 @@ from disks import Done, read_record, serving
 from power_loss import Disk, crash, lay_out
 from writing import JOBS, Bench, describe, find_appended, find_sealed, find_told, has_answered
 
-from perf.errors import HistoryError
+from perf.model.errors import HistoryError
 
 SLOW = {"nightly", "compare", "report"}
 # A page is made again from the history; nobody is told that it is kept.

@@ -21,15 +21,15 @@ import command_server
 import pytest
 from killed_commands import CONFIGS, Beginnings
 
-from analysis.commands import judge_history
-from perf import measuring, side_by_side
-from perf.cli import main
+from analysis.orchestration.judging import judge_history
+from perf.commands.main import main
 from perf.config.catalog import read_triage
 from perf.history import bundle
 from perf.history.store import append_all, open_history, rebuild
-from perf.model import Interval, Trial
-from perf.night import read_nights
-from perf.places import Places
+from perf.jobs import measuring, side_by_side
+from perf.jobs.night import read_nights
+from perf.local.places import Places
+from perf.model.results import Interval, Trial
 
 KEEPS = pytest.mark.keeps("several-at-once-harm-nothing")
 REFUSALS = (

@@ -21,11 +21,11 @@ import pytest
 
 from perf.history import bundle
 from perf.history.store import append_all
-from perf.model import Interval, Release, Trial, TrialId
-from perf.places import Places
-from reports.commands import write_report
-from reports.placing import exchange
-from reports.site import Batch, SiteFile, write_site
+from perf.local.places import Places
+from perf.model.results import Interval, Release, Trial, TrialId
+from reports.pages.whole_site import write_report
+from reports.site.publishing import exchange
+from reports.site.writing import Batch, SiteFile, write_site
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
 NOW = datetime(2026, 3, 9, 6, 0, tzinfo=UTC)
@@ -136,7 +136,7 @@ def test_where_no_step_is_to_be_had_each_file_is_whole_and_the_next_report_mends
     def refuse(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr("reports.placing.exchange", refuse)
+    monkeypatch.setattr("reports.site.publishing.exchange", refuse)
     one, other = make_sites(4)
     site = tmp_path / "site"
     other(site)

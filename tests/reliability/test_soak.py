@@ -9,8 +9,8 @@ import season_checks
 import season_run
 from needs import need
 
-from perf import releases
-from perf.errors import KnickpointError
+from perf.model.errors import KnickpointError
+from perf.releases import artifacts as releases
 from perf.systems import registry
 
 

@@ -14,7 +14,7 @@ from killing import Ended, Launcher
 from perf.history import bundle
 from perf.history.place import has_history
 from perf.history.store import open_history, rebuild
-from perf.places import Places
+from perf.local.places import Places
 
 # Not the last line of a killed command, which may be half a line.
 _TOLD = re.compile(r"^\s*appended (\S+).*\n", re.MULTILINE)

@@ -18,16 +18,17 @@ from typing import Any
 from command_server import SCATTER, TEMPLATE
 from disks import Commands, Done
 
-from analysis.bisecting.run import read_bisections
-from analysis.commands import judge_history
-from analysis.comparing.run import read_results
-from perf.config import load_catalog, named
+from analysis.orchestration.bisecting import read_bisections
+from analysis.orchestration.comparing import read_results
+from analysis.orchestration.judging import judge_history
+from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import append_all, open_history
-from perf.model import Purpose, Sample, Trial, TrialId
-from perf.night import read_nights
-from perf.places import Places
-from perf.systems.fake import Fake
+from perf.jobs.night import read_nights
+from perf.local.places import Places
+from perf.model.identity import named
+from perf.model.results import Purpose, Sample, Trial, TrialId
+from perf.systems.fake.system import Fake
 
 DATA = Path(__file__).parents[1] / "data"
 SUITE = """\

@@ -22,10 +22,11 @@ from made_up_reproduction import REPORT
 from made_up_times import record
 from playwright.sync_api import Browser
 
-from analysis.judgement import Judgement, judge
+from analysis.judging.judgement import Judgement, judge
 from perf import config
 from perf.history.distributions import Recording
-from perf.model import (
+from perf.jobs.night import Night, PlannedTrial
+from perf.model.results import (
     Counter,
     Fact,
     LoadStep,
@@ -41,11 +42,9 @@ from perf.model import (
     TrialId,
     TrialStatus,
 )
-from perf.night import Night, PlannedTrial
-from reports.pages import all_batches
-from reports.scene import Scene
-from reports.site import SiteFile, batch_of, flatten, write_site
-from reports.view.series import NO_BOUNDS
+from reports.pages.whole_site import all_batches
+from reports.site.context import NO_BOUNDS, SiteContext
+from reports.site.writing import SiteFile, batch_of, flatten, write_site
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 FIRST_NIGHT = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
@@ -77,11 +76,11 @@ class Demo:
     caveats: dict[str, str]
     now: datetime
 
-    def scene(self) -> Scene:
+    def scene(self) -> SiteContext:
         """Give all that a site of this history is made of."""
         catalog = config.load_catalog(CONFIGS)
         local = replace(catalog.testbeds["local"], caveat=CAVEAT)
-        return Scene(
+        return SiteContext(
             heads={trial.id: trial for trial in self.trials},
             digests={trial.id: hashlib.sha256(trial.id.encode()).hexdigest() for trial in self.trials},
             bounds=NO_BOUNDS,
@@ -107,7 +106,7 @@ class Demo:
         return _render(self.scene())
 
 
-def _render(scene: Scene) -> tuple[SiteFile, ...]:
+def _render(scene: SiteContext) -> tuple[SiteFile, ...]:
     return tuple(file for batch in flatten(all_batches(scene)) for file in batch.make(batch.versions))
 
 

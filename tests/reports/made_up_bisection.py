@@ -4,14 +4,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from analysis.bisecting.bisection import Chance, Culprit, Ending, Inconclusive, Step
-from analysis.bisecting.probing import Probed, Standing
+from analysis.bisecting.probing import Probed, ReleaseStatus
 from analysis.bisecting.record import BisectionRecord, ProbeRecord
 from analysis.comparing.blocks import Measure
 from analysis.comparing.paired import Estimate
 from analysis.comparing.results import TrialRecord
-from analysis.comparison import Effect
-from analysis.verdict import Outcome
-from perf.model import Purpose, Reason, Release, SideName, TrialStatus
+from analysis.detection.effects import Effect
+from analysis.detection.verdict import Outcome
+from perf.model.results import Purpose, Reason, Release, SideName, TrialStatus
 
 RATE = Measure(phase="saturation", operation="write", metric="throughput", statistic="mean")
 STARTED = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
@@ -42,7 +42,7 @@ def trials(number: int, ordinal: int, blocks: tuple[int, ...]) -> tuple[TrialRec
 
 
 def probe(
-    number: int, ordinal: int, change: float, standing: Standing | None, outcome: Outcome
+    number: int, ordinal: int, change: float, standing: ReleaseStatus | None, outcome: Outcome
 ) -> ProbeRecord:
     taken = trials(number, ordinal, (1, 2))
     estimate = Estimate(
@@ -84,7 +84,7 @@ _FAILED = TrialRecord(
 _SKIPPED = ProbeRecord(
     asked="it parts what is left best",
     probed=Probed(release=RELEASES[4], trials=1, reason="start failed on node-1: <no> such class\nlog"),
-    standing=Standing.SKIPPED,
+    standing=ReleaseStatus.SKIPPED,
     comparison="cmp-2026-03-01-2",
     trials=(_FAILED,),
 )
@@ -109,8 +109,8 @@ RECORD = BisectionRecord(
     probes=(
         _END,
         _SKIPPED,
-        probe(3, 3, 0.004, Standing.GOOD, Outcome.UNCHANGED),
-        probe(4, 5, -0.19, Standing.BAD, Outcome.REGRESSED),
+        probe(3, 3, 0.004, ReleaseStatus.GOOD, Outcome.UNCHANGED),
+        probe(4, 5, -0.19, ReleaseStatus.BAD, Outcome.REGRESSED),
     ),
     found=Culprit(
         step=Step(

@@ -7,35 +7,35 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from statistics import median
 
-from analysis.comparing.blocks import Measure, Measured
+from analysis.comparing.blocks import Measure, TrialValue
 from analysis.comparing.results import (
     SCHEMA_VERSION,
     Attribution,
     ComparisonFile,
     ComparisonResult,
     ExperimentChange,
-    Knob,
+    KnobValues,
     MeasureResult,
     Revision,
     SideRecord,
     TrialRecord,
 )
 from analysis.comparing.turns import conclude
-from analysis.comparison import Effect
-from analysis.verdict import Outcome
-from analysis.words import percent, signed_percent
-from perf.model import Named, Purpose, Reason, SideName, TrialStatus
+from analysis.detection.effects import Effect
+from analysis.detection.verdict import Outcome
+from analysis.detection.words import percent, signed_percent
+from perf.model.results import Named, Purpose, Reason, SideName, TrialStatus
 
 P99 = Measure(phase="steady", operation="write", metric="response_time", statistic="p99")
 RATE = Measure(phase="saturation", operation="write", metric="throughput", statistic="mean")
 MEDIAN = Measure(phase="steady", operation="write", metric="response_time", statistic="p50")
 BASE = Revision(ref="main", sha="3f1c9a27d5e84b60a1c2d3e4f5061728394a5b6c")
 HEAD = Revision(ref="fewer-writers", sha="b7e2d1c0f9a83746556473829100aabbccddeeff")
-KNOB = Knob(path="systems/cassandra/default: settings.concurrent_writes", before="32", after="8")
-CACHE = Knob(
+KNOB = KnobValues(path="systems/cassandra/default: settings.concurrent_writes", before="32", after="8")
+CACHE = KnobValues(
     path="systems/cassandra/default: settings.key_cache_size", before='"100MiB"', after='"0MiB"'
 )
-SYNC = Knob(
+SYNC = KnobValues(
     path="systems/cassandra/default: settings.commitlog_sync", before='"periodic"', after='"batch"'
 )
 STARTED = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
@@ -102,13 +102,15 @@ def _explain(outcome: Outcome, trials: int, change: float, half: float, relevant
             return f"{of} is {side} than the baseline: {told}"
 
 
-def _draw(level: float, deviation: float, trials: int, scatter: random.Random) -> tuple[Measured, ...]:
+def _draw(
+    level: float, deviation: float, trials: int, scatter: random.Random
+) -> tuple[TrialValue, ...]:
     """Draw trials whose median is `level`."""
     drawn = [scatter.gauss(0, deviation) for _ in range(trials)]
     parts = [[math.exp(scatter.gauss(0, deviation / 2)) for _ in range(3)] for _ in drawn]
     values = [level * math.exp(one - median(drawn)) for one in drawn]
     return tuple(
-        Measured(value=value, iterations=tuple(value * part for part in of_trial))
+        TrialValue(value=value, iterations=tuple(value * part for part in of_trial))
         for value, of_trial in zip(values, parts, strict=True)
     )
 
@@ -173,7 +175,7 @@ def compared(
 
 def made(
     *comparisons: ComparisonResult,
-    knobs: tuple[Knob, ...] = (KNOB,),
+    knobs: tuple[KnobValues, ...] = (KNOB,),
     changes: tuple[ExperimentChange, ...] | None = None,
     attributions: tuple[Attribution, ...] = (),
     problems: tuple[str, ...] = (),
@@ -299,7 +301,9 @@ UNCOMPARABLE = made(
         ExperimentChange(
             suite="pull-request",
             experiment="put-get-single",
-            knobs=(Knob(path="workloads/put-get: record.value_bytes", before="100", after="1000"),),
+            knobs=(
+                KnobValues(path="workloads/put-get: record.value_bytes", before="100", after="1000"),
+            ),
             text=(
                 "it measures something else at head, since its workload put-get (record.value_bytes) "
                 "differs: its numbers begin a new series and do not compare with base"
@@ -364,7 +368,7 @@ HOSTILE = made(
         ExperimentChange(
             suite=_HOSTILE,
             experiment=_HOSTILE,
-            knobs=(Knob(path=_HOSTILE, before=_HOSTILE, after="`" * 30),),
+            knobs=(KnobValues(path=_HOSTILE, before=_HOSTILE, after="`" * 30),),
         ),
         ExperimentChange(suite=_HOSTILE, experiment="x", knobs=(), text=_HOSTILE),
     ),

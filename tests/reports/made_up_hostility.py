@@ -5,9 +5,9 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from analysis.series import Points
-from perf.model import Trial
-from reports.scene import Scene
+from analysis.detection.series import Points
+from perf.model.results import Trial
+from reports.site.context import SiteContext
 
 SCRIPT = "<script>alert('pwned')</script>"
 NAMES = {
@@ -50,7 +50,7 @@ def rename(value: Any, names: Mapping[str, str]) -> Any:
     return value
 
 
-def make_hostile(scene: Scene, trials: Iterable[Trial]) -> Scene:
+def make_hostile(scene: SiteContext, trials: Iterable[Trial]) -> SiteContext:
     """Give a scene in which releases, systems, experiments, hosts, nights, trials are named so."""
     all_trials = tuple(trials)
     nights = {trial.night: f"{SCRIPT}{trial.night}\u202e../#{trial.night}" for trial in all_trials}

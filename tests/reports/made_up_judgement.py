@@ -5,18 +5,25 @@ from dataclasses import dataclass, replace
 from datetime import date
 from statistics import fmean
 
-from analysis.alerts import Alert
-from analysis.detection import ChangePoint, Drift, Reading, Shift, SpreadChange, State
-from analysis.drift import Evidence
-from analysis.explanations import Explanation
-from analysis.incidents import Cause, Incident
-from analysis.judgement import Detectable, JudgedSeries, Judgement
-from analysis.noise import Noise
-from analysis.remeasurement import Question
-from analysis.series import Series
-from analysis.verdict import Outcome
-from perf.model import Purpose
-from perf.rules import Detection, TriageEntry, TriageState
+from analysis.detection.alerts import Alert
+from analysis.detection.detection import (
+    ChangePoint,
+    ChangeState,
+    DetectorResult,
+    Drift,
+    Shift,
+    SpreadChange,
+)
+from analysis.detection.noise import Noise
+from analysis.detection.series import Series
+from analysis.detection.verdict import Outcome
+from analysis.judging.drift import WatchEvidence
+from analysis.judging.explanations import Explanation
+from analysis.judging.incidents import Cause, Incident
+from analysis.judging.judgement import Detectable, JudgedSeries, Judgement
+from analysis.judging.remeasurement import RemeasurementQuestion
+from perf.model.results import Purpose
+from perf.model.rules import Detection, TriageEntry, TriageState
 
 SETTINGS = Detection(
     max_p_value=2e-4,
@@ -71,13 +78,13 @@ class PlantedDetector:
 
     name: str = "planted"
 
-    def read(self, values: Sequence[float]) -> Reading:
+    def read(self, values: Sequence[float]) -> DetectorResult:
         """Tell whether the step is in this series."""
         before, after = values[:16], values[16:]
         if not after or abs(fmean(after) / fmean(before) - 1) < 0.1:
-            return Reading()
+            return DetectorResult()
         shift = Shift(index=16, earliest=15, latest=17, p_value=1e-9, is_confirmed=True)
-        return Reading(shifts=(shift,))
+        return DetectorResult(shifts=(shift,))
 
 
 def scale_noise(series: Series) -> Noise:
@@ -141,9 +148,9 @@ def _tell_incidents(
         explanations=(Explanation(name="JVM of node-1", before="17.0.1", after="<17.0.2>"),),
         triage=None,
         is_news=True,
-        question=Question(changes=(lead,)),
+        question=RemeasurementQuestion(changes=(lead,)),
     )
-    fleeting = replace(lead, state=State.PROVISIONAL, index=9)
+    fleeting = replace(lead, state=ChangeState.PROVISIONAL, index=9)
     of_testbed = Incident(
         name="e5f6a7b8",
         lead=fleeting,
@@ -177,7 +184,7 @@ def _see_all(judged: JudgedSeries) -> JudgedSeries:
                 latest=19,
                 rises=True,
                 relative_change=0.12,
-                state=State.PROVISIONAL,
+                state=ChangeState.PROVISIONAL,
                 provisional_at=4,
                 confirmed_at=None,
                 withdrawn_at=6,
@@ -186,9 +193,9 @@ def _see_all(judged: JudgedSeries) -> JudgedSeries:
     )
 
 
-def _give_evidence(watched: Sequence[JudgedSeries], *, follows: bool) -> tuple[Evidence, ...]:
+def _give_evidence(watched: Sequence[JudgedSeries], *, follows: bool) -> tuple[WatchEvidence, ...]:
     canary, sentinel = (one.series.key for one in watched)
-    moved = Evidence(
+    moved = WatchEvidence(
         key=canary,
         name="CPU canary",
         relative_change=0.11 if follows else 0.0,

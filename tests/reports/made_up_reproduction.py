@@ -7,18 +7,18 @@ report says the same of them in figures ten times as high.
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 
-from perf.model import Counter, Fact, Named, Release, Sample, Trial, TrialId
-from perf.references import (
-    Column,
-    Course,
+from perf.model.references import (
+    PublishedColumn,
+    PublishedCourse,
+    PublishedRow,
     PublishedTable,
     Quotient,
     Report,
-    Row,
     Scaling,
     Spot,
     Subject,
 )
+from perf.model.results import Counter, Fact, Named, Release, Sample, Trial, TrialId
 
 RATE = Spot(metric="throughput", statistic="mean")
 P99 = Spot(metric="response_time", statistic="p99")
@@ -28,19 +28,19 @@ MAIN = PublishedTable(
     note="Seconds there.",
     at=Spot(subject="fast", workload="sensor-write", operation="write"),
     columns=(
-        Column(name="rate", title="Writes/s", at=RATE),
-        Column(name="p99", title="99 %", at=P99),
-        Column(name="errors", title="Err", at=Spot(metric="errors", statistic="mean")),
-        Column(name="cpu", title="CPU", not_here="CPU is not told in per cent here"),
+        PublishedColumn(name="rate", title="Writes/s", at=RATE),
+        PublishedColumn(name="p99", title="99 %", at=P99),
+        PublishedColumn(name="errors", title="Err", at=Spot(metric="errors", statistic="mean")),
+        PublishedColumn(name="cpu", title="CPU", not_here="CPU is not told in per cent here"),
     ),
     rows=(
-        Row(
+        PublishedRow(
             name="full",
             title="Full <load>",
             at=Spot(phase="saturation"),
             values=(42_000.5, 20.0, 0, 95),
         ),
-        Row(
+        PublishedRow(
             name="calm",
             title="Calm",
             at=Spot(phase="steady"),
@@ -54,18 +54,24 @@ SIDES = PublishedTable(
     title="Table 2: fast and slow",
     at=Spot(workload="sensor-write", phase="saturation", operation="write", metric="throughput"),
     columns=(
-        Column(name="fast", title="Fast", at=Spot(subject="fast", statistic="mean")),
-        Column(name="slow", title="Slow", at=Spot(subject="slow", statistic="mean"), ratio_to="fast"),
-        Column(name="ratio", title="Slow / fast", quotient=Quotient(of="slow", over="fast")),
+        PublishedColumn(name="fast", title="Fast", at=Spot(subject="fast", statistic="mean")),
+        PublishedColumn(
+            name="slow", title="Slow", at=Spot(subject="slow", statistic="mean"), ratio_to="fast"
+        ),
+        PublishedColumn(name="ratio", title="Slow / fast", quotient=Quotient(of="slow", over="fast")),
     ),
-    rows=(Row(name="rate", title="Rate", values=(None, None, 0.5), words={"slow": "< 21,000"}),),
+    rows=(
+        PublishedRow(name="rate", title="Rate", values=(None, None, 0.5), words={"slow": "< 21,000"}),
+    ),
 )
 OTHER = PublishedTable(
     name="other",
     title="Table 3: slow alone",
     at=Spot(subject="slow", workload="sensor-write", operation="write"),
     columns=MAIN.columns[:2],
-    rows=(Row(name="full", title="Full", at=Spot(phase="saturation"), values=(21_000.0, 40.0)),),
+    rows=(
+        PublishedRow(name="full", title="Full", at=Spot(phase="saturation"), values=(21_000.0, 40.0)),
+    ),
     ratio_to="main",
 )
 REPORT = Report(
@@ -110,13 +116,13 @@ REPORT = Report(
         ),
     ),
     courses=(
-        Course(
+        PublishedCourse(
             title="How times evolve",
             workload="sensor-write",
             phases=("saturation",),
             note="No curve was published.",
         ),
-        Course(
+        PublishedCourse(
             title="Drift",
             workload="sensor-write",
             phases=("saturation",),

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from made_up_judgement import DETECTABLE, NOISE, SETTINGS
 
-from analysis.detection import ChangePoint, State
-from analysis.judgement import JudgedSeries, Judgement
-from analysis.series import Point, Points, Series
-from analysis.verdict import Outcome, Verdict
+from analysis.detection.detection import ChangePoint, ChangeState
+from analysis.detection.series import Point, Points, Series
+from analysis.detection.verdict import Outcome, Verdict
+from analysis.judging.judgement import JudgedSeries, Judgement
 from perf import config
-from perf.model import (
+from perf.jobs.night import Night, PlannedTrial
+from perf.model.references import PublishedColumn, PublishedRow, PublishedTable, Report, Spot, Subject
+from perf.model.results import (
     Move,
     Named,
     Purpose,
@@ -30,10 +32,7 @@ from perf.model import (
     TrialId,
     TrialStatus,
 )
-from perf.night import Night, PlannedTrial
-from perf.references import Column, PublishedTable, Report, Row, Spot, Subject
-from reports.scene import Scene
-from reports.view.series import NO_BOUNDS
+from reports.site.context import NO_BOUNDS, SiteContext
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 FIRST = datetime(2025, 1, 1, 2, 0, tzinfo=UTC)
@@ -73,9 +72,11 @@ PUBLISHED = Report(
             title="Only",
             at=Spot(subject="there", workload="sensor-write", phase="saturation", operation="write"),
             columns=(
-                Column(name="rate", title="Rate", at=Spot(metric="throughput", statistic="mean")),
+                PublishedColumn(
+                    name="rate", title="Rate", at=Spot(metric="throughput", statistic="mean")
+                ),
             ),
-            rows=(Row(name="one", title="One", values=(4500.0,)),),
+            rows=(PublishedRow(name="one", title="One", values=(4500.0,)),),
         ),
     ),
 )
@@ -94,7 +95,7 @@ class OneKernelLater:
         return [[Move(place=2, name="kernel of node-1", before="6.1.0", after="6.1.1")] for _ in lists]
 
 
-def make_scene(make_trial: Callable[..., Trial], trials: int, target: Path) -> Scene:
+def make_scene(make_trial: Callable[..., Trial], trials: int, target: Path) -> SiteContext:
     """Give the scene of a history in which line 5.0 has `trials` trials."""
     noise = random.Random(20250101)  # noqa: S311  test data, not a secret
     new = [_head(make_trial, "5.0", number) for number in range(trials)]
@@ -113,7 +114,7 @@ def make_scene(make_trial: Callable[..., Trial], trials: int, target: Path) -> S
         _judge(SLOWER, new, 7.9, noise),
     )
     catalog = config.load_catalog(CONFIGS)
-    return Scene(
+    return SiteContext(
         heads={head.id: head for head in (*old, *new)},
         digests={head.id: f"digest of {head.id}" for head in (*old, *new)},
         bounds=NO_BOUNDS,
@@ -215,6 +216,6 @@ def _change(series: Series, step: int, level: float, factor: float) -> ChangePoi
         p_value=1e-9,
         points_after=len(series.points) - step,
         detector="planted",
-        state=State.CONFIRMED,
+        state=ChangeState.CONFIRMED,
         outcome=Outcome.REGRESSED,
     )

@@ -3,7 +3,7 @@
 from hdrh.histogram import HdrHistogram
 
 from perf.history.distributions import Recording
-from perf.model import Interval, TrialId
+from perf.model.results import Interval, TrialId
 
 SPIKE_US = 400_000
 _FIRST_S = 1_772_330_400.0

@@ -16,8 +16,8 @@ from perf.history.importers.run import (
     EVERYTHING,
     PHASE,
     File,
-    Hints,
-    Run,
+    ForeignRun,
+    ImportHints,
     Unreadable,
     digest,
     end_if_many,
@@ -27,9 +27,9 @@ from perf.history.importers.run import (
     show,
     without_repetition,
 )
-from perf.metrics import RESPONSE_TIME, ROW_THROUGHPUT, SERVICE_TIME, THROUGHPUT
-from perf.model import Sample
-from perf.shown import printable
+from perf.model.metrics import RESPONSE_TIME, ROW_THROUGHPUT, SERVICE_TIME, THROUGHPUT
+from perf.model.results import Sample
+from perf.model.shown import printable
 
 _NAME = re.compile(r"[A-Za-z][\w .%()/-]*")
 _VALUE = re.compile(r"(?P<number>[\d.,]+|NaN)\s*(?:[a-z/]+)?\s*(?:\[(?P<each>.*)\])?")
@@ -52,7 +52,7 @@ class _Entry:
     value: str
 
 
-def read(file: File, hints: Hints) -> tuple[Run, ...]:
+def read(file: File, hints: ImportHints) -> tuple[ForeignRun, ...]:
     """Read one run; each section of results is a phase of it."""
     sections = list(_sections(file))
     if not any(entry.name in _RATES for _, entries in sections for entry in entries):
@@ -76,7 +76,7 @@ def read(file: File, hints: Hints) -> tuple[Run, ...]:
     if problems:
         raise Unreadable(*problems)
     return (
-        Run(
+        ForeignRun(
             place=file.name,
             identity=digest(file.text),
             samples=tuple(samples),

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from io import StringIO
 
 from perf.history.importers.plain import read_rows
-from perf.history.importers.run import File, Hints, Run, Unreadable, end_if_many
-from perf.shown import printable
+from perf.history.importers.run import File, ForeignRun, ImportHints, Unreadable, end_if_many
+from perf.model.shown import printable
 
 _NEEDED = ("time", "metric", "value")
 _MOST_NAMED = 10
 
 
-def read(file: File, _hints: Hints) -> tuple[Run, ...]:
+def read(file: File, _hints: ImportHints) -> tuple[ForeignRun, ...]:
     """Read all runs of a table."""
     reader = csv.DictReader(StringIO(file.text.removeprefix("\ufeff"), newline=""), strict=True)
     try:

@@ -13,7 +13,7 @@ from perf.history.importers import (
     tsbs,
     ycsb,
 )
-from perf.history.importers.run import File, Hints, Run
+from perf.history.importers.run import File, ForeignRun, ImportHints
 
 _PLAIN = "imported"
 _MIB = 1024**2
@@ -28,7 +28,7 @@ class Format:
 
     name: str
     engine: str
-    read: Callable[[File, Hints], tuple[Run, ...]]
+    read: Callable[[File, ImportHints], tuple[ForeignRun, ...]]
     most_bytes: int = 16 * _MIB
 
 

@@ -20,14 +20,13 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
-from perf.encoded import decode
 from perf.history.importers.run import (
     EVERYTHING,
     PER_MS,
     PHASE,
     File,
-    Hints,
-    Run,
+    ForeignRun,
+    ImportHints,
     Unreadable,
     digest,
     end_if_many,
@@ -35,8 +34,9 @@ from perf.history.importers.run import (
     parse_number,
     show,
 )
-from perf.metrics import RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME, THROUGHPUT
-from perf.model import Interval, Sample
+from perf.model.histograms import decode
+from perf.model.metrics import RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME, THROUGHPUT
+from perf.model.results import Interval, Sample
 
 _LINE = re.compile(
     r"(?:Tag=(?P<tag>[^,]*),)?(?P<start>[^,]+),(?P<length>[^,]+),(?P<max>[^,]+),(?P<payload>\S+)"
@@ -77,7 +77,7 @@ class _Meaning:
     unit: str
 
 
-def read(file: File, hints: Hints) -> tuple[Run, ...]:
+def read(file: File, hints: ImportHints) -> tuple[ForeignRun, ...]:
     """Read one run; each tag is an operation."""
     head = _head(file)
     problems: list[str] = []
@@ -109,7 +109,7 @@ def read(file: File, hints: Hints) -> tuple[Run, ...]:
         raise Unreadable(*dict.fromkeys(problems))
     ordered = sorted(intervals, key=lambda one: (one.start_s, one.operation, one.kind))
     return (
-        Run(
+        ForeignRun(
             place=file.name,
             identity=digest(file.text),
             samples=_samples(ordered, head),
@@ -128,7 +128,7 @@ def _head(file: File) -> _Head:
     return _Head(found.get("BaseTime"), found.get("StartTime"), _YCSB.search(file.text))
 
 
-def _interval(line: str, head: _Head, hints: Hints) -> tuple[str, Interval | None]:
+def _interval(line: str, head: _Head, hints: ImportHints) -> tuple[str, Interval | None]:
     """Give tag and interval of a line, None where nothing happened; ValueError says what is wrong."""
     match = _LINE.fullmatch(line)
     if match is None:
@@ -166,7 +166,7 @@ def _origin(start_s: float, head: _Head) -> float:
     return 0.0
 
 
-def _meaning(tag: str, head: _Head, hints: Hints) -> _Meaning:
+def _meaning(tag: str, head: _Head, hints: ImportHints) -> _Meaning:
     kind, unit, operation = hints.times, hints.unit, tag
     if known := _STRESS.get(tag[-3:]):
         kind, unit, operation = hints.times or known, hints.unit or "ns", tag[:-3]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from perf.history.importers.plain import read_rows
-from perf.history.importers.run import File, Hints, Run, Unreadable, end_if_many, show
+from perf.history.importers.run import File, ForeignRun, ImportHints, Unreadable, end_if_many, show
 
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 """Both forms are objects with something between them."""
@@ -15,7 +15,7 @@ _LONGEST_WHOLE = 400
 """Digits; a number of more is none that a computer counts with."""
 
 
-def read(file: File, _hints: Hints) -> tuple[Run, ...]:
+def read(file: File, _hints: ImportHints) -> tuple[ForeignRun, ...]:
     """Read all runs of a list."""
     text = file.text.removeprefix("\ufeff")
     if text.lstrip()[:1] == "[":

@@ -18,16 +18,16 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from perf.history.importers.run import (
     PHASE,
     File,
-    Hints,
-    Run,
+    ForeignRun,
+    ImportHints,
     Unreadable,
     digest,
     explain,
     facts,
     flatten,
 )
-from perf.metrics import ROW_THROUGHPUT, SERVICE_TIME, THROUGHPUT
-from perf.model import Sample
+from perf.model.metrics import ROW_THROUGHPUT, SERVICE_TIME, THROUGHPUT
+from perf.model.results import Sample
 
 _Finite = Annotated[float, Field(allow_inf_nan=False, ge=0)]
 _Rank = Annotated[float, Field(allow_inf_nan=False, ge=0, le=100)]
@@ -82,7 +82,7 @@ _REPORT = TypeAdapter(_Report)
 _RAW = TypeAdapter(dict[str, Any])
 
 
-def read(file: File, hints: Hints) -> tuple[Run, ...]:
+def read(file: File, hints: ImportHints) -> tuple[ForeignRun, ...]:
     """Read one report; the release is the server's version, unless the user names one."""
     try:
         report = _REPORT.validate_json(file.text)
@@ -106,7 +106,7 @@ def read(file: File, hints: Hints) -> tuple[Run, ...]:
     workload = PurePath(str(conf.get("workload", ""))).stem
     raw = _RAW.validate_json(file.text)["result"]
     return (
-        Run(
+        ForeignRun(
             place=file.name,
             identity=digest(file.text),
             samples=tuple(_samples(report, distributions, hints.times or SERVICE_TIME.name)),

@@ -25,7 +25,7 @@ from perf.history.importers.run import (
     EVERYTHING,
     PER_MS,
     PHASE,
-    Run,
+    ForeignRun,
     Unreadable,
     digest,
     end_if_many,
@@ -33,9 +33,9 @@ from perf.history.importers.run import (
     facts,
     show,
 )
-from perf.metrics import METRICS
-from perf.model import Sample
-from perf.shown import printable
+from perf.model.metrics import METRICS
+from perf.model.results import Sample
+from perf.model.shown import printable
 
 _Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 _MEAN = "mean"
@@ -60,7 +60,7 @@ def _refuse_ambiguous(value: object) -> object:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class PlainRow:
     """One value of a table; the fields are the columns. A time without a zone is UTC."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
@@ -85,8 +85,8 @@ class Row:
     config: _Word | None = None
 
 
-_ROW = TypeAdapter(Row)
-COLUMNS = tuple(field.name for field in fields(Row))
+_ROW = TypeAdapter(PlainRow)
+COLUMNS = tuple(field.name for field in fields(PlainRow))
 _OF_A_RUN = ("time", "system", "release", "line", "ordinal", "workload", "testbed", "config")
 
 
@@ -95,11 +95,11 @@ class _Placed:
     """A row with what else stood in it, and where."""
 
     where: str
-    row: Row
+    row: PlainRow
     attributes: Mapping[str, str]
 
 
-def read_rows(name: str, raw: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[Run, ...]:
+def read_rows(name: str, raw: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[ForeignRun, ...]:
     """Check rows, given with their line numbers, and put them together to runs, by time.
 
     Raises:
@@ -138,7 +138,7 @@ def read_rows(name: str, raw: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[
     )
 
 
-def _in_our_unit(row: Row) -> Row:
+def _in_our_unit(row: PlainRow) -> PlainRow:
     """Convert a time to milliseconds; ValueError says what does not fit."""
     metric = METRICS.get(row.metric)
     if metric is None:
@@ -156,7 +156,7 @@ def _in_our_unit(row: Row) -> Row:
     raise ValueError(f"unit {show(row.unit)} does not fit {row.metric}: it must be {known}")
 
 
-def _run(rows: Sequence[_Placed], problems: list[str]) -> Run:
+def _run(rows: Sequence[_Placed], problems: list[str]) -> ForeignRun:
     first = rows[0].row
     attributes: dict[str, str] = {}
     samples: dict[tuple[Any, ...], tuple[str, Sample]] = {}
@@ -187,7 +187,7 @@ def _run(rows: Sequence[_Placed], problems: list[str]) -> Run:
         samples.setdefault(identity, (placed.where, sample))
     kept = tuple(sample for _, sample in samples.values())
     overall = tuple(_overall(kept, rows[0].where, problems))
-    return Run(
+    return ForeignRun(
         place=rows[0].where,
         identity=digest(repr(sorted((repr(placed.row), repr(placed.attributes)) for placed in rows))),
         samples=(*overall, *kept),

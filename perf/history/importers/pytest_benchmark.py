@@ -14,16 +14,16 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from perf.history.importers.run import (
     PHASE,
     File,
-    Hints,
-    Run,
+    ForeignRun,
+    ImportHints,
     Unreadable,
     digest,
     explain,
     facts,
     flatten,
 )
-from perf.metrics import DURATION
-from perf.model import Sample
+from perf.model.metrics import DURATION
+from perf.model.results import Sample
 
 _Seconds = Annotated[float, Field(allow_inf_nan=False, ge=0)]
 _CONFIG = ConfigDict(extra="ignore")
@@ -65,7 +65,7 @@ class _Document:
 _DOCUMENT = TypeAdapter(_Document)
 
 
-def read(file: File, _hints: Hints) -> tuple[Run, ...]:
+def read(file: File, _hints: ImportHints) -> tuple[ForeignRun, ...]:
     """Read one run with all its benchmarks; the release is the commit, unless the user names one."""
     try:
         document = _DOCUMENT.validate_json(file.text)
@@ -79,7 +79,7 @@ def read(file: File, _hints: Hints) -> tuple[Run, ...]:
     commit = {name: value for name, value in document.commit_info.items() if name in _OF_THE_COMMIT}
     rest = {name: value for name, value in document.commit_info.items() if name not in _OF_THE_COMMIT}
     return (
-        Run(
+        ForeignRun(
             place=file.name,
             identity=digest(file.text),
             samples=tuple(

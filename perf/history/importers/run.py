@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from perf.metrics import DURATION, RESPONSE_TIME, SERVICE_TIME
-from perf.model import Fact, Interval, Sample
-from perf.shown import printable
+from perf.model.metrics import DURATION, RESPONSE_TIME, SERVICE_TIME
+from perf.model.results import Fact, Interval, Sample
+from perf.model.shown import printable
 
 EVERYTHING = "all"
 """The operation of a figure that is about all operations together."""
@@ -51,7 +51,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hints:
+class ImportHints:
     """What a user says of all files where their format cannot: what times are, and in which unit."""
 
     times: str | None = None
@@ -59,7 +59,7 @@ class Hints:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class ForeignRun:
     """One run of a foreign program. None and empty: the file does not tell.
 
     `identity` is the SHA-256 of all that the run was read from: two runs with equal identity are the

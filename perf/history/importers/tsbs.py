@@ -22,8 +22,8 @@ from datetime import UTC, datetime
 from perf.history.importers.run import (
     PHASE,
     File,
-    Hints,
-    Run,
+    ForeignRun,
+    ImportHints,
     Unreadable,
     digest,
     end_if_many,
@@ -32,8 +32,8 @@ from perf.history.importers.run import (
     show,
     without_repetition,
 )
-from perf.metrics import SERVICE_TIME, THROUGHPUT
-from perf.model import Sample
+from perf.model.metrics import SERVICE_TIME, THROUGHPUT
+from perf.model.results import Sample
 
 _LOADED = re.compile(
     r"loaded (?P<count>\d+) (?P<what>rows|metrics|items|values) in (?P<seconds>\S+?)sec "
@@ -52,7 +52,7 @@ _NAMES = {"min": "min", "med": "p50", "mean": "mean", "max": "max"}
 _MISLABELLED = "p25"
 
 
-def read(file: File, hints: Hints) -> tuple[Run, ...]:
+def read(file: File, hints: ImportHints) -> tuple[ForeignRun, ...]:
     """Read one run of a loader or of a query runner."""
     problems: list[str] = []
     samples = (*_loaded(file, problems), *_queried(file, hints.times or SERVICE_TIME.name, problems))
@@ -71,7 +71,7 @@ def read(file: File, hints: Hints) -> tuple[Run, ...]:
     ]
     counts = [*_LOADED.finditer(file.text), *_COMPLETE.finditer(file.text)]
     return (
-        Run(
+        ForeignRun(
             place=file.name,
             identity=digest(file.text),
             samples=samples,

@@ -23,8 +23,8 @@ from perf.history.importers.run import (
     PER_MS,
     PHASE,
     File,
-    Hints,
-    Run,
+    ForeignRun,
+    ImportHints,
     Unreadable,
     digest,
     end_if_many,
@@ -33,9 +33,9 @@ from perf.history.importers.run import (
     parse_number,
     show,
 )
-from perf.metrics import RESPONSE_TIME, SERVICE_TIME, THROUGHPUT
-from perf.model import Sample
-from perf.shown import printable
+from perf.model.metrics import RESPONSE_TIME, SERVICE_TIME, THROUGHPUT
+from perf.model.results import Sample
+from perf.model.shown import printable
 
 _LINE = re.compile(r"\[(?P<group>[^\]]+)\],\s*+(?P<name>[^,]+),\s*+(?P<value>\S+)")
 _TIME = re.compile(
@@ -59,7 +59,7 @@ class _Text:
     problems: list[str] = field(default_factory=list)
 
 
-def read(file: File, hints: Hints) -> tuple[Run, ...]:
+def read(file: File, hints: ImportHints) -> tuple[ForeignRun, ...]:
     """Read one run; whatever was printed around its figures may stand there too."""
     text = _scan(file)
     if not text.problems and _THROUGHPUT not in text.values.get(_OVERALL, {}):
@@ -71,7 +71,7 @@ def read(file: File, hints: Hints) -> tuple[Run, ...]:
     pairs = tuple(pairwise(text.command.split()))
     workloads = [PurePath(value).name for flag, value in pairs if flag == "-P"]
     return (
-        Run(
+        ForeignRun(
             place=file.name,
             identity=digest(file.text),
             samples=samples,
@@ -116,7 +116,7 @@ def _scan(file: File) -> _Text:
     return text
 
 
-def _samples(file: File, text: _Text, hints: Hints) -> Iterator[Sample]:
+def _samples(file: File, text: _Text, hints: ImportHints) -> Iterator[Sample]:
     phase = "load" if " -load" in text.command else PHASE
     plain = hints.times or (
         RESPONSE_TIME.name if "measurement.interval=intended" in text.command else SERVICE_TIME.name

@@ -7,19 +7,15 @@ from pathlib import Path
 
 from analysis.bisecting.bisection import Culprit
 from analysis.bisecting.description import describe_bisection
-from analysis.bisecting.question import Question
 from analysis.bisecting.record import BisectionRecord
-from analysis.bisecting.run import run_bisection
 from analysis.comparing.blocks import Measure
-from analysis.comparing.run import Budget
-from perf.config import Catalog
-from perf.model import (
-    Purpose,
-    Trial,
-    TrialId,
-)
-from perf.places import Places
-from perf.progress import Progress
+from analysis.orchestration.bisecting import run_bisection
+from analysis.orchestration.comparing import Budget
+from analysis.orchestration.question import BisectionQuestion
+from perf.config.catalog import Catalog
+from perf.local.places import Places
+from perf.local.progress import Progress
+from perf.model.results import Purpose, Trial, TrialId
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 THROUGHPUT = Measure(phase="saturation", operation="write", metric="throughput", statistic="mean")
@@ -45,7 +41,7 @@ class Lab:
     said: io.StringIO = field(default_factory=io.StringIO)
 
     def bisect(self, budget: Budget = MANY, first: int = 0, last: int = 7) -> BisectionRecord:
-        question = Question(
+        question = BisectionQuestion(
             catalog=self.catalog,
             suite=self.catalog.suite("fake-short"),
             experiment="fake-blink",

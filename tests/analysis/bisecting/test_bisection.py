@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from analysis.bisecting.bisection import Culprit, Ending, Inconclusive, NextStep, Probe, next_step
 from analysis.bisecting.probing import Probed
 from analysis.comparing.paired import Estimate
-from analysis.comparison import Effect
-from perf.model import Release
+from analysis.detection.effects import Effect
+from perf.model.results import Release
 
 E = 0.10
 """The change between the ends, as a log ratio."""

@@ -6,25 +6,45 @@ from typing import TypeAlias
 
 import pytest
 
-from analysis.bisecting.chances import Level, weigh
-from analysis.bisecting.probing import Probed, Span, Standing, classify, probe_look, read_probe, stand
-from analysis.comparing.blocks import Block, Measure, Measured
+from analysis.bisecting.chances import ReleaseLevel, weigh
+from analysis.bisecting.probing import (
+    LevelSpan,
+    Probed,
+    ReleaseStatus,
+    classify,
+    probe_look,
+    read_probe,
+    stand,
+)
+from analysis.comparing.blocks import Block, Measure, TrialValue
 from analysis.comparing.paired import Estimate, estimate
 from analysis.comparing.results import ComparisonResult, SideRecord, TrialRecord
-from analysis.comparing.sequential import Rule
+from analysis.comparing.sequential import StoppingRule
 from analysis.comparing.turns import Inquiry, build_blocks, judge_measures
-from analysis.comparison import Effect
-from analysis.verdict import Outcome
-from perf.config import load_catalog
-from perf.model import SIDES, Named, Purpose, Release, Sample, SideName, Taken, Trial, TrialStatus
+from analysis.detection.effects import Effect
+from analysis.detection.verdict import Outcome
+from perf.config.catalog import load_catalog
+from perf.model.results import (
+    SIDES,
+    Named,
+    Purpose,
+    Release,
+    Sample,
+    SideName,
+    Taken,
+    Trial,
+    TrialStatus,
+)
 
 RELEASE = Release(system="fake", version="5.0.3", line="5.0", ordinal=3)
 MEASURE = Measure(phase="steady", operation="write", metric="throughput", statistic="mean")
 SETTINGS = load_catalog(Path(__file__).parents[3] / "configs").detection
 SHIFTS = dict(zip(SIDES, (0, 1), strict=True))
 TakeTurn: TypeAlias = Callable[[int, str, SideName, float], Taken]
-RULE = Rule(higher_is_better=True, relevant_change=0.02, false_share=0.02, most_blocks=10)
-SPAN = Span(lower=Level(), upper=Level(log_ratio=0.1, standard_error=0.002, half_width=0.005))
+RULE = StoppingRule(higher_is_better=True, relevant_change=0.02, false_share=0.02, most_blocks=10)
+SPAN = LevelSpan(
+    lower=ReleaseLevel(), upper=ReleaseLevel(log_ratio=0.1, standard_error=0.002, half_width=0.005)
+)
 
 
 def found(level: float, half: float) -> tuple[Estimate, Effect]:
@@ -41,10 +61,10 @@ def found(level: float, half: float) -> tuple[Estimate, Effect]:
 
 def block(change: float, scatter: float = 0.004) -> Block:
     return Block(
-        baseline=(Measured(value=100.0), Measured(value=100 * math.exp(scatter))),
+        baseline=(TrialValue(value=100.0), TrialValue(value=100 * math.exp(scatter))),
         candidate=(
-            Measured(value=100 * math.exp(change)),
-            Measured(value=100 * math.exp(change + scatter)),
+            TrialValue(value=100 * math.exp(change)),
+            TrialValue(value=100 * math.exp(change + scatter)),
         ),
     )
 
@@ -52,49 +72,55 @@ def block(change: float, scatter: float = 0.004) -> Block:
 @pytest.mark.parametrize(
     ("level", "half", "standing"),
     [
-        (0.0, 0.05, Standing.GOOD),
-        (0.0, 0.07, Standing.UNDECIDED),
-        (0.02, 0.05, Standing.UNDECIDED),
-        (0.1, 0.05, Standing.BAD),
-        (0.1, 0.07, Standing.UNDECIDED),
-        (0.13, 0.05, Standing.BAD),
-        (0.05, 0.02, Standing.BETWEEN),
-        (0.05, 0.06, Standing.UNDECIDED),
-        (-0.1, 0.05, Standing.OPPOSITE),
-        (-0.02, 0.05, Standing.GOOD),
+        (0.0, 0.05, ReleaseStatus.GOOD),
+        (0.0, 0.07, ReleaseStatus.UNDECIDED),
+        (0.02, 0.05, ReleaseStatus.UNDECIDED),
+        (0.1, 0.05, ReleaseStatus.BAD),
+        (0.1, 0.07, ReleaseStatus.UNDECIDED),
+        (0.13, 0.05, ReleaseStatus.BAD),
+        (0.05, 0.02, ReleaseStatus.BETWEEN),
+        (0.05, 0.06, ReleaseStatus.UNDECIDED),
+        (-0.1, 0.05, ReleaseStatus.OPPOSITE),
+        (-0.02, 0.05, ReleaseStatus.GOOD),
     ],
 )
 def test_two_thresholds_and_more_trials_between_them(
-    level: float, half: float, standing: Standing
+    level: float, half: float, standing: ReleaseStatus
 ) -> None:
     assert classify(*found(level, half), SPAN) is standing
     # A drop is read like a rise.
-    fall = Span(lower=Level(), upper=Level(log_ratio=-0.1, standard_error=0.002, half_width=0.005))
+    fall = LevelSpan(
+        lower=ReleaseLevel(), upper=ReleaseLevel(log_ratio=-0.1, standard_error=0.002, half_width=0.005)
+    )
     assert classify(*found(-level, half), fall) is standing
 
 
 def test_a_probe_is_read_by_the_levels_of_its_step() -> None:
-    upper = Span(lower=Level(log_ratio=0.1), upper=Level(log_ratio=0.2))
-    assert classify(*found(0.1, 0.05), upper) is Standing.GOOD
-    assert classify(*found(0.2, 0.05), upper) is Standing.BAD
-    assert classify(*found(0.15, 0.02), upper) is Standing.BETWEEN
+    upper = LevelSpan(lower=ReleaseLevel(log_ratio=0.1), upper=ReleaseLevel(log_ratio=0.2))
+    assert classify(*found(0.1, 0.05), upper) is ReleaseStatus.GOOD
+    assert classify(*found(0.2, 0.05), upper) is ReleaseStatus.BAD
+    assert classify(*found(0.15, 0.02), upper) is ReleaseStatus.BETWEEN
 
 
 def test_a_full_change_that_is_not_known_well_makes_nobody_be_between() -> None:
-    vague = Span(lower=Level(), upper=Level(log_ratio=0.1, standard_error=0.02, half_width=0.06))
-    assert classify(*found(0.06, 0.02), vague) is Standing.BAD
+    vague = LevelSpan(
+        lower=ReleaseLevel(), upper=ReleaseLevel(log_ratio=0.1, standard_error=0.02, half_width=0.06)
+    )
+    assert classify(*found(0.06, 0.02), vague) is ReleaseStatus.BAD
 
 
 def test_an_interval_without_an_end_tells_nothing() -> None:
     known, _ = found(0.1, 0.05)
     endless = Effect(relative_change=0.1, low=-1.0, high=math.inf, confidence=0.9)
-    assert classify(known, endless, SPAN) is Standing.UNDECIDED
-    level = Level(log_ratio=0.1, standard_error=1.0, half_width=math.inf)
-    assert classify(*found(0.0, 0.01), Span(lower=Level(), upper=level)) is Standing.GOOD
+    assert classify(known, endless, SPAN) is ReleaseStatus.UNDECIDED
+    level = ReleaseLevel(log_ratio=0.1, standard_error=1.0, half_width=math.inf)
+    assert (
+        classify(*found(0.0, 0.01), LevelSpan(lower=ReleaseLevel(), upper=level)) is ReleaseStatus.GOOD
+    )
 
 
 def test_what_was_not_measured_is_skipped() -> None:
-    assert stand(Probed(release=RELEASE, reason="it does not start"), SPAN) is Standing.SKIPPED
+    assert stand(Probed(release=RELEASE, reason="it does not start"), SPAN) is ReleaseStatus.SKIPPED
 
 
 @pytest.mark.parametrize(
@@ -110,7 +136,7 @@ def test_a_probe_is_over_once_it_is_classified(
     higher_is_better: bool,  # noqa: FBT001
     outcome: Outcome,
 ) -> None:
-    rule = Rule(
+    rule = StoppingRule(
         higher_is_better=higher_is_better, relevant_change=0.02, false_share=0.02, most_blocks=10
     )
     one = probe_look([block(change)], rule, 1, full_change=SPAN)
@@ -123,7 +149,7 @@ def test_between_the_thresholds_more_trials_are_worth_it_until_the_budget_ends()
     blocks = [block(0.05, scatter=0.09)] * 4
     seen = probe_look(blocks, RULE, 1, full_change=SPAN)
     assert (seen.outcome, seen.is_over) == (Outcome.UNDECIDED, False)
-    short = Rule(higher_is_better=True, relevant_change=0.02, false_share=0.02, most_blocks=4)
+    short = StoppingRule(higher_is_better=True, relevant_change=0.02, false_share=0.02, most_blocks=4)
     assert probe_look(blocks, short, 1, full_change=SPAN).is_over
 
 
@@ -143,7 +169,7 @@ def test_the_bad_end_is_over_once_the_change_is_known_to_half_its_size() -> None
 
 
 def test_a_second_probe_asks_for_more_certainty() -> None:
-    firm = Span(lower=SPAN.lower, upper=SPAN.upper, is_firm=True)
+    firm = LevelSpan(lower=SPAN.lower, upper=SPAN.upper, is_firm=True)
     blocks = [block(0.0, scatter=0.02)] * 2
     plain = probe_look(blocks, RULE, 1, full_change=SPAN).effect
     wide = probe_look(blocks, RULE, 1, full_change=firm).effect
@@ -153,7 +179,7 @@ def test_a_second_probe_asks_for_more_certainty() -> None:
 
 
 def test_values_without_a_ratio_end_a_probe() -> None:
-    broken = Block(baseline=(Measured(value=0.0),) * 2, candidate=(Measured(value=1.0),) * 2)
+    broken = Block(baseline=(TrialValue(value=0.0),) * 2, candidate=(TrialValue(value=1.0),) * 2)
     seen = probe_look([broken] * 2, RULE, 1, full_change=SPAN)
     assert (seen.outcome, seen.is_over) == (Outcome.INVALID, True)
 
@@ -248,23 +274,23 @@ def test_a_comparison_without_a_ratio_is_no_measurement(turn: TakeTurn) -> None:
 
 
 def test_chances_of_exact_measurements_are_certain() -> None:
-    exact = Level(log_ratio=0.1, standard_error=0.001, degrees_of_freedom=30)
-    same = Level(standard_error=0.001, degrees_of_freedom=30)
-    chances = weigh(4, [(0, same), (2, exact)], Level(), exact, 0.1)
+    exact = ReleaseLevel(log_ratio=0.1, standard_error=0.001, degrees_of_freedom=30)
+    same = ReleaseLevel(standard_error=0.001, degrees_of_freedom=30)
+    chances = weigh(4, [(0, same), (2, exact)], ReleaseLevel(), exact, 0.1)
     assert chances == pytest.approx((0, 0.5, 0.5, 0), abs=0.01)
 
 
 def test_chances_follow_the_likelihood() -> None:
     # One release of two, 1.5 normal standard errors from the good end and 0.5 from the bad one.
-    upper = Level(log_ratio=2.0)
-    between = Level(log_ratio=1.5, standard_error=1.0)
-    first, second = weigh(2, [(0, between)], Level(), upper, 1e-9)
+    upper = ReleaseLevel(log_ratio=2.0)
+    between = ReleaseLevel(log_ratio=1.5, standard_error=1.0)
+    first, second = weigh(2, [(0, between)], ReleaseLevel(), upper, 1e-9)
     assert first / second == pytest.approx(math.exp((1.5**2 - 0.5**2) / 2), rel=0.01)
     assert first + second == pytest.approx(1)
 
 
 def test_a_level_of_its_own_speaks_against_a_single_change() -> None:
-    upper = Level(log_ratio=0.1, standard_error=0.004, degrees_of_freedom=30)
-    middle = Level(log_ratio=0.05, standard_error=0.004, degrees_of_freedom=30)
-    assert sum(weigh(3, [(1, middle)], Level(), upper, 0.1)) < 0.01
-    assert sum(weigh(3, [], Level(), upper, 0.1)) == pytest.approx(0.9)
+    upper = ReleaseLevel(log_ratio=0.1, standard_error=0.004, degrees_of_freedom=30)
+    middle = ReleaseLevel(log_ratio=0.05, standard_error=0.004, degrees_of_freedom=30)
+    assert sum(weigh(3, [(1, middle)], ReleaseLevel(), upper, 0.1)) < 0.01
+    assert sum(weigh(3, [], ReleaseLevel(), upper, 0.1)) == pytest.approx(0.9)

@@ -7,15 +7,15 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from analysis.comparing.blocks import Block, Measured
+from analysis.comparing.blocks import Block, TrialValue
 from analysis.comparing.paired import Estimate, estimate
-from analysis.noise import ROUNDING
+from analysis.detection.noise import ROUNDING
 
 
 def block(baseline: Sequence[float], candidate: Sequence[float]) -> Block:
     return Block(
-        baseline=tuple(Measured(value=value) for value in baseline),
-        candidate=tuple(Measured(value=value) for value in candidate),
+        baseline=tuple(TrialValue(value=value) for value in baseline),
+        candidate=tuple(TrialValue(value=value) for value in candidate),
     )
 
 
@@ -31,12 +31,12 @@ BLOCKS = [
 NESTED = [
     Block(
         baseline=(
-            Measured(value=100, iterations=(90, 100, 110)),
-            Measured(value=101, iterations=(95, 99, 109)),
+            TrialValue(value=100, iterations=(90, 100, 110)),
+            TrialValue(value=101, iterations=(95, 99, 109)),
         ),
         candidate=(
-            Measured(value=100, iterations=(92, 97, 111)),
-            Measured(value=101, iterations=(89, 104, 110)),
+            TrialValue(value=100, iterations=(92, 97, 111)),
+            TrialValue(value=101, iterations=(89, 104, 110)),
         ),
     )
 ]
@@ -105,8 +105,8 @@ def test_trials_are_not_known_better_than_their_iterations_allow() -> None:
 def test_iterations_add_no_certainty_to_trials_that_scatter() -> None:
     steady = [
         Block(
-            baseline=tuple(Measured(value=v, iterations=(v,) * 20) for v in (100, 120)),
-            candidate=tuple(Measured(value=v, iterations=(v,) * 20) for v in (105, 95)),
+            baseline=tuple(TrialValue(value=v, iterations=(v,) * 20) for v in (100, 120)),
+            candidate=tuple(TrialValue(value=v, iterations=(v,) * 20) for v in (105, 95)),
         )
     ] * 2
     bare = [block((100, 120), (105, 95))] * 2
@@ -115,7 +115,7 @@ def test_iterations_add_no_certainty_to_trials_that_scatter() -> None:
 
 
 def test_iterations_without_a_logarithm_are_left_out() -> None:
-    trials = (Measured(value=100, iterations=(0, 200)), Measured(value=110, iterations=(100,)))
+    trials = (TrialValue(value=100, iterations=(0, 200)), TrialValue(value=110, iterations=(100,)))
     found = estimate([Block(baseline=trials, candidate=trials)], seed=1)
     bare = estimate([block((100, 110), (100, 110))], seed=1)
     assert found == bare

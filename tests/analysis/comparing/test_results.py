@@ -16,8 +16,8 @@ from analysis.comparing.results import (
     read_comparisons,
     write_comparisons,
 )
-from analysis.verdict import Outcome
-from perf.errors import InputError
+from analysis.detection.verdict import Outcome
+from perf.model.errors import InputError
 
 PATH = Path("comparison.json")
 CHANGE = ExperimentChange(suite="night", experiment="write", knobs=())

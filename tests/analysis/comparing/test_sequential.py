@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
-from analysis.comparing.blocks import Block, Measured
-from analysis.comparing.sequential import Look, Rule, _crossing, blocks_for, look
-from analysis.verdict import Outcome
+from analysis.comparing.blocks import Block, TrialValue
+from analysis.comparing.sequential import InterimAnalysis, StoppingRule, _crossing, blocks_for, look
+from analysis.detection.verdict import Outcome
 
-RULE = Rule(higher_is_better=False, relevant_change=0.05, false_share=0.02, most_blocks=6)
+RULE = StoppingRule(higher_is_better=False, relevant_change=0.05, false_share=0.02, most_blocks=6)
 
 
 def block(baseline: Sequence[float], candidate: Sequence[float]) -> Block:
     return Block(
-        baseline=tuple(Measured(value=value) for value in baseline),
-        candidate=tuple(Measured(value=value) for value in candidate),
+        baseline=tuple(TrialValue(value=value) for value in baseline),
+        candidate=tuple(TrialValue(value=value) for value in candidate),
     )
 
 
@@ -28,7 +28,7 @@ def draw(generator: Generator, blocks: int, deviation: float, ratio: float) -> l
     return [block((a, b), (c * ratio, d * ratio)) for a, b, c, d in noise]
 
 
-def run(blocks: Sequence[Block], rule: Rule) -> tuple[Look, int]:
+def run(blocks: Sequence[Block], rule: StoppingRule) -> tuple[InterimAnalysis, int]:
     for count in range(1, len(blocks) + 1):
         seen = look(blocks[:count], rule, seed=1)
         if seen.is_over:

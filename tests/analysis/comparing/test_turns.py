@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from analysis.comparing.blocks import Measure
-from analysis.comparing.sequential import Look
+from analysis.comparing.sequential import InterimAnalysis
 from analysis.comparing.turns import (
     Inquiry,
     build_blocks,
@@ -19,11 +19,11 @@ from analysis.comparing.turns import (
     judge_measures,
     list_measures,
 )
-from analysis.verdict import Outcome
-from perf.config import load_catalog
-from perf.design import SteppedLoad
-from perf.model import Reason, Sample, SideName, Taken, Trial, TrialId, TrialStatus
-from perf.rules import Comparing
+from analysis.detection.verdict import Outcome
+from perf.config.catalog import load_catalog
+from perf.model.design import SteppedLoad
+from perf.model.results import Reason, Sample, SideName, Taken, Trial, TrialId, TrialStatus
+from perf.model.rules import Comparing
 
 MakeTrial = Callable[..., Trial]
 CATALOG = load_catalog(Path(__file__).parents[3] / "configs")
@@ -172,8 +172,8 @@ def test_nothing_measured_is_no_verdict() -> None:
 
 
 def test_a_looker_of_its_own_judges_the_trusted_measures_only(make_trial: MakeTrial) -> None:
-    def never(*_: object) -> Look:
-        return Look(outcome=Outcome.UNDECIDED, is_over=True, reason="never")
+    def never(*_: object) -> InterimAnalysis:
+        return InterimAnalysis(outcome=Outcome.UNDECIDED, is_over=True, reason="never")
 
     taken = fill(make_trial, 3, factor=0.7)
     trusted, other = judge_measures(taken, replace(inquire(TAIL), looker=never))

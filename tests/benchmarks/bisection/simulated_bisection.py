@@ -10,13 +10,13 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from analysis.bisecting.bisection import Culprit, Inconclusive, Probe, next_step
-from analysis.bisecting.probing import Probed, Span, probe_look, read_look, rule_of_probe
-from analysis.comparing.blocks import Block, Measured
+from analysis.bisecting.probing import LevelSpan, Probed, probe_look, read_look, rule_of_probe
+from analysis.comparing.blocks import Block, TrialValue
 from analysis.comparing.paired import Estimate
-from analysis.comparing.sequential import Look, Rule, look
-from analysis.comparison import Effect
-from analysis.verdict import Outcome
-from perf.model import Release
+from analysis.comparing.sequential import InterimAnalysis, StoppingRule, look
+from analysis.detection.effects import Effect
+from analysis.detection.verdict import Outcome
+from perf.model.results import Release
 
 Values = NDArray[np.float64]
 Noise = Callable[[Generator, int], Values]
@@ -108,7 +108,7 @@ def _probe(
         return Probed(release=step.release, trials=1, reason="it does not start")
     blocks = known.setdefault(place, [])
     most = means.trials_per_probe if left is None else min(means.trials_per_probe, left)
-    rule = Rule(
+    rule = StoppingRule(
         higher_is_better=True,
         relevant_change=0.02,
         false_share=0.02,
@@ -120,7 +120,7 @@ def _probe(
         values = np.exp(
             SIGMA * (line.noise(rng, 2 * HALF) + np.repeat([0.0, line.levels[place]], HALF))
         )
-        measured = tuple(Measured(value=float(value)) for value in values)
+        measured = tuple(TrialValue(value=float(value)) for value in values)
         blocks.append(Block(baseline=measured[:HALF], candidate=measured[HALF:]))
         seen = see(blocks, rule, 1)
         if seen.is_over:
@@ -134,11 +134,13 @@ def _probe(
             )
 
 
-def _fast_look(blocks: Sequence[Block], rule: Rule, _: int, *, full_change: Span | None) -> Look:
+def _fast_look(
+    blocks: Sequence[Block], rule: StoppingRule, _: int, *, full_change: LevelSpan | None
+) -> InterimAnalysis:
     """Look by means and a pooled deviation, with the levels of the real looks."""
     count = len(blocks)
     if count < 2:
-        return Look(outcome=Outcome.UNDECIDED, is_over=False, reason="too few")
+        return InterimAnalysis(outcome=Outcome.UNDECIDED, is_over=False, reason="too few")
     logs = np.log([[one.value for one in (*b.baseline, *b.candidate)] for b in blocks])
     before, after = logs[:, :HALF], logs[:, HALF:]
     middles = logs.mean(axis=1, keepdims=True)
@@ -158,14 +160,16 @@ def _fast_look(blocks: Sequence[Block], rule: Rule, _: int, *, full_change: Span
         high=math.expm1(found.log_ratio + width),
         confidence=1 - 2 * rule.false_share,
     )
-    seen = Look(outcome=Outcome.UNDECIDED, is_over=False, reason="", estimate=found, effect=effect)
+    seen = InterimAnalysis(
+        outcome=Outcome.UNDECIDED, is_over=False, reason="", estimate=found, effect=effect
+    )
     return read_look(seen, count, rule, full_change)
 
 
 @cache
-def _half_width(blocks: int, rule: Rule) -> float:
+def _half_width(blocks: int, rule: StoppingRule) -> float:
     """Give half the interval of a real look after so many blocks, in standard errors."""
-    values = [Measured(value=1 + 0.01 * each) for each in range(3)]
+    values = [TrialValue(value=1 + 0.01 * each) for each in range(3)]
     block = Block(baseline=(values[0], values[1]), candidate=(values[0], values[2]))
     seen = look([block] * blocks, rule, 1)
     if seen.effect is None or seen.estimate is None:

@@ -21,10 +21,10 @@ from statistics import fmean, median, quantiles
 from fixed_design import trials_for
 from turns_drawn import KINDS, Case
 
-from analysis.comparing.blocks import Block, Measured
+from analysis.comparing.blocks import Block, TrialValue
 from analysis.comparing.paired import Estimate, estimate
-from analysis.comparing.sequential import Rule, blocks_for, look
-from analysis.verdict import Outcome
+from analysis.comparing.sequential import StoppingRule, blocks_for, look
+from analysis.detection.verdict import Outcome
 
 SEED = 20261121
 RELEVANT = 0.05
@@ -76,7 +76,7 @@ def make_case(
 
 def run_task(task: Task) -> list[tuple[Outcome, int, bool]]:
     """Run comparisons to their end: outcome, trials, and whether the interval holds the truth."""
-    rule = Rule(
+    rule = StoppingRule(
         higher_is_better=False,
         relevant_change=RELEVANT,
         false_share=FALSE_SHARE,
@@ -87,7 +87,9 @@ def run_task(task: Task) -> list[tuple[Outcome, int, bool]]:
     ]
 
 
-def _run(blocks: Sequence[Block], rule: Rule, seed: int, truth: float) -> tuple[Outcome, int, bool]:
+def _run(
+    blocks: Sequence[Block], rule: StoppingRule, seed: int, truth: float
+) -> tuple[Outcome, int, bool]:
     for count in range(1, len(blocks) + 1):
         seen = look(blocks[:count], rule, seed)
         if seen.is_over and seen.effect is not None:
@@ -231,8 +233,8 @@ def _normal_width(found: Estimate) -> float:
 def _pool(block: Block) -> Block:
     """Take each iteration for a trial, as is wrong."""
     return Block(
-        baseline=tuple(Measured(value=one) for trial in block.baseline for one in trial.iterations),
-        candidate=tuple(Measured(value=one) for trial in block.candidate for one in trial.iterations),
+        baseline=tuple(TrialValue(value=one) for trial in block.baseline for one in trial.iterations),
+        candidate=tuple(TrialValue(value=one) for trial in block.candidate for one in trial.iterations),
     )
 
 

@@ -12,7 +12,7 @@ from data import NOISES, make_generator
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from analysis.comparing.blocks import Block, Measured
+from analysis.comparing.blocks import Block, TrialValue
 
 Array = NDArray[np.float64]
 Sides = NDArray[np.bool_]
@@ -57,7 +57,7 @@ class Case:
             values = self.deviation * _noise(self.kind, sides, generator) + self.change * sides
             iterations = np.empty((len(sides), 0))
         trials = [
-            Measured(value=100 * math.exp(value), iterations=tuple(100 * np.exp(inner)))
+            TrialValue(value=100 * math.exp(value), iterations=tuple(100 * np.exp(inner)))
             for value, inner in zip(values, iterations, strict=True)
         ]
         return [_block(trials[at : at + 4], sides[at : at + 4]) for at in range(0, len(trials), 4)]
@@ -70,7 +70,7 @@ class Case:
         return iterations.mean(axis=1), iterations
 
 
-def _block(trials: list[Measured], sides: Sides) -> Block:
+def _block(trials: list[TrialValue], sides: Sides) -> Block:
     return Block(
         baseline=tuple(trial for trial, side in zip(trials, sides, strict=True) if not side),
         candidate=tuple(trial for trial, side in zip(trials, sides, strict=True) if side),

@@ -9,9 +9,9 @@ from otava.analysis import compute_change_points
 from pydantic import TypeAdapter
 from ruamel.yaml import YAML
 
-from analysis.detection import Detector
-from analysis.step_detector import StepDetector
-from perf.rules import Detection
+from analysis.detection.detection import Detector
+from analysis.detection.step_detector import StepDetector
+from perf.model.rules import Detection
 
 SETTINGS = Path(__file__).parents[3] / "configs/detection.yaml"
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from analysis.series import Series, build_series
+from analysis.detection.series import Series, build_series
 from perf.history.store import append_all, open_history
-from perf.model import TrialId
-from perf.places import Places
+from perf.local.places import Places
+from perf.model.results import TrialId
 
 Array = NDArray[np.float64]
 

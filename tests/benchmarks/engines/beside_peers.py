@@ -18,9 +18,9 @@ from null_servers import measure_against_null
 from own_engine import OwnEngine
 from ycsb_peer import make_ycsb
 
-from perf.errors import KnickpointError
 from perf.load.engines import PYTHON_ENGINE
 from perf.load.native_binary import find_native
+from perf.model.errors import KnickpointError
 from perf.systems.contract import Target
 
 # More than a run can write, so that no run writes rows again.

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from perf.records import Operation, Sensor
+from perf.model.records import Operation, Sensor
 from perf.systems.contract import Target
 
 RECORDS = Sensor(kind="sensor", devices=1000, payload_bytes=1024)

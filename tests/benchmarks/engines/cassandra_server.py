@@ -9,10 +9,10 @@ from pathlib import Path
 from case import RECORDS
 
 from perf import config
-from perf.errors import NotReady
-from perf.releases import fetch, find_release
-from perf.remote import LocalHost
-from perf.systems.cassandra import Cassandra
+from perf.hosts.remote import LocalHost
+from perf.model.errors import NotReady
+from perf.releases.artifacts import fetch, find_release
+from perf.systems.cassandra.system import Cassandra
 from perf.systems.contract import Cluster, Node, Target
 
 _CONFIGS = Path(__file__).parents[3] / "configs"

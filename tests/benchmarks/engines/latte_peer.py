@@ -12,9 +12,9 @@ from pathlib import Path
 
 from case import MEASURED_S, RECORDS, WARM_UP_S, Case, Figures
 
-from perf.errors import UsageError
 from perf.load.native_binary import native_cache
-from perf.records import Operation
+from perf.model.errors import UsageError
+from perf.model.records import Operation
 from perf.systems.contract import Target
 
 _VERSION = "0.29.0"

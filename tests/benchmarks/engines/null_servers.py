@@ -11,16 +11,16 @@ from pathlib import Path
 
 from case import Case, Client, Figures, spread, write_table
 
-from perf.design import ClosedLoop, OpenLoop
-from perf.load.figures import collect_figures
 from perf.load.histogram import merge
-from perf.load.spec import Stage
-from perf.metrics import SEND_LATENESS, SERVICE_TIME
-from perf.model import ATTEMPTED, COMPLETED_IN_WINDOW, SENT_IN_WINDOW
-from perf.null.behaviour import Behaviour, Holdings
-from perf.null.dialects import CQL, MONGO
-from perf.records import Operation
-from perf.selftest.stand import RECORDS, SEED, Evidence, Stand, plan_stage
+from perf.load.results.phases import collect_figures
+from perf.load.selftest.stand import RECORDS, SEED, LoadEvidence, Stand, plan_stage
+from perf.model.design import ClosedLoop, OpenLoop
+from perf.model.metrics import SEND_LATENESS, SERVICE_TIME
+from perf.model.records import Operation
+from perf.model.results import ATTEMPTED, COMPLETED_IN_WINDOW, SENT_IN_WINDOW
+from perf.systems.null.behaviour import Behaviour, Holdings
+from perf.systems.null.dialects import CQL, MONGO
+from perf.workloads.stages import Stage
 
 _IN_FLIGHT = 64
 # No virtual machine is among our own, and a null server has nothing to warm up.
@@ -142,6 +142,6 @@ def _stage(rate: float | None) -> Stage:
     return plan_stage("bench", load, warmup_s=_WARM_UP_S, measured_s=_MEASURED_S)
 
 
-def _times_ms(seen: Evidence, kind: str, *percentiles: float) -> list[float]:
+def _times_ms(seen: LoadEvidence, kind: str, *percentiles: float) -> list[float]:
     merged = merge(one for one in seen.outcome.intervals if one.kind == kind and one.iteration == 1)
     return [merged.get_value_at_percentile(one) / 1000 for one in percentiles]

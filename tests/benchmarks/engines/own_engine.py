@@ -6,14 +6,15 @@ from pathlib import Path
 
 from case import MEASURED_S, PRELOADED, RECORDS, WARM_UP_S, Case, Figures
 
-from perf.design import ClosedLoop, OpenLoop, Steadiness
+from perf.hosts.remote import LocalHost
 from perf.load.engines import Engine, run_engines
 from perf.load.histogram import merge
-from perf.load.outcome import LoadOutcome
-from perf.load.spec import LoadSpec, Preload, Stage
-from perf.records import Operation
-from perf.remote import LocalHost
+from perf.load.results.outcome import LoadOutcome
+from perf.load.spec import LoadSpec, Preload
+from perf.model.design import ClosedLoop, OpenLoop, Steadiness
+from perf.model.records import Operation
 from perf.systems.contract import Target
+from perf.workloads.stages import Stage
 
 _SEED = 42
 _IN_FLIGHT = 32

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from case import MEASURED_S, RECORDS, WARM_UP_S, Case, Figures
 
-from perf.java import find_java
-from perf.records import Operation
-from perf.releases import fetch_maven
+from perf.model.records import Operation
+from perf.releases.artifacts import fetch_maven
+from perf.releases.java import find_java
 from perf.systems.contract import Target
 
 _JARS = (

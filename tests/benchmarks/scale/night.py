@@ -16,10 +16,10 @@ sys.path[:0] = [str(Path(__file__).parents[3]), str(Path(__file__).parents[1] / 
 
 from large_history import now_after  # noqa: E402  found by the line above
 
-from analysis.commands import judge_history  # noqa: E402
+from analysis.orchestration.judging import judge_history  # noqa: E402
 from perf.history.store import append_all  # noqa: E402
-from perf.places import Places  # noqa: E402
-from reports.commands import write_report  # noqa: E402
+from perf.local.places import Places  # noqa: E402
+from reports.pages.whole_site import write_report  # noqa: E402
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 

@@ -35,8 +35,8 @@ from memory import run  # noqa: E402
 
 from perf.history import bundle  # noqa: E402
 from perf.history.store import History, open_history  # noqa: E402
-from perf.model import Interval, TrialId  # noqa: E402
-from perf.places import Places  # noqa: E402
+from perf.local.places import Places  # noqa: E402
+from perf.model.results import Interval, TrialId  # noqa: E402
 
 NIGHT = Path(__file__).with_name("night.py")
 NIGHTS_A_YEAR = 365

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 import duckdb
 
 from perf.history.store import open_history
-from perf.places import Places
+from perf.local.places import Places
 
 PER_EXPERIMENT = 50
 FIRST_NIGHT = datetime(2024, 1, 1, 1, 0, tzinfo=UTC)

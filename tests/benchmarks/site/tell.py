@@ -14,9 +14,9 @@ from pathlib import Path
 
 from large_history import now_after
 
-from analysis.commands import judge_history
-from perf.places import Places
-from reports.commands import write_report
+from analysis.orchestration.judging import judge_history
+from perf.local.places import Places
+from reports.pages.whole_site import write_report
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 

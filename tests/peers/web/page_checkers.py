@@ -12,7 +12,7 @@ from typing import Any
 from node_packages import install_packages
 from playwright.sync_api import Page
 
-from perf.java import find_java
+from perf.releases.java import find_java
 
 HERE = Path(__file__).parent
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")

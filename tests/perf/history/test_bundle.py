@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf import durable
-from perf.errors import BundleError
 from perf.history import bundle
 from perf.history.store import open_history
-from perf.metrics import LARGEST
-from perf.model import (
+from perf.local import durable
+from perf.local.places import Places
+from perf.model.errors import BundleError
+from perf.model.metrics import LARGEST
+from perf.model.results import (
     Artifact,
     Counter,
     Fact,
@@ -38,7 +39,6 @@ from perf.model import (
     TrialId,
     TrialStatus,
 )
-from perf.places import Places
 
 SMALL = st.integers(0, 2**31 - 1)
 LARGE = st.integers(0, 2**63 - 1)

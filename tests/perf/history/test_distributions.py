@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from perf.history.distributions import distribute, list_percentiles
-from perf.history.percentiles import percentile_us
 from perf.history.store import append_all, open_history
-from perf.model import Interval, Trial, TrialId
-from perf.places import Places
+from perf.local.places import Places
+from perf.model.histograms import percentile_us
+from perf.model.results import Interval, Trial, TrialId
 
 MakeInterval = Callable[..., Interval]
 

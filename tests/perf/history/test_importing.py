@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from perf.errors import UsageError
+from perf.commands.history import history
+from perf.commands.history_import import import_results
 from perf.history import bundle
-from perf.history.commands import history
-from perf.history.import_commands import import_results
 from perf.history.store import open_history, rebuild
-from perf.model import Purpose, Trial, TrialStatus
-from perf.places import Places
+from perf.local.places import Places
+from perf.model.errors import UsageError
+from perf.model.results import Purpose, Trial, TrialStatus
 
 IMPORTS = Path(__file__).parents[2] / "data" / "imports"
 NAMED = ("--system", "cassandra", "--release", "5.0.4")

@@ -6,8 +6,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from perf.history.store import append_all, open_history
-from perf.model import Fact, Trial, TrialId
-from perf.places import Places
+from perf.local.places import Places
+from perf.model.results import Fact, Trial, TrialId
 
 
 def test_moves_are_told_for_each_list_in_its_own_order(

@@ -7,15 +7,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perf.errors import HistoryError, UsageError
 from perf.history.store import History, append_all, open_history
-from perf.model import (
-    Interval,
-    Named,
-    Trial,
-    TrialId,
-)
-from perf.places import Places
+from perf.local.places import Places
+from perf.model.errors import HistoryError, UsageError
+from perf.model.results import Interval, Named, Trial, TrialId
 
 
 def silent(_text: str) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from perf.errors import ConfigError
 from perf.history.place import S3, LakePlace, has_history, read_place, start_of_ids
-from perf.places import Places
+from perf.local.places import Places
+from perf.model.errors import ConfigError
 
 GOOD = {"history": '"ducklake:postgres:host=db dbname=x"', "data_path": "/srv/x/", "lab": "rack-a"}
 NOW = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)

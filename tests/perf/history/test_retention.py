@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from perf.errors import HistoryError, UsageError
+from perf.commands.history import history
 from perf.history import retention
-from perf.history.commands import history
 from perf.history.distributions import distribute
 from perf.history.store import History, open_history
-from perf.model import Interval, Trial, TrialId
-from perf.places import Places
+from perf.local.places import Places
+from perf.model.errors import HistoryError, UsageError
+from perf.model.results import Interval, Trial, TrialId
 
 OLD, YOUNG = TrialId("old"), TrialId("young")
 PER_SECOND, PER_ITERATION = 4 * 30 * 2, 4 * 2  # a warm-up and three iterations, of two kinds

@@ -11,10 +11,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perf.errors import BundleError, HistoryError, UsageError
 from perf.history import bundle, store
 from perf.history.store import History, append_all, open_history, rebuild
-from perf.model import (
+from perf.local.places import Places
+from perf.model.errors import BundleError, HistoryError, UsageError
+from perf.model.results import (
     Fact,
     Observation,
     Purpose,
@@ -26,7 +27,6 @@ from perf.model import (
     TrialId,
     TrialStatus,
 )
-from perf.places import Places
 
 EMPTY = {f"{table}.csv" for table in ("reasons", "remarks", "load_steps", "rolled_up")}
 """Tables of which an ordinary trial has no row."""

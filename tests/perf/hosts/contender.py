@@ -12,14 +12,14 @@ from pathlib import Path
 
 from near_host import NearHost
 
-from perf.hosts.lease import Place, hold_places
-from perf.hosts.this_process import is_known_gone, name_process
+from perf.hosts.lease import LeasePlace, hold_places
+from perf.local.this_process import is_known_gone, name_process
 
 
-def list_hosts(directories: list[str]) -> list[Place]:
+def list_hosts(directories: list[str]) -> list[LeasePlace]:
     """Give a place for each directory."""
     return [
-        Place(remote=NearHost(Path(one).name), address=one, port=22, work_dir=one)
+        LeasePlace(remote=NearHost(Path(one).name), address=one, port=22, work_dir=one)
         for one in directories
     ]
 
@@ -40,7 +40,7 @@ def work(witness: Path) -> None:
         say(f"violation: {witness.read_text()} came in between")
 
 
-def compete(rounds: int, die_in: int, witness: Path, places: list[Place]) -> None:
+def compete(rounds: int, die_in: int, witness: Path, places: list[LeasePlace]) -> None:
     """Take the hosts again and again."""
     for number in range(1, rounds + 1):
         with hold_places(places, f"round {number}", say, wait_s=60, poll_s=0.05):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perf.hosts import lease_file
-from perf.remote import RUN_TIMEOUT_S, Completed, LocalHost
+from perf.hosts.remote import RUN_TIMEOUT_S, Completed, LocalHost
 
 
 class NearHost(LocalHost):

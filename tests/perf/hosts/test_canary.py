@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from perf.errors import StepFailed
 from perf.hosts.canary import run_canary, summarize_work
-from perf.metrics import DIAGNOSTICS
-from perf.model import Sample
-from perf.remote import LocalHost
+from perf.hosts.remote import LocalHost
+from perf.model.errors import StepFailed
+from perf.model.metrics import DIAGNOSTICS
+from perf.model.results import Sample
 
 PARTS = ("canary_cpu", "canary_memory", "canary_fsync", "canary_loopback")
 

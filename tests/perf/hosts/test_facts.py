@@ -5,8 +5,9 @@ from importlib.metadata import version
 from pathlib import Path
 from platform import python_version, release
 
-from perf.hosts.facts import UNAVAILABLE, read_client_facts, read_facts
-from perf.remote import LocalHost
+from perf.hosts.facts import read_client_facts, read_facts
+from perf.hosts.remote import LocalHost
+from perf.model.facts import UNAVAILABLE
 
 
 def test_every_fact_has_a_value_or_is_unavailable() -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from needs import need
 
-from perf.design import DiskPolicy
-from perf.errors import HostUnfit
 from perf.hosts.fresh_disk import freshen
-from perf.hosts.privileged import render_freshen, render_script
-from perf.model import Fact
-from perf.remote import LocalHost
+from perf.hosts.remote import LocalHost
+from perf.hosts.tuning.privileged import render_freshen, render_script
+from perf.model.design import DiskPolicy
+from perf.model.errors import HostUnfit
+from perf.model.results import Fact
 
 BOTH = DiskPolicy(drops_caches=True, trims=True)
 NEITHER = DiskPolicy(drops_caches=False, trims=False)

@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 from near_host import NearHost
 
-from perf.design import Host, Testbed
-from perf.errors import MeasureError, StepFailed
-from perf.hosts import lease, this_process
-from perf.hosts.lease import Leased, Place, break_lease, find_lost, hold, hold_places, look, renew
+from perf.hosts import lease
+from perf.hosts.lease import Leased, LeasePlace, break_lease, find_lost, hold, hold_places, look, renew
 from perf.hosts.lease_file import LEASE
-from perf.hosts.this_process import is_known_gone, name_owner, name_process
-from perf.remote import SshHost
+from perf.hosts.remote import SshHost
+from perf.local import this_process
+from perf.local.this_process import is_known_gone, name_owner, name_process
+from perf.model.design import Host, Testbed
+from perf.model.errors import MeasureError, StepFailed
 
 CONTENDER = Path(__file__).with_name("contender.py")
 HOSTS = ("db-1", "db-2", "db-3")
@@ -38,7 +39,7 @@ def testbed(
     return make_testbed(name="rack", transport="ssh", hosts=hosts)
 
 
-def places_of(testbed: Testbed) -> tuple[Place, ...]:
+def places_of(testbed: Testbed) -> tuple[LeasePlace, ...]:
     return lease.list_places([testbed])
 
 
@@ -46,27 +47,29 @@ def owners(testbed: Testbed) -> list[str]:
     return [one.holder.owner if one.holder else "" for one in map(look, places_of(testbed))]
 
 
-def take_as_another(places: tuple[Place, ...], process: str = "elsewhere:1/4711/1") -> None:
+def take_as_another(places: tuple[LeasePlace, ...], process: str = "elsewhere:1/4711/1") -> None:
     by = {"token": "theirs", "owner": "anna@ci-1", "purpose": "nightly of suite x", "process": process}
     for place in places:
         asked = {"ask": "take", "by": by, "for_s": 7200.0, "gone": ""}
         assert lease._ask(place, **asked)["state"] == "held"  # noqa: SLF001  as another job asks
 
 
-def give_back_as_another(places: tuple[Place, ...]) -> None:
+def give_back_as_another(places: tuple[LeasePlace, ...]) -> None:
     for place in places:
         lease._ask(place, ask="release", token="theirs")  # noqa: S106, SLF001  no secret
 
 
 @contextmanager
-def held_by_another(places: tuple[Place, ...], process: str = "elsewhere:1/4711/1") -> Iterator[None]:
+def held_by_another(
+    places: tuple[LeasePlace, ...], process: str = "elsewhere:1/4711/1"
+) -> Iterator[None]:
     """Let a job of another machine hold places."""
     take_as_another(places, process)
     yield
     give_back_as_another(places)
 
 
-def pass_hour(place: Place) -> None:
+def pass_hour(place: LeasePlace) -> None:
     """Let the time of whoever holds a place be up."""
     path = Path(place.work_dir) / LEASE
     content = json.loads(path.read_text())

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from needs import need
 
-from perf.design import Needs
-from perf.errors import HostUnfit, StepFailed
-from perf.hosts.checks import check_hosts
 from perf.hosts.pinning import find_unpinnable, pin, prove_pinning, read_list
-from perf.model import Fact
-from perf.remote import Completed, LocalHost, Remote, SshHost, running_pid, send_signal
+from perf.hosts.remote import Completed, LocalHost, Remote, SshHost, running_pid, send_signal
+from perf.model.design import Needs
+from perf.model.errors import HostUnfit, StepFailed
+from perf.model.results import Fact
 from perf.systems.contract import Node
+from perf.trial.host_checks import check_hosts
 
 CORE = min(os.sched_getaffinity(0))
 SLEEPER = (sys.executable, "-c", "import signal; signal.pause()")

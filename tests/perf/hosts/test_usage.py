@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from perf.errors import StepFailed
+from perf.hosts.remote import Completed, LocalHost
 from perf.hosts.usage import HostUsage, read_usage
-from perf.remote import Completed, LocalHost
+from perf.model.errors import StepFailed
 
 STAT = "stat cpu  100 20 30 4000 50 6 7 800 9 10"
 FIXED = (

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perf.design import Host, Testbed
-from perf.errors import StepFailed
-from perf.hosts.privileged import PROGRAM
-from perf.remote import Completed, LocalHost
+from perf.hosts.remote import Completed, LocalHost
+from perf.hosts.tuning.privileged import PROGRAM
+from perf.model.design import Host, Testbed
+from perf.model.errors import StepFailed
 
 PROFILES = {
     "client": ("", {"clock": "steady"}, ()),

@@ -13,12 +13,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from perf.records import Devops
-from perf.workloads.devops import Batches, host_tags
-from perf.workloads.devops_queries import QUERIES, CpuHistory, make_query
-from perf.workloads.devops_rows import Group, Query, Row
-from perf.workloads.devops_tables import TABLES
-from perf.workloads.loading import devops_rows
+from perf.model.records import Devops
+from perf.workloads.devops.batches import Batches, host_tags
+from perf.workloads.devops.queries import QUERIES, CpuHistory, make_query
+from perf.workloads.devops.rows import DevopsRow, Group, Query
+from perf.workloads.devops.tables import TABLES, devops_rows
 from perf.workloads.splitmix import MASK, mix
 
 PATH = Path(__file__).parents[2] / "data/vectors/devops.json"
@@ -92,7 +91,7 @@ def _digest_long() -> dict[str, Any]:
     }
 
 
-def _digest(said: Iterable[Row | Group]) -> str:
+def _digest(said: Iterable[DevopsRow | Group]) -> str:
     digest = 0
     for one in said:
         for number in (one.ts_ms, *one.values):
@@ -109,7 +108,7 @@ def _say(number: float) -> int | str:
     return number if isinstance(number, int) else f"{_bits(number):016x}"
 
 
-def _say_row(row: Row) -> list[Any]:
+def _say_row(row: DevopsRow) -> list[Any]:
     return [row.table, int(row.tags[0].removeprefix("host_")), row.ts_ms, list(map(_say, row.values))]
 
 

@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perf.load.tasks.task import Task
-from perf.records import Operation
-from perf.sessions import OnGot, OnWritten, Stored, Values
-from perf.workloads.answer import Answer
+from perf.load.engine.tasks.task import Task
+from perf.model.records import Answer, Operation, Stored, Values
+from perf.systems.sessions import OnGot, OnWritten
 
 
 class Dict:

@@ -9,7 +9,7 @@ from typing import Any
 
 from vector_files import DIRECTORY, digest, write_vectors
 
-from perf.records import PutGet
+from perf.model.records import PutGet
 from perf.workloads.put_get import check_value, choose_get, choose_put, key_name, make_value
 
 PATH = DIRECTORY / "put_get.json"

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 from vector_files import DIRECTORY, write_vectors
 
-from perf.design import OpenLoop
-from perf.load.schedule import Share, plan_starts
+from perf.load.engine.schedule import Share, plan_starts
+from perf.model.design import OpenLoop
 
 _Arrivals: TypeAlias = Literal["poisson"] | None
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from vector_files import DIRECTORY, bits, digest, write_vectors
 
-from perf.records import Sensor
+from perf.model.records import Sensor
 from perf.workloads.sensor import (
     EPOCH_MS,
     STEP_MS,
-    Reading,
+    SensorReading,
     batch,
     check_latest,
     choose_device,
@@ -147,7 +147,7 @@ def _draw_came(
     return came
 
 
-def _spoil(records: Sensor, seed: int, device_index: int, sequence: int, spoil: str) -> Reading:
+def _spoil(records: Sensor, seed: int, device_index: int, sequence: int, spoil: str) -> SensorReading:
     row = reading(records, seed, sequence * records.devices + device_index)
     done: dict[str, dict[str, Any]] = {
         "": {},
@@ -162,7 +162,7 @@ def _spoil(records: Sensor, seed: int, device_index: int, sequence: int, spoil: 
     return replace(row, **done[spoil])
 
 
-def _say(rows: Iterable[Reading]) -> Iterator[float | str | bytes]:
+def _say(rows: Iterable[SensorReading]) -> Iterator[float | str | bytes]:
     for row in rows:
         yield from (row.device_id, row.ts_ms, *row.values, row.metadata)
 

@@ -11,29 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from perf.design import ClosedLoop, OpenLoop, SimpleLoad, Steadiness
-from perf.errors import StepFailed, TimedOut
+from perf.hosts.remote import LocalHost, code_here, running_pid, send_signal
 from perf.load.engines import Edge, Engine, run_engines
 from perf.load.histogram import merge
-from perf.load.hlog import read_hlog
-from perf.load.outcome import LoadOutcome, WarmedUp
-from perf.load.spec import (
-    GO,
-    INTERVALS,
-    PRELOAD,
-    READY,
-    RESULT,
-    Counted,
-    LoadSpec,
-    Preload,
-    Stage,
-    dump_spec,
-)
-from perf.model import Counter, Interval
-from perf.records import Operation, Sensor
-from perf.remote import LocalHost, code_here, running_pid, send_signal
-from perf.systems import fake
+from perf.load.results.outcome import LoadOutcome, WarmedUp
+from perf.load.spec import GO, INTERVALS, READY, RESULT, Counted, LoadSpec, Preload, dump_spec
+from perf.local.hlog import read_hlog
+from perf.model.design import ClosedLoop, OpenLoop, SimpleLoad, Steadiness
+from perf.model.errors import StepFailed, TimedOut
+from perf.model.records import Operation, Sensor
+from perf.model.results import Counter, Interval
 from perf.systems.contract import Target
+from perf.systems.fake import system as fake
+from perf.workloads.stages import PRELOAD, Stage
 
 ADDRESS = "127.0.0.91"
 RECORDS = Sensor(kind="sensor", devices=10, payload_bytes=200, latest_count=3)
@@ -50,7 +40,7 @@ def host() -> LocalHost:
 def _server(host: LocalHost, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     path = tmp_path_factory.mktemp("fake")
     (path / "fake.json").write_text(json.dumps({"address": ADDRESS, "index": 0}))
-    start(host, path, "server", ["-m", "perf.systems.fake", str(path / "fake.json")])
+    start(host, path, "server", ["-m", "perf.systems.fake.system", str(path / "fake.json")])
     wait_for(lambda: "serving" in (path / "server.log").read_text())
     yield
     send_signal(host, str(path / "server.pid"), signal.SIGKILL)
@@ -233,7 +223,7 @@ def test_a_load_that_does_not_get_steady_runs_to_its_cap(host: LocalHost, tmp_pa
 
 _BEGINS_LATE = """
 import sys
-from perf.load import python_engine
+from perf.load.engine import process as python_engine
 
 true = python_engine._Files.measure_at
 def late(self, place):
@@ -350,8 +340,9 @@ def test_an_engine_without_a_good_start_gives_up(
 
 _NEVER_CLOSES = """
 import contextlib, sys, threading
-from perf.load.python_engine import main
-from perf.systems import fake, registry
+from perf.load.engine.process import main
+from perf.systems.fake import system as fake
+from perf.systems import registry
 
 class Fake(fake.Fake):
     @contextlib.contextmanager
@@ -397,7 +388,7 @@ def test_a_driver_that_cannot_be_closed_does_not_hold_back_why_the_load_failed(
 
 
 def start_alone(
-    host: LocalHost, engine: Engine, how: Sequence[str] = ("-m", "perf.load.python_engine")
+    host: LocalHost, engine: Engine, how: Sequence[str] = ("-m", "perf.load.engine.process")
 ) -> Path:
     output = Path(engine.spec.output_dir)
     output.mkdir(exist_ok=True)

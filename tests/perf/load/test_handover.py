@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from planted import find_in_files, watch_processes
 
-from perf.access import Access
-from perf.errors import AccessError
-from perf.leftovers import end_leftovers
+from perf.hosts.leftovers import end_leftovers
+from perf.hosts.remote import Completed, LocalHost, Remote
 from perf.load.handover import engine_environment, hand_over, take_back
 from perf.load.spec import PASSWORD, LoadSpec, Preload, dump_spec
-from perf.progress import Progress
-from perf.records import Operation, Sensor
-from perf.remote import Completed, LocalHost, Remote
+from perf.local.progress import Progress
+from perf.model.access import Access
+from perf.model.errors import AccessError
+from perf.model.records import Operation, Sensor
 from perf.systems.contract import Target
 
 VARIABLE, PLANTED = "KNICKPOINT_PASSWORD_BENCH", "pl4nted '\"$(secret)\n x"

@@ -16,7 +16,7 @@ from perf.load.histogram import (
     read_p99,
     summarize_times,
 )
-from perf.model import Interval
+from perf.model.results import Interval
 
 TIMES = st.lists(
     st.one_of(st.integers(0, 5000), st.integers(0, HIGHEST_US), st.integers(-1000, 2**50)),

@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from perf.design import ClosedLoop, CountedPhase, Measurement, Testbed, Workload
-from perf.load.figures import collect_phases
-from perf.load.outcome import LoadOutcome
-from perf.load.spec import Stage
-from perf.load.stages import counted_stage, list_phases, operations_of
-from perf.load.summary import summarize
-from perf.load.validity import find_faults
-from perf.model import Counter, Interval, Sample
-from perf.records import ALL, Devops, Operation, PutGet, Ycsb
+from perf.load.results.outcome import LoadOutcome
+from perf.load.results.phases import collect_phases
+from perf.load.results.summary import summarize
+from perf.model.design import ClosedLoop, CountedPhase, Measurement, Testbed, Workload
+from perf.model.records import ALL, Devops, Operation, PutGet, Ycsb
+from perf.model.results import Counter, Interval, Sample
+from perf.trial.validity import find_faults
+from perf.workloads.stages import Stage, counted_stage, list_phases, operations_of
 
 WORKLOAD = Workload(
     name="w",

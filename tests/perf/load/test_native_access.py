@@ -13,12 +13,12 @@ import pytest
 from certificates import Pair, issue, make_authority
 from needs import need_native
 
-from perf.access import Access, Tls
-from perf.credentials import explain_tls, prove_access
-from perf.errors import AccessError
 from perf.load.spec import Counted, LoadSpec, dump_spec
-from perf.records import Operation, PutGet
+from perf.model.access import Access, Tls
+from perf.model.errors import AccessError
+from perf.model.records import Operation, PutGet
 from perf.systems.contract import Target
+from perf.systems.credentials import explain_tls, prove_access
 
 SECRET = "pl4nted secret"  # noqa: S105  of this test alone
 VARIABLE = "KNICKPOINT_PASSWORD_TEST"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from needs import need_native
 
-from perf.errors import HostUnfit, UsageError
 from perf.load import native_binary, native_build
 from perf.load.native_binary import ENGINE, NULL_SERVER, SETTING, find_native, source_digest
+from perf.model.errors import HostUnfit, UsageError
 
 Tell = Callable[[str], None]
 _CARGO = """\

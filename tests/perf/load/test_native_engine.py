@@ -16,18 +16,17 @@ from pathlib import Path
 import pytest
 from needs import need_native
 
-from perf.design import ClosedLoop, OpenLoop
 from perf.load.engines import PYTHON_ENGINE
 from perf.load.histogram import merge
-from perf.load.hlog import read_hlog
+from perf.load.selftest.stand import RECORDS, SEED, LoadEvidence, Stand, plan_stage
 from perf.load.spec import GO, INTERVALS, PROGRESS, READY, RESULT, LoadSpec, dump_spec, read_result
-from perf.model import ATTEMPTED, COMPLETED_IN_WINDOW
-from perf.null.behaviour import Behaviour, Holdings
-from perf.null.dialects import CQL
-from perf.records import Operation
-from perf.selftest.stand import RECORDS, SEED, Evidence, Stand, plan_stage
+from perf.local.hlog import read_hlog
+from perf.model.design import ClosedLoop, OpenLoop
+from perf.model.records import Answer, Operation
+from perf.model.results import ATTEMPTED, COMPLETED_IN_WINDOW
 from perf.systems.contract import Target
-from perf.workloads.answer import Answer
+from perf.systems.null.behaviour import Behaviour, Holdings
+from perf.systems.null.dialects import CQL
 
 HOLDS = Holdings(
     seed=SEED, devices=RECORDS.devices, payload_bytes=RECORDS.payload_bytes, rows=10 * RECORDS.devices
@@ -182,7 +181,7 @@ def test_a_signal_ends_it_at_once(
         assert not (tmp_path / RESULT).exists()
 
 
-def offer(directory: Path, engine: tuple[str, ...], name: str) -> Evidence:
+def offer(directory: Path, engine: tuple[str, ...], name: str) -> LoadEvidence:
     """Let an engine offer reads and writes to a server that holds rows."""
     return Stand(directory=directory, engine=engine, dialect=CQL).observe(
         name,
@@ -223,7 +222,7 @@ def test_every_operation_is_in_the_books_and_in_the_log(native: str, tmp_path: P
 
 @pytest.mark.long
 def test_both_engines_offer_the_same_operations(native: str, tmp_path: Path) -> None:
-    def attempted(evidence: Evidence) -> dict[tuple[str, int], int]:
+    def attempted(evidence: LoadEvidence) -> dict[tuple[str, int], int]:
         return {
             (one.operation, one.iteration): one.value
             for one in evidence.outcome.counters

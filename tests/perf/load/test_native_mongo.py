@@ -18,13 +18,14 @@ from mongo_gate import serve_gate
 from mongo_script import SILENCE, Document, Script, serve_scripts
 from needs import need_native
 
-from perf import mongo, mongo_keys
-from perf.access import Access, Tls
-from perf.errors import AccessError
 from perf.load.engines import PYTHON_ENGINE
 from perf.load.spec import GO, READY, RESULT, Counted, EngineResult, LoadSpec, dump_spec, read_result
-from perf.records import Devops, Operation, PutGet, Records, Sensor, Ycsb
+from perf.model.access import Access, Tls
+from perf.model.errors import AccessError
+from perf.model.records import Devops, Operation, PutGet, Records, Sensor, Ycsb
 from perf.systems.contract import Target
+from perf.systems.mongodb import client as mongo
+from perf.systems.mongodb import keys as mongo_keys
 
 ADDRESS = f"127.29.0.{1 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))}"
 PORT = 27_918

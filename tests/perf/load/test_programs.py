@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from perf.design import Host
-from perf.errors import HostUnfit, UsageError
+from perf.hosts.remote import LocalHost, SshHost
 from perf.load.native_binary import SETTING, sha256_of
 from perf.load.programs import check_engines, command_of, read_engine_facts
-from perf.remote import LocalHost, SshHost
+from perf.model.design import Host
+from perf.model.errors import HostUnfit, UsageError
 
 HERE = Host(name="client-1", address="127.0.0.1", role="client")
 
@@ -35,14 +35,14 @@ def there(tmp_path: Path) -> Host:
 
 
 def test_on_this_machine_engines_are_those_of_this_code(built: Path) -> None:
-    python = (sys.executable, "-m", "perf.load.python_engine")
+    python = (sys.executable, "-m", "perf.load.engine.process")
     assert command_of("python", replace(HERE, python="other"), LocalHost()) == python
     assert command_of("native", HERE, LocalHost()) == (str(built),)
 
 
 def test_on_an_ssh_host_the_native_engine_is_beside_its_python(sshd: SshHost) -> None:
     host = replace(HERE, python="/opt/knickpoint/bin/python")
-    assert command_of("python", host, sshd) == (host.python, "-m", "perf.load.python_engine")
+    assert command_of("python", host, sshd) == (host.python, "-m", "perf.load.engine.process")
     assert command_of("native", host, sshd) == ("/opt/knickpoint/bin/knickload",)
     assert command_of("native", HERE, sshd) == ("knickload",)
 

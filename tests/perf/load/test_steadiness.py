@@ -3,21 +3,21 @@ from collections.abc import Sequence
 
 import pytest
 
-from perf.design import Steadiness
-from perf.load.steadiness import Second, is_steady, merge_progress
+from perf.load.steadiness import StageSecond, is_steady, merge_progress
+from perf.model.design import Steadiness
 
 RULE = Steadiness(window_s=5, tolerance=0.1)
 
 
-def series(counts: Sequence[float], service_ms: Sequence[float] | float = 2.0) -> list[Second]:
+def series(counts: Sequence[float], service_ms: Sequence[float] | float = 2.0) -> list[StageSecond]:
     times = service_ms if isinstance(service_ms, Sequence) else [service_ms] * len(counts)
     return [
-        Second(completed=round(count), service_s=round(count) * time_ms / 1000)
+        StageSecond(completed=round(count), service_s=round(count) * time_ms / 1000)
         for count, time_ms in zip(counts, times, strict=True)
     ]
 
 
-def first_steady(seconds: Sequence[Second], warmup_s: float = 1.0) -> int | None:
+def first_steady(seconds: Sequence[StageSecond], warmup_s: float = 1.0) -> int | None:
     """Give the second after which the rule is met for the first time."""
     ends = range(len(seconds) + 1)
     return next((end for end in ends if is_steady(seconds[:end], RULE, warmup_s)), None)
@@ -71,8 +71,8 @@ def test_only_whole_seconds_that_every_engine_has_reported_count() -> None:
         "0,0,5,0.5\n0,1,5,0.5\n1,0,1,0.250000\n1,1,2,0.500000\n1,2,3",
     )
     assert merge_progress(texts, 1) == (
-        Second(completed=11, service_s=1.25),
-        Second(completed=22, service_s=3.0),
+        StageSecond(completed=11, service_s=1.25),
+        StageSecond(completed=22, service_s=3.0),
     )
     assert merge_progress(texts, 2) == ()
     assert merge_progress((*texts, ""), 1) == ()

@@ -10,7 +10,7 @@ from typing import Any
 
 from vector_files import DIRECTORY, bits, digest, write_vectors
 
-from perf.records import Operation, Ycsb
+from perf.model.records import Operation, Ycsb
 from perf.workloads.keys import hash_number, insert_share, make_chooser, zeta
 from perf.workloads.ycsb import (
     Ends,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from perf.records import Operation, Ycsb
+from perf.model.records import Operation, Ycsb
 from perf.workloads.keys import (
     SCRAMBLED_RANKS,
     SCRAMBLED_ZETA,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perf.records import Sensor
+from perf.model.records import Sensor
 from perf.workloads.permutation import permute
 from perf.workloads.sensor import STEP_MS, batch
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf.config import load_catalog
-from perf.records import PutGet
-from perf.workloads.answer import Answer
+from perf.config.catalog import load_catalog
+from perf.model.records import Answer, PutGet
 from perf.workloads.put_get import (
     check_value,
     choose_get,

@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf.records import Sensor
-from perf.workloads.answer import Answer
+from perf.model.records import Answer, Sensor
 from perf.workloads.sensor import (
     EPOCH_MS,
     STEP_MS,
-    Reading,
+    SensorReading,
     batch,
     check_latest,
     choose_device,
@@ -29,11 +28,11 @@ GOLDEN_VALUES = (0.46628404632092546, 0.19710054017654022)
 GOLDEN_METADATA = "3e8e9ab05675117d8823e3c3e0cbba27b9eac8c813e7406e03426cd9aa6901f4b682a9d03746af98"
 
 
-def judge(*rows: Reading, count: int = 10) -> Answer:
+def judge(*rows: SensorReading, count: int = 10) -> Answer:
     return check_latest(RECORDS, SEED, ROWS, DEVICE, count=count, answer=rows)
 
 
-def expect(count: int = 10) -> list[Reading]:
+def expect(count: int = 10) -> list[SensorReading]:
     return list(expected_latest(RECORDS, SEED, ROWS, DEVICE, count))
 
 
@@ -142,7 +141,7 @@ def test_no_rows_are_not_found() -> None:
     assert judge() is Answer.NOT_FOUND
 
 
-def _wrong_answers() -> dict[str, list[Reading]]:
+def _wrong_answers() -> dict[str, list[SensorReading]]:
     rows = expect()
     newest, foreign = rows[0], reading(RECORDS, SEED, DEVICE + 1)
     return {

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf.records import Ycsb
-from perf.workloads.answer import Answer
+from perf.model.records import Answer, Ycsb
 from perf.workloads.keys import Uniform
 from perf.workloads.ycsb import (
     Ends,

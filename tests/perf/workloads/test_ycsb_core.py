@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from perf.java import find_java
-from perf.records import Ycsb
-from perf.releases import fetch_maven
+from perf.model.records import Ycsb
+from perf.releases.artifacts import fetch_maven
+from perf.releases.java import find_java
 from perf.workloads.keys import (
     SCRAMBLED_RANKS,
     SCRAMBLED_ZETA,

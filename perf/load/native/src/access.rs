@@ -1,8 +1,8 @@
-//! How a client proves who it is, and whom it trusts: what `perf/credentials.py` reads, by its rules.
+//! How a client proves who it is, and whom it trusts: what `perf/systems/credentials.py` reads, by its rules.
 //!
 //! A configuration holds names of secrets alone. A password is in an environment variable or in a file
 //! that nobody else may use; it is never part of a message, and a `Secret` that is printed says nothing.
-//! What is wrong is said by the sentences of `perf/credentials.py`. Certificates are PEM; a server must
+//! What is wrong is said by the sentences of `perf/systems/credentials.py`. Certificates are PEM; a server must
 //! show one for the very address at which it is reached.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Knickpoint's native load engine: what `perf/load/python_engine.py` does, on the Rust drivers.
+//! Knickpoint's native load engine: what `perf/load/engine/process.py` does, on the Rust drivers.
 //!
 //! The contract is `perf/load/spec.py`: one JSON file in, an interval log, progress and a result out.
 

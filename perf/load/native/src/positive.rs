@@ -1,4 +1,4 @@
-//! What a spec must say a number above zero for, as the types of `perf/load/spec.py` and `perf/records.py`.
+//! What a spec must say a number above zero for, as the types of `perf/load/spec.py` and `perf/model/records.py`.
 //!
 //! A zero would not fail by itself: it would be measured as a server that never answers, or never end.
 

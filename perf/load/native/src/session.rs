@@ -1,4 +1,4 @@
-//! What a client can ask of a system, per data model: `perf/sessions.py` for one thread and many futures.
+//! What a client can ask of a system, per data model: `perf/systems/sessions.py` for one thread and many futures.
 //!
 //! The harness makes tables and counts what is stored; an engine only writes and reads. Nothing is ever
 //! tried again by a driver, so that each failure is counted.
@@ -10,7 +10,7 @@ use crate::spec::Operation;
 /// How an operation failed: the counter that it goes to, and what the driver said.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Failure {
-    /// "timeouts", or "error:<kind>"; the kinds are those of `perf/cql.py` and `perf/mongo.py`.
+    /// "timeouts", or "error:<kind>"; the kinds are those of `perf/systems/cql/client.py` and `perf/systems/mongodb/client.py`.
     pub kind: String,
     pub message: String,
 }
@@ -28,7 +28,7 @@ pub struct Reading {
 pub type Values = Vec<Bytes>;
 
 /// One row of one table of the devops workload; `tags` and `values` in the order of
-/// `perf/workloads/devops_tables.py`, whole numbers stay so.
+/// `perf/workloads/devops/tables.py`, whole numbers stay so.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub table: &'static str,
@@ -44,7 +44,7 @@ pub enum Number {
     Real(f64),
 }
 
-/// A question about the table cpu; see `perf/workloads/devops_rows.py`.
+/// A question about the table cpu; see `perf/workloads/devops/rows.py`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     pub operation: Operation,

@@ -90,7 +90,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// The records of the sensor workload; see `perf/records.py`, as of the others.
+/// The records of the sensor workload; see `perf/model/records.py`, as of the others.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sensor {

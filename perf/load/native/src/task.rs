@@ -1,6 +1,6 @@
 //! What one operation is: made ready beforehand, sent, and its answer judged, in three steps.
 //!
-//! Only the step in the middle is timed, as in `perf/load/tasks/task.py`.
+//! Only the step in the middle is timed, as in `perf/load/engine/tasks/task.py`.
 
 use crate::session::Failure;
 use crate::spec::Operation;

@@ -7,23 +7,23 @@ from pathlib import Path
 import pytest
 
 from perf.history.importers.formats import FORMATS
-from perf.history.importers.run import File, Hints, Run, Unreadable
+from perf.history.importers.run import File, ForeignRun, ImportHints, Unreadable
 
 IMPORTS = Path(__file__).parents[3] / "data" / "imports"
 
 
-def read(kind: str, text: str, *, times: str | None = None) -> Run:
+def read(kind: str, text: str, *, times: str | None = None) -> ForeignRun:
     """Read the only run of a text."""
-    (run,) = FORMATS[kind].read(File(name="file", text=text), Hints(times=times))
+    (run,) = FORMATS[kind].read(File(name="file", text=text), ImportHints(times=times))
     return run
 
 
-def read_sample(kind: str, name: str, *, times: str | None = None) -> Run:
+def read_sample(kind: str, name: str, *, times: str | None = None) -> ForeignRun:
     """Read the only run of a file in tests/data/imports."""
     return read(kind, (IMPORTS / name).read_text(encoding="utf-8"), times=times)
 
 
-def values(run: Run, operation: str, phase: str = "run") -> Mapping[tuple[str, str], float]:
+def values(run: ForeignRun, operation: str, phase: str = "run") -> Mapping[tuple[str, str], float]:
     """Give the values of an operation by metric and statistic."""
     return {
         (sample.metric, sample.statistic): sample.value
@@ -32,7 +32,7 @@ def values(run: Run, operation: str, phase: str = "run") -> Mapping[tuple[str, s
     }
 
 
-def names(run: Run) -> set[str]:
+def names(run: ForeignRun) -> set[str]:
     """Give the names of all facts of a run."""
     return {fact.name for fact in (*run.settings, *run.findings)}
 
@@ -40,7 +40,7 @@ def names(run: Run) -> set[str]:
 def refuse(kind: str, text: str) -> tuple[str, ...]:
     """Give what is said of a bad text."""
     with pytest.raises(Unreadable) as caught:
-        FORMATS[kind].read(File(name="file", text=text), Hints())
+        FORMATS[kind].read(File(name="file", text=text), ImportHints())
     return caught.value.problems
 
 

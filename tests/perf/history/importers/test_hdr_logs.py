@@ -8,7 +8,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from perf.history.importers import hdr
-from perf.history.importers.run import File, Hints, Run, Unreadable
+from perf.history.importers.run import File, ForeignRun, ImportHints, Unreadable
 
 IMPORTS = Path(__file__).parents[3] / "data" / "imports"
 START_S = 1_771_034_400
@@ -31,18 +31,18 @@ def make_log(*lines: str, head: str = f"#[BaseTime: {START_S}.000 (seconds since
     return File(name="file", text=text)
 
 
-def read_sample(name: str) -> Run:
+def read_sample(name: str) -> ForeignRun:
     """Read a log in tests/data/imports."""
     return read(File(name="file", text=(IMPORTS / name).read_text(encoding="utf-8")))
 
 
-def read(file: File, hints: Hints | None = None) -> Run:
+def read(file: File, hints: ImportHints | None = None) -> ForeignRun:
     """Read the only run of a log."""
-    (run,) = hdr.read(file, hints or Hints())
+    (run,) = hdr.read(file, hints or ImportHints())
     return run
 
 
-def values(run: Run, operation: str) -> dict[tuple[str, str], float]:
+def values(run: ForeignRun, operation: str) -> dict[tuple[str, str], float]:
     """Give the values of an operation by metric and statistic."""
     return {(s.metric, s.statistic): s.value for s in run.samples if s.operation == operation}
 
@@ -89,8 +89,8 @@ def test_percentiles_come_from_merged_histograms() -> None:
 def test_a_log_of_unknown_origin_needs_a_word() -> None:
     file = make_log(make_line("get:one two", START_S + 7.0, [3, 5]), head="#made by a test")
     with pytest.raises(Unreadable, match=r"line 4: .* say from where they count with --times"):
-        hdr.read(file, Hints(unit="ms"))
-    run = read(file, Hints(times="duration", unit="ms"))
+        hdr.read(file, ImportHints(unit="ms"))
+    run = read(file, ImportHints(times="duration", unit="ms"))
     assert values(run, "get_one_two")["duration", "max"] == pytest.approx(5.0, rel=1e-3)
     assert run.intervals[0].start_s == START_S + 7.0
 
@@ -100,9 +100,9 @@ def test_empty_intervals_are_left_out_and_bad_lines_told() -> None:
     assert len(read(make_log(*lines)).intervals) == 1
     bad = (make_line("W-st", 0.0, [1])[:40] + "\n", "not a line\n", "Tag=W-st,-1,1.0,1.0,HISTFAAAA\n")
     with pytest.raises(Unreadable) as caught:
-        hdr.read(make_log(*lines, *bad), Hints())
+        hdr.read(make_log(*lines, *bad), ImportHints())
     assert [one.split(":")[0] for one in caught.value.problems] == [
         f"file, line {number}" for number in (6, 7, 8)
     ]
     with pytest.raises(Unreadable, match="it has no interval with values"):
-        hdr.read(File(name="file", text="# nothing\n"), Hints())
+        hdr.read(File(name="file", text="# nothing\n"), ImportHints())

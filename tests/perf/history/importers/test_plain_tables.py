@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from perf.history.importers.formats import FORMATS
-from perf.history.importers.run import File, Hints, Run, Unreadable
+from perf.history.importers.run import File, ForeignRun, ImportHints, Unreadable
 
 IMPORTS = Path(__file__).parents[3] / "data" / "imports"
 HEAD = "time,release,system,workload,metric,value,iteration,statistic,unit,disk\n"
 
 
-def read(kind: str, text: str) -> tuple[Run, ...]:
+def read(kind: str, text: str) -> tuple[ForeignRun, ...]:
     """Read all runs of a text."""
-    return FORMATS[kind].read(File(name="file", text=text), Hints())
+    return FORMATS[kind].read(File(name="file", text=text), ImportHints())
 
 
 def refuse(kind: str, text: str) -> tuple[str, ...]:

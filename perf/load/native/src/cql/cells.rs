@@ -1,7 +1,7 @@
 //! Rows as their cells: what goes into a request, and what is taken out of an answer without a copy.
 //!
 //! Every statement here is our own, so its columns are known and no type is looked up. A cell of another
-//! shape is a missing value, which is wrong data for whoever verifies it, as in `perf/cql_rows.py`.
+//! shape is a missing value, which is wrong data for whoever verifies it, as in `perf/systems/cql/rows.py`.
 
 use bytes::Bytes;
 use scylla::deserialize::row::ColumnIterator;

@@ -1,5 +1,5 @@
 //! The session of the devops workload on CQL; tables, statements and requests are those of
-//! `perf/cql_devops.py`, which says why.
+//! `perf/systems/cql/devops.py`, which says why.
 //!
 //! A batch of the workload is many requests: its rows are grouped by table and host, a group is unlogged
 //! batches of up to 16 rows, and 32 requests are in flight. A query over all hosts is a statement for each.

@@ -1,4 +1,4 @@
-//! Names of what went wrong: those of `perf/cql.py`, so that counters of both engines are the same.
+//! Names of what went wrong: those of `perf/systems/cql/client.py`, so that counters of both engines are the same.
 //!
 //! | what the crate says | counter | the class of the Python driver |
 //! |---|---|---|

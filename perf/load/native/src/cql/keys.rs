@@ -1,4 +1,4 @@
-//! The session of put/get and YCSB on CQL; the table and its words are those of `perf/cql_keys.py`.
+//! The session of put/get and YCSB on CQL; the table and its words are those of `perf/systems/cql/keys.py`.
 //!
 //! YCSB updates one field or all, and each has its statement. One of all fields updates any others, too:
 //! a field that is not named is sent as unset, which leaves it as it is.

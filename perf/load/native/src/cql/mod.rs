@@ -1,4 +1,4 @@
-//! Clients of Cassandra and ScyllaDB on the `scylla` crate: what `perf/cql.py` and its neighbours do.
+//! Clients of Cassandra and ScyllaDB on the `scylla` crate: what `perf/systems/cql/client.py` and its neighbours do.
 //!
 //! The crate's settings are those of the Python driver: protocol 4, no compression, timestamps of the
 //! client, no request tried again, nothing asked twice in case the first answer is late.

@@ -1,4 +1,4 @@
-//! The session of the sensor workload on CQL; the table is that of `perf/cql.py`.
+//! The session of the sensor workload on CQL; the table is that of `perf/systems/cql/client.py`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

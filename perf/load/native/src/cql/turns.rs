@@ -1,4 +1,4 @@
-//! Which node an operation is sent to: that of `perf/cql.py`'s policies, without an allocation.
+//! Which node an operation is sent to: that of `perf/systems/cql/client.py`'s policies, without an allocation.
 //!
 //! Where every node holds every row, the nodes take turns. Else a request goes to the first replica of
 //! its row that is connected. On a sharded node it goes to the shard that has the row, where that is known.

@@ -1,4 +1,4 @@
-//! `HdrHistogram` interval logs, byte for byte as `perf/load/hlog.py` writes them.
+//! `HdrHistogram` interval logs, byte for byte as `perf/local/hlog.py` writes them.
 
 use std::fmt::Write;
 

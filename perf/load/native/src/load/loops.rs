@@ -1,4 +1,4 @@
-//! The hot loops: what `perf/load/loops.py` and `perf/load/callbacks.py` do, as futures of one thread.
+//! The hot loops: what `perf/load/engine/loops.py` and `perf/load/engine/callbacks.py` do, as futures of one thread.
 //!
 //! An operation in flight occupies one of the engine's slots, and the moment at which a slot was free
 //! again is known exactly.

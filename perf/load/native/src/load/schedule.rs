@@ -1,6 +1,6 @@
 //! When each operation of an open loop should start: fixed before the load begins, and pure.
 //!
-//! What `perf/load/schedule.py` computes with numpy, one start at a time: a schedule takes no memory,
+//! What `perf/load/engine/schedule.py` computes with numpy, one start at a time: a schedule takes no memory,
 //! however long it is. All times are seconds from the start of a stage.
 
 use crate::spec::Arrivals;

@@ -1,4 +1,4 @@
-//! A client of a stand-alone server, a replica set or routers, with the settings of `perf/mongo.py`.
+//! A client of a stand-alone server, a replica set or routers, with the settings of `perf/systems/mongodb/client.py`.
 //!
 //! An operation is one attempt, and takes as long as the time limit at most, whatever it waits for: a
 //! server, a connection, an answer. One that is given up is dropped, and the driver closes its connection,
@@ -313,7 +313,7 @@ fn concerns(target: &Target) -> (RawDocumentBuf, RawDocumentBuf) {
     }
 }
 
-/// Says why a client cannot begin, as `await_answer` of `perf/mongo.py`.
+/// Says why a client cannot begin, as `await_answer` of `perf/systems/mongodb/client.py`.
 fn explain(target: &Target, error: &Error) -> String {
     let place = |address: &String| format!("{address}:{}", target.port);
     match error.kind.as_ref() {

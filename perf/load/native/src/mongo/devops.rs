@@ -1,4 +1,4 @@
-//! Rows of the devops workload in one collection, as `perf/mongo_devops.py` stores and asks them.
+//! Rows of the devops workload in one collection, as `perf/systems/mongodb/devops.py` stores and asks them.
 //!
 //! An insert of many rows is commands of at most 15 MB, one after the other: the driver's raw commands are
 //! one document, which a server takes up to 16 MiB of. `pymongo` splits at 48 MB; 10 000 rows are 5.

@@ -1,4 +1,4 @@
-//! How an operation failed, in the words of `perf/mongo.py`: those of `pymongo`'s exceptions.
+//! How an operation failed, in the words of `perf/systems/mongodb/client.py`: those of `pymongo`'s exceptions.
 //!
 //! | what the driver says | counter |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Records under keys, as `perf/mongo_keys.py` stores and reads them: {_id: key, field0: …, field1: …}.
+//! Records under keys, as `perf/systems/mongodb/keys.py` stores and reads them: {_id: key, field0: …, field1: …}.
 
 use bytes::Bytes;
 use mongodb::bson::raw::CString;

@@ -1,4 +1,4 @@
-//! Readings in a collection, as `perf/mongo.py` stores and reads them.
+//! Readings in a collection, as `perf/systems/mongodb/client.py` stores and reads them.
 
 use bytes::Bytes;
 use mongodb::bson::oid::ObjectId;

@@ -1,4 +1,4 @@
-//! What a null server is told to do, and when it answers by that: `perf/null/behaviour.py`, rule by rule.
+//! What a null server is told to do, and when it answers by that: `perf/systems/null/behaviour.py`, rule by rule.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

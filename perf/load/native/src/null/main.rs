@@ -1,6 +1,6 @@
 //! `knicknull CONFIG.json`: a null server that speaks CQL or MongoDB's wire protocol.
 //!
-//! It answers at planted times, as `perf/null/server.py` does, and stores nothing. SIGTERM ends it; if
+//! It answers at planted times, as `perf/systems/null/server.py` does, and stores nothing. SIGTERM ends it; if
 //! it was told to keep a record, that is on disk then.
 
 mod behaviour;

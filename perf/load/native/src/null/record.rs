@@ -1,4 +1,4 @@
-//! What a null server did: the file of `perf/null/record.py`, 48 bytes per operation.
+//! What a null server did: the file of `perf/systems/null/record.py`, 48 bytes per operation.
 
 use std::fs;
 use std::io;

@@ -1,6 +1,6 @@
 //! The operations of the devops workload: load one batch of rows, ask one query.
 //!
-//! The same as `perf/load/tasks/devops.py`.
+//! The same as `perf/load/engine/tasks/devops.py`.
 
 use std::cell::RefCell;
 

@@ -2,7 +2,7 @@
 //!
 //! Offered together, a read must find the rows stored beforehand and those that this engine's own
 //! writes were acknowledged for, and may find others that were on their way. What an acknowledgement
-//! promises a reader depends on the consistency; see `perf/load/tasks/sensor.py`.
+//! promises a reader depends on the consistency; see `perf/load/engine/tasks/sensor.py`.
 
 use std::cell::RefCell;
 

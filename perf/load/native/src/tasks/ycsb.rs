@@ -1,7 +1,7 @@
 //! The operations of a YCSB core workload: read, update, insert, scan, read-modify-write.
 //!
 //! After site.ycsb.workloads.CoreWorkload of YCSB core 0.17.0; what differs is in
-//! `perf/load/tasks/ycsb.py`: an operation chooses among records that its engine knows to be stored.
+//! `perf/load/engine/tasks/ycsb.py`: an operation chooses among records that its engine knows to be stored.
 
 use std::cell::RefCell;
 

@@ -1,6 +1,6 @@
 //! The devops workload, after TSBS: hosts report nine measurements at equal intervals.
 //!
-//! The same rows and batches as `perf/workloads/devops.py`, which says what they are.
+//! The same rows and batches as `perf/workloads/devops/batches.py`, which says what they are.
 
 use std::collections::VecDeque;
 use std::rc::Rc;

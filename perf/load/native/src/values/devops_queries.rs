@@ -1,6 +1,6 @@
 //! The queries of the devops workload, and the answers that a system must give.
 //!
-//! The same as `perf/workloads/devops_queries.py`, which says where they come from.
+//! The same as `perf/workloads/devops/queries.py`, which says where they come from.
 
 use super::devops::to_ms;
 use super::devops_tables::TABLES;

@@ -1,6 +1,6 @@
 //! The tables of the devops workload: names, order and kinds of fields, and their walks, as in TSBS.
 //!
-//! The same as `perf/workloads/devops_tables.py`, which names the sources.
+//! The same as `perf/workloads/devops/tables.py`, which names the sources.
 
 /// What describes a host, in this order in each row; the values are text.
 pub const TAGS: [&str; 10] = [

@@ -1,6 +1,6 @@
 //! The random walks behind the devops workload, computed for all hosts at once, moment by moment.
 //!
-//! The same as `perf/workloads/devops_walks.py`, to the last bit: whole-number arithmetic and IEEE sums,
+//! The same as `perf/workloads/devops/walks.py`, to the last bit: whole-number arithmetic and IEEE sums,
 //! products and comparisons, in the same order.
 
 use super::devops_tables::{MEMORY_BYTES, Walk, all_walks};

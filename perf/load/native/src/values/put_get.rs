@@ -34,7 +34,7 @@ impl Stock {
     /// Draws the pool that values are slices of, for run number `run` of engines.
     ///
     /// # Errors
-    /// The records are not of a shape that `perf/records.py` allows.
+    /// The records are not of a shape that `perf/model/records.py` allows.
     pub fn new(records: &PutGet, seed: u64, value_seed: u64, run: u64) -> Result<Self, String> {
         let (least, range) = (records.least_value_bytes, records.value_bytes_range);
         let longest = least.checked_add(range).and_then(|end| end.checked_sub(1));

@@ -53,7 +53,7 @@ impl Readings {
     /// Draws the pool that paddings are slices of.
     ///
     /// # Errors
-    /// The records are not of a shape that `perf/records.py` allows.
+    /// The records are not of a shape that `perf/model/records.py` allows.
     pub fn new(records: &Sensor, seed: u64) -> Result<Self, String> {
         let padding = records.payload_bytes.checked_sub(FIXED_BYTES);
         let padding = padding.and_then(|bytes| usize::try_from(bytes).ok());

@@ -50,7 +50,7 @@ impl Fields {
     /// Draws the pool that fields are slices of.
     ///
     /// # Errors
-    /// The records are not of a shape that `perf/records.py` allows.
+    /// The records are not of a shape that `perf/model/records.py` allows.
     pub fn new(records: &Ycsb, seed: u64) -> Result<Self, String> {
         let sizes = [
             records.field_count,

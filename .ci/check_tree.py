@@ -1,0 +1,168 @@
+"""Lint what no linter knows: sizes, names, and whether the documentation says what the code has.
+
+Run by `make lint`. Prints each finding as `file:line: what`, and ends with 1 if there is one.
+"""
+
+import ast
+import importlib.metadata
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from perf.model.errors import KnickpointError
+from perf.model.metrics import DIAGNOSTICS, METRICS
+from perf.model.results import Purpose, StepOutcome, TrialStatus
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("perf", "analysis", "reports")
+MAX_FILE_LINES = 700
+MAX_FUNCTION_LINES = 60
+VAGUE = {"utils", "helpers", "common", "manager", "misc", "base"}
+WORDS = """
+system, release, line, topology, testbed, workload, config, experiment, suite, trial, phase, iteration,
+operation, sample, metric, series, point, change point, incident, baseline, candidate, noise floor,
+minimum detectable effect, verdict, probe, culprit, canary, sentinel, offered load, throughput,
+response time, service time, open loop, closed loop, saturation, steady, night, bundle, history,
+provisional, confirmed, significant, relevant, warm-up, counter, histogram, engine, artifact, purpose,
+regressed, improved, unchanged, undecided, send lateness, stage, ladder, search, load step,
+client-limited, diagnostic, remark, foreign cpu, null server, self-test, intended start, highest
+load, mix
+"""
+
+
+def main() -> int:
+    """Print all findings; return 1 if there is one."""
+    findings = [*_check_code(), *_check_words(), *_check_tables(), *_check_links()]
+    for finding in findings:
+        print(finding)  # noqa: T201  a program
+    return 1 if findings else 0
+
+
+def _tracked(pattern: str) -> list[Path]:
+    listed = subprocess.run(  # noqa: S603  fixed words
+        ["git", "ls-files", "-co", "--exclude-standard", pattern],  # noqa: S607
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [path for name in listed.stdout.splitlines() if (path := ROOT / name).is_file()]
+
+
+def _check_code() -> Iterator[str]:
+    """Find files and functions that are too large, and names and strings that say nothing."""
+    for path in _tracked("*.py"):
+        name = path.relative_to(ROOT)
+        code = path.read_text()
+        lines, tree = code.splitlines(), ast.parse(code)
+        if len(lines) > MAX_FILE_LINES:
+            yield f"{name}:1: {len(lines)} lines; more than {MAX_FILE_LINES} are not one thought"
+        if name.parts[0] in PACKAGES and path.stem in VAGUE:
+            yield f"{name}:1: the name does not say what belongs in it"
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                size = (node.end_lineno or 0) - node.lineno + 1
+                if size > MAX_FUNCTION_LINES:
+                    yield f"{name}:{node.lineno}: {node.name} has {size} lines"
+            elif _is_stray(node, lines):
+                yield f"{name}:{node.lineno}: a string that nothing uses; is a parenthesis missing?"
+            elif _is_patch_by_string(node):
+                yield f"{name}:{node.lineno}: patches nothing once the name moves; pass a fake in"
+        if name.match("perf/systems/*/system.py") and name.parts[2] != "fake":
+            yield from _check_patience(name, tree)
+
+
+def _is_stray(node: ast.AST, lines: list[str]) -> bool:
+    """Whether a string stands alone: `a = 1, "one "` and on the next line `"two"`; docstrings may."""
+    if not isinstance(node, ast.Expr):
+        return False
+    value = node.value
+    is_text = isinstance(value, ast.JoinedStr) or (
+        isinstance(value, ast.Constant) and isinstance(value.value, str)
+    )
+    return is_text and not lines[node.lineno - 1].lstrip().startswith(('"""', 'r"""'))
+
+
+def _is_patch_by_string(node: ast.AST) -> bool:
+    if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)):
+        return False
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return called == "patch" and isinstance(node.args[0].value, str)
+
+
+def _check_patience(name: Path, tree: ast.AST) -> Iterator[str]:
+    """Find clocks and threads in a database: one that waits by itself is treated unlike the others."""
+    forbidden = {"time", "threading", "asyncio", "concurrent", "print", "sleep"}
+    for node in ast.walk(tree):
+        names = set()
+        if isinstance(node, ast.Name):
+            names = {node.id}
+        elif isinstance(node, ast.Import):
+            names = {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = {node.module.split(".")[0]}
+        for found in names & forbidden:
+            yield f"{name}:{node.lineno}: {found}: the harness owns clocks, threads and output"
+
+
+def _check_words() -> Iterator[str]:
+    """Find words and metrics that the glossary does not explain."""
+    text = (ROOT / "docs/glossary.md").read_text()
+    entries = {word.strip('"').lower() for word in re.findall(r"\*\*([^*]+)\*\*", text)}
+    for word in (" ".join(word.split()) for word in WORDS.split(",")):
+        if word not in entries:
+            yield f"docs/glossary.md:1: does not explain **{word}**"
+    for kind in (*TrialStatus, *StepOutcome, *Purpose):
+        if kind.value not in text.lower():
+            yield f"docs/glossary.md:1: does not explain {kind.value}"
+    for metric in (*METRICS.values(), *DIAGNOSTICS.values()):
+        if f"`{metric.name}`" not in text:
+            yield f"docs/glossary.md:1: does not explain the metric `{metric.name}`"
+
+
+def _check_tables() -> Iterator[str]:
+    """Find commands, configuration files, import contracts and exit codes that the docs leave out."""
+    name = "docs/architecture.md"
+    text = (ROOT / name).read_text()
+    for entry in importlib.metadata.entry_points(group="knickpoint.commands"):
+        if f"| `{entry.name}` |" not in text:
+            yield f"{name}:1: does not explain the command {entry.name}"
+    for path in (ROOT / "configs").rglob("*.yaml"):
+        folder, *inside = path.relative_to(ROOT / "configs").with_suffix("").parts
+        if inside and f"`{'/'.join(inside)}`" not in text:
+            yield f"{name}:1: does not list {folder}/{'/'.join(inside)}"
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    for contract in tools["importlinter"]["contracts"]:
+        if f"- {contract['name']}.\n" not in text:
+            yield f"{name}:1: does not name the import contract: {contract['name']}"
+    errors = [KnickpointError]
+    for error in errors:
+        errors.extend(error.__subclasses__())
+    for code in {error.exit_code for error in errors}:
+        if f"| {code} | " not in text:
+            yield f"{name}:1: does not explain exit code {code}"
+
+
+def _check_links() -> Iterator[str]:
+    """Find relative links of the documentation that lead to no file, or to no heading of it."""
+    for page in _tracked("*.md"):
+        text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            if re.match(r"[a-z]+:", target):
+                continue
+            inside, _, anchor = target.partition("#")
+            there = (page.parent / inside).resolve() if inside else page
+            if not there.exists() or not there.is_relative_to(ROOT):
+                yield f"{page.relative_to(ROOT)}:1: {target} leads nowhere"
+            elif anchor and anchor not in _slugs(there):
+                yield f"{page.relative_to(ROOT)}:1: {target}: no such heading"
+
+
+def _slugs(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

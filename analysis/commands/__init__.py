@@ -1,0 +1,1 @@
+"""The commands that judge: one file each, named after its command."""

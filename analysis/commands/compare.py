@@ -1,0 +1,173 @@
+"""The command `compare`: two sides of one experiment, in turns on the same hosts."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from analysis.comparing.blocks import Measure
+from analysis.comparing.description import describe_comparison
+from analysis.comparing.results import (
+    SCHEMA_VERSION,
+    ComparisonFile,
+    ComparisonResult,
+    write_comparisons,
+)
+from analysis.comparing.turns import list_measures
+from analysis.detection.verdict import Outcome
+from analysis.orchestration.comparing import Budget, run_comparison
+from perf import config
+from perf.commands.options import configs_option, data_option, spell_command
+from perf.config.catalog import Catalog, find_experiment
+from perf.history.store import append_all
+from perf.jobs.side_by_side import Pairing, Side, take_side
+from perf.local import durable
+from perf.local.places import Places
+from perf.local.problems import suggest
+from perf.local.progress import Progress
+from perf.model.design import Suite, Workload
+from perf.model.errors import UsageError
+from perf.model.results import TURNS, Purpose
+from perf.model.rules import Detection
+from perf.systems import registry
+
+_EXIT_CODES = {Outcome.REGRESSED: 1, Outcome.INVALID: 3}
+_NOT_KEPT = 3
+_VERDICTS = """\b
+Verdicts, and exit codes (2 is wrong usage or configuration):
+  regressed  1  the candidate is worse: the interval excludes zero, and the change is relevant
+  improved   0  it is better, by the same measures
+  unchanged  0  shown to be equivalent, within the relevant change
+  undecided  0  the budget ended before any of these was shown
+  invalid    3  a side could not be measured
+"""
+
+
+@click.command(epilog=_VERDICTS)
+@click.option("--suite", "suite_name", default="quickstart", show_default=True, help="Its suite.")
+@click.option("--experiment", required=True, help="Experiment of the suite that both sides run.")
+@click.option("--baseline", required=True, help="RELEASE, CONFIG or RELEASE/CONFIG to start from.")
+@click.option("--candidate", required=True, help="The same, of the side that may have changed.")
+@click.option("--trials", type=click.IntRange(min=TURNS), help="Most trials, of both sides together.")
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Most minutes of trials.")
+@click.option(
+    "--measure", "measures", multiple=True, help="Decide by this: PHASE/OPERATION/METRIC/STATISTIC."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the order of turns."
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the result here as well, as JSON, for `knickpoint comment`.",
+)
+@data_option
+@configs_option
+def compare(
+    *,
+    suite_name: str,
+    experiment: str,
+    baseline: str,
+    candidate: str,
+    trials: int | None,
+    minutes: float | None,
+    measures: tuple[str, ...],
+    seed: int,
+    output: Path | None,
+    data: Path,
+    configs: Path | None,
+) -> None:
+    """Compare two releases, or two configurations, side by side on the same hosts.
+
+    Trials take turns in blocks of four (baseline, candidate, candidate, baseline, or the other way
+    round), each on a fresh deployment, so that a host that grows slower meanwhile harms both sides
+    alike. After each block a sequential rule decides whether another one is worth it.
+
+    \b
+    … --experiment cassandra-sensor-write --baseline 5.0.0 --candidate 5.0.9
+    … --experiment cassandra-sensor-write --baseline default --candidate sentinel
+    … --experiment cassandra-sensor-write --baseline 5.0.8/default --candidate 5.0.9/sentinel
+
+    A side that names no release runs the newest one of the experiment; one that names no config runs
+    the experiment's own. The verdict rests on the trusted measures (comparison.trusted in
+    detection.yaml, or --measure).
+
+    The interval holds although it is looked at after each block. The same command resumes what was
+    interrupted.
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
+    catalog = config.load_catalog(configs or config.default_root())
+    suite = catalog.suite(suite_name)
+    before, after = (_read_side(catalog, suite, experiment, each) for each in (baseline, candidate))
+    pairing = _pair(suite, before, after, seed)
+    result = run_comparison(
+        pairing,
+        catalog.detection,
+        _allow(catalog.detection, trials, minutes),
+        Places(data),
+        Progress(),
+        trusted=_read_measures(measures, before.deployment.workload, catalog.detection),
+        reproduce=spell_command(click.get_current_context()),
+    )
+    # Said and written first: a history that cannot take the trials must not cost the verdict.
+    for line in describe_comparison(result):
+        click.echo(line)
+    if output is not None:
+        durable.write(output, write_comparisons(_as_file(result)))
+    kept = append_all(Places(data), lambda text: click.echo(text, err=True))
+    code = _EXIT_CODES.get(result.outcome, 0)
+    click.get_current_context().exit(code or (_NOT_KEPT if kept.bad else 0))
+
+
+def _allow(settings: Detection, trials: int | None, minutes: float | None) -> Budget:
+    most = settings.comparison
+    return Budget(trials=trials or most.trials, minutes=minutes or most.minutes)
+
+
+def _pair(suite: Suite, baseline: Side, candidate: Side, seed: int) -> Pairing:
+    is_same = baseline.version == candidate.version
+    if is_same and baseline.deployment.config == candidate.deployment.config:
+        click.echo("Both sides are the same: whatever differs is noise.", err=True)
+    return Pairing(
+        purpose=Purpose.COMPARISON,
+        suite=suite.name,
+        baseline=baseline,
+        candidate=candidate,
+        seed=seed,
+    )
+
+
+def _as_file(result: ComparisonResult) -> ComparisonFile:
+    return ComparisonFile(
+        schema_version=SCHEMA_VERSION,
+        created_at=result.finished_at,
+        knickpoint=version("knickpoint"),
+        comparisons=(result,),
+    )
+
+
+def _read_side(catalog: Catalog, suite: Suite, experiment: str, text: str) -> Side:
+    """Read RELEASE, CONFIG or RELEASE/CONFIG."""
+    found = find_experiment(suite, experiment)
+    known = [release.version for release in registry.load(found.system).releases()]
+    newest = max(found.releases, key=known.index)
+    configs = catalog.systems[found.system]
+    release, slash, chosen = text.partition("/")
+    if slash:
+        return take_side(catalog, suite, experiment, release, chosen)
+    if text in known:
+        return take_side(catalog, suite, experiment, text)
+    if text in configs:
+        return take_side(catalog, suite, experiment, newest, text)
+    raise UsageError(
+        f"{text!r} is neither a release nor a config of {found.system};"
+        f" {suggest(text, (*known, *configs))}"
+    )
+
+
+def _read_measures(texts: Sequence[str], workload: Workload, settings: Detection) -> list[Measure]:
+    known = {str(measure): measure for measure in list_measures(workload, settings)}
+    unknown = [f"--measure {text}: {suggest(text, known)}" for text in texts if text not in known]
+    if unknown:
+        raise UsageError("\n".join(unknown))
+    return [known[text] for text in texts]

@@ -1,0 +1,1 @@
+"""One series: its noise, its change points, and how sure they are. Pure."""

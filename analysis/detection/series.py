@@ -1,0 +1,270 @@
+"""Series: observations of one key, ordered by release (line, ordinal) and then by time.
+
+Invalid and failed trials never enter; gaps are never filled; order of arrival does not matter.
+Several nights of one release are neighbouring points: the axis is the release, not the calendar. A
+moving target, such as a nightly build, is one release of its own line: its series is one by night.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, lru_cache
+from itertools import compress
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perf.model.columns import Columns, ObservedSeries, Occasion, Occasions, gather
+from perf.model.results import Observation, Purpose, Release, SeriesKey, TrialId, TrialStatus
+
+_NIGHTS_AT_HAND = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One completed trial's value in a series; `iterations` are that trial's repeated values.
+
+    `night` names the night that measured it: what was known when is told by it, never by the order.
+    """
+
+    trial: TrialId
+    release: Release
+    started_at: datetime
+    value: float
+    iterations: tuple[float, ...] = ()
+    night: str = ""
+    purpose: Purpose = Purpose.SCHEDULED
+
+
+class Points(Sequence[Point]):
+    """Points in columns, each made when it is asked for; equal to any sequence of equal points.
+
+    What is asked of all points of all series is given as a column: millions of objects take seconds.
+    """
+
+    __slots__ = ("_nights", "columns")
+
+    def __init__(self, columns: Columns) -> None:
+        """Take over the columns."""
+        self.columns = columns
+        self._nights: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, points: Iterable[Point]) -> "Points":
+        """Put points in columns."""
+        if isinstance(points, cls):
+            return points
+        kept = tuple(points)
+        occasions: dict[Occasion, int] = {}
+        places = [
+            occasions.setdefault(
+                Occasion(
+                    trial=one.trial,
+                    release=one.release,
+                    started_at=one.started_at,
+                    status=TrialStatus.COMPLETED,
+                    night=one.night,
+                    purpose=one.purpose,
+                ),
+                len(occasions),
+            )
+            for one in kept
+        ]
+        values, iterations = [one.value for one in kept], [one.iterations for one in kept]
+        return cls(Columns.of(Occasions(occasions), places, values, iterations))
+
+    @property
+    def values(self) -> Sequence[float]:
+        """Give the value of each point."""
+        return self.columns.values
+
+    @property
+    def occasions(self) -> Iterator[Occasion]:
+        """Give for each point when and of what it was measured."""
+        return map(self.columns.occasions.__getitem__, self.columns.places)
+
+    @property
+    def trials(self) -> tuple[TrialId, ...]:
+        """Give the trial of each point."""
+        return tuple(map(self.columns.occasions.trials.__getitem__, self.columns.places))
+
+    @property
+    def nights(self) -> tuple[str, ...]:
+        """Give the night of each point."""
+        if self._nights is None:
+            nights = self.columns.occasions.nights
+            self._nights = tuple(map(nights.__getitem__, self.columns.places))
+        return self._nights
+
+    @property
+    def releases(self) -> NDArray[np.integer]:
+        """Give the number of each point's release: equal numbers, equal releases."""
+        of_point: NDArray[np.integer] = self.columns.occasions.releases[np.asarray(self.columns.places)]
+        return of_point
+
+    @property
+    def versions(self) -> frozenset[str]:
+        """Give the versions of which there are points."""
+        _, firsts = np.unique(self.releases, return_index=True)
+        return frozenset(self.columns.occasion(place).release.version for place in firsts)
+
+    def has(self, is_wanted: Callable[[Occasion], bool]) -> bool:
+        """Tell whether any point is of such an occasion; `is_wanted` is no passing closure."""
+        return bool(self.columns.occasions.mask(is_wanted)[np.asarray(self.columns.places)].any())
+
+    def __len__(self) -> int:
+        """Give the number of points."""
+        return len(self.columns)
+
+    @overload
+    def __getitem__(self, number: int) -> Point: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> "Points": ...
+
+    def __getitem__(self, number: int | slice) -> "Point | Points":
+        """Give one point, or neighbouring ones, which stay columns."""
+        if isinstance(number, slice):
+            start, stop, step = number.indices(len(self))
+            if step != 1:
+                raise ValueError("only neighbouring points can be taken of a series")
+            return Points(self.columns.cut(start, max(start, stop)))
+        return self._make(range(len(self))[number])
+
+    def __iter__(self) -> Iterator[Point]:
+        """Give one point after the other."""
+        return map(self._make, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        """Compare point by point."""
+        if not isinstance(other, (Points, tuple, list)):
+            return NotImplemented
+        return self is other or (len(self) == len(other) and tuple(self) == tuple(other))
+
+    def __hash__(self) -> int:
+        """Equal points have equal values."""
+        return hash(tuple(self.values))
+
+    def __repr__(self) -> str:
+        """Show the points."""
+        return f"Points.of({tuple(self)!r})"
+
+    def _make(self, number: int) -> Point:
+        occasion = self.columns.occasion(number)
+        return Point(
+            trial=occasion.trial,
+            release=occasion.release,
+            started_at=occasion.started_at,
+            value=self.columns.values[number],
+            iterations=self.columns.iterations_of(number),
+            night=occasion.night,
+            purpose=occasion.purpose,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """The points of one key in order; none, where the key has no completed trial."""
+
+    key: SeriesKey
+    points: Points
+
+    def __post_init__(self) -> None:
+        """Take any points: they are put in columns."""
+        object.__setattr__(self, "points", Points.of(self.points))
+
+
+def find_occasions(series: Iterable[Series]) -> Iterator[Occasion]:
+    """Give each occasion on which a point of any of the series was measured, once."""
+    held: dict[int, Occasions] = {}
+    measured: dict[int, NDArray[np.bool_]] = {}
+    for one in series:
+        columns = one.points.columns
+        occasions = held.setdefault(id(columns.occasions), columns.occasions)
+        if id(occasions) not in measured:
+            measured[id(occasions)] = np.zeros(len(occasions), dtype=bool)
+        measured[id(occasions)][np.asarray(columns.places)] = True
+    for identity, occasions in held.items():
+        yield from compress(occasions, measured[identity])
+
+
+def build_series(observations: Iterable[Observation]) -> tuple[Series, ...]:
+    """Group observations by key, ascending by key, into ordered series of completed trials.
+
+    A key whose every trial is invalid or failed gives a series without points, so that its silence
+    can be told. Raises ValueError where a completed trial holds a value that is not finite, or gives
+    two values for one series: both are defects of the measurement, and dropping one would hide it.
+    """
+    groups = gather(observations).series
+    ranks = rank_occasions(groups)
+    return tuple(_put_in_series(one, ranks[id(one.columns.occasions)]) for one in groups)
+
+
+def _put_in_series(observed: ObservedSeries, ranks: NDArray[np.integer]) -> Series:
+    columns = observed.where(_is_completed).columns
+    _refuse_defects(observed.key, columns)
+    order = np.argsort(ranks[np.asarray(columns.places)], kind="stable")
+    return Series(key=observed.key, points=Points(columns.pick(order)))
+
+
+def _is_completed(occasion: Occasion) -> bool:
+    return occasion.status is TrialStatus.COMPLETED
+
+
+def rank_occasions(groups: Iterable[ObservedSeries]) -> dict[int, NDArray[np.integer]]:
+    """Give the ranks of occasions in the order of a series, by the id of what holds the occasions.
+
+    Occasions that are equal there have equal ranks.
+    """
+    held = {id(one.columns.occasions): one.columns.occasions for one in groups}
+    ranks = {}
+    for identity, occasions in held.items():
+        positions = list(map(position, occasions))
+        known = {one: number for number, one in enumerate(sorted(set(positions)))}
+        ranks[identity] = np.array([known[one] for one in positions], dtype=int)
+    return ranks
+
+
+def _refuse_defects(key: SeriesKey, columns: Columns) -> None:
+    is_finite = bool(np.isfinite(columns.values).all() and np.isfinite(columns.iterations).all())
+    is_once = np.unique(columns.places).size == len(columns)
+    if is_finite and is_once and columns.occasions.are_of_different_trials:
+        return
+    seen = set()
+    for number, place in enumerate(columns.places):
+        trial = columns.occasions[place].trial
+        if not all(map(math.isfinite, (columns.values[number], *columns.iterations_of(number)))):
+            raise ValueError(
+                f"trial {trial}, series {key}: a completed trial holds a value that is not a finite "
+                "number"
+            )
+        if trial in seen:
+            raise ValueError(f"trial {trial}, series {key}: one trial gives two values for one series")
+        seen.add(trial)
+
+
+def position(
+    point: Point | Occasion,
+) -> tuple[tuple[tuple[int, str], ...], int, datetime, TrialId]:
+    """Give the sort key of a point in its series: release line, ordinal, time, trial."""
+    release = point.release
+    return _by_numbers(release.line, "."), release.ordinal, point.started_at, point.trial
+
+
+def nights_of(series: Series) -> tuple[str, ...]:
+    """Give the nights that measured a series, in the order of time, which their names tell."""
+    return _put_in_order(series.points.nights)
+
+
+@lru_cache(_NIGHTS_AT_HAND)
+def _put_in_order(nights: tuple[str, ...]) -> tuple[str, ...]:
+    """Put the nights of points in order; the series of an experiment share theirs."""
+    return tuple(sorted(set(nights), key=lambda night: _by_numbers(night, "-")))
+
+
+@cache
+def _by_numbers(text: str, separator: str) -> tuple[tuple[int, str], ...]:
+    """Order text by its numbers, so that 10.0 follows 9.1; parts that are words come first."""
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in text.split(separator))

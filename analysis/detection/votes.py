@@ -1,0 +1,154 @@
+"""Votes: what is asked of a possible step before it may be called one.
+
+Each vote is blind to something, so a step needs both. The first one knows how large a step is, and
+allows for nights that depend on each other; heavy tails would fool it. The second one knows only which
+points are higher, so no tail can fool it; dependence would.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import ndtr, stdtr, stdtrit
+
+from analysis.detection.noise import Values, degrees_of_freedom, variance_of_mean
+
+_EXACT_BELOW = 9
+"""From so many points on the normal approximation of the rank test is close enough."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedSequence:
+    """A sequence prepared for many tests: `clipped` without outliers, its sums, its noise."""
+
+    values: Values
+    clipped: Values
+    deviation: float
+    persistence: float
+    reach: int
+    sums: Values
+    squares: Values
+
+    def size(self, start: int, at: int, end: int) -> float:
+        """Give the step at `at` in standard errors, judged by the points from `start` to `end`.
+
+        At most `reach` points on each side count:
+
+            (m₂ - m₁) / (s · √(v(n₁) + v(n₂)))
+
+        with m the means, v the variance of a mean of dependent points (`noise.variance_of_mean`), and s
+        the larger of two deviations: that of the whole sequence by differences, and the pooled one of
+        these very points about their means. So neither a noisy stretch nor a slope passes for a step.
+        """
+        low, high = max(start, at - self.reach), min(end, at + self.reach)
+        left, right = at - low, high - at
+        mean_left = (self.sums[at] - self.sums[low]) / left
+        mean_right = (self.sums[high] - self.sums[at]) / right
+        deviation = self.deviation
+        if left + right > 2:  # noqa: PLR2004  each mean takes a degree of freedom
+            about = self.squares[high] - self.squares[low]
+            about -= left * mean_left * mean_left + right * mean_right * mean_right
+            deviation = max(deviation, math.sqrt(max(about, 0.0) / (left + right - 2)))
+        variance = variance_of_mean(left, self.persistence) + variance_of_mean(right, self.persistence)
+        error = deviation * math.sqrt(variance)
+        step = float(mean_right - mean_left)
+        if error == 0:
+            return math.copysign(math.inf, step) if step else 0.0
+        return step / error
+
+    def size_without_furthest(self, start: int, at: int, end: int) -> float:
+        """Give the size of a step, positive, without the furthest point of its shorter side.
+
+        In standard errors, like `size`; a side of one point has no other.
+        """
+        low, high = max(start, at - self.reach), min(end, at + self.reach)
+        few, many = sorted((self.clipped[low:at], self.clipped[at:high]), key=len)
+        if len(few) < 2:  # noqa: PLR2004  nothing is left without it
+            return 0.0
+        steps = few - many.mean()
+        if steps.sum() < 0:
+            steps = -steps
+        rest = float(steps.sum() - steps.max()) / (len(few) - 1)
+        variance = variance_of_mean(len(few) - 1, self.persistence)
+        error = self.deviation * math.sqrt(variance + variance_of_mean(len(many), self.persistence))
+        return rest / error if error else math.inf
+
+    @property
+    def freedom(self) -> float:
+        """Give the degrees of freedom of the deviation."""
+        return degrees_of_freedom(len(self.values))
+
+    def probability(self, size: float) -> float:
+        """Give the two-sided p-value of a size, by Student's t."""
+        return 2 * float(stdtr(self.freedom, -abs(size)))
+
+    def quantile(self, p_value: float) -> float:
+        """Give the size that has a two-sided p-value."""
+        return _quantile(self.freedom, p_value)
+
+    def rank(self, start: int, at: int, end: int) -> float:
+        """Give the two-sided p-value of the rank test between two stretches, as `rank_p_value`."""
+        left = self.values[max(start, at - self.reach) : at]
+        right = self.values[at : min(end, at + self.reach)]
+        return rank_p_value(left, right)
+
+
+@lru_cache(maxsize=4096)
+def _quantile(freedom: float, p_value: float) -> float:
+    return -float(stdtrit(freedom, p_value / 2))
+
+
+def rank_p_value(left: Values, right: Values) -> float:
+    """Give the two-sided p-value of the rank test of Mann and Whitney.
+
+    U counts the pairs in which the right value is larger, ties half (Annals of Mathematical Statistics
+    18, 1947, 50-60). With fewer than 9 points on a side its distribution is counted out, otherwise it
+    is taken as normal, with the variance corrected for ties and for U being whole numbers. Ties among
+    few points make it cautious.
+    """
+    few, many = sorted((len(left), len(right)))
+    ordered = np.sort(left)
+    below = np.searchsorted(ordered, right, side="left").sum()
+    wins = float(below + np.searchsorted(ordered, right, side="right").sum()) / 2
+    furthest = min(wins, few * many - wins)
+    if few < _EXACT_BELOW:
+        return min(1.0, 2 * float(_tail(few, many)[math.ceil(furthest)]))
+    _, ties = np.unique(np.concatenate((left, right)), return_counts=True)
+    count = few + many
+    tied = float((ties.astype(np.float64) ** 3 - ties).sum()) / (count * (count - 1))
+    variance = few * many / 12 * (count + 1 - tied)
+    if variance <= 0:
+        return 1.0
+    distance = max(0.0, few * many / 2 - furthest - 0.5)
+    return 2 * float(ndtr(-distance / math.sqrt(variance)))
+
+
+@lru_cache(maxsize=4096)
+def _tail(few: int, many: int) -> Values:
+    """Give P(U ≤ u) for u = 0, 1, …: the coefficients of Π (1 - xᵐ⁺ⁱ)/(1 - xⁱ), i = 1 … few, summed."""
+    ways = np.zeros(few * many + 1)
+    ways[0] = 1
+    for step in range(1, few + 1):
+        if many + step < len(ways):
+            ways[many + step :] -= ways[: -(many + step)].copy()
+        for start in range(step):
+            ways[start::step] = np.cumsum(ways[start::step])
+    chances: Values = np.cumsum(ways) / math.comb(few + many, few)
+    return chances
+
+
+def prepare(
+    values: Values, clipped: Values, deviation: float, persistence: float, reach: int
+) -> PreparedSequence:
+    """Prepare a sequence for many tests."""
+    centred = clipped - np.median(clipped)  # sums of squares lose their digits far from zero
+    return PreparedSequence(
+        values=values,
+        clipped=centred,
+        deviation=deviation,
+        persistence=persistence,
+        reach=reach,
+        sums=np.concatenate(([0.0], np.cumsum(centred))),
+        squares=np.concatenate(([0.0], np.cumsum(centred * centred))),
+    )

@@ -1,0 +1,102 @@
+"""Words: how numbers, changes and places are said in reasons and on the terminal."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from analysis.detection.detection import ChangePoint
+from analysis.detection.series import Point, Series
+from perf.model.metrics import DIAGNOSTICS, METRICS
+from perf.model.results import SeriesKey
+
+_SMALLEST_P_VALUE = 1e-16
+"""Below the rounding of the arithmetic behind it, a p-value has no digits to show."""
+
+
+def series(key: SeriesKey) -> str:
+    """Name a series by all that makes it one."""
+    what = f"{key.operation} {key.metric} {key.statistic}{f' on {key.host}' if key.host else ''}"
+    where = f"{key.topology}, {key.testbed_class}, {key.config}, {key.engine}"
+    return f"{key.system} {key.line}  {what}  {key.workload} {key.phase}  ({where})"
+
+
+def movement(change: ChangePoint) -> str:
+    """Say which way a series moved and how far."""
+    word = "rise" if change.after > change.before else "drop"
+    if math.isinf(change.relative_change):
+        return f"a {word} from zero"
+    return f"a {word} of {percent(abs(change.relative_change))}"
+
+
+def place(change: ChangePoint) -> str:
+    """Say between which releases a change lies; within one release, between which nights."""
+    before, after = change.last_before, change.first_after
+    if before.release != after.release:
+        return f"between {before.release.version} and {after.release.version}"
+    nights = f"between the nights {night(before)} and {night(after)}"
+    return nights if is_of_one_release(change.series) else f"within {after.release.version}, {nights}"
+
+
+def beginning(change: ChangePoint) -> str:
+    """Say since when a change is there."""
+    after = change.first_after
+    if change.last_before.release == after.release:
+        return f"the night {night(after)}"
+    return after.release.version
+
+
+def night(point: Point) -> str:
+    """Name the night that measured a point; one without a name by its date."""
+    return point.night or f"{point.started_at:%Y-%m-%d}"
+
+
+def is_of_one_release(series: Series) -> bool:
+    """Tell whether only the nights tell the points of a series apart."""
+    return bool(np.unique(series.points.releases).size == 1)
+
+
+def releases(of: Sequence[Point], series: Series) -> str:
+    """Say which releases a run of points covers; where a series has only one, which nights."""
+    if is_of_one_release(series):
+        first, last = night(of[0]), night(of[-1])
+        return f"night {last}" if first == last else f"nights {first} to {last}"
+    first, last = of[0].release.version, of[-1].release.version
+    return last if first == last else f"{first} to {last}"
+
+
+def points(count: int) -> str:
+    """Count points."""
+    return counted(count, "point", "points")
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """Put a count before its noun."""
+    return f"{count} {one if count == 1 else many}"
+
+
+def value(number: float) -> str:
+    """Write a measured value with three digits, or all digits before the point where it has more."""
+    return f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"  # noqa: PLR2004  rounds to 1,000
+
+
+def unit(change: ChangePoint) -> str:
+    """Give the unit of the values of a change."""
+    return (METRICS | DIAGNOSTICS)[change.series.key.metric].unit
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage of three digits."""
+    return f"{100 * share:.3g} %"
+
+
+def signed_percent(share: float) -> str:
+    """Write a relative change as a percentage with its sign, to one decimal."""
+    if math.isinf(share):
+        return "from zero"
+    return f"{100 * share:+.1f} %".replace("-", "−")
+
+
+def p_value(value: float) -> str:
+    """Write a p-value to one digit, or its bound where it has none."""
+    return f"p = {value:.0e}" if value >= _SMALLEST_P_VALUE else f"p < {_SMALLEST_P_VALUE:.0e}"

@@ -1,0 +1,207 @@
+"""Findings: what was found in each series, and which of it may be called confirmed tonight. Pure."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.detection import words
+from analysis.detection.alerts import Alert, replay_series
+from analysis.detection.detection import (
+    ChangePoint,
+    ChangeState,
+    Detector,
+    DetectorResult,
+    find_changes,
+)
+from analysis.detection.series import Series, nights_of
+from analysis.detection.verdict import Outcome, Verdict
+from analysis.judging.discovery import FALSE_SHARE, adjust
+from perf.model.columns import Occasions
+from perf.model.metrics import METRICS, origin
+from perf.model.results import Purpose, SeriesKey
+from perf.model.rules import Detection
+
+REPLAYED_NIGHTS = 10
+"""So long is a change that came and went shown: two working weeks, so that a holiday hides nothing."""
+_STIRRED = 2.0
+"""Standard deviations from its level from which a point may have raised an alert that has gone since.
+Without such a point in ten nights, as in two of three calm series, no night is judged again."""
+
+
+_NOTHING_READ = DetectorResult()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesFinding:
+    """A series as its detector saw it; `refusal` says why it was not searched at all.
+
+    `new_tonight` are the indices of changes that became confirmed on its last night, `unbelieved` those
+    that would be confirmed were it not for all the other series of the night, with the reason.
+    """
+
+    series: Series
+    changes: tuple[ChangePoint, ...] = ()
+    refusal: Verdict | None = None
+    reading: DetectorResult = _NOTHING_READ
+    alerts: tuple[Alert, ...] = ()
+    new_tonight: tuple[int, ...] = ()
+    unbelieved: tuple[tuple[int, str], ...] = ()
+
+
+def search(series: Series, settings: Detection, detector: Detector) -> SeriesFinding:
+    """Search a series for changes, or say why it cannot be searched."""
+    if refusal := _refuse(series, settings):
+        return SeriesFinding(series=series, refusal=refusal)
+    reading = detector.read(series.points.values)
+    changes = find_changes(series, reading, detector.name)
+    is_stirred = _is_stirred(series, reading)
+    nights = REPLAYED_NIGHTS if is_stirred else 2 if changes else 0
+    minimum = settings.minimum_points
+    alerts = replay_series(series, detector, nights, minimum_points=minimum) if nights else ()
+    last = len(nights_of(series)) - 1
+    new = {alert.index for alert in alerts if alert.confirmed_at == last}
+    return SeriesFinding(
+        series=series,
+        changes=changes,
+        reading=reading,
+        alerts=alerts if is_stirred else (),
+        new_tonight=tuple(change.index for change in changes if change.index in new),
+    )
+
+
+def _refuse(series: Series, settings: Detection) -> Verdict | None:
+    """Say why a series cannot be searched for changes at all, if so."""
+    metric, count = series.key.metric, len(series.points)
+    if metric not in METRICS or metric not in settings.relevant_change:
+        reason = f"no relevant change is configured for metric {metric}, so nothing can be judged"
+        return Verdict(outcome=Outcome.INVALID, reason=reason)
+    if count == 0:
+        reason = "no valid trial: every trial of this series is invalid or failed"
+        return Verdict(outcome=Outcome.INVALID, reason=reason)
+    if count < settings.minimum_points:
+        reason = f"{count} of at least {settings.minimum_points} points: too few to judge"
+        return Verdict(outcome=Outcome.UNDECIDED, reason=reason)
+    return None
+
+
+def _is_stirred(series: Series, reading: DetectorResult) -> bool:
+    """Tell whether one of the last nights can have shown a change, whether or not it is still there."""
+    recent = set(nights_of(series)[-REPLAYED_NIGHTS:])
+    values, noise = series.points.values, reading.noise
+    new = [index for index, night in enumerate(series.points.nights) if night in recent]
+    starts = (0, *(shift.index for shift in reading.shifts), len(values))
+    for start, end in pairwise(starts):
+        level = math.fsum(values[start:end]) / (end - start)
+        for index in new[bisect_left(new, start) : bisect_left(new, end)]:
+            is_at_change = any(shift.earliest - 1 <= index <= shift.latest for shift in reading.shifts)
+            is_out = noise is None or abs(values[index] - level) > _STIRRED * noise.deviation
+            if is_at_change or is_out:
+                return True
+    return False
+
+
+def may_be_older(series: Series, night: int) -> bool:
+    """Tell whether what was told on a night may have been told before: it is the first one replayed."""
+    return 0 < len(nights_of(series)) - REPLAYED_NIGHTS >= night
+
+
+def question(key: SeriesKey) -> SeriesKey:
+    """Give the series of measured values that decides one; a derived series moves with its origin.
+
+    So noise can raise no false alarm in it that it does not raise there, and the two are one question.
+    """
+    return replace(key, metric=origin(key.metric))
+
+
+def can_alarm(finding: SeriesFinding, tonight: str) -> bool:
+    """Tell whether noise can raise a false alarm here tonight: it was measured, not only imported."""
+    if finding.refusal is not None or tonight not in nights_of(finding.series):
+        return False
+    return any(
+        one.night == tonight and one.purpose is not Purpose.IMPORTED
+        for one in finding.series.points.occasions
+    )
+
+
+def hold_against_each_other(
+    findings: Sequence[SeriesFinding], tonight: str
+) -> tuple[SeriesFinding, ...]:
+    """Take back the confirmation of what is new tonight and too likely by chance among so many series.
+
+    Only what became confirmed on this night competes; what was confirmed before stays, and so does what
+    was imported, since it is no news. What has to wait competes no more tomorrow: it has had another
+    point to fade by then. Series that are one question are counted once, with the smallest p-value.
+    """
+    asked = [one for one in findings if one.refusal is None and nights_of(one.series)[-1] == tonight]
+    together: dict[SeriesKey, list[SeriesFinding]] = {}
+    for one in asked:
+        together.setdefault(question(one.series.key), []).append(one)
+    adjusted = adjust([min(map(_p_value, group)) for group in together.values()])
+    weak = {
+        one.series.key: (value, len(together))
+        for group, value in zip(together.values(), adjusted, strict=True)
+        for one in group
+        if value > FALSE_SHARE and _competing(one)
+    }
+    return tuple(
+        _take_back(one, *weak[one.series.key]) if one.series.key in weak else one for one in findings
+    )
+
+
+def _competing(finding: SeriesFinding) -> tuple[ChangePoint, ...]:
+    return tuple(
+        change
+        for change in finding.changes
+        if change.index in finding.new_tonight
+        and change.state is ChangeState.CONFIRMED
+        and not is_imported(change)
+    )
+
+
+def _p_value(finding: SeriesFinding) -> float:
+    return min((change.p_value for change in _competing(finding)), default=1.0)
+
+
+def _take_back(finding: SeriesFinding, adjusted: float, asked: int) -> SeriesFinding:
+    weak = {change.index for change in _competing(finding)}
+    reason = (
+        f"among tonight's {words.counted(asked, 'series', 'series')} chance alone may make it: there,"
+        f" its p-value becomes {adjusted:.2g}, and at most {FALSE_SHARE:g} is believed"
+    )
+    return replace(
+        finding,
+        changes=tuple(
+            replace(change, state=ChangeState.PROVISIONAL) if change.index in weak else change
+            for change in finding.changes
+        ),
+        alerts=tuple(_unconfirmed(alert) if alert.index in weak else alert for alert in finding.alerts),
+        unbelieved=tuple((index, reason) for index in sorted(weak)),
+    )
+
+
+def _unconfirmed(alert: Alert) -> Alert:
+    since = alert.confirmed_at if alert.provisional_at is None else alert.provisional_at
+    return replace(alert, state=ChangeState.PROVISIONAL, provisional_at=since, confirmed_at=None)
+
+
+def is_imported(change: ChangePoint) -> bool:
+    """Tell whether nothing was measured here since a change: a bulk import alerts nobody."""
+    since = change.series.points[change.index : change.index + change.points_after]
+    return all(point.purpose is Purpose.IMPORTED for point in since)
+
+
+def newest_night(series: Iterable[Series]) -> str:
+    """Name the night that measured last; empty where nothing was measured."""
+    measured: dict[int, tuple[Occasions, NDArray[np.bool_]]] = {}
+    for columns in (one.points.columns for one in series):
+        # Series that were read together have their occasions in common.
+        nothing = (columns.occasions, np.zeros(len(columns.occasions), dtype=bool))
+        measured.setdefault(id(columns.occasions), nothing)[1][np.asarray(columns.places)] = True
+    occasions = (all_[place] for all_, seen in measured.values() for place in np.flatnonzero(seen))
+    last = max(occasions, key=lambda one: (one.started_at, one.trial), default=None)
+    return last.night if last else ""

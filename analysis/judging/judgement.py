@@ -1,0 +1,396 @@
+"""Judge a whole history at once: observations in, one judged series per key out. Pure.
+
+In this order: each series is searched for changes, and what became confirmed tonight is held against
+all series of the night (`findings`); what trials in turns say of a change is added (`remeasurement`);
+canaries and sentinels are read by the same detector (`drift`);
+changes of one cause become incidents (`incidents`); each series gets its verdict (`standing`).
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from itertools import chain
+from types import MappingProxyType
+from typing import TypeAlias
+
+import numpy as np
+
+from analysis.detection import words
+from analysis.detection.alerts import Alert
+from analysis.detection.detection import ChangePoint, Detector, Drift, SpreadChange
+from analysis.detection.noise import Noise, noise_of_level
+from analysis.detection.series import Series, build_series, rank_occasions
+from analysis.detection.verdict import WORST_FIRST, Outcome, Verdict, merge
+from analysis.judging.discovery import expected_false_alarms
+from analysis.judging.drift import Watch, describe, is_canary, is_sentinel, is_watch, read_watches
+from analysis.judging.findings import (
+    SeriesFinding,
+    can_alarm,
+    hold_against_each_other,
+    newest_night,
+    question,
+    search,
+)
+from analysis.judging.incidents import (
+    Case,
+    Incident,
+    IncidentContext,
+    build_incidents,
+    find_mends,
+    is_put_down_to_testbed,
+    remark,
+)
+from analysis.judging.places import locate
+from analysis.judging.prices import explain_by_price
+from analysis.judging.remeasurement import Reply, SeriesAnswer, find_reply, settle
+from analysis.judging.standing import ChangeRemark, Detectable, add_sensitivity, detectable, stand
+from analysis.judging.suspects import Suspect, find_suspects
+from analysis.judging.triage import came_back, match
+from perf.model.columns import Observations, ObservedSeries, Occasion, gather
+from perf.model.metrics import DIAGNOSTICS
+from perf.model.results import Observation, SeriesKey, TrialId, TrialStatus
+from perf.model.rules import Detection, TriageEntry
+
+__all__ = ["Detectable", "JudgedSeries", "Judgement", "judge"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSeries:
+    """A series with its change points (ascending by index) and its verdict today.
+
+    A series without points (its every trial is invalid or failed) is judged too: invalid. `noise`,
+    `drifts` and `spreads` are what the detector saw beside the changes, `detectable` what could be seen
+    after 1, 3 and 10 nights against the newest level and its own scatter. `alerts` are the changes of
+    the last nights as each night saw them, those that were withdrawn among them.
+    """
+
+    series: Series
+    change_points: tuple[ChangePoint, ...]
+    verdict: Verdict
+    noise: Noise | None = None
+    detectable: tuple[Detectable, ...] = ()
+    drifts: tuple[Drift, ...] = ()
+    spreads: tuple[SpreadChange, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+
+    @property
+    def newest_noise(self) -> Noise | None:
+        """Give the noise that is told: that of the newest confirmed level, if it is the larger."""
+        return _noise_of_newest(self.noise, self.series, self.drifts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """All series, ascending by key, and the verdict over them in words.
+
+    `incidents` join the changes by cause, news first, then the largest. `watched` are the canaries and
+    sentinels, read by the same detector; no verdict of theirs counts. `expected_false_alarms` is how
+    many confirmed changes noise alone brings about in one night of the `asked` series, which could
+    confirm one tonight (what derives from another counts with it). `suspects` are the
+    changes between two releases that are news tonight, the most relevant first.
+    """
+
+    series: tuple[JudgedSeries, ...]
+    verdict: Verdict
+    incidents: tuple[Incident, ...] = ()
+    watched: tuple[JudgedSeries, ...] = ()
+    expected_false_alarms: float = 0.0
+    asked: int = 0
+    suspects: tuple[Suspect, ...] = ()
+
+
+Spread: TypeAlias = Callable[
+    [Callable[[Series], SeriesFinding], Sequence[Series]], Iterable[SeriesFinding]
+]
+"""Does the work on each series and gives the findings in their order, like `map`."""
+Facts: TypeAlias = Mapping[TrialId, Mapping[str, str]]
+"""What was true of each trial beside its release, and may explain a change instead of it.
+
+By trial and name, which says what and where: "kernel of node-1", "config default", "testbed local". The
+value is what it was: a version, or the hash of a configuration file.
+"""
+_Replies: TypeAlias = Mapping[tuple[SeriesKey, int], Reply]
+
+
+def judge(
+    observations: Iterable[Observation],
+    settings: Detection,
+    detector: Detector,
+    *,
+    watched: Iterable[Observation] = (),
+    circumstances: Facts = MappingProxyType({}),
+    answers: Iterable[SeriesAnswer] = (),
+    triage: Sequence[TriageEntry] = (),
+    today: date | None = None,
+    spread: Spread = map,
+) -> Judgement:
+    """Judge the series that `settings.judged` names. Raises ValueError as `build_series` does.
+
+    Diagnostics explain a result, so no verdict rests on them. Any other metric that `judged` does not
+    name is not left out in silence: its series are judged invalid. Canaries and sentinels are found
+    among `observations` and `watched` alike. `answers` of trials in turns count beside them: they
+    confirm a change, rule it out or leave it as it was. Entries of `triage` expire by `today`; without
+    it, by the day of the newest trial. `spread` does the searching of all series, which takes longest:
+    on many cores, if it likes.
+    """
+    observed = gather(observations)
+    watches = read_watches(_find_watching(observed, watched), settings, detector)
+    observed = _find_judged(observed, settings)
+    unusable = _newest_unusable(observed.series)
+    series = build_series(observed)
+    tonight = newest_night(series)
+    found = tuple(spread(partial(search, settings=settings, detector=detector), series))
+    findings = hold_against_each_other(found, tonight)
+    day = today or max((one.started_at.date() for one in observed), default=date.min)
+    replies = _find_replies(findings, answers, circumstances)
+    findings = tuple(_settle(one, replies) for one in findings)
+    cases = tuple(
+        case
+        for one in findings
+        for case in _cases(one, settings, triage, day, replies, facts=circumstances)
+    )
+    scene = IncidentContext(watches=watches, circumstances=circumstances, settings=settings)
+    incidents = build_incidents(cases, scene)
+    homes = _find_homes(incidents)
+    remarks = _remarks(findings, cases, homes, scene)
+    judged = tuple(
+        _judge_series(one, unusable.get(one.series.key), settings, remarks[one.series.key])
+        for one in findings
+    )
+    asked = len({question(one.series.key) for one in findings if can_alarm(one, tonight)})
+    expected = expected_false_alarms(asked, settings)
+    return Judgement(
+        series=judged,
+        verdict=_overall(judged, settings, asked, expected),
+        incidents=incidents,
+        watched=tuple(_judge_watch(watch, settings) for watch in watches),
+        expected_false_alarms=expected,
+        asked=asked,
+        suspects=find_suspects(
+            ((case, is_put_down_to_testbed(case, homes.get(case.at))) for case in cases), tonight
+        ),
+    )
+
+
+def _find_watching(observed: Observations, watched: Iterable[Observation]) -> Observations:
+    """Give what canaries and sentinels measured, each observation once."""
+    canaries = [one for one in observed.series if is_canary(one.key)]
+    sentinels = (one.where(is_sentinel) for one in observed.series if not is_canary(one.key))
+    others = dict.fromkeys((*chain.from_iterable(sentinels), *filter(is_watch, watched)))
+    if not others:
+        return Observations(tuple(canaries))
+    return gather(dict.fromkeys((*chain.from_iterable(canaries), *others)))
+
+
+def _find_judged(observed: Observations, settings: Detection) -> Observations:
+    found = [one.where(_is_no_sentinel) for one in observed.series if _is_judged(one.key, settings)]
+    return Observations(tuple(one for one in found if len(one)))
+
+
+def _is_no_sentinel(occasion: Occasion) -> bool:
+    return not is_sentinel(occasion)
+
+
+def _is_judged(key: SeriesKey, settings: Detection) -> bool:
+    if key.metric in DIAGNOSTICS or is_canary(key):
+        return False
+    return key.metric not in settings.judged or key.statistic in settings.judged[key.metric]
+
+
+def _newest_unusable(groups: Iterable[ObservedSeries]) -> dict[SeriesKey, Observation]:
+    """Give, by key, the last observation in series order where its trial was not completed."""
+    groups = tuple(groups)
+    ranks = rank_occasions(groups)
+    unusable = {}
+    for one in groups:
+        ranked = ranks[id(one.columns.occasions)]
+        newest = int(np.argmax(ranked[np.asarray(one.columns.places)]))
+        if one.columns.occasion(newest).status is not TrialStatus.COMPLETED:
+            unusable[one.key] = one[newest]
+    return unusable
+
+
+def _find_replies(
+    findings: Iterable[SeriesFinding],
+    answers: Iterable[SeriesAnswer],
+    facts: Mapping[TrialId, Mapping[str, str]],
+) -> _Replies:
+    """Find what trials in turns say, by series and index of the change."""
+    of_series: defaultdict[SeriesKey, list[SeriesAnswer]] = defaultdict(list)
+    for answer in answers:
+        of_series[answer.key].append(answer)
+    found = (
+        ((one.series.key, change.index), find_reply(change, of_series[one.series.key], facts))
+        for one in findings
+        if one.series.key in of_series
+        for change in one.changes
+    )
+    return {at: reply for at, reply in found if reply is not None}
+
+
+def _settle(finding: SeriesFinding, replies: _Replies) -> SeriesFinding:
+    key = finding.series.key
+    changes = (settle(change, replies.get((key, change.index))) for change in finding.changes)
+    return replace(finding, changes=tuple(changes))
+
+
+def _cases(
+    finding: SeriesFinding,
+    settings: Detection,
+    triage: Sequence[TriageEntry],
+    day: date,
+    replies: _Replies,
+    *,
+    facts: Mapping[TrialId, Mapping[str, str]],
+) -> tuple[Case, ...]:
+    """Put together what is known of each change by itself."""
+    if not finding.changes:
+        return ()
+    relevant = settings.relevant_change[finding.series.key.metric]
+    places = [(place, explain_by_price(place, facts, relevant)) for place in locate(finding.changes)]
+    events = [place.change for place, priced in places if priced is None or priced.is_event]
+    mends = find_mends(events, relevant)
+    cases = []
+    for place, priced in places:
+        entry = match(place.change, triage, day)
+        cases.append(
+            Case(
+                place=place,
+                relevant=relevant,
+                noise=finding.reading.noise,
+                triage=entry,
+                mended_by=mends.get(place.change.index),
+                came_back_after=None if entry or priced else came_back(place.change, triage),
+                reply=replies.get((finding.series.key, place.change.index)),
+                priced=priced,
+            )
+        )
+    return tuple(cases)
+
+
+def _find_homes(incidents: Iterable[Incident]) -> Mapping[tuple[SeriesKey, int], Incident]:
+    """Give the incident of each change that is part of one, by series and index."""
+    return {
+        (change.series.key, change.index): incident
+        for incident in incidents
+        for change in incident.changes
+    }
+
+
+def _remarks(
+    findings: Sequence[SeriesFinding],
+    cases: Sequence[Case],
+    homes: Mapping[tuple[SeriesKey, int], Incident],
+    scene: IncidentContext,
+) -> Mapping[SeriesKey, Mapping[int, ChangeRemark]]:
+    """Put into words what is known of each change beside its series, by series and index."""
+    waits = {(one.series.key, index): reason for one in findings for index, reason in one.unbelieved}
+    remarks: dict[SeriesKey, dict[int, ChangeRemark]] = {one.series.key: {} for one in findings}
+    for case in cases:
+        said = remark(case, homes.get(case.at), scene)
+        waiting = "; ".join(filter(None, (said.waits, waits.get(case.at, ""))))
+        remarks[case.change.series.key][case.change.index] = replace(said, waits=waiting)
+    return remarks
+
+
+def _judge_series(
+    finding: SeriesFinding,
+    unusable: Observation | None,
+    settings: Detection,
+    remarks: Mapping[int, ChangeRemark],
+) -> JudgedSeries:
+    noise, drifts = finding.reading.noise, finding.reading.drifts
+    visible = detectable(_noise_of_newest(noise, finding.series, drifts), settings)
+    verdict = finding.refusal or stand(
+        finding.series, finding.changes, settings, remarks, finding.reading.noise
+    )
+    if unusable and verdict.outcome in (Outcome.IMPROVED, Outcome.UNCHANGED):
+        reason = (
+            f"{verdict.outcome} up to its last valid point, but the newest trial,"
+            f" {unusable.trial} of {unusable.release.version}, is {unusable.status}"
+        )
+        verdict = Verdict(outcome=Outcome.UNDECIDED, reason=reason)
+    return JudgedSeries(
+        series=finding.series,
+        change_points=finding.changes,
+        verdict=add_sensitivity(verdict, visible),
+        noise=finding.reading.noise,
+        detectable=visible,
+        drifts=finding.reading.drifts,
+        spreads=finding.reading.spreads,
+        alerts=finding.alerts,
+    )
+
+
+def _judge_watch(watch: Watch, settings: Detection) -> JudgedSeries:
+    reason = f"{describe(watch.series)}: watches the testbed and is not judged"
+    return JudgedSeries(
+        series=watch.series,
+        change_points=watch.changes,
+        verdict=Verdict(outcome=Outcome.UNDECIDED, reason=reason),
+        noise=watch.noise,
+        detectable=detectable(_noise_of_newest(watch.noise, watch.series, watch.drifts), settings),
+        drifts=watch.drifts,
+        spreads=watch.spreads,
+    )
+
+
+def _noise_of_newest(noise: Noise | None, series: Series, drifts: Sequence[Drift]) -> Noise | None:
+    """Give the noise that a sensitivity may be told by: the newest level may scatter more than all."""
+    if noise is None or noise.points >= len(series.points):
+        return noise
+    first = len(series.points) - noise.points
+    newest = enumerate(series.points.values[first:], start=first)
+    flat = (value - math.fsum(drift.moved(place) for drift in drifts) for place, value in newest)
+    return noise_of_level(noise, tuple(flat))
+
+
+def _overall(
+    judged: Sequence[JudgedSeries], settings: Detection, asked: int, expected: float
+) -> Verdict:
+    """Merge the verdicts of all series and say how many came to what."""
+    if not judged:
+        reason = "Nothing to judge: the history holds no measured series yet"
+        return Verdict(outcome=Outcome.UNDECIDED, reason=reason)
+    counts = Counter(one.verdict.outcome for one in judged)
+    merged = merge(counts)
+    said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in WORST_FIRST if counts[outcome])
+    reason = f"{_HEADLINES[merged]}: of {words.counted(len(judged), 'series', 'series')}, {said}"
+    if shortage := tell_shortage(judged, settings.minimum_points):
+        reason += f"; {shortage}"
+    if asked:
+        reason += f"; expected false alarms tonight: {expected:.1g} of {asked} series"
+    return Verdict(outcome=merged, reason=reason)
+
+
+_HEADLINES = {
+    Outcome.REGRESSED: "Regressed",
+    Outcome.INVALID: "Cannot tell",
+    Outcome.UNDECIDED: "Cannot tell yet",
+    Outcome.IMPROVED: "Improved",
+    Outcome.UNCHANGED: "Unchanged",
+}
+
+
+def tell_shortage(judged: Iterable[JudgedSeries], minimum: int) -> str:
+    """Say how many series have too few points, and about how many nights cure it; empty if none has.
+
+    A night measures each release of a suite once, so a series has been measured on about as many
+    nights as its most-measured release has points, and gains a point per release each night.
+    """
+    short = [one.series for one in judged if 0 < len(one.series.points) < minimum]
+    if not short:
+        return ""
+    nights, missing = 0, 0
+    for series in short:
+        of_release = Counter(point.release for point in series.points)
+        nights = max(nights, *of_release.values())
+        missing = max(missing, math.ceil((minimum - len(series.points)) / len(of_release)))
+    have = "1 has" if len(short) == 1 else f"{len(short)} have"
+    return (
+        f"{have} fewer than {minimum} points"
+        f" ({words.counted(nights, 'night', 'nights')} so far, about {missing} more needed)"
+    )

@@ -1,0 +1,70 @@
+"""Movers: the series that moved furthest tonight, whether or not a change was found in them. Pure.
+
+They tell nothing by themselves. Among many series the furthest always lies far out, and a single point
+cannot tell a spike from a step. They show what the judging saw and let pass.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from analysis.detection.detection import ChangePoint
+from analysis.detection.effects import relative_change
+from analysis.detection.noise import Noise
+from analysis.detection.series import Point, Series
+from perf.model.metrics import origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mover:
+    """The point of a night that lies furthest from its level, in standard deviations of one point."""
+
+    series: Series
+    point: Point
+    level: float
+    deviations: float
+
+    @property
+    def relative_change(self) -> float:
+        """Give by how much the point differs from its level."""
+        return relative_change(self.level, self.point.value)
+
+
+def find_mover(
+    series: Series, changes: Sequence[ChangePoint], noise: Noise | None, night: str
+) -> Mover | None:
+    """Give the point of a night that lies furthest from its level, in units of the series' own noise.
+
+    The level is the median of the other points between the same two changes; where the night alone
+    lies there, that of the segment before. None where the night, the noise or the level is not known,
+    and for a series derived from another one, which moves with it.
+    """
+    if noise is None or not noise.deviation or origin(series.key.metric) != series.key.metric:
+        return None
+    movers: list[Mover] = []
+    before: list[float] = []
+    values, nights = series.points.values, series.points.nights
+    starts = (0, *(change.index for change in changes), len(values))
+    for start, end in pairwise(starts):
+        others = [values[place] for place in range(start, end) if nights[place] != night] or before
+        if others:
+            level = median(others)
+            movers.extend(
+                Mover(
+                    series=series,
+                    point=series.points[place],
+                    level=level,
+                    deviations=abs(values[place] - level) / noise.deviation,
+                )
+                for place in range(start, end)
+                if nights[place] == night
+            )
+        before = others
+    return max(movers, key=lambda mover: mover.deviations, default=None)
+
+
+def rank(movers: Iterable[Mover | None], most: int) -> tuple[Mover, ...]:
+    """Give the furthest ones, the furthest first."""
+    found = (mover for mover in movers if mover is not None)
+    return tuple(sorted(found, key=lambda mover: (-mover.deviations, mover.series.key))[:most])

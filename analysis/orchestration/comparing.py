@@ -1,0 +1,311 @@
+"""A side-by-side comparison from the first trial to its verdict: measure a block, look, go on or stop.
+
+An edge: it measures through `perf.jobs.side_by_side` and keeps the result beside the plan. What is
+judged is pure: `turns`, `paired` and `sequential`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from analysis.comparing.blocks import Measure
+from analysis.comparing.description import describe_looks
+from analysis.comparing.results import (
+    LONGEST,
+    MOST_BYTES,
+    ComparisonResult,
+    SideRecord,
+    TrialRecord,
+    read_result,
+    write_result,
+)
+from analysis.comparing.sequential import look
+from analysis.comparing.turns import (
+    Inquiry,
+    Looker,
+    choose_trusted,
+    conclude,
+    doubt_losses,
+    is_over,
+    judge_measures,
+)
+from analysis.detection import words
+from analysis.detection.verdict import Outcome
+from perf.jobs.feasible import planned_s
+from perf.jobs.holding import hold
+from perf.jobs.side_by_side import (
+    RESULT,
+    Artifacts,
+    ComparisonRun,
+    Pairing,
+    Side,
+    fetch_sides,
+    open_plan,
+)
+from perf.local import durable
+from perf.local.places import Places
+from perf.local.plain_files import read_plain
+from perf.local.progress import Progress
+from perf.model.errors import InputError, UsageError
+from perf.model.identity import named
+from perf.model.results import SIDES, TURNS, SideName, Taken, Trial, TrialStatus
+from perf.model.rules import Detection
+from perf.workloads.stages import ladder_phases
+
+_HOPELESS = 2
+"""Trials of one side that failed, before one completed: a third would fail as well."""
+_BARREN = 2
+"""Blocks without one completed trial of a side: hosts that are unfit for so long stay so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The most that a comparison may take: trials of both sides together, and minutes of trials."""
+
+    trials: int
+    minutes: float
+
+
+def read_results(places: Places) -> tuple[ComparisonResult, ...]:
+    """Give what all finished comparisons of a data directory came to, oldest first.
+
+    Raises:
+        InputError: a result is not one.
+
+    """
+    found = []
+    for path in places.comparisons.glob(f"*/{RESULT}"):
+        try:
+            found.append(read_result(read_plain(path, MOST_BYTES), path))
+        except (InputError, OSError) as error:
+            why = error.problems if isinstance(error, InputError) else (f"{error.strerror}",)
+            hint = f"move {path.parent} away, its trials are kept"
+            raise InputError(path, (*why, hint)) from error
+    return tuple(sorted(found, key=lambda one: (one.started_at, one.id)))
+
+
+def run_comparison(
+    pairing: Pairing,
+    settings: Detection,
+    budget: Budget,
+    places: Places,
+    progress: Progress,
+    *,
+    trusted: Sequence[Measure] = (),
+    looker: Looker = look,
+    prior: Sequence[Taken] = (),
+    reproduce: str = "",
+) -> ComparisonResult:
+    """Measure two sides in turns until it is decided or the budget is used up, and keep the result.
+
+    A comparison of the same question that was cut short is resumed. `trusted` are the measures that
+    decide; without them those of `settings.comparison`. `prior` are trials that took turns before and
+    count as well, in blocks of other numbers than those from 1 on. `reproduce` is the command that asks
+    the same again.
+
+    Raises:
+        BundleError: the plan of a comparison cannot be read.
+        MeasureError: another job measures here or on these hosts, or they cannot carry any trial.
+        ReleaseError: a release could be fetched from nowhere.
+        UsageError: a release is unknown, or no measure can be trusted.
+
+    """
+    inquiry = Inquiry(
+        settings=settings,
+        trusted=tuple(dict.fromkeys(trusted)) or _choose(pairing, settings),
+        may_lack=frozenset(ladder_phases(pairing.baseline.deployment.workload)),
+        most_blocks=max(1, budget.trials // TURNS) + len({one.block for one in prior}),
+        seed=pairing.seed,
+        looker=looker,
+    )
+    sides = pairing.baseline, pairing.candidate
+    purpose = f"a comparison of {sides[1].label} with {sides[0].label}"
+    with hold(places, progress, [side.deployment.testbed for side in sides], purpose):
+        artifacts = fetch_sides(pairing, progress)
+        plan, is_resumed = open_plan(pairing, artifacts, places, datetime.now(UTC))
+        how = "resumed" if is_resumed else "new"
+        progress.heading(
+            f"comparison {plan.id} ({how}): {pairing.baseline.label} against {pairing.candidate.label}"
+        )
+        course = ComparisonRun(
+            plan=plan, pairing=pairing, artifacts=artifacts, places=places, progress=progress
+        )
+        taken, ended = _take_turns(course, inquiry, budget, prior)
+        result = _conclude(course, inquiry, (*prior, *taken), ended, reproduce)
+        durable.write(places.comparisons / plan.id / RESULT, write_result(result))
+    return result
+
+
+def _conclude(
+    course: ComparisonRun, inquiry: Inquiry, taken: Sequence[Taken], ended: str, reproduce: str
+) -> ComparisonResult:
+    plan, pairing = course.plan, course.pairing
+    measures = judge_measures(taken, inquiry)
+    outcome, reason = conclude(measures)
+    outcome, reason = doubt_losses(taken, outcome, reason, measures)
+    if hopeless := _find_hopeless(taken):
+        outcome, reason = Outcome.INVALID, _explain_hopeless(pairing, taken, hopeless)
+    return ComparisonResult(
+        id=plan.id,
+        purpose=pairing.purpose,
+        suite=pairing.suite,
+        experiment=plan.experiment,
+        system=pairing.baseline.deployment.experiment.system,
+        baseline=_record_side(pairing.baseline, course.artifacts, "baseline"),
+        candidate=_record_side(pairing.candidate, course.artifacts, "candidate"),
+        seed=plan.seed,
+        question_sha256=plan.question_sha256,
+        outcome=outcome,
+        reason=_cut(reason),
+        ended=_cut(ended),
+        measures=measures,
+        trials=tuple(map(_record_trial, taken)),
+        started_at=plan.started_at,
+        finished_at=max(one.trial.finished_at for one in taken),
+        command=reproduce,
+        caveat=pairing.baseline.deployment.testbed.caveat,
+        remarks=_remarks(pairing),
+    )
+
+
+def _choose(pairing: Pairing, settings: Detection) -> tuple[Measure, ...]:
+    workload = pairing.baseline.deployment.workload
+    trusted = choose_trusted(workload, settings)
+    if not trusted:
+        kinds = ", ".join(sorted({part.load.kind for part in workload.measurements}))
+        raise UsageError(
+            f"nothing of workload {workload.name} can decide a comparison: comparison.trusted in"
+            f" detection.yaml names no metric for its loads ({kinds}); add one, or name a measure"
+        )
+    return trusted
+
+
+def _take_turns(
+    course: ComparisonRun, inquiry: Inquiry, budget: Budget, prior: Sequence[Taken]
+) -> tuple[list[Taken], str]:
+    """Measure block by block; give the trials, and why there are no more."""
+    taken: list[Taken] = []
+    if prior and is_over(prior, inquiry):
+        return taken, "decided by what was measured before"
+    ended, said, block = "", "", 0
+    while not ended:
+        block += 1
+        _expect(course, taken, budget)
+        for one in course.measure_block(block):
+            taken.append(one)
+            if hopeless := _find_hopeless(taken):
+                who = "neither side could" if len(hopeless) > 1 else f"the {hopeless[0]} could not"
+                return taken, f"{who} be measured"
+        blocks = words.counted(block, "block", "blocks")
+        said = f"after {blocks}, {words.counted(len(taken), 'trial', 'trials')}"
+        for line in describe_looks(judge_measures((*prior, *taken), inquiry)):
+            course.progress.tell(f"{said}: {line}")
+        ended = _find_end(taken, prior, inquiry, budget, block)
+    return taken, f"{ended} {said}"
+
+
+def _find_end(
+    taken: Sequence[Taken], prior: Sequence[Taken], inquiry: Inquiry, budget: Budget, blocks: int
+) -> str:
+    """Say why no further block is measured; nothing if one is."""
+    spent_s = _seconds(taken)
+    is_used_up = len(taken) + TURNS > budget.trials
+    if blocks >= _BARREN and (barren := _find_barren(taken)):
+        return f"no trial of the {barren} completed"
+    if is_over((*prior, *taken), inquiry):
+        outcome, _ = conclude(judge_measures((*prior, *taken), inquiry))
+        if outcome is not Outcome.UNDECIDED:
+            return "decided"
+        if not is_used_up:
+            return "given up, since what was left of the budget would not decide it,"
+    if is_used_up:
+        return f"the budget of {words.counted(budget.trials, 'trial', 'trials')} was used up"
+    if spent_s + spent_s / blocks > budget.minutes * 60:
+        return f"the {budget.minutes:g} minutes allow no further block"
+    return ""
+
+
+def _expect(course: ComparisonRun, taken: Sequence[Taken], budget: Budget) -> None:
+    deployment = course.pairing.baseline.deployment
+    each_s = _seconds(taken) / len(taken) if taken else planned_s(deployment)
+    left_s = budget.minutes * 60 - _seconds(taken)
+    turns = max(TURNS, (budget.trials - len(taken)) // TURNS * TURNS)
+    course.progress.expect(min(turns * each_s, max(left_s, TURNS * each_s)))
+
+
+def _seconds(taken: Sequence[Taken]) -> float:
+    return sum(_duration_s(one.trial) for one in taken)
+
+
+def _duration_s(trial: Trial) -> float:
+    return (trial.finished_at - trial.started_at).total_seconds()
+
+
+def _find_hopeless(taken: Sequence[Taken]) -> tuple[SideName, ...]:
+    """Name the sides of which nothing can be measured.
+
+    One side alone is blamed only where a trial of the other completed on the same hosts.
+    """
+    statuses = {side: [one.trial.status for one in taken if one.side == side] for side in SIDES}
+    measured = {side for side in SIDES if TrialStatus.COMPLETED in statuses[side]}
+    failed = tuple(
+        side
+        for side in SIDES
+        if side not in measured and statuses[side].count(TrialStatus.FAILED) >= _HOPELESS
+    )
+    return failed if measured or len(failed) == len(SIDES) else ()
+
+
+def _find_barren(taken: Sequence[Taken]) -> SideName | None:
+    """Give a side none of whose trials completed."""
+    measured = {one.side for one in taken if one.trial.status is TrialStatus.COMPLETED}
+    return next((side for side in SIDES if side not in measured), None)
+
+
+def _explain_hopeless(pairing: Pairing, taken: Sequence[Taken], hopeless: Sequence[SideName]) -> str:
+    who = (
+        "neither side"
+        if len(hopeless) > 1
+        else f"the {hopeless[0]}, {pairing.side(hopeless[0]).label},"
+    )
+    last = {one.side: one.trial for one in taken if one.trial.status is TrialStatus.FAILED}
+    why = dict.fromkeys(reason.text for side in hopeless for reason in last[side].reasons)
+    return f"{who} could {'' if len(hopeless) > 1 else 'not '}be measured: {'; '.join(why)}"
+
+
+def _cut(text: str) -> str:
+    """Keep a text as short as `results` reads it."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]} …"
+
+
+def _record_side(side: Side, artifacts: Artifacts, name: SideName) -> SideRecord:
+    deployment = side.deployment
+    return SideRecord(
+        label=side.label,
+        version=side.version,
+        config=named(deployment.config),
+        topology=named(deployment.topology),
+        testbed=named(deployment.testbed),
+        workload=named(deployment.workload),
+        artifact_sha256=artifacts[name].artifact.sha256,
+    )
+
+
+def _record_trial(one: Taken) -> TrialRecord:
+    return TrialRecord(
+        id=one.trial.id,
+        side=one.side,
+        block=one.block,
+        status=one.trial.status,
+        duration_s=_duration_s(one.trial),
+        reasons=one.trial.reasons,
+    )
+
+
+def _remarks(pairing: Pairing) -> tuple[str, ...]:
+    said = (
+        f"{name}: {remark.text}"
+        for name, side in (("baseline", pairing.baseline), ("candidate", pairing.candidate))
+        for remark in side.remarks
+    )
+    return tuple(map(_cut, dict.fromkeys(said)))

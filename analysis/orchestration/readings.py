@@ -1,0 +1,217 @@
+"""Readings that are not made again: what a detector saw in the same values, by the same method.
+
+A night gives a series one point, and replays its last ten nights: of these readings all but one were
+made on the nights before. They are kept in a file of the data directory, by the digest of their values.
+Nothing in it could not be made again: if anything is wrong with it, it is as if it were not there. An
+edge: it reads and writes that file.
+"""
+
+import hashlib
+import json
+import sys
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from importlib.metadata import version
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, TypeAlias, TypeVar
+
+from pydantic import Field, TypeAdapter
+
+from analysis.detection.detection import Detector, DetectorResult, Drift, Shift, SpreadChange
+from analysis.detection.noise import Noise
+from perf.local import durable
+from perf.local.plain_files import read_plain
+
+Answer = TypeVar("Answer")
+MOST_BYTES = 256 * 2**20
+_LARGEST = 1e150
+"""Whatever is made of numbers up to it is finite."""
+_Number: TypeAlias = Annotated[float, Field(ge=-_LARGEST, le=_LARGEST, allow_inf_nan=False)]
+_Share: TypeAlias = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+_Deviation: TypeAlias = Annotated[float, Field(ge=0, le=_LARGEST, allow_inf_nan=False)]
+_Persistence: TypeAlias = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
+_Stored: TypeAlias = tuple[
+    list[tuple[int, int, int, _Share, bool]],
+    list[tuple[int, int, _Number, _Number]],
+    list[tuple[int, _Deviation, _Deviation, _Share]],
+    tuple[_Deviation, _Persistence, _Number, int, int] | None,
+]
+"""Shifts, drifts, changes of the scatter and the noise, each as its fields in their order."""
+_DAY = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
+_DIGEST = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+_FORM = TypeAdapter(dict[_DAY, dict[_DIGEST, _Stored]], config={"strict": True})
+_DAYS = 14
+"""So long is kept what no judgement asked for: ten nights are replayed, and some may fall out."""
+_LIBRARIES = ("apache-otava", "numpy", "scipy")
+
+
+@dataclass(slots=True)
+class RememberingDetector:
+    """A detector that another one answers for, once for each sequence of values.
+
+    `known` is what was read before, `asked` what was read or known of all that it was asked. What is
+    known, but cannot be of these values, is read anew.
+    """
+
+    detector: Detector
+    known: Mapping[str, _Stored]
+    asked: dict[str, _Stored] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name the method."""
+        return self.detector.name
+
+    def read(self, values: Sequence[float]) -> DetectorResult:
+        """Tell what is to be seen. Raises ValueError on values that are not finite."""
+        digest = hashlib.sha256(array("d", values).tobytes()).hexdigest()
+        stored = self.asked.get(digest)
+        if stored is None:
+            stored = self.known.get(digest)
+            if stored is None or not _can_be_of(len(values), stored):
+                stored = _store(self.detector.read(values))
+            self.asked[digest] = stored
+        return _restore(stored)
+
+    def noting(self, work: Callable[[], Answer]) -> tuple[Answer, dict[str, _Stored]]:
+        """Do work; give its answer and what it asked, which another process may have to be told."""
+        before, self.asked = self.asked, {}
+        try:
+            return work(), self.asked
+        finally:
+            self.asked = before
+
+
+def _store(reading: DetectorResult) -> _Stored:
+    """Give a reading as JSON holds it, in plain numbers."""
+    noise = reading.noise
+    return (
+        [
+            (
+                int(one.index),
+                int(one.earliest),
+                int(one.latest),
+                float(one.p_value),
+                bool(one.is_confirmed),
+            )
+            for one in reading.shifts
+        ],
+        [
+            (int(one.first), int(one.last), float(one.before), float(one.after))
+            for one in reading.drifts
+        ],
+        [
+            (int(one.index), float(one.before), float(one.after), float(one.p_value))
+            for one in reading.spreads
+        ],
+        None
+        if noise is None
+        else (
+            float(noise.deviation),
+            float(noise.persistence),
+            float(noise.level),
+            int(noise.points),
+            int(noise.all_points),
+        ),
+    )
+
+
+def _can_be_of(count: int, stored: _Stored) -> bool:
+    """Tell whether all places of a reading lie within so many values, and ascend."""
+    shifts, drifts, spreads, noise = stored
+    return (
+        all(0 <= earliest <= index <= latest < count for index, earliest, latest, *_ in shifts)
+        and _parts(count, [index for index, *_ in shifts])
+        and _parts(count, [index for index, *_ in spreads])
+        and all(0 <= first < last < count for first, last, *_ in drifts)
+        and all(one[:2] <= other[:2] for one, other in pairwise(drifts))
+        and (noise is None or (0 <= noise[3] <= count and 0 <= noise[4] <= count))
+    )
+
+
+def _parts(count: int, places: Sequence[int]) -> bool:
+    """Tell whether each of these places parts so many values further, from left to right."""
+    return all(before < after for before, after in pairwise((0, *places, count)))
+
+
+def _restore(stored: _Stored) -> DetectorResult:
+    shifts, drifts, spreads, noise = stored
+    return DetectorResult(
+        shifts=tuple(_make(Shift, one) for one in shifts),
+        drifts=tuple(_make(Drift, one) for one in drifts),
+        spreads=tuple(_make(SpreadChange, one) for one in spreads),
+        noise=_make(Noise, noise) if noise else None,
+    )
+
+
+def _make(kind: Callable[..., Answer], values: tuple[float, ...]) -> Answer:
+    names = kind.__dataclass_fields__  # type: ignore[attr-defined]  # each kind is a dataclass
+    return kind(**dict(zip(names, values, strict=True)))
+
+
+def read_file(path: Path, method: str) -> dict[str, dict[str, _Stored]]:
+    """Give what was read by a method, by day and digest; nothing where the file is not whole."""
+    with suppress(OSError, ValueError):
+        head, _, body = read_plain(path, MOST_BYTES).partition(b"\n")
+        if head == _head(method, body):
+            return _FORM.validate_json(body)
+    return {}
+
+
+def write_file(path: Path, method: str, days: Mapping[str, Mapping[str, _Stored]]) -> None:
+    """Keep what was read, if the data directory lets us: without it all is read again."""
+    body = json.dumps(days, separators=(",", ":")).encode()
+    with suppress(OSError):
+        durable.write(path, _head(method, body) + b"\n" + body)
+
+
+def _head(method: str, body: bytes) -> bytes:
+    return json.dumps({"method": method, "sha256": hashlib.sha256(body).hexdigest()}).encode()
+
+
+def add_day(
+    days: Mapping[str, Mapping[str, _Stored]], today: date, asked: Mapping[str, _Stored]
+) -> dict[str, dict[str, _Stored]]:
+    """Give the days with what was asked today, each reading on its last day, without those long ago.
+
+    Nor with those to come, of a clock that was ahead: they would stay until they have come.
+    """
+    since = (today - timedelta(days=_DAYS)).isoformat()
+    kept = {
+        day: {digest: one for digest, one in of_day.items() if digest not in asked}
+        for day, of_day in days.items()
+        if since <= day < today.isoformat()
+    }
+    # What the same day asked before stays: a night judges several times.
+    return {**kept, today.isoformat(): {**days.get(today.isoformat(), {}), **asked}}
+
+
+def describe_method(detector: Detector) -> str:
+    """Give a digest of all that decides what a detector sees: its settings, its code, its libraries.
+
+    It is rather too wide: other settings of a judgement and any code of `analysis` are in it. The
+    processor is not: libraries choose code by it, so that last digits may differ between two machines.
+    """
+    content = hashlib.sha256(f"{detector!r}\npython {sys.version}\n".encode())
+    for library in _LIBRARIES:
+        content.update(f"{library} {version(library)}\n".encode())
+    for path, file in sorted(_walk(files("analysis"), "")):
+        content.update(f"{path}\n".encode() + file.read_bytes())
+    return content.hexdigest()
+
+
+def _walk(place: Traversable, path: str) -> list[tuple[str, Traversable]]:
+    found = []
+    for one in place.iterdir():
+        inner = f"{path}/{one.name}"
+        if one.is_dir():
+            found += _walk(one, inner)
+        elif inner.endswith(".py"):
+            found.append((inner, one))
+    return found

@@ -1,0 +1,23 @@
+"""`knickpoint append`: keep finished trials in the history."""
+
+from pathlib import Path
+
+import click
+
+from perf.commands.measure import NOT_MEASURED
+from perf.commands.options import data_option
+from perf.history.store import append_all
+from perf.local.places import Places
+
+
+@click.command()
+@data_option
+def append(data: Path) -> None:
+    """Append every trial bundle that the history does not hold yet.
+
+    Safe to repeat: a trial is kept once, by its id. Bundles are never changed or removed.
+    """
+    result = append_all(Places(data), lambda text: click.echo(text, err=True))
+    click.echo(f"{result.new} trials appended, {result.known} already there, {len(result.bad)} refused")
+    if result.bad:
+        click.get_current_context().exit(NOT_MEASURED)

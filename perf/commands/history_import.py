@@ -1,0 +1,140 @@
+"""`knickpoint history import`: results of other programs as trials of the history."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from perf.commands.options import data_option
+from perf.history.importers.formats import FORMATS
+from perf.history.importers.run import PER_MS, TIMES, ImportHints
+from perf.history.importing import NIGHTLY, Imported, Naming, import_files
+from perf.local.places import Places
+from perf.model.errors import UsageError
+
+_MOMENTS = ("%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")
+
+
+@click.command("import")
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE…",
+)
+@click.option(
+    "--format", "kind", type=click.Choice(sorted(FORMATS)), required=True, help="Of all files."
+)
+@click.option("--system", help="What was measured.")
+@click.option("--release", help="Its version or build.  [default: what the file tells]")
+@click.option(
+    "--line",
+    help="Release line.  [default: what the file tells, else "
+    f"{NIGHTLY}: a moving target, ordered by time]",
+)
+@click.option(
+    "--ordinal",
+    type=click.IntRange(-(2**63) + 1, 2**63 - 1),
+    help="Place of the release in its line; equal ones are ordered by time.  [default: what the file "
+    "tells, else 0]",
+)
+@click.option("--workload", help="Name of the workload.  [default: what the file tells]")
+@click.option("--experiment", help="Name of the experiment.  [default: system and workload]")
+@click.option("--testbed", help="Where it ran; never compared across.  [default: imported]")
+@click.option("--config", help="Name of the system's settings.  [default: imported]")
+@click.option(
+    "--night", type=click.DateTime(["%Y-%m-%d"]), help="Its night.  [default: day of its start]"
+)
+@click.option(
+    "--started-at",
+    type=click.DateTime(list(_MOMENTS)),
+    help="Start of the run, in UTC if no zone is said; one file only.  [default: what the file tells, "
+    "else when it was last changed]",
+)
+@click.option("--times", type=click.Choice(TIMES), help="What its times are.  [default: by the format]")
+@click.option(
+    "--unit",
+    type=click.Choice(sorted(PER_MS)),
+    help="Unit of a HdrHistogram log's values.",
+)
+@click.option(
+    "--scheduled",
+    "is_news",
+    is_flag=True,
+    help="The results of tonight, not old ones in bulk: a change in them is news.",
+)
+@data_option
+def import_results(
+    *,
+    files: tuple[Path, ...],
+    kind: str,
+    system: str | None,
+    release: str | None,
+    line: str | None,
+    ordinal: int | None,
+    workload: str | None,
+    experiment: str | None,
+    testbed: str | None,
+    config: str | None,
+    night: datetime | None,
+    started_at: datetime | None,
+    times: str | None,
+    unit: str | None,
+    is_news: bool,
+    data: Path,
+) -> None:
+    """Import what other programs measured, so that it is judged like any other series.
+
+    Each run becomes a trial bundle and rows of the history. If anything is wrong with any file, all of
+    it is said and nothing is imported (exit code 2). Importing a file again adds nothing. An import
+    alerts nobody, unless it is of tonight (--scheduled). Formats, with the columns of csv and json:
+    docs/importing.md
+
+    \b
+    knickpoint history import --format ycsb --system cassandra --release 5.0.4 \\
+        --line 5.0 --ordinal 4 run-1.txt
+    knickpoint history import --format csv --system mydb results.csv
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
+    if started_at and len(files) > 1:
+        raise UsageError("--started-at is the start of one run: import the files one by one with it")
+    naming = Naming(
+        system=system,
+        release=release,
+        line=line,
+        ordinal=ordinal,
+        workload=workload,
+        experiment=experiment,
+        testbed=testbed,
+        config=config,
+        night=f"{night:%Y-%m-%d}" if night else None,
+        started_at=_in_utc(started_at),
+        is_news=is_news,
+    )
+    imported = import_files(
+        Places(data),
+        FORMATS[kind],
+        files,
+        hints=ImportHints(times=times, unit=unit),
+        naming=naming,
+        tell=lambda text: click.echo(text, err=True),
+    )
+    click.echo(_summary(imported, data))
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    if moment is None or moment.utcoffset() is not None:
+        return moment
+    return moment.replace(tzinfo=UTC)
+
+
+def _summary(imported: Imported, data: Path) -> str:
+    """Say what came in and what to run next."""
+    trials = "1 trial" if imported.new == 1 else f"{imported.new} trials"
+    known = f" ({imported.known} known already)" if imported.known else ""
+    where = "" if data == Path("var") else f" --data {data}"
+    return (
+        f"{trials} imported{known}, {imported.series} series\n"
+        f"next: knickpoint detect{where}, knickpoint report{where}, or look with: "
+        f"knickpoint history show{where}"
+    )

@@ -1,0 +1,186 @@
+"""The command `knickpoint`: finds the subcommands by entry point, prints errors, sets exit codes.
+
+Subcommands are a table in pyproject.toml (`knickpoint.commands`), so this module imports none of
+them: `knickpoint measure` never loads the judging or the reporting packages.
+"""
+
+import ctypes
+import io
+import os
+import signal
+import sys
+import traceback
+import unicodedata
+from contextlib import suppress
+from importlib.metadata import EntryPoint, entry_points, version
+from types import FrameType
+
+import click
+
+from perf.local import disk
+from perf.model.errors import KnickpointError, UsageError
+from perf.model.shown import tame
+
+GROUP = "knickpoint.commands"
+PR_SET_PDEATHSIG = 1
+COULD_NOT = 3
+INTERRUPTED = 130
+OURS = ("perf", "analysis", "reports")
+
+# The order in which people meet the commands; anything else follows alphabetically.
+_ORDER = (
+    *("nightly", "measure", "append", "detect", "report"),
+    *("compare", "candidate", "comment", "bisect", "matrix"),
+    *("releases", "history", "schema", "doctor"),
+)
+
+
+class Commands(click.Group):
+    """A group whose members are loaded only when they are named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name all installed subcommands, in the order in which people meet them."""
+        found = {entry.name for entry in _table()}
+        known = [name for name in _ORDER if name in found]
+        return known + sorted(found.difference(_ORDER))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load one subcommand; say which extra is missing if its packages are not installed."""
+        entry = next((entry for entry in _table() if entry.name == cmd_name), None)
+        if entry is None:
+            return None
+        try:
+            command = entry.load()
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] in OURS:
+                raise
+            return _unavailable(cmd_name, error)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"entry point {entry.value} is not a click command")
+        return command
+
+
+def _table() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=GROUP))
+
+
+def _unavailable(name: str, error: ModuleNotFoundError) -> click.Command:
+    reason = (
+        f"`knickpoint {name}` needs the Python package {error.name!r}, which is not installed; "
+        "install everything with: pip install 'knickpoint[measure,detect,report]'"
+    )
+
+    def refuse(**_: object) -> None:
+        raise UsageError(reason)
+
+    options = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(name, callback=refuse, short_help="(not installed)", context_settings=options)
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 fine, 1 regression found, 2 wrong usage or config, 3 could not measure, "
+    "130 interrupted.",
+)
+@click.version_option(version("knickpoint"), prog_name="knickpoint")
+def knickpoint() -> None:
+    """Find the releases and configuration changes where a database's performance breaks.
+
+    \b
+    knickpoint nightly       measure, keep, judge and tell: the whole job
+    knickpoint doctor        what is missing on this machine, and how to get it
+
+    Each step is also a command of its own: measure writes trial bundles, append keeps them in the
+    history, detect judges the history, report writes the static site.
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
+
+
+def main() -> None:
+    """Run the command line; turn expected errors into a sentence and an exit code."""
+    # Both on purpose: a shell without job control starts background commands with SIGINT ignored,
+    # and a run that cannot be interrupted would leave its user only SIGKILL.
+    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGTERM, _interrupt)
+    if os.environ.get("KNICKPOINT_DIE_WITH_PARENT"):
+        # Set by the Makefile: when make itself is killed, this process is told to end in order.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    tame_terminal()
+    try:
+        code = knickpoint.main(standalone_mode=False)
+    except KnickpointError as error:
+        _say(f"knickpoint: {tame(str(error))}")
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        with suppress(OSError):
+            error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        _say(
+            "knickpoint: interrupted; finished trials are kept, and the same command goes on from there"
+        )
+        sys.exit(INTERRUPTED)
+    except SystemExit:
+        # click exits by itself only where the reader of our output (head, less) has seen enough.
+        sys.exit(0)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        step = f"\n{then}" if (then := disk.next_step(error)) else ""
+        what = f"{where}{error.strerror or error}; nothing finished is lost{step}"
+        _say(f"knickpoint: {tame(what)}")
+        sys.exit(COULD_NOT)
+    except Exception:  # noqa: BLE001  a defect of ours must not look like "regression found" (1)
+        _say(traceback.format_exc())
+        _say("knickpoint: a defect of Knickpoint; please report the lines above")
+        sys.exit(COULD_NOT)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(text: str) -> None:
+    """Tell the user; where there is no room for it, as in a log on a full disk, the exit code tells."""
+    with suppress(OSError):
+        click.echo(text, err=True)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+_OBEYED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode's categories of controls, formats such as changes of direction, and ends of lines."""
+
+_LAYOUT = "\n\t"
+
+
+class Tamed(io.TextIOWrapper):
+    """Writes text as it is, but for what a terminal would obey: that is written as an escape."""
+
+    def write(self, text: str) -> int:
+        """Write the text; give how many characters it has."""
+        super().write(escape(text))
+        return len(text)
+
+
+def escape(text: str) -> str:
+    """Spell what a terminal would obey as Python spells it in ASCII; lines and tabs stay."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    return "".join(
+        ascii(one)[1:-1] if unicodedata.category(one) in _OBEYED and one not in _LAYOUT else one
+        for one in text
+    )
+
+
+def tame_terminal() -> None:
+    """Let all that this process writes to a terminal pass through `escape`, for as long as it lives."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper) and stream.isatty():
+            tamed = Tamed(
+                stream.buffer, encoding=stream.encoding, errors="backslashreplace", line_buffering=True
+            )
+            setattr(sys, name, tamed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""`knickpoint prove`: what a system promises, asked of the product itself on a testbed."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from perf import config
+from perf.commands.options import configs_option, data_option
+from perf.hosts.leftovers import end_leftovers
+from perf.jobs.holding import hold
+from perf.local.places import Places
+from perf.local.progress import Progress
+from perf.model.design import Deployment, Experiment, Suite, Topology, Workload
+from perf.model.errors import MeasureError, UsageError
+from perf.model.records import Operation
+from perf.model.results import Release
+from perf.releases import artifacts as releases
+from perf.systems import registry
+from perf.systems.contract import Cluster, System
+from perf.systems.promises import sensor
+from perf.trial import placement as deployment
+from perf.trial.host_checks import check_hosts
+from perf.trial.proving.finding import PromiseFindings, conclude
+from perf.trial.proving.proof import Proof
+from perf.trial.steps import Steps
+
+_NAME = "prove"
+_TIMEOUT_S = 10.0
+
+
+@click.command()
+@click.argument("system_name", metavar="SYSTEM")
+@click.option("--testbed", "testbed_name", required=True, help="Where to deploy it.")
+@click.option("--release", "version", help="Which release.  [default: the newest that is no preview]")
+@click.option(
+    "--topology", "topology_name", default=_NAME, help="In which shape.  [default: one server]"
+)
+@click.option(
+    "--config", "config_name", default="default", show_default=True, help="With which settings."
+)
+@data_option
+@configs_option
+def prove(
+    *,
+    system_name: str,
+    testbed_name: str,
+    version: str | None,
+    topology_name: str,
+    config_name: str,
+    data: Path,
+    configs: Path | None,
+) -> None:
+    """Ask a product on a testbed for everything that Knickpoint relies on.
+
+    Deploys one release of SYSTEM as a trial would, asks each promise, prints a line for it, cleans up:
+
+    \b
+      ✓  kept, with what was seen
+      ✗  broken, with what was seen instead
+      –  not asked: it does not concern this system or testbed
+
+    The promises are those of the project's own tests: the verbs may be repeated, what clients write
+    comes back bit for bit in every data model that the system offers, what is stored is counted, errors
+    have names, acknowledged data is there after a restart, nothing is left behind. Where the tests have
+    only a stand-in for a product (docs/systems.md says where), this is the proof.
+
+    \b
+    knickpoint prove cassandra --testbed local --release 5.0.9
+    KNICKPOINT_RELEASE_SCYLLADB_2025_1_9=/srv/scylla-2025.1.9….tar.gz \\
+        knickpoint prove scylladb --testbed my-rack --topology rack-three --release 2025.1.9
+
+    Exits with 0 if all that was asked is kept, and with 3 if anything is broken: the system cannot be
+    measured there. Nothing is measured, and nothing is added to the history.
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
+    catalog = config.load_catalog(configs or config.default_root())
+    catalog = replace(
+        catalog,
+        topologies={_NAME: _ONE_SERVER, **catalog.topologies},
+        workloads={_NAME: _WORKLOAD, **catalog.workloads},
+    )
+    system = registry.load(system_name)
+    release = releases.find_release(system, version) if version else _newest(system)
+    experiment = Experiment(
+        name=_NAME,
+        system=system_name,
+        config=config_name,
+        topology=topology_name,
+        workload=_NAME,
+        releases=(release.version,),
+    )
+    suite = Suite(name=_NAME, description=_NAME, testbed=testbed_name, experiments=(experiment,))
+    asked = catalog.resolve(suite, experiment)
+    _require_hosts(asked)
+    places, progress = Places(data), Progress()
+    with hold(places, progress, (asked.testbed,), f"prove {system_name} {release.version}"):
+        found = _prove(asked, system, release, places, progress)
+    if any(finding.kept is False for finding in found.found):
+        raise MeasureError(f"{conclude(found.found)}; the servers' logs are in {places.proofs}")
+    click.echo(conclude(found.found))
+
+
+def _prove(
+    asked: Deployment, system: System, release: Release, places: Places, progress: Progress
+) -> PromiseFindings:
+    artifact = releases.fetch(system, release, tell=progress.tell)
+    cluster = deployment.place(asked, release, artifact, places.run)
+    _end_leftovers(cluster, progress)
+    check_hosts(cluster.nodes, system.ports(), asked.testbed.needs)
+    findings = PromiseFindings(tell=lambda finding: click.echo(str(finding)))
+    logs = places.proofs / f"{release.system}-{release.version}"
+    Proof(Steps(system, cluster, progress), asked.workload, findings).run(logs)
+    return findings
+
+
+def _newest(system: System) -> Release:
+    known = system.releases()
+    return next((one for one in reversed(known) if "-" not in one.version), known[-1])
+
+
+def _require_hosts(asked: Deployment) -> None:
+    present = sum(host.role == "server" for host in asked.testbed.hosts)
+    if asked.topology.servers > present:
+        raise UsageError(
+            f"topology {asked.topology.name} needs {asked.topology.servers} server hosts, but testbed "
+            f"{asked.testbed.name} has {present}; choose a smaller topology or another testbed"
+        )
+
+
+def _end_leftovers(cluster: Cluster, progress: Progress) -> None:
+    bases = {
+        node.remote.name: (node.remote, str(Path(node.work_dir).parents[1])) for node in cluster.nodes
+    }
+    for remote, base in bases.values():
+        end_leftovers(remote, base, cluster.testbed.limits.stop_s, progress)
+
+
+_ONE_SERVER = Topology(name=_NAME, description="one server", servers=1)
+_WORKLOAD = Workload(
+    name=_NAME,
+    description="nothing is measured",
+    purpose="does the product keep what is relied on?",
+    owner="Knickpoint",
+    source="perf/systems/promises/",
+    not_comparable="it is no workload: nothing is measured",
+    records=sensor.RECORDS,
+    operation=Operation.READ_LATEST,
+    consistency="quorum",
+    preload_in_flight=1,
+    operation_timeout_s=_TIMEOUT_S,
+    seed=1,
+)

@@ -1,0 +1,21 @@
+"""`knickpoint schema`: the JSON Schemas of configuration files, for editors."""
+
+from pathlib import Path
+
+import click
+
+from perf import config
+
+
+@click.command()
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("configs/schema"),
+    show_default=True,
+    help="Directory to write the schemas to.",
+)
+def schema(output: Path) -> None:
+    """Write the JSON Schemas of all configuration files, for editors to check as you type."""
+    for path in config.write_schemas(output):
+        click.echo(path)

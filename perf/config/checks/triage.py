@@ -1,0 +1,84 @@
+"""What the schema of triage.yaml cannot see: decisions that never end, or are about no change at all.
+
+Systems, lines and releases are not held against what is known here: an entry may be about imported
+results, or about a release that is still to come. `knickpoint triage list` tells which cover nothing.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import get_args
+
+from perf.config.checks.topologies_and_testbeds import find_repeated
+from perf.local.document import Steps, YamlDocument, dotted
+from perf.local.problems import say, suggest
+from perf.model.metrics import METRICS
+from perf.model.rules import Triage, TriageEntry, TriageState, is_like
+from perf.model.scalars import Statistic
+
+_ENDING = (TriageState.ACKNOWLEDGED, TriageState.IGNORED)
+_PROSE = ("name", "state", "owner", "note", "expires", "fixed_in")
+
+
+def check_triage(document: YamlDocument, triage: Triage) -> Iterator[str]:
+    """Find entries that contradict themselves or each other, or that can never cover a change."""
+    entries = triage.entries
+    yield from find_repeated(document, ("entries",), entries, "name", lambda entry: entry.name)
+    first_about: dict[tuple[object, ...], int] = {}
+    for index, entry in enumerate(entries):
+        steps: Steps = ("entries", index)
+        first = first_about.setdefault(_about(entry), index)
+        if first != index:
+            yield (
+                f"{document.locate(steps)}: {dotted(steps)} is about the same changes as "
+                f"{dotted(('entries', first))}; keep one of them"
+            )
+        for key, fault in find_faults(entry):
+            yield f"{document.locate((*steps, key))}: {dotted((*steps, key))} {fault}"
+        known: tuple[tuple[str, Collection[str]], ...] = (
+            ("metric", METRICS),
+            ("statistic", get_args(Statistic)),
+        )
+        for key, words in known:
+            pattern = getattr(entry, key)
+            if not any(is_like(word, pattern) for word in words):
+                why = f"which fits no {key}; {suggest(pattern, words)}"
+                yield say(document, (*steps, key), pattern, why)
+
+
+def check_new(known: Sequence[TriageEntry], entries: Sequence[TriageEntry]) -> Iterator[str]:
+    """Find what keeps entries from being added to known ones."""
+    for entry in entries:
+        for other in known:
+            if entry.name == other.name:
+                yield f"there is an entry {entry.name!r} already; change it by hand, or remove it first"
+            elif _about(entry) == _about(other):
+                yield (
+                    f"the entry {other.name!r} is about the same changes as {entry.name!r} would be; "
+                    "change it by hand, or remove it first"
+                )
+        for key, fault in find_faults(entry):
+            yield f"{key} of the entry {entry.name!r} {fault}"
+
+
+def find_faults(entry: TriageEntry) -> Iterator[tuple[str, str]]:
+    """Find what contradicts an entry's state or place: the key, and what is wrong with it."""
+    if entry.state in _ENDING and entry.expires is None:
+        why = f"is missing, and what is {entry.state} must come up again"
+        yield "expires", f'{why}; add the last day on which the entry holds, such as "2027-01-31"'
+    is_fixed = entry.state is TriageState.FIXED
+    if is_fixed and entry.fixed_in is None:
+        yield "fixed_in", 'is missing; add the first release with the fix, for example "5.0.10"'
+    if not is_fixed and entry.fixed_in is not None:
+        yield "fixed_in", f"belongs to the state fixed, but state is {entry.state}; remove one of them"
+    if entry.fixed_in is not None and entry.fixed_in in {entry.from_release, entry.to_release}:
+        yield "fixed_in", "is the release of the change itself; write the first one without it"
+    ends = (entry.from_release, entry.to_release, entry.from_night, entry.to_night)
+    if not any(ends):
+        why = "is missing, and so is every other part of a place"
+        yield "from_release", f"{why}; add it with to_release, or from_night and to_night"
+    if entry.from_night and entry.to_night and entry.from_night > entry.to_night:
+        yield "to_night", f"is before from_night, {entry.from_night}; write the earlier night first"
+
+
+def _about(entry: TriageEntry) -> tuple[object, ...]:
+    """Give what decides which changes an entry covers."""
+    return tuple(getattr(entry, key) for key in entry.__slots__ if key not in _PROSE)

@@ -1,0 +1,283 @@
+"""Configurations of two revisions of a git repository, read without touching its work tree.
+
+An edge: it runs git. Each revision's files are put into a worktree of their own in a temporary
+directory, for the second that it takes to read them. A revision is data that nobody vouches for:
+nothing of it is run, no hook of the repository either, and no link in it is followed. Files are written
+as they are stored, not checked out: what a revision calls a filter could run a program otherwise.
+"""
+
+import os
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from perf.config.catalog import Catalog, load_catalog
+from perf.local.children import environment
+from perf.model.errors import ConfigError, MeasureError, UsageError
+from perf.model.shown import printable
+
+SHORT = 8
+"""Digits of a commit hash as people see it."""
+_PREFIX = "knickpoint-revision"
+_STALE_S = 600.0
+"""A worktree of ours of this age was left behind by a process that was killed."""
+_GIT_LIMIT_S = 300.0
+# A command that runs inside of a git hook is told of that hook's repository, index and work tree.
+_HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
+_SAFELY = (
+    *("--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
+    *("-c", "advice.detachedHead=false"),
+)
+_NO_NAMES = {"", ".", "..", ".git"}
+_LINK_MODES = {"120000": "a symbolic link", "160000": "a submodule"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Blob:
+    """A file of a revision: its path from the root of the repository, and the hash of its content."""
+
+    mode: str
+    hash: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """A git repository, by the root of its work tree."""
+
+    root: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionRange:
+    """Two revisions by their full hashes, and where their histories parted: what is compared with head.
+
+    `base` and `head` are the references as they were asked for.
+    """
+
+    base: str
+    head: str
+    base_tip: str
+    merge_base: str
+    head_tip: str
+
+
+def find_repository(folder: Path) -> Repository:
+    """Find the repository around a folder.
+
+    Raises:
+        UsageError: there is none.
+        MeasureError: git is not installed.
+
+    """
+    done = _run(folder, "rev-parse", "--show-toplevel")
+    if done.returncode:
+        raise UsageError(
+            f"{folder.resolve()} is in no work tree of a git repository ({_complaint(done)}); go to the"
+            " one that holds the configuration"
+        )
+    return Repository(root=Path(done.stdout.rstrip("\n")))
+
+
+def find_span(repository: Repository, base: str, head: str) -> RevisionRange:
+    """Resolve two references, and the merge base of the two.
+
+    Raises:
+        UsageError: a reference is not one, or the two have no common past.
+
+    """
+    base_tip, head_tip = _resolve(repository, base), _resolve(repository, head)
+    done = _run(repository.root, "merge-base", base_tip, head_tip)
+    if done.returncode:
+        raise UsageError(
+            f"{base} and {head} have no common past here{_explain(done)}; a shallow clone lacks it: "
+            "git fetch --unshallow"
+        )
+    merge_base = done.stdout.split()[0]
+    return RevisionRange(
+        base=base, head=head, base_tip=base_tip, merge_base=merge_base, head_tip=head_tip
+    )
+
+
+def load_revisions(repository: Repository, span: RevisionRange, folder: str) -> tuple[Catalog, Catalog]:
+    """Read the configuration of both, at the merge base and at head, from a folder of the repository.
+
+    Raises:
+        UsageError: a revision has no such folder.
+        ConfigError: a configuration is wrong; carries all problems of both, with the revision.
+        MeasureError: git fails.
+
+    """
+    _remove_stale(repository)
+    problems: list[str] = []
+    catalogs = []
+    # Head first: its mistakes are those of whoever proposes it.
+    for name, commit in (("head", span.head_tip), ("base", span.merge_base)):
+        try:
+            catalogs.append(_load(repository, name, commit, _check_folder(folder)))
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(problems)
+    head, base = catalogs
+    return base, head
+
+
+def _load(repository: Repository, name: str, commit: str, folder: str) -> Catalog:
+    where = f"{name} {commit[:SHORT]}"
+    blobs = _list_blobs(repository, commit, folder)
+    if not blobs:
+        raise UsageError(
+            f"there is no directory {folder}/ at {where}; --configs names the one of the repository"
+        )
+    if problems := _find_problems(blobs):
+        raise ConfigError([f"at {where}: {problem}" for problem in problems])
+    with _worktree(repository, commit) as tree:
+        _write(repository, blobs, tree)
+        try:
+            return load_catalog(tree / folder)
+        except ConfigError as error:
+            shown = [problem.replace(f"{tree}{os.sep}", "") for problem in error.problems]
+            raise ConfigError([f"at {where}: {problem}" for problem in shown]) from error
+
+
+def _check_folder(folder: str) -> str:
+    path = PurePosixPath(folder)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise UsageError(
+            f"--configs {folder}: name the directory from the root of the repository on, as in configs"
+        )
+    return str(path)
+
+
+def _list_blobs(repository: Repository, commit: str, folder: str) -> list[_Blob]:
+    # No error is expected of a commit that was just resolved.
+    listed = _git(repository.root, "ls-tree", "-r", "-z", "--full-tree", commit, "--", folder)
+    entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
+    parts = ((about.split(), path) for about, _, path in entries)
+    return [_Blob(mode=mode, hash=hash_, path=path) for (mode, _, hash_), path in parts]
+
+
+def _find_problems(blobs: Sequence[_Blob]) -> list[str]:
+    """Say of each what leads out of the folder."""
+    links = [
+        f"{printable(one.path)}: {kind}, which may lead out of the repository; put the file there"
+        for one in blobs
+        for kind in [_LINK_MODES.get(one.mode)]
+        if kind
+    ]
+    # No git makes such a tree, but one that is made by hand can be fetched. And anybody can commit a
+    # name that a terminal, or the log of a workflow, might obey.
+    names = [
+        f"{printable(one.path)}: no path of a file"
+        for one in blobs
+        if not one.path.isprintable() or any(part.lower() in _NO_NAMES for part in one.path.split("/"))
+    ]
+    return links + names
+
+
+@contextmanager
+def _worktree(repository: Repository, commit: str) -> Iterator[Path]:
+    """Give an empty worktree of a commit; it is gone afterwards, whatever happens."""
+    stamp = f"{_PREFIX}-{int(time.time())}-"
+    with tempfile.TemporaryDirectory(prefix=stamp) as home:
+        tree = Path(home).resolve() / "tree"
+        try:
+            _git(repository.root, "worktree", "add", "--detach", "--no-checkout", str(tree), commit)
+            yield tree
+        finally:
+            _run(repository.root, "worktree", "remove", "--force", "--force", str(tree))
+
+
+def _write(repository: Repository, blobs: Sequence[_Blob], tree: Path) -> None:
+    """Write files as they are stored; no attribute of theirs counts, as it would in a checkout."""
+    asked = "".join(f"{one.hash}\n" for one in blobs)
+    done = _run_raw(repository.root, "cat-file", "--batch", sent=asked.encode())
+    rest = done.stdout
+    for one in blobs:
+        # "<hash> blob <size>", the content, and a line end; "<hash> missing" in a partial clone
+        head, _, rest = rest.partition(b"\n")
+        fields = head.split()
+        if fields[:2] != [one.hash.encode(), b"blob"]:
+            raise MeasureError(f"git cat-file failed in {repository.root}: {one.path} is not there")
+        size = int(fields[2])
+        target = tree / one.path
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb") as file:
+                file.write(rest[:size])
+        except OSError as error:
+            raise ConfigError([f"{one.path}: it cannot be written: {error.strerror}"]) from error
+        rest = rest[size + 1 :]
+
+
+def _remove_stale(repository: Repository) -> None:
+    """Remove worktrees that a killed process of ours left; those of others are none of our business."""
+    for line in _git(repository.root, "worktree", "list", "--porcelain").splitlines():
+        path = Path(line.removeprefix("worktree "))
+        found = re.match(rf"{_PREFIX}-(\d+)-", path.parent.name)
+        if line.startswith("worktree ") and found and time.time() - int(found[1]) > _STALE_S:
+            _run(repository.root, "worktree", "remove", "--force", "--force", str(path))
+            if path.parent.is_dir() and not any(path.parent.iterdir()):
+                path.parent.rmdir()
+
+
+def _resolve(repository: Repository, ref: str) -> str:
+    if not ref or ref.startswith("-"):
+        raise UsageError(f"{ref!r} is no revision; name a branch, a tag or a commit")
+    # The marker ends the options, so that nothing a reference may hold is read as one.
+    done = _run(
+        repository.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"
+    )
+    if done.returncode:
+        raise UsageError(
+            f"there is no revision {ref!r} in {repository.root}; name a branch, a tag or a commit, and"
+            f" fetch it first if it is elsewhere: git fetch origin {ref}"
+        )
+    return done.stdout.strip()
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = _run(folder, *arguments)
+    if done.returncode:
+        raise MeasureError(f"git {arguments[0]} failed in {folder}: {_complaint(done)}")
+    return done.stdout
+
+
+def _run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    done = _run_raw(folder, *arguments)
+    output, errors = (each.decode(errors="replace") for each in (done.stdout, done.stderr))
+    return subprocess.CompletedProcess(done.args, done.returncode, output, errors)
+
+
+def _run_raw(folder: Path, *arguments: str, sent: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    inherited = {key: value for key, value in environment().items() if key not in _HOOK_VARIABLES}
+    try:
+        return subprocess.run(  # noqa: S603  arguments are ours, and hashes
+            ["git", *_SAFELY, *arguments],  # noqa: S607  the user's git
+            cwd=folder,
+            env={**inherited, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"},
+            input=sent,
+            capture_output=True,
+            timeout=_GIT_LIMIT_S,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise MeasureError("git is not installed here, or not in the PATH; install it") from error
+    except subprocess.TimeoutExpired as error:
+        limit = f"{_GIT_LIMIT_S:g} s"
+        raise MeasureError(f"git {arguments[0]} did not end within {limit} in {folder}") from error
+
+
+def _complaint(done: "subprocess.CompletedProcess[str]") -> str:
+    lines = done.stderr.strip().splitlines()
+    return lines[-1] if lines else f"exit code {done.returncode}"
+
+
+def _explain(done: "subprocess.CompletedProcess[str]") -> str:
+    return f" ({_complaint(done)})" if done.stderr.strip() else ""

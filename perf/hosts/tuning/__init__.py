@@ -1,0 +1,1 @@
+"""Tuning profiles of hosts: read, applied with privileges, and proven."""

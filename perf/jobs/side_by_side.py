@@ -1,0 +1,332 @@
+"""Two sides that take turns on the same hosts; a kill costs the trial that runs, and nothing else.
+
+    <data>/comparisons/<id>/plan.json     what is compared, written before the first trial
+    <data>/comparisons/<id>/result.json   what it came to; written by `analysis` once it is over
+
+A side is a resolved deployment at one release. Sides take turns in blocks, ABBA or BAAB by a seed, so
+that a host that grows slower or faster meanwhile harms both alike. Which trials are done follows from
+their bundles, whose ids follow from the plan.
+"""
+
+import random
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
+
+from pydantic import AwareDatetime, TypeAdapter
+
+from perf.config.catalog import Catalog, find_experiment
+from perf.history import bundle
+from perf.history.place import start_of_ids
+from perf.jobs.holding import renew_lease
+from perf.jobs.measuring import explain
+from perf.jobs.plans import PlanId, no_plan, read_plan
+from perf.local import durable
+from perf.local.places import Places
+from perf.local.progress import Progress
+from perf.model.design import Deployment, Suite
+from perf.model.errors import HostUnfit
+from perf.model.identity import content_hash
+from perf.model.results import (
+    SIDES,
+    Artifact,
+    Purpose,
+    Reason,
+    Release,
+    SideName,
+    Taken,
+    Trial,
+    TrialId,
+    TrialStatus,
+)
+from perf.model.scalars import STRICT
+from perf.releases import artifacts as releases
+from perf.systems import registry
+from perf.trial.harness import Order, run_trial
+
+RESUMABLE_FOR = timedelta(hours=20)
+"""After its last trial."""
+PLAN, RESULT = "plan.json", "result.json"
+_ORDERS: tuple[tuple[SideName, ...], ...] = (
+    ("baseline", "candidate", "candidate", "baseline"),
+    ("candidate", "baseline", "baseline", "candidate"),
+)
+_PAIRS = (("1", "ab", slice(0, 2)), ("2", "cd", slice(2, 4)))
+_TOGETHER = timedelta(minutes=30)
+"""The two trials of a pair are no pair any more where an interruption parted them for longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One side of a comparison. `label` names it to people, for example "5.0.9 with slow-disk"."""
+
+    label: str
+    version: str
+    deployment: Deployment
+    remarks: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """What is compared with what, why, and the seed that decides the order of turns."""
+
+    purpose: Purpose
+    suite: str
+    baseline: Side
+    candidate: Side
+    seed: int = 1
+
+    def side(self, name: SideName) -> Side:
+        """Give a side by its name."""
+        return self.baseline if name == "baseline" else self.candidate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """A side's release and the bytes to install."""
+
+    release: Release
+    artifact: Artifact
+
+
+def take_side(catalog: Catalog, suite: Suite, experiment: str, version: str, config: str = "") -> Side:
+    """Give an experiment of a suite at a release, in its own config or in another one.
+
+    Raises:
+        UsageError: the suite has no such experiment, or there is no such config.
+
+    """
+    found = find_experiment(suite, experiment)
+    chosen = replace(found, config=config) if config else found
+    label = f"{version} with {config}" if config else version
+    return Side(label=label, version=version, deployment=catalog.resolve(suite, chosen))
+
+
+Artifacts: TypeAlias = Mapping[SideName, Fetched]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonPlan:
+    """A comparison on disk. Equal `question_sha256`, equal question: same deployments, same bytes."""
+
+    __pydantic_config__ = STRICT
+    id: PlanId
+    question_sha256: str
+    purpose: Purpose
+    suite: str
+    experiment: str
+    baseline: str
+    candidate: str
+    seed: int
+    started_at: AwareDatetime
+
+
+_PLAN = TypeAdapter(ComparisonPlan)
+
+
+def fetch_sides(pairing: Pairing, progress: Progress) -> Artifacts:
+    """Fetch what both sides install, before anything is measured.
+
+    Raises:
+        ReleaseError: a release could be fetched from nowhere.
+        UsageError: a release is unknown.
+
+    """
+    fetched: dict[SideName, Fetched] = {}
+    for name in SIDES:
+        side = pairing.side(name)
+        system = registry.load(side.deployment.experiment.system)
+        release = releases.find_release(system, side.version)
+        artifact = releases.fetch(system, release, tell=progress.tell)
+        fetched[name] = Fetched(release=release, artifact=artifact)
+    return fetched
+
+
+def question_hash(pairing: Pairing, artifacts: Artifacts) -> str:
+    """Hash all that decides what a comparison measures; neither purpose nor seed nor labels."""
+    return content_hash(
+        tuple(
+            content_hash(part)
+            for name in SIDES
+            for side in (pairing.side(name),)
+            for part in (
+                *_parts(side.deployment),
+                side.version,
+                artifacts[name].artifact.sha256,
+                tuple(remark.text for remark in side.remarks),
+            )
+        )
+    )
+
+
+def _parts(deployment: Deployment) -> tuple[object, ...]:
+    return (
+        deployment.experiment.system,
+        deployment.topology,
+        deployment.testbed,
+        deployment.workload,
+        deployment.config,
+    )
+
+
+def open_plan(
+    pairing: Pairing, artifacts: Artifacts, places: Places, now: datetime
+) -> tuple[ComparisonPlan, bool]:
+    """Resume the newest unfinished plan of the same question, purpose and seed; else write a new one.
+
+    Returns the plan and whether it is resumed. A new plan is on disk before this returns.
+
+    Raises:
+        BundleError: the file of a plan is not one.
+
+    """
+    question = question_hash(pairing, artifacts)
+    unfinished = find_unfinished(question, pairing.purpose, places, now)
+    if unfinished is not None and unfinished.seed == pairing.seed:
+        return unfinished, True
+    plan = ComparisonPlan(
+        id=_next_id(places, start_of_ids(places, "cmp-", now)),
+        question_sha256=question,
+        purpose=pairing.purpose,
+        suite=pairing.suite,
+        experiment=pairing.baseline.deployment.experiment.name,
+        baseline=pairing.baseline.label,
+        candidate=pairing.candidate.label,
+        seed=pairing.seed,
+        started_at=now,
+    )
+    durable.write(places.comparisons / plan.id / PLAN, _PLAN.dump_json(plan, indent=1))
+    return plan, False
+
+
+def find_unfinished(
+    question: str, purpose: Purpose, places: Places, now: datetime
+) -> ComparisonPlan | None:
+    """Find the newest unfinished, young plan of a question, by its hash, and a purpose.
+
+    Raises:
+        BundleError: the file of a plan is not one.
+
+    """
+    for plan in reversed(read_plans(places)):
+        is_same = plan.question_sha256 == question and plan.purpose is purpose
+        is_young = now - _last_sign(plan, places) < RESUMABLE_FOR
+        if is_same and is_young and not (places.comparisons / plan.id / RESULT).exists():
+            return plan
+    return None
+
+
+def _last_sign(plan: ComparisonPlan, places: Places) -> datetime:
+    """Give when something last happened in a comparison."""
+    kept = (path.stat().st_mtime for path in places.trials.glob(f"{plan.id}.*"))
+    return max((datetime.fromtimestamp(when, UTC) for when in kept), default=plan.started_at)
+
+
+def read_turn(plan: ComparisonPlan, trial: TrialId) -> tuple[int, str, SideName] | None:
+    """Read block, pair and side off the id of a trial; None if it is of another comparison."""
+    found = re.match(rf"{re.escape(plan.id)}\.(\d+)([a-d])(r?)\.(baseline|candidate)\.", trial)
+    if found is None:
+        return None
+    pair = next(pair for pair, letters, _ in _PAIRS if found[2] in letters)
+    side = next(side for side in SIDES if side == found[4])
+    return int(found[1]), f"{pair}{found[3]}", side
+
+
+def read_plans(places: Places) -> tuple[ComparisonPlan, ...]:
+    """Read the plans of all comparisons, oldest first.
+
+    Raises:
+        BundleError: a file is not a plan.
+
+    """
+    plans = []
+    for path in places.comparisons.glob(f"*/{PLAN}"):
+        plan = read_plan(path, _PLAN, "a comparison")
+        if plan.id != path.parent.name:
+            raise no_plan(path, "a comparison", ["id: a plan lies in the directory of its id"])
+        plans.append(plan)
+    return tuple(sorted(plans, key=lambda plan: (plan.started_at, plan.id)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRun:
+    """A comparison under way."""
+
+    plan: ComparisonPlan
+    pairing: Pairing
+    artifacts: Artifacts
+    places: Places
+    progress: Progress
+
+    def measure_block(self, block: int) -> Iterator[Taken]:
+        """Measure what is missing of a block, counted from 1, and give each of its trials in turn.
+
+        A block is two pairs, one of them in the opposite order. A pair with a trial that is invalid or
+        failed is measured once more, whole and in its order, behind the others: a single trial that
+        came later than its block would take the drift of the hosts for a difference. A caller that has
+        seen enough may stop asking.
+
+        Raises:
+            HostUnfit: the hosts cannot carry any trial.
+
+        """
+        order = _ORDERS[random.Random(f"{self.plan.seed}.{block}").randrange(len(_ORDERS))]  # noqa: S311  an order, no secret
+        broken = []
+        for pair, letters, places in _PAIRS:
+            sides = order[places]
+            taken: list[Taken] = []
+            for letter, side in zip(letters, sides, strict=True):
+                if taken and self._is_parted(taken[0], block, letter):
+                    break
+                trial = self._take_turn(side, block, letter)
+                taken.append(Taken(block=block, pair=pair, side=side, trial=trial))
+                yield taken[-1]
+            if sum(one.trial.status is TrialStatus.COMPLETED for one in taken) < len(sides):
+                broken.append((f"{pair}r", letters, sides))
+        for pair, letters, sides in broken:
+            for letter, side in zip(letters, sides, strict=True):
+                trial = self._take_turn(side, block, f"{letter}r")
+                yield Taken(block=block, pair=pair, side=side, trial=trial)
+
+    def _is_parted(self, first: Taken, block: int, letter: str) -> bool:
+        """Tell whether the second trial of a pair is missing, and too late by now to be of the pair."""
+        if any(self.places.trials.glob(f"{self.plan.id}.{block:02d}{letter}.*")):
+            return False
+        sealed_at = (self.places.trials / first.trial.id).stat().st_mtime
+        return datetime.now(UTC) - datetime.fromtimestamp(sealed_at, UTC) > _TOGETHER
+
+    def _take_turn(self, name: SideName, block: int, letter: str) -> Trial:
+        side, fetched = self.pairing.side(name), self.artifacts[name]
+        trial_id = TrialId(f"{self.plan.id}.{block:02d}{letter}.{name}.{side.version}")
+        if (self.places.trials / trial_id).is_dir():
+            return bundle.read(self.places.trials / trial_id)[0]
+        self.progress.heading(f"block {block}, turn {letter}: {name}, {side.label}")
+        order = Order(
+            trial=trial_id,
+            night="",
+            purpose=self.pairing.purpose,
+            deployment=side.deployment,
+            release=fetched.release,
+            artifact=fetched.artifact,
+            remarks=side.remarks,
+        )
+        system = registry.load(side.deployment.experiment.system)
+        renew_lease(side.deployment)
+        try:
+            trial = run_trial(order, system, self.places, self.progress)
+        except HostUnfit as problem:
+            hint = "finished trials are kept; the same command resumes here"
+            raise HostUnfit(f"{problem}\n{hint}") from problem
+        self.progress.tell(explain(trial, self.places))
+        return trial
+
+
+def _next_id(places: Places, start: str) -> str:
+    # Bundles count too: a plan that was lost or moved away must not lend its trials to a new one.
+    # A directory without plan and result is what a killed process left, and is used.
+    planned = (path.parent for path in places.comparisons.glob(f"{start}-*/*.json"))
+    known = (*planned, *places.trials.glob(f"{start}-*"))
+    numbers = [re.match(rf"{re.escape(start)}-(\d+)", path.name) for path in known]
+    return f"{start}-{1 + max((int(found[1]) for found in numbers if found), default=0)}"

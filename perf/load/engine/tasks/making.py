@@ -1,0 +1,59 @@
+"""Which tasks a load consists of: those of its mix, on a session of the right data model."""
+
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+from perf.load.engine.tasks.devops import LoadTask, QueryTask
+from perf.load.engine.tasks.put_get import make_put_get_tasks
+from perf.load.engine.tasks.sensor import WriteTask, make_sensor_tasks
+from perf.load.engine.tasks.task import Parts, Task
+from perf.load.engine.tasks.ycsb import StoreTask, make_ycsb_tasks
+from perf.load.spec import LoadSpec
+from perf.model.errors import UsageError
+from perf.model.records import Devops, Operation, PutGet, Sensor, Ycsb
+from perf.workloads.devops.queries import QUERIES, cpu_history
+
+
+def foresee(spec: LoadSpec) -> None:
+    """Compute what tasks will need and what takes long, before the load begins and is timed."""
+    if isinstance(spec.records, Devops) and any(operation in QUERIES for operation in spec.mix):
+        cpu_history(spec.records, spec.seed)
+
+
+def make_tasks(spec: LoadSpec, session: Any, parts: Parts) -> Mapping[Operation, Task[Any, Any]]:  # noqa: ANN401  of the records' data model
+    """Give the task of each operation of the mix; `parts` gives the places for times of parts."""
+    if isinstance(spec.records, Ycsb):
+        return make_ycsb_tasks(spec, spec.records, session, parts)
+    if isinstance(spec.records, PutGet):
+        return make_put_get_tasks(spec, spec.records, session, parts)
+    if isinstance(spec.records, Sensor):
+        return make_sensor_tasks(spec, spec.records, session)
+    return {operation: _make_task(operation, spec, session) for operation in spec.mix}
+
+
+def make_preload_task(spec: LoadSpec, session: Any) -> Task[Any, Any]:  # noqa: ANN401  of the records' data model
+    """Give the task whose operation number n stores record number n, each once."""
+    match spec.records:
+        case Sensor() as records:
+            return WriteTask(spec, records, session, first_row=0, batch_rows=1)
+        case Ycsb() as records:
+            return StoreTask(spec, records, session)
+        case PutGet() | Devops():
+            raise NotImplementedError
+        case _:
+            assert_never(spec.records)
+
+
+def _make_task(
+    operation: Operation,
+    spec: LoadSpec,
+    session: Any,  # noqa: ANN401  of the records' data model
+) -> Task[Any, Any]:
+    match spec.records, operation:
+        case Devops() as records, Operation.LOAD:
+            return LoadTask(spec, records, session)
+        case Devops() as records, _ if operation in QUERIES:
+            return QueryTask(spec, records, session, operation)
+        case _:
+            pass
+    raise UsageError(f"records of kind {spec.records.kind} know no operation {operation.value}")

@@ -1,0 +1,1 @@
+"""What an engine wrote becomes phases, samples and counters."""

@@ -1,0 +1,1 @@
+"""`knickpoint selftest`: an engine must report the answer times planted in a server."""

@@ -1,1 +1,0 @@
-"""One module per data model: what each of its operations is, on the client."""

@@ -1,0 +1,1 @@
+"""The vocabulary: what is meant, measured and kept, as immutable values. Pure."""

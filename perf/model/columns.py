@@ -1,0 +1,259 @@
+"""Observations as columns: millions of them in tens of bytes each. Pure.
+
+Objects would take ten times as much memory, so each is made when it is asked for. What the observations
+of one trial have in common is told once, for all series.
+"""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from itertools import accumulate, chain, pairwise
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perf.model.results import Observation, Purpose, Release, SeriesKey, TrialId, TrialStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occasion:
+    """What the observations of one trial have in common, whatever they are of."""
+
+    trial: TrialId
+    release: Release
+    started_at: datetime
+    status: TrialStatus
+    night: str
+    purpose: Purpose
+
+
+class Occasions(Sequence[Occasion]):
+    """The occasions that many series have in common: what is asked of each is asked once."""
+
+    def __init__(self, occasions: Iterable[Occasion]) -> None:
+        """Take them in an order of the caller's."""
+        self._occasions = tuple(occasions)
+        self._masks: dict[Callable[[Occasion], bool], NDArray[np.bool_]] = {}
+
+    def __len__(self) -> int:
+        """Give the number of occasions."""
+        return len(self._occasions)
+
+    @overload
+    def __getitem__(self, number: int) -> Occasion: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Occasion, ...]: ...
+
+    def __getitem__(self, number: int | slice) -> Occasion | tuple[Occasion, ...]:
+        """Give one occasion, or several."""
+        return self._occasions[number]
+
+    def __iter__(self) -> Iterator[Occasion]:
+        """Give one after the other."""
+        return iter(self._occasions)
+
+    @cached_property
+    def nights(self) -> tuple[str, ...]:
+        """Give the night of each."""
+        return tuple([one.night for one in self._occasions])
+
+    @cached_property
+    def trials(self) -> tuple[TrialId, ...]:
+        """Give the trial of each."""
+        return tuple([one.trial for one in self._occasions])
+
+    @cached_property
+    def releases(self) -> NDArray[np.integer]:
+        """Give the number of each one's release: equal numbers, equal releases."""
+        numbers: dict[Release, int] = {}
+        found = [numbers.setdefault(one.release, len(numbers)) for one in self._occasions]
+        return np.array(found, dtype=int)
+
+    @cached_property
+    def are_of_different_trials(self) -> bool:
+        """Tell whether no two are of one trial, as is so of all that a history holds."""
+        return len(set(self.trials)) == len(self)
+
+    def mask(self, is_wanted: Callable[[Occasion], bool]) -> NDArray[np.bool_]:
+        """Tell of each whether it is wanted; `is_wanted` is kept, so it is no passing closure."""
+        if is_wanted not in self._masks:
+            wanted = np.fromiter(map(is_wanted, self._occasions), dtype=bool, count=len(self))
+            self._masks[is_wanted] = wanted
+        return self._masks[is_wanted]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Values with their occasions: value n is of `occasions[places[n]]`.
+
+    Its iterations lie in `iterations` up to `ends[n]`, from where those of the value before it end.
+    """
+
+    occasions: Occasions
+    places: "array[int]"
+    values: "array[float]"
+    iterations: "array[float]"
+    ends: "array[int]"
+
+    @classmethod
+    def of(
+        cls,
+        occasions: Occasions,
+        places: Iterable[int],
+        values: Iterable[float],
+        iterations: Iterable[Sequence[float]],
+    ) -> "Columns":
+        """Give the columns of as many places as values, and as many sequences of iterations."""
+        kept = list(iterations)
+        return cls(
+            occasions,
+            array("I", places),
+            array("d", values),
+            array("d", chain.from_iterable(kept)),
+            array("I", accumulate(map(len, kept))),
+        )
+
+    def __len__(self) -> int:
+        """Give the number of values."""
+        return len(self.values)
+
+    @property
+    def counts(self) -> list[int]:
+        """Give how many iterations each value has."""
+        return [end - start for start, end in pairwise((0, *self.ends))]
+
+    def occasion(self, number: int) -> Occasion:
+        """Give the occasion of a value."""
+        return self.occasions[self.places[number]]
+
+    def iterations_of(self, number: int) -> tuple[float, ...]:
+        """Give the iterations of a value, in their order."""
+        start = self.ends[number - 1] if number else 0
+        return tuple(self.iterations[start : self.ends[number]])
+
+    def pick(self, numbers: NDArray[np.integer]) -> "Columns":
+        """Give these values, in this order; the very same columns if they are all of them in order."""
+        if np.array_equal(numbers, np.arange(len(self))):
+            return self
+        ends = np.asarray(self.ends).astype(int)
+        counts = np.diff(ends, prepend=0)[numbers]
+        ends_there = np.cumsum(counts)
+        # Where each iteration lies here: as far behind its value's first as it does there.
+        moved = np.repeat((ends[numbers] - ends_there), counts)
+        return Columns(
+            self.occasions,
+            array("I", np.asarray(self.places)[numbers].tobytes()),
+            array("d", np.asarray(self.values)[numbers].tobytes()),
+            array("d", np.asarray(self.iterations)[moved + np.arange(len(moved))].tobytes()),
+            array("I", ends_there.astype(np.uintc).tobytes()),
+        )
+
+    def cut(self, start: int, stop: int) -> "Columns":
+        """Give the values from `start` to before `stop`, both of them within the columns."""
+        base = self.ends[start - 1] if start else 0
+        ends = self.ends[start:stop]
+        return Columns(
+            self.occasions,
+            self.places[start:stop],
+            self.values[start:stop],
+            self.iterations[base : ends[-1] if ends else base],
+            array("I", (np.asarray(ends) - np.uintc(base)).tobytes()),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObservedSeries(Sequence[Observation]):
+    """The observations of one series, each made when it is asked for."""
+
+    key: SeriesKey
+    columns: Columns
+
+    def __len__(self) -> int:
+        """Give the number of observations."""
+        return len(self.columns)
+
+    @overload
+    def __getitem__(self, number: int) -> Observation: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Observation, ...]: ...
+
+    def __getitem__(self, number: int | slice) -> Observation | tuple[Observation, ...]:
+        """Give one observation, or several."""
+        if isinstance(number, slice):
+            return tuple(map(self._make, range(len(self))[number]))
+        return self._make(range(len(self))[number])
+
+    def __iter__(self) -> Iterator[Observation]:
+        """Give one after the other."""
+        return map(self._make, range(len(self)))
+
+    def where(self, is_wanted: Callable[[Occasion], bool]) -> "ObservedSeries":
+        """Give those of some occasions."""
+        wanted = self.columns.occasions.mask(is_wanted)[np.asarray(self.columns.places)]
+        if wanted.all():
+            return self
+        return ObservedSeries(self.key, self.columns.pick(np.flatnonzero(wanted)))
+
+    def _make(self, number: int) -> Observation:
+        occasion = self.columns.occasion(number)
+        return Observation(
+            key=self.key,
+            trial=occasion.trial,
+            release=occasion.release,
+            started_at=occasion.started_at,
+            status=occasion.status,
+            value=self.columns.values[number],
+            iterations=self.columns.iterations_of(number),
+            night=occasion.night,
+            purpose=occasion.purpose,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Observations(Iterable[Observation]):
+    """Many observations by series, ascending by key."""
+
+    series: tuple[ObservedSeries, ...]
+
+    def __iter__(self) -> Iterator[Observation]:
+        """Give one after the other."""
+        return chain.from_iterable(self.series)
+
+
+def gather(observations: Iterable[Observation]) -> Observations:
+    """Put observations in columns, a series for each key; within one, their order stays."""
+    if isinstance(observations, Observations):
+        return observations
+    occasions: dict[Occasion, int] = {}
+    of_key: defaultdict[SeriesKey, list[tuple[int, Observation]]] = defaultdict(list)
+    for one in observations:
+        occasion = Occasion(
+            trial=one.trial,
+            release=one.release,
+            started_at=one.started_at,
+            status=one.status,
+            night=one.night,
+            purpose=one.purpose,
+        )
+        of_key[one.key].append((occasions.setdefault(occasion, len(occasions)), one))
+    shared = Occasions(occasions)
+    return Observations(
+        tuple(
+            ObservedSeries(
+                key,
+                Columns.of(
+                    shared,
+                    (place for place, _ in of_key[key]),
+                    (one.value for _, one in of_key[key]),
+                    (one.iterations for _, one in of_key[key]),
+                ),
+            )
+            for key in sorted(of_key)
+        )
+    )

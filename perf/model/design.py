@@ -1,0 +1,420 @@
+"""Intent: what to measure, where and how hard, as values read from configs/ by `config`.
+
+Everything that can move a number is here, and its content hash travels with each trial.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeAlias
+
+from annotated_types import Ge, Gt, Le, MinLen
+from pydantic import Field, JsonValue
+
+from perf.model.access import Access
+from perf.model.prices import PriceSource
+from perf.model.records import Operation, Records
+from perf.model.scalars import (
+    STRICT,
+    AbsolutePath,
+    Count,
+    InFlight,
+    Name,
+    OfferedLoad,
+    Positive,
+    PositiveFloat,
+    Price,
+    SettingName,
+    Share,
+    Text,
+    Version,
+)
+
+EngineName: TypeAlias = Literal["python", "native"]
+"""Which program offers the load; see docs/engine.md."""
+DEFAULT_ENGINE: EngineName = "python"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """The fixed shape of a cluster: how many nodes and copies. Addresses come from a testbed."""
+
+    __pydantic_config__ = STRICT
+    name: Name
+    description: Text
+    servers: Positive
+    clients: Positive = 1
+    replication_factor: Positive = 1
+    shards: Positive | None = None
+    """Each in so many copies, behind routers; absent: the system shares out rows in its own way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """One machine of a testbed. `work_dir` is where nodes and engines keep files on an SSH host."""
+
+    __pydantic_config__ = STRICT
+    name: Name
+    address: Text
+    role: Literal["server", "client"]
+    cores: tuple[Annotated[int, Ge(0)], ...] = ()
+    """Cores that processes on this host are pinned to; empty leaves them to the kernel."""
+    numa_node: Annotated[int, Ge(0)] | None = None
+    """The NUMA node whose memory, and whose cores if none are named, processes on this host use."""
+    user: str | None = None
+    port: Positive = 22
+    work_dir: AbsolutePath = "/var/tmp/knickpoint"  # noqa: S108  a directory of ours on the host
+    python: Text = "python3"
+    """Command of a Python with Knickpoint's `measure` extra; the native engine is beside it."""
+    price_per_hour_usd: Price | None = None
+    """What a server host costs in an hour, all included; of all server hosts or of none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeLimits:
+    """How long each step of a trial may take before it counts as failed, in seconds."""
+
+    __pydantic_config__ = STRICT
+    start_s: PositiveFloat = 180.0
+    stop_s: PositiveFloat = 60.0
+    load_s: PositiveFloat = 900.0
+    connect_s: PositiveFloat = 60.0
+    settle_s: PositiveFloat = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validity:
+    """Limits past which a trial is invalid. Each belongs to the testbed it was chosen for.
+
+    A limit on the client marks a step of a ladder or a search client-limited instead.
+    """
+
+    __pydantic_config__ = STRICT
+    max_error_share: Share
+    """Operations answered with an error, or not at all, among those attempted."""
+    max_miss_share: Share
+    """Operations whose answer lacked a row or held a wrong one, among those attempted."""
+    min_achieved_share: Share
+    """Open loop: operations sent inside a measured window, among those intended to start in it."""
+    max_lateness_share: PositiveFloat
+    """Open loop: p99 of send lateness as a share of p99 of response time."""
+    max_client_cpu_share: PositiveFloat
+    """CPU time of an engine process per second of its measured windows; it ends at 1, one core."""
+    max_client_wait_share: PositiveFloat
+    """Time that an engine's threads were ready to run and had no core, per second measured."""
+    max_iteration_spread: PositiveFloat
+    """(max − min) / median over iterations: throughput (closed loop), p50 response time (open)."""
+    max_foreign_cpu_share: Share
+    """CPU time of all else than servers and engines, as a share of a host's cores, while measured."""
+    max_steal_share: Share
+    """CPU time that a hypervisor gave to others, as a share of a host's cores, while measured."""
+    max_throttled_share: Share
+    """Time that a host's processes were held back by a CPU quota, per second measured."""
+    max_clock_step_ms: PositiveFloat
+    """How far a host's wall clock may move against its monotonic clock in a trial."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steadiness:
+    """The rule that ends a warm-up: two adjacent windows of it are alike.
+
+    Alike: their throughput and mean service time differ by at most `tolerance`, a share of the later.
+    """
+
+    __pydantic_config__ = STRICT
+    window_s: Positive
+    tolerance: Annotated[float, Gt(0), Le(1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What must be free on the testbed before a trial starts, over all its nodes."""
+
+    __pydantic_config__ = STRICT
+    memory_mb: Positive
+    disk_mb: Positive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """That the hosts of a testbed are tuned: read back before each trial, and refused if they drifted.
+
+    `unavailable` says of each setting that these hosts lack why; it is recorded with each trial.
+    """
+
+    __pydantic_config__ = STRICT
+    unavailable: Mapping[SettingName, Text] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskPolicy:
+    """What is done to page cache and disk of each server host after the wipe of each trial."""
+
+    __pydantic_config__ = STRICT
+    drops_caches: bool
+    """Write dirty pages out, and forget what is cached of any file."""
+    trims: bool
+    """Tell the device of the node's directory which blocks are free (fstrim)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Testbed:
+    """A named set of hosts. Trials compare only within one `testbed_class`."""
+
+    __pydantic_config__ = STRICT
+    __test__ = False
+    name: Name
+    description: Text
+    testbed_class: Name
+    transport: Literal["local", "ssh"]
+    hosts: Annotated[tuple[Host, ...], MinLen(1)]
+    client_cores: Positive
+    """Engine processes per client host, one per core."""
+    engine: EngineName | None = None
+    """Which program offers the load, unless the workload says; absent: python."""
+    needs: Needs
+    limits: TimeLimits
+    validity: Validity
+    steadiness: Steadiness
+    jvm_options: tuple[str, ...] = ()
+    """Added to each JVM database on this testbed."""
+    tuning: Tuning | None = None
+    """Absent: the hosts are taken as they are, and nobody vouches for them."""
+    disk: DiskPolicy | None = None
+    """Absent: page cache and disk are left as the trial before left them."""
+    prices_from: PriceSource | None = None
+    node_dir: AbsolutePath | None = None
+    """Local ones: where nodes keep their files, in place of the data directory, to measure a disk."""
+    ssh_config: Text | None = None
+    """OpenSSH client configuration, from the command's directory on; absent: the operator's own."""
+    caveat: str = ""
+    """Shown on every page with numbers from this testbed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemConfig:
+    """A named settings variant of a system; `settings` is a section of its own config file."""
+
+    __pydantic_config__ = STRICT
+    system: Name
+    name: Name
+    description: Text
+    settings: Mapping[str, JsonValue] = field(default_factory=dict)
+    layout: Mapping[str, JsonValue] = field(default_factory=dict)
+    """How it lays out a workload's tables, in words that each system has: compaction, indexes …"""
+    access: Access | None = None
+    """How clients log in and what they trust; absent: nobody is asked, nothing is encrypted."""
+    heap_mb: Positive | None = None
+    jvm_options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedLoop:
+    """`in_flight` operations at any time per engine process; the next starts when one ends."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["closed"]
+    in_flight: InFlight
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenLoop:
+    """Operations start on a schedule, whether or not earlier ones have ended.
+
+    `offered_load_ops_per_s` is the total over all engine processes. `in_flight` bounds the operations
+    outstanding per process; waiting for a free slot counts in the response time. `arrivals` are evenly
+    spaced unless they are said to be a Poisson process.
+    """
+
+    __pydantic_config__ = STRICT
+    kind: Literal["open"]
+    offered_load_ops_per_s: OfferedLoad
+    in_flight: InFlight
+    arrivals: Literal["poisson"] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteppedLoad:
+    """A ladder of open loops: each offered load is a phase of its own, from the lowest up."""
+
+    __pydantic_config__ = STRICT
+    kind: Literal["stepped"]
+    offered_loads_ops_per_s: Annotated[tuple[OfferedLoad, ...], MinLen(2)]
+    in_flight: InFlight
+    arrivals: Literal["poisson"] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchLoad:
+    """The highest offered load whose p99 of response time meets an objective, found by bisection.
+
+    The bracket is narrowed until its ends are less than `resolution` apart (a share of the lower);
+    then the lower end must hold in `confirmations` further runs.
+    """
+
+    __pydantic_config__ = STRICT
+    kind: Literal["search"]
+    lowest_ops_per_s: OfferedLoad
+    highest_ops_per_s: OfferedLoad
+    response_time_p99_objective_ms: PositiveFloat
+    resolution: Annotated[float, Ge(0.001), Le(1)]
+    confirmations: Positive
+    in_flight: InFlight
+    arrivals: Literal["poisson"] | None = None
+
+
+SimpleLoad: TypeAlias = Annotated[ClosedLoop | OpenLoop, Field(discriminator="kind")]
+Load: TypeAlias = Annotated[
+    ClosedLoop | OpenLoop | SteppedLoad | SearchLoad, Field(discriminator="kind")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One measured phase: its load, and equal iterations, each after a warm-up that is thrown away.
+
+    A warm-up lasts at least `warmup_s`, then ends once the load is steady by the testbed's rule, at the
+    latest after `warmup_cap_s`. For a search, these are the times of each of its steps.
+    """
+
+    __pydantic_config__ = STRICT
+    name: Name
+    load: Load
+    warmup_s: PositiveFloat
+    warmup_cap_s: PositiveFloat
+    iteration_s: PositiveFloat
+    iterations: Positive
+    histogram_s: Positive | None = None
+    """Seconds per histogram that is kept; absent: one. For soaks, whose logs would be too long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedPhase:
+    """One measured phase that ends when its operations are done: a closed loop, without a warm-up.
+
+    Without `operations`, each record once. `value_seed` is what a phase that stores values draws them
+    from, in the put/get workload; the phases that read after it expect these.
+    """
+
+    __pydantic_config__ = STRICT
+    name: Name
+    operation: Operation
+    in_flight: InFlight
+    operations: Positive | None = None
+    value_seed: Count | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floors:
+    """Below what a workload is not scaled down, since less would measure nothing.
+
+    `records` bounds devices, keys, records and hosts, `seconds` iterations and, at a quarter, warm-ups.
+    """
+
+    __pydantic_config__ = STRICT
+    records: Positive
+    operations: Positive
+    in_flight: Positive
+    offered_load_ops_per_s: PositiveFloat
+    seconds: PositiveFloat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What clients do: records, operations, consistency, preload, measured phases, seed.
+
+    The phases of `sequence` run first, one after the other, and then `measurements`. These offer
+    `operation`, or a `mix` of operations, each with its share of them.
+    """
+
+    __pydantic_config__ = STRICT
+    name: Name
+    description: Text
+    """One line, for lists."""
+    purpose: Text
+    """The question that it answers."""
+    owner: Text
+    source: Text
+    not_comparable: Text
+    """What its figures must not be compared with, and why."""
+    records: Records
+    operation: Operation | None = None
+    mix: Mapping[Operation, PositiveFloat] = field(default_factory=dict)
+    consistency: Literal["one", "quorum", "all"]
+    preload_rows_per_device: Count = 0
+    """Readings of each device that are stored before the first phase, in the sensor workload."""
+    preload: Literal["records"] | None = None
+    """Whether all records are stored before the first phase, in the others; absent: none is."""
+    exceeds_memory: Literal[True] | None = None
+    """Whether what is stored is to be more than the servers' memory; a trial says if it is not."""
+    preload_in_flight: InFlight
+    engine: EngineName | None = None
+    """Which program offers this load, whatever the testbed says; absent: that of the testbed."""
+    batch_rows: Positive | None = None
+    """Write this many rows in each operation, in the sensor workload those of one device."""
+    operation_timeout_s: PositiveFloat
+    sequence: tuple[CountedPhase, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+    floors: Floors | None = None
+    """Absent: the workload is not scaled down."""
+    scaled_down_by: Positive | None = None
+    """Set by a suite that runs it smaller than it is written, never in its own file."""
+    seed: Count
+
+    @property
+    def offered_mix(self) -> Mapping[Operation, float]:
+        """The operations of `measurements`, each with its weight."""
+        return self.mix or ({self.operation: 1.0} if self.operation else {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """system × topology × workload × config, at a list of releases.
+
+    With `sentinel_every_nights` it watches the testbed, not the database: old releases in a config that
+    nobody touches, measured on every n-th night of the suite, beginning with the first.
+    """
+
+    __pydantic_config__ = STRICT
+    name: Name
+    system: Name
+    config: Name
+    topology: Name
+    workload: Name
+    releases: Annotated[tuple[Version, ...], MinLen(1)]
+    sentinel_every_nights: Positive | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """The experiments of one night on one testbed, and what the night does about what it finds.
+
+    `remeasure_minutes` bounds measuring its provisional changes again, side by side; `bisect_minutes`
+    the bisections that `bisect: auto` starts for each confirmed change with unmeasured releases inside.
+    """
+
+    __pydantic_config__ = STRICT
+    name: Name
+    description: Text
+    testbed: Name
+    scaled_down_by: Positive | None = None
+    """How many times smaller than written its workloads are run; absent: as they are written."""
+    experiments: Annotated[tuple[Experiment, ...], MinLen(1)]
+    remeasure_minutes: Positive | None = None
+    bisect: Literal["auto"] | None = None
+    bisect_minutes: Positive | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """One experiment with every name resolved: all that decides what a trial measures."""
+
+    experiment: Experiment
+    topology: Topology
+    testbed: Testbed
+    workload: Workload
+    config: SystemConfig
+
+    @property
+    def engine(self) -> EngineName:
+        """Which program offers the load: as the workload says, else the testbed, else Python."""
+        return self.workload.engine or self.testbed.engine or DEFAULT_ENGINE

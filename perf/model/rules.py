@@ -1,0 +1,134 @@
+"""Rules: how results are judged, as values read from configs/ by `config`.
+
+No measurement depends on them: a change here judges the whole history anew.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+from typing import Annotated, Literal, TypeAlias
+
+from annotated_types import Ge, Gt, Le
+
+from perf.model.scalars import STRICT, Name, Positive, PositiveFloat, Share, Statistic, Text
+
+LoadKind: TypeAlias = Literal["closed", "open", "stepped", "search", "counted"]
+
+
+def _trust_little() -> Mapping[LoadKind, Mapping[str, tuple[Statistic, ...]]]:
+    return {
+        "closed": {"throughput": ("mean",)},
+        "open": {"response_time": ("p99",)},
+        "stepped": {"response_time": ("p99",)},
+        "search": {"highest_load": ("estimate",)},
+        # Not throughput: between two queries the client computes what each answer must be.
+        "counted": {"response_time": ("p50",)},
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparing:
+    """How two sides are compared on the same hosts, and when enough was measured.
+
+    `trusted` names, by the load of a phase, the statistics on which the verdict rests; all others are
+    told beside it. `false_regression_share` is how often two equal sides may be called regressed, over
+    all trusted series of a comparison together. `trials` (of both sides together) and `minutes` are
+    the most that one comparison may take where nothing else is said.
+    """
+
+    __pydantic_config__ = STRICT
+    false_regression_share: Annotated[float, Gt(0), Le(0.2)] = 0.02
+    trusted: Mapping[LoadKind, Mapping[str, tuple[Statistic, ...]]] = field(
+        default_factory=_trust_little
+    )
+    trials: Annotated[int, Ge(4)] = 40
+    minutes: PositiveFloat = 240.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detection:
+    """How change points are judged: configs/detection.yaml, each number with its reason there.
+
+    `judged` maps metric name to the statistics whose series are judged and shown; all others stay in
+    the history. `relevant_change` maps metric name to the smallest relative change worth acting on.
+    """
+
+    __pydantic_config__ = STRICT
+    max_p_value: Annotated[float, Gt(0), Le(0.05)]
+    max_rank_p_value: Annotated[float, Gt(0), Le(0.05)]
+    provisional_p_value: Annotated[float, Gt(0), Le(0.05)]
+    provisional_rank_p_value: Annotated[float, Gt(0), Le(0.05)]
+    window_points: Annotated[int, Ge(10)]
+    minimum_points: Annotated[int, Ge(4)]
+    confirming_points: Positive
+    false_alarms_per_1000_series_nights: Annotated[float, Gt(0)]
+    judged: Mapping[str, tuple[Statistic, ...]]
+    relevant_change: Mapping[str, Share]
+    comparison: Comparing = field(default_factory=Comparing)
+
+
+class TriageState(StrEnum):
+    """What somebody decided about a change."""
+
+    ACKNOWLEDGED = "acknowledged"
+    """Seen and real; somebody is on it, until the entry expires."""
+    EXPECTED = "expected"
+    """Real and meant: the price of a feature, or a gain that was planned."""
+    FIXED = "fixed"
+    """Mended in the release `fixed_in`; the same movement there or later is news again."""
+    TESTBED = "testbed"
+    """Made by the hosts or their configuration, not by the database."""
+    IGNORED = "ignored"
+    """Not worth anybody's time, until the entry expires."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriageEntry:
+    """What was decided about a change: in which series, at which place, in which direction, by whom.
+
+    In a name of the series, `*` stands for any text. `workload` is the name alone; a new content hash
+    is still the same workload to it. The place is between two releases (`from_release` the last
+    before the change, `to_release` the first with it; equal for a change within one release), between
+    two nights by their dates, or both; an end that is left out is open.
+    """
+
+    __pydantic_config__ = STRICT
+    name: Name
+    state: TriageState
+    system: Text
+    line: Text
+    topology: Text = "*"
+    testbed_class: Text = "*"
+    config: Text = "*"
+    workload: Text = "*"
+    phase: Text = "*"
+    operation: Text = "*"
+    metric: Text = "*"
+    statistic: Text = "*"
+    host: Text = "*"
+    sign: Literal["rise", "drop"]
+    from_release: Text | None = None
+    to_release: Text | None = None
+    from_night: date | None = None
+    to_night: date | None = None
+    fixed_in: Text | None = None
+    owner: Text
+    note: Text
+    expires: date | None = None
+    """The last day on which the entry holds."""
+
+
+def is_like(text: str, pattern: str) -> bool:
+    """Tell whether a text is as a pattern says, where `*` stands for any text and nothing else does."""
+    parts = (re.escape(part) for part in pattern.split("*"))
+    return re.fullmatch(".*".join(parts), text, re.DOTALL) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triage:
+    """What was decided about changes: configs/triage.yaml."""
+
+    __pydantic_config__ = STRICT
+    entries: tuple[TriageEntry, ...]

@@ -1,1 +1,0 @@
-"""What every session promises, a list per data model: asked by tests and by `knickpoint prove`."""

@@ -1,1 +1,0 @@
-"""Whether a product on a testbed keeps what Knickpoint relies on: `knickpoint prove`."""

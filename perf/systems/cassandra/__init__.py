@@ -1,0 +1,1 @@
+"""Apache Cassandra; its client side is `perf.systems.cql`."""

@@ -1,0 +1,402 @@
+"""Apache Cassandra: a ring with fixed tokens whose nodes all start at once.
+
+A node's directory holds `release` and `java` (links), conf/, data/ and its other directories, native/,
+system.log, gc.log and server.pid. Both forms of a release, the official archive and the set of
+libraries from Maven, have their jars under lib/ and are started by the same command, so that they
+compare.
+
+Tokens: each node owns `num_tokens` of them (16, the default of every line here), computed so that all
+ranges have one size and neighbours belong to different nodes. Every node is a seed, and seeds do not
+wait for each other; this suits a fresh and empty ring only.
+"""
+
+import signal
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from importlib.resources import files
+from io import StringIO
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+from pydantic import JsonValue
+from ruamel.yaml import YAML
+
+from perf.hosts.remote import (
+    make_directory,
+    read_tail,
+    remove_tree,
+    running_pid,
+    send_signal,
+    write_text,
+)
+from perf.model.access import Access
+from perf.model.errors import ConfigError, NotReady, StepFailed
+from perf.model.results import Fact, Release, Source
+from perf.releases import java
+from perf.releases.artifacts import SUMS
+from perf.releases.origin import Origin
+from perf.systems import server_access
+from perf.systems.contract import (
+    COMPACTION_PENDING_TASKS,
+    COMPACTION_REMAINING_BYTES,
+    GC_PAUSE_S,
+    Cluster,
+    Node,
+    NodeFigure,
+    System,
+    Target,
+)
+from perf.systems.cql import client as cql
+from perf.systems.cql import keys as cql_keys
+from perf.systems.cql import layout as cql_layout
+from perf.systems.cql.devops import connect_devops
+from perf.systems.sessions import DevopsSession, KeyValueSession, SensorSession
+
+NATIVE_PORT = 9042
+STORAGE_PORT = 7000
+_ARCHIVE = "https://archive.apache.org/dist/cassandra"
+# One major version per line, so that a line is measured on one Java: 4.x does not support 17.
+_JAVA_MAJOR = {"4.0": 11, "4.1": 11, "5.0": 17, "6.0": 17}
+_BUSY_POOLS = ("CompactionExecutor", "MemtableFlushWriter", "MemtableReclaimMemory")
+
+Settings: TypeAlias = dict[str, JsonValue]
+
+
+class Cassandra:
+    """The verbs of the contract, for one ring."""
+
+    name: ClassVar[str] = "cassandra"
+
+    def releases(self) -> tuple[Release, ...]:
+        """Give the releases of the packaged catalog."""
+        return tuple(
+            Release(
+                system=self.name,
+                version=entry["version"],
+                line=line,
+                ordinal=ordinal,
+                released_at=entry.get("released_at"),
+            )
+            for line, entries in _catalog().items()
+            for ordinal, entry in enumerate(entries)
+        )
+
+    def origins(self, release: Release) -> tuple[Origin, ...]:
+        """Give the official archive, then the release's set of libraries on Maven."""
+        version = release.version
+        archive = f"{_ARCHIVE}/{version}/apache-cassandra-{version}-bin.tar.gz"
+        digest = _catalog()[release.line][release.ordinal].get("libraries_sha256", "")
+        coordinate = f"org.apache.cassandra:cassandra-all:{version}"
+        return (
+            Origin(source=Source.ARCHIVE, location=archive, checksum=f"{archive}.sha512"),
+            Origin(source=Source.MAVEN, location=coordinate, checksum=digest),
+        )
+
+    def tuning(self, release: Release) -> str:
+        """Give the tuning profile of server hosts: the same for all releases."""
+        return self.name
+
+    def install(self, node: Node, cluster: Cluster) -> None:
+        """Link the node to a verified copy of the release and to a Java; bring what its host lacks."""
+        make_directory(node.remote, node.work_dir)
+        for name, target in (
+            ("release", _put_release(node, cluster)),
+            ("java", _put_java(node, cluster)),
+        ):
+            node.remote.run(["ln", "-sfn", target, f"{node.work_dir}/{name}"])
+
+    def configure(self, node: Node, cluster: Cluster) -> None:
+        """Write conf/, and the directory for what native libraries unpack.
+
+        Raises:
+            ConfigError: the config sets what Knickpoint decides, or wants what the release has not.
+
+        """
+        _refuse_layout(cluster)
+        conf = f"{node.work_dir}/conf"
+        make_directory(node.remote, conf)
+        make_directory(node.remote, f"{node.work_dir}/native")
+        write_text(node.remote, f"{conf}/cassandra.yaml", render_config(node, cluster))
+        write_text(node.remote, f"{conf}/logback.xml", _read_data("logback.xml"))
+
+    def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
+        """Give the version of each node's Java runtime, which can move a number."""
+        answers = ((n, n.remote.run([f"{n.work_dir}/java", "-version"])) for n in cluster.nodes)
+        return tuple(
+            Fact(host=node.name, name="version:java", value=answer.stderr.partition("\n")[0])
+            for node, answer in answers
+        )
+
+    def start(self, node: Node, cluster: Cluster) -> None:
+        """Start the node's JVM."""
+        if not self.is_running(node):
+            node.remote.start(
+                node.pinned(java_command(node, cluster)),
+                pid_file=node.pid_file,
+                log=self.logs(node)[0],
+                cwd=node.work_dir,
+            )
+
+    def check(self, cluster: Cluster) -> None:
+        """Ask, cheapest first: lives each process, is each port open, does each node see the others."""
+        for node in cluster.nodes:
+            if not self.is_running(node):
+                tail = read_tail(node.remote, self.logs(node)[0])
+                raise StepFailed("start", node.name, "the server process has ended", tail)
+        for node in cluster.nodes:
+            try:
+                socket.create_connection((node.address, NATIVE_PORT), timeout=1).close()
+            except OSError as error:
+                why = f"port {NATIVE_PORT} is not open yet ({error.strerror or error})"
+                raise NotReady("start", node.name, why) from error
+        for node, peers in cql.ask_each(cluster, NATIVE_PORT, "SELECT peer FROM system.peers_v2"):
+            if len(peers) != len(cluster.nodes) - 1:
+                why = f"sees {len(peers)} of its {len(cluster.nodes) - 1} peers"
+                raise NotReady("start", node.name, why)
+
+    def is_running(self, node: Node) -> bool:
+        """Say whether the node's JVM lives."""
+        return running_pid(node.remote, node.pid_file) is not None
+
+    def stop(self, node: Node, *, force: bool) -> None:
+        """Send SIGTERM, upon which Cassandra shuts down cleanly, or SIGKILL."""
+        send_signal(node.remote, node.pid_file, signal.SIGKILL if force else signal.SIGTERM)
+
+    def wipe(self, node: Node) -> None:
+        """Remove the node's directory; the release that it links to stays."""
+        remove_tree(node.remote, node.work_dir)
+
+    def ports(self) -> tuple[int, ...]:
+        """Give the ports of clients and of the other nodes."""
+        return (NATIVE_PORT, STORAGE_PORT)
+
+    def logs(self, node: Node) -> tuple[str, ...]:
+        """Give all that the JVM prints, and its own log of garbage collections."""
+        return (f"{node.work_dir}/system.log", _gc_log(node))
+
+    def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
+        """Give all nodes' addresses."""
+        return Target.of(cluster, port=NATIVE_PORT, consistency=consistency, timeout_s=timeout_s)
+
+    def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
+        """Connect a client."""
+        return cql.connect(target)
+
+    def connect_key_value(self, target: Target) -> AbstractContextManager[KeyValueSession]:
+        """Connect a client of the workloads put/get and YCSB."""
+        return cql_keys.connect(target)
+
+    def connect_devops(self, target: Target) -> AbstractContextManager[DevopsSession]:
+        """Connect a client of the devops workload; before 4.1, none of its queries can be asked."""
+        return connect_devops(target)
+
+    def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
+        """Give what is wrong with a layout; the words are those of `perf.systems.cql.layout`."""
+        return cql_layout.check_layout(layout)
+
+    def check_access(self, access: Access) -> tuple[str, ...]:
+        """Give nothing: servers ask for an account, or speak TLS, as `access` says."""
+        return ()
+
+    def settle(self, cluster: Cluster) -> None:
+        """Return if no node flushes or compacts."""
+        query = "SELECT name, active_tasks, pending_tasks FROM system_views.thread_pools"
+        for node, rows in cql.ask_each(cluster, NATIVE_PORT, query):
+            busy = [
+                f"{name}: {active} active, {pending} pending"
+                for name, active, pending in rows
+                if name in _BUSY_POOLS and active + pending
+            ]
+            if busy:
+                raise NotReady("settle", node.name, "; ".join(busy))
+
+    def running_versions(self, cluster: Cluster) -> tuple[tuple[str, str], ...]:
+        """Ask each node which release it runs."""
+        answers = cql.ask_each(
+            cluster,
+            NATIVE_PORT,
+            "SELECT release_version FROM system.local",
+        )
+        return tuple((node.name, rows[0][0]) for node, rows in answers)
+
+    @contextmanager
+    def open_telemetry(self, cluster: Cluster) -> Iterator[Callable[[], tuple[NodeFigure, ...]]]:
+        """Connect to each node once; each call asks for its compactions and reads its log of pauses."""
+        with cql.connect_each(cluster, NATIVE_PORT) as ask:
+            yield lambda: (
+                *_compaction_levels(ask),
+                *(
+                    NodeFigure(
+                        node=node.name,
+                        name=GC_PAUSE_S,
+                        value=java.read_pauses_s(node.remote, _gc_log(node)),
+                    )
+                    for node in cluster.nodes
+                ),
+            )
+
+
+def _compaction_levels(ask: Callable[[str], cql.Answers]) -> Iterator[NodeFigure]:
+    # Virtual tables, the same from 4.0 on: a node answers from memory, for itself alone.
+    tasks = ask("SELECT total, progress, unit FROM system_views.sstable_tasks")
+    for node, rows in tasks:
+        remaining = sum(total - progress for total, progress, unit in rows if unit == "bytes")
+        yield NodeFigure(node=node.name, name=COMPACTION_REMAINING_BYTES, value=remaining)
+    query = "SELECT pending_tasks FROM system_views.thread_pools WHERE name = 'CompactionExecutor'"
+    for node, rows in ask(query):
+        pending = sum(count for (count,) in rows)
+        yield NodeFigure(node=node.name, name=COMPACTION_PENDING_TASKS, value=pending)
+
+
+def tokens(index: int, nodes: int, per_node: int) -> tuple[int, ...]:
+    """Give the tokens of node `index`: every range of the ring has one size, owners take turns."""
+    total = nodes * per_node
+    return tuple(
+        cql.FIRST_TOKEN + cql.RING * (2 * place + 1) // (2 * total)
+        for place in range(index, total, nodes)
+    )
+
+
+def render_config(node: Node, cluster: Cluster) -> str:
+    """Give the text of a node's cassandra.yaml.
+
+    Raises:
+        ConfigError: the config sets what Knickpoint decides.
+
+    """
+    base: Settings = YAML(typ="safe", pure=True).load(_read_data("cassandra.yaml"))
+    sync = "commitlog_sync_period_in_ms" if cluster.release.line == "4.0" else "commitlog_sync_period"
+    base[sync] = 10_000 if sync.endswith("_ms") else "10000ms"
+    settings = base | dict(cluster.config.settings)
+    own = _own_settings(node, cluster, int(str(settings["num_tokens"])))
+    if taken := sorted(own.keys() & cluster.config.settings.keys()):
+        raise ConfigError(
+            [
+                f"system cassandra, config {cluster.config.name}, settings.{key}: comes from the "
+                "topology and the testbed; remove it"
+                for key in taken
+            ]
+        )
+    text = StringIO()
+    YAML(typ="safe", pure=True).dump(settings | own, text)
+    return text.getvalue()
+
+
+def _refuse_layout(cluster: Cluster) -> None:
+    """Refuse a compaction that came with a later line, before a server is started for it."""
+    first, line = cql_layout.needs_line(cluster.config.layout), cluster.release.line
+    if first is not None and tuple(map(int, line.split("."))) < tuple(map(int, first.split("."))):
+        problem = (
+            f"system cassandra, config {cluster.config.name}, layout.compaction: is "
+            f"{cluster.config.layout['compaction']}, which came with {first}, but "
+            f"{cluster.release.version} is of the line {line}; take a later release or another config"
+        )
+        raise ConfigError([problem])
+
+
+def _own_settings(node: Node, cluster: Cluster, per_node: int) -> Settings:
+    seeds = ",".join(peer.address for peer in cluster.nodes)
+    own_tokens = tokens(node.index, len(cluster.nodes), per_node)
+    return {
+        "initial_token": ",".join(str(token) for token in own_tokens),
+        "listen_address": node.address,
+        "rpc_address": node.address,
+        "native_transport_port": NATIVE_PORT,
+        "storage_port": STORAGE_PORT,
+        "seed_provider": [
+            {
+                "class_name": "org.apache.cassandra.locator.SimpleSeedProvider",
+                "parameters": [{"seeds": seeds}],
+            }
+        ],
+        "data_file_directories": [f"{node.work_dir}/data"],
+        "commitlog_directory": f"{node.work_dir}/commitlog",
+        "saved_caches_directory": f"{node.work_dir}/saved_caches",
+        "hints_directory": f"{node.work_dir}/hints",
+        "cdc_raw_directory": f"{node.work_dir}/cdc_raw",
+        **server_access.cassandra_settings(node, cluster.config.access),
+    }
+
+
+def java_command(node: Node, cluster: Cluster) -> tuple[str, ...]:
+    """Give the command line of a node; the options of testbed and then config come last and win.
+
+    Nothing here uses JMX, so none of its ports is opened; Cassandra 4.0 calls that an error and starts.
+    """
+    home, config = node.work_dir, cluster.config
+    lines = (line.strip() for line in _read_data("jvm.options").splitlines())
+    heap = (f"-Xms{config.heap_mb}m", f"-Xmx{config.heap_mb}m") if config.heap_mb else ()
+    return (
+        f"{home}/java",
+        *(line for line in lines if line and not line.startswith("#")),
+        *heap,
+        f"-Djava.io.tmpdir={home}/native",
+        f"-Djna.tmpdir={home}/native",
+        f"-Dcassandra.config=file://{home}/conf/cassandra.yaml",
+        f"-Dcassandra.storagedir={home}",
+        f"-Dlogback.configurationFile=file://{home}/conf/logback.xml",
+        *((server_access.FAST_ACCOUNT,) if config.access and config.access.username else ()),
+        *cluster.testbed.jvm_options,
+        *config.jvm_options,
+        *("-cp", f"{home}/conf:{home}/release/lib/*"),
+        "org.apache.cassandra.service.CassandraDaemon",
+    )
+
+
+def _gc_log(node: Node) -> str:
+    return f"{node.work_dir}/gc.log"  # as jvm.options says; a JVM runs in its node's directory
+
+
+def _put_release(node: Node, cluster: Cluster) -> str:
+    """Give the directory of the release on the node's host, which may be this machine's own copy."""
+    artifact, base = cluster.artifact, Path(node.work_dir).parent
+    target = str(base / "releases" / f"{cluster.release.version}-{artifact.sha256[:12]}")
+    for directory in (artifact.location, target):
+        found = node.remote.run(["sha256sum", f"{directory}/{SUMS}"], check=False).stdout
+        if found.split(" ", 1)[0] == artifact.sha256:
+            return directory
+    part = f"{target}.{node.name}"
+    remove_tree(node.remote, part)
+    make_directory(node.remote, part)
+    node.remote.put(Path(artifact.location), part)
+    node.remote.run(["sh", "-c", f'cd "$1" && sha256sum --quiet -c {SUMS}', "verify", part])
+    remove_tree(node.remote, target)
+    node.remote.run(["mv", part, target])
+    return target
+
+
+def _put_java(node: Node, cluster: Cluster) -> str:
+    """Give the path of a fitting `java` on the node's host."""
+    majors = (_JAVA_MAJOR[cluster.release.line],)
+    if found := java.search(node.remote, majors):
+        return found.path
+    fetched = java.fetch(majors, _say_nothing)
+    target = f"{Path(node.work_dir).parent}/java/{fetched.version}"
+    for path in (fetched.path, f"{target}/bin/java"):
+        if node.remote.run(["test", "-x", path], check=False).returncode == 0:
+            return path
+    make_directory(node.remote, target)
+    node.remote.put(Path(fetched.path).parent.parent, target)
+    return f"{target}/bin/java"
+
+
+def _say_nothing(_: str) -> None:
+    pass
+
+
+@cache
+def _read_data(name: str) -> str:
+    return files("perf.systems.cassandra").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _catalog() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    catalog: Mapping[str, Sequence[Mapping[str, Any]]] = YAML(typ="safe", pure=True).load(
+        _read_data("releases.yaml")
+    )
+    return catalog
+
+
+SYSTEM: System = Cassandra()

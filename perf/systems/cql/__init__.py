@@ -1,0 +1,1 @@
+"""The client side of CQL, shared by Cassandra and ScyllaDB."""

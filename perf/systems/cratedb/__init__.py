@@ -1,0 +1,1 @@
+"""CrateDB, and the client side over HTTP."""

@@ -1,0 +1,117 @@
+"""CrateDB's session of the sensor workload.
+
+A reading is a row of one table, `PRIMARY KEY (device_id, ts)`, clustered by device, so that a device's
+readings are in one shard. CrateDB has no column of bytes: the metadata are kept as text in Base64,
+neither indexed nor in the column store. The same reading twice is refused, where Cassandra would
+overwrite it.
+
+The latest readings are no look-up by primary key but a query, so they are those of the last refresh,
+one second ago by default: see `perf.systems.cratedb.client`.
+"""
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from perf.model.records import Sensor, Stored
+from perf.systems.contract import Target
+from perf.systems.cratedb.client import (
+    SCHEMA,
+    SLOW_S,
+    Row,
+    SqlClient,
+    classify,
+    opaque,
+    open_client,
+    table_options,
+)
+from perf.workloads.sensor import SensorReading, payload_bytes
+
+_TABLE = f"{SCHEMA}.sensor_readings"
+_VALUES = (
+    *("temperature", "humidity", "pressure", "vibration"),
+    *("battery", "latitude", "longitude", "signal"),
+)
+_COLUMNS = ", ".join(("device_id", "ts", *_VALUES, "metadata"))
+_INSERT = f"INSERT INTO {_TABLE} ({_COLUMNS}) VALUES ({', '.join('?' * (len(_VALUES) + 3))})"  # noqa: S608  constants
+_LATEST = f"SELECT {_COLUMNS} FROM {_TABLE} WHERE device_id = ? ORDER BY ts DESC LIMIT ?"  # noqa: S608  constants
+_PAGE_ROWS = 10_000
+_PAGE = (
+    f"SELECT {_COLUMNS} FROM {_TABLE} WHERE device_id > ? OR (device_id = ? AND ts > ?) "  # noqa: S608  constants
+    "ORDER BY device_id, ts LIMIT ?"
+)
+
+
+class CrateSensorSession:
+    """A client of the sensor workload."""
+
+    def __init__(self, client: SqlClient, target: Target) -> None:
+        """Wrap a connected client."""
+        self._client = client
+        self._target = target
+
+    def create_schema(self, records: Sensor) -> None:
+        """Create the table; do nothing if it exists."""
+        values = ", ".join(f"{value} DOUBLE PRECISION" for value in _VALUES)
+        self._client.ask(
+            f"CREATE TABLE IF NOT EXISTS {_TABLE} (device_id TEXT, ts TIMESTAMP WITH TIME ZONE, "
+            f"{values}, {opaque('metadata')}, PRIMARY KEY (device_id, ts)) "
+            f"{table_options(self._target, clustered_by='device_id')}",
+            timeout_s=SLOW_S,
+        )
+
+    def write(self, readings: Sequence[SensorReading]) -> None:
+        """Insert readings of one device: one alone, several as one bulk request."""
+        rows = [_to_row(reading) for reading in readings]
+        if len(rows) == 1:
+            self._client.ask(_INSERT, rows[0])
+        else:
+            self._client.ask_each_row(_INSERT, rows)
+
+    def read_latest(self, device_id: str, count: int) -> Sequence[SensorReading]:
+        """Give the newest readings of a device as of the last refresh, newest first."""
+        return tuple(map(_to_reading, self._client.ask(_LATEST, (device_id, count))))
+
+    def finish_load(self) -> None:
+        """Refresh the table, so that all that was written is visible to queries."""
+        self._client.ask(f"REFRESH TABLE {_TABLE}", timeout_s=SLOW_S)
+
+    def stored(self) -> Stored:
+        """Refresh the table and read every row back, page by page."""
+        self.finish_load()
+        rows = size = 0
+        after: Row = ["", 0]
+        while page := self._client.ask(_PAGE, (after[0], *after[:2], _PAGE_ROWS), timeout_s=SLOW_S):
+            rows += len(page)
+            size += sum(payload_bytes(_to_reading(row)) for row in page)
+            after = page[-1]
+        return Stored(rows=rows, payload_bytes=size)
+
+    def classify(self, error: Exception) -> str:
+        """Name the kind of an error."""
+        return classify(error)
+
+
+@contextmanager
+def connect(target: Target) -> Iterator[CrateSensorSession]:
+    """Connect a client; return when a node has answered."""
+    with open_client(target) as client:
+        yield CrateSensorSession(client, target)
+
+
+def _to_row(reading: SensorReading) -> Row:
+    metadata = b64encode(reading.metadata).decode("ascii")
+    return [reading.device_id, reading.ts_ms, *reading.values, metadata]
+
+
+def _to_reading(row: Row) -> SensorReading:
+    a, b, c, d, e, f, g, h = row[2:10]
+    return SensorReading(row[0], row[1], (a, b, c, d, e, f, g, h), _to_bytes(row[10]))
+
+
+def _to_bytes(text: str | None) -> bytes:
+    # What is lost or no Base64 is for whoever verifies wrong data, and no error of the operation.
+    try:
+        return b64decode(text or "")
+    except ValueError:
+        return b""

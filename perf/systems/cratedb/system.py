@@ -1,0 +1,331 @@
+"""CrateDB: one node or a cluster whose nodes all start at once, from the official archive.
+
+The client side is in `perf.systems.cratedb.client` and beside it. A node's directory holds server/ (the
+archive, which brings its own Java), conf/crate.yml, conf/log4j2.properties (the release's own), data/,
+logs/, tmp/, gc/gc.log, server.log and server.pid. Every node may become master, and all are named as
+those that elect the first one; this suits a fresh and empty cluster only.
+
+CrateDB refuses to run as root, and, where it listens on more than loopback, on a host that fails its
+bootstrap checks: the tuning profile `cratedb` is made to pass them. It reports no merges of its
+segments before 6.0, so nothing here claims to know when they are done.
+"""
+
+import platform
+import shlex
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from importlib.resources import files
+from io import StringIO
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import JsonValue
+from ruamel.yaml import YAML
+
+from perf.hosts.remote import (
+    make_directory,
+    read_tail,
+    remove_tree,
+    running_pid,
+    send_signal,
+    write_text,
+)
+from perf.model.errors import ConfigError, NotReady, ReleaseError, StepFailed
+from perf.model.results import Fact, Release, Source
+from perf.releases import java
+from perf.releases.artifacts import copy_variable
+from perf.releases.origin import Origin
+from perf.systems.contract import GC_PAUSE_S, UNWRITTEN_BYTES, Cluster, Node, NodeFigure, System, Target
+from perf.systems.cratedb import client as crate
+from perf.systems.cratedb import devops as crate_devops
+from perf.systems.cratedb import keys as crate_key_values
+from perf.systems.cratedb import sensor as crate_sensor
+from perf.systems.sessions import DevopsSession, KeyValueSession, SensorSession
+
+HTTP_PORT = 4200
+TRANSPORT_PORT = 4300
+POSTGRES_PORT = 5432
+DOWNLOADS = "https://cdn.crate.io/downloads/releases/cratedb"
+SIGNER = "90C23FC6585BC0717F8FBFC37FAAE51A06F6EAEB"
+"""The key that signs the archives; the vendor's own container images check them against it."""
+
+_PLATFORMS = {"x86_64": "x64_linux", "aarch64": "aarch64_linux"}
+_PROBE_S = 2.0
+_LOOK_S = 15.0
+_UNCOMMITTED = (
+    "SELECT node['name'], sum(translog_stats['uncommitted_size']) FROM sys.shards GROUP BY node['name']"
+)
+
+
+class CrateDB:
+    """The verbs of the contract, for one cluster. The port of HTTP is the same on every node."""
+
+    name: ClassVar[str] = "cratedb"
+
+    def __init__(self, http_port: int = HTTP_PORT) -> None:
+        """Keep the port that clients connect to."""
+        self._http_port = http_port
+
+    def releases(self) -> tuple[Release, ...]:
+        """Give the releases of the packaged catalogue."""
+        return tuple(
+            Release(system=self.name, version=version, line=line, ordinal=ordinal, released_at=day)
+            for line, versions in _catalogue().items()
+            for ordinal, (version, day) in enumerate(versions.items())
+        )
+
+    def origins(self, release: Release) -> tuple[Origin, ...]:
+        """Give the official archive for a machine like this one; it is signed, and has no checksum.
+
+        Raises:
+            ReleaseError: the vendor publishes none for this machine.
+
+        """
+        machine = platform.machine()
+        if machine not in _PLATFORMS:
+            raise ReleaseError(
+                f"CrateDB {release.version}: no official archive is known for {machine}; set "
+                f"{copy_variable(release)} to the path of a build that runs here"
+            )
+        url = f"{DOWNLOADS}/{_PLATFORMS[machine]}/crate-{release.version}.tar.gz"
+        return (Origin(source=Source.ARCHIVE, location=url, checksum=f"{url}.asc", signer=SIGNER),)
+
+    def tuning(self, release: Release) -> str:
+        """Give the tuning profile of server hosts: the same for all releases."""
+        return self.name
+
+    def install(self, node: Node, cluster: Cluster) -> None:
+        """Copy the unpacked archive to the node, unless it is there."""
+        marker, server = f"{node.work_dir}/artifact", f"{node.work_dir}/server"
+        installed = node.remote.run(["cat", marker], check=False).stdout.strip()
+        if installed == cluster.artifact.sha256:
+            return
+        make_directory(node.remote, node.work_dir)
+        remove_tree(node.remote, server)
+        node.remote.put(Path(cluster.artifact.location), server)
+        if node.remote.run(["test", "-x", f"{server}/bin/crate"], check=False).returncode:
+            why = f"{cluster.artifact.location} holds no program bin/crate"
+            raise StepFailed("install", node.name, why)
+        write_text(node.remote, marker, f"{cluster.artifact.sha256}\n")
+
+    def configure(self, node: Node, cluster: Cluster) -> None:
+        """Write conf/, and make the directories that a node expects to be there.
+
+        Raises:
+            ConfigError: the config sets what Knickpoint decides.
+
+        """
+        text = render_config(node, cluster, self._http_port)
+        for name in ("conf", "data", "logs", "gc", "tmp"):
+            make_directory(node.remote, f"{node.work_dir}/{name}")
+        write_text(node.remote, f"{node.work_dir}/conf/crate.yml", text)
+        logging = "config/log4j2.properties"
+        node.remote.run(["cp", f"{node.work_dir}/server/{logging}", f"{node.work_dir}/conf/"])
+
+    def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
+        """Give the version of the Java that each node's archive brings."""
+        command = "server/jdk/bin/java"
+        answers = ((n, n.remote.run([f"{n.work_dir}/{command}", "-version"])) for n in cluster.nodes)
+        return tuple(
+            Fact(host=node.name, name="version:java", value=answer.stderr.partition("\n")[0])
+            for node, answer in answers
+        )
+
+    def start(self, node: Node, cluster: Cluster) -> None:
+        """Start the node with the vendor's own script, on the node's cores if it has any."""
+        if self.is_running(node):
+            return
+        program = [f"{node.work_dir}/server/bin/crate", f"-Cpath.conf={node.work_dir}/conf"]
+        node.remote.start(
+            node.pinned(program),
+            pid_file=node.pid_file,
+            log=self.logs(node)[0],
+            cwd=node.work_dir,
+            env=environment(node, cluster),
+        )
+
+    def check(self, cluster: Cluster) -> None:
+        """Require each node to answer a statement, and to see all nodes of the cluster."""
+        for node in cluster.nodes:
+            if not self.is_running(node):
+                tail = read_tail(node.remote, self.logs(node)[0])
+                raise StepFailed("start", node.name, "the server process ended", tail)
+        names = {node.name for node in cluster.nodes}
+        for node in cluster.nodes:
+            with self._asking((node,), _PROBE_S, "start") as client:
+                seen = {row[0] for row in client.ask("SELECT name FROM sys.nodes")}
+            if seen != names:
+                why = f"sees {', '.join(sorted(seen))}, but {', '.join(sorted(names))} were deployed"
+                raise NotReady("start", node.name, why)
+
+    def running_versions(self, cluster: Cluster) -> tuple[tuple[str, str], ...]:
+        """Ask for the version of each node."""
+        with self._asking(cluster.nodes[:1], _PROBE_S, "ask") as client:
+            found = client.ask("SELECT name, version['number'] FROM sys.nodes ORDER BY name")
+        return tuple((name, version) for name, version in found)
+
+    def is_running(self, node: Node) -> bool:
+        """Say whether the node's server process lives."""
+        return running_pid(node.remote, node.pid_file) is not None
+
+    def stop(self, node: Node, *, force: bool) -> None:
+        """Ask for a clean shutdown, or kill."""
+        send_signal(node.remote, node.pid_file, signal.SIGKILL if force else signal.SIGTERM)
+
+    def wipe(self, node: Node) -> None:
+        """Remove the node's directory."""
+        remove_tree(node.remote, node.work_dir)
+
+    def ports(self) -> tuple[int, ...]:
+        """Give the ports of HTTP, of the other nodes, and of the PostgreSQL protocol."""
+        return (self._http_port, TRANSPORT_PORT, POSTGRES_PORT)
+
+    def logs(self, node: Node) -> tuple[str, ...]:
+        """Give all that the server prints, and its JVM's own log of garbage collections."""
+        return (f"{node.work_dir}/server.log", _gc_log(node))
+
+    def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
+        """Give all nodes' addresses: each takes any statement."""
+        return Target.of(cluster, port=self._http_port, consistency=consistency, timeout_s=timeout_s)
+
+    def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
+        """Connect a client of the sensor workload; return when a node has answered."""
+        return crate_sensor.connect(target)
+
+    def connect_key_value(self, target: Target) -> AbstractContextManager[KeyValueSession]:
+        """Connect a client of the workloads put/get and YCSB; return when a node has answered."""
+        return crate_key_values.connect(target)
+
+    def connect_devops(self, target: Target) -> AbstractContextManager[DevopsSession]:
+        """Connect a client of the devops workload; return when a node has answered."""
+        return crate_devops.connect(target)
+
+    def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
+        """Give what is wrong with a layout, each as "key: what, what next"."""
+        return crate.check_layout(layout)
+
+    @contextmanager
+    def open_telemetry(self, cluster: Cluster) -> Iterator[Callable[[], tuple[NodeFigure, ...]]]:
+        """Connect once; each call sends one statement to one node, and reads each log of pauses.
+
+        What a node has yet to write is the part of its translog that is not yet in committed segments.
+        """
+        with self._asking(cluster.nodes[:1], _LOOK_S, "look") as client:
+            yield lambda: (
+                *_uncommitted_levels(client, cluster),
+                *(
+                    NodeFigure(
+                        node=node.name,
+                        name=GC_PAUSE_S,
+                        value=java.read_pauses_s(node.remote, _gc_log(node)),
+                    )
+                    for node in cluster.nodes
+                ),
+            )
+
+    @contextmanager
+    def _asking(self, nodes: tuple[Node, ...], limit_s: float, step: str) -> Iterator[crate.SqlClient]:
+        client = crate.SqlClient([node.address for node in nodes], self._http_port, limit_s)
+        try:
+            yield client
+        except crate.FAILURES as error:
+            raise NotReady(step, nodes[0].name, str(error)) from error
+        finally:
+            client.close()
+
+
+def render_config(node: Node, cluster: Cluster, http_port: int) -> str:
+    """Give the text of a node's crate.yml, one dotted setting a line.
+
+    Raises:
+        ConfigError: the config sets what Knickpoint decides.
+
+    """
+    settings = dict(_flatten(cluster.config.settings))
+    own = _own_settings(node, cluster, http_port)
+    taken = [
+        f"system cratedb, config {cluster.config.name}, settings.{way}: comes from the topology and "
+        "the testbed; remove it"
+        for way in sorted(settings)
+        if any(way == key or key.startswith(f"{way}.") for key in own)
+    ]
+    if taken:
+        raise ConfigError(taken)
+    text = StringIO()
+    writer = YAML(typ="safe", pure=True)
+    # A list on one line would hold addresses with a colon, which YAML 1.1 reads as something else.
+    writer.default_flow_style = False
+    writer.dump(settings | own, text)
+    return text.getvalue()
+
+
+def _own_settings(node: Node, cluster: Cluster, http_port: int) -> dict[str, JsonValue]:
+    return {
+        "cluster.name": "knickpoint",
+        "node.name": node.name,
+        "network.host": node.address,
+        "http.port": http_port,
+        "transport.tcp.port": TRANSPORT_PORT,
+        "psql.port": POSTGRES_PORT,
+        "path.data": f"{node.work_dir}/data",
+        "path.logs": f"{node.work_dir}/logs",
+        "discovery.seed_hosts": [f"{peer.address}:{TRANSPORT_PORT}" for peer in cluster.nodes],
+        "cluster.initial_master_nodes": [peer.name for peer in cluster.nodes],
+        "auth.host_based.enabled": False,
+        # A host that measures calls nobody: not the vendor either.
+        "udc.enabled": False,
+    }
+
+
+def environment(node: Node, cluster: Cluster) -> dict[str, str]:
+    """Give the variables that the vendor's script reads; options of testbed and then config win."""
+    config = cluster.config
+    options = (
+        f"-Djava.io.tmpdir={node.work_dir}/tmp",  # noqa: S108  the node's own
+        *cluster.testbed.jvm_options,
+        *config.jvm_options,
+    )
+    heap = {"CRATE_HEAP_SIZE": f"{config.heap_mb}m"} if config.heap_mb else {}
+    return {
+        **heap,
+        # The script's shell reads this a second time, hence the quotes.
+        "CRATE_JAVA_OPTS": shlex.join(options),
+        "CRATE_GC_LOG_DIR": f"{node.work_dir}/gc",
+        # One file, so that its pauses add up over the whole life.
+        "CRATE_GC_LOG_FILES": "0",
+        "CRATE_HEAP_DUMP_PATH": node.work_dir,
+    }
+
+
+def _uncommitted_levels(client: crate.SqlClient, cluster: Cluster) -> Iterator[NodeFigure]:
+    try:
+        found = {name: float(size or 0) for name, size in client.ask(_UNCOMMITTED)}
+    except (*crate.FAILURES, TypeError, ValueError) as error:
+        raise NotReady("look", cluster.nodes[0].name, str(error)) from error
+    for node in cluster.nodes:
+        # A node without a shard has nothing to write.
+        yield NodeFigure(node=node.name, name=UNWRITTEN_BYTES, value=found.get(node.name, 0.0))
+
+
+def _gc_log(node: Node) -> str:
+    return f"{node.work_dir}/gc/gc.log"
+
+
+def _flatten(settings: Mapping[str, JsonValue], way: str = "") -> Iterator[tuple[str, JsonValue]]:
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{way}{key}.")
+        else:
+            yield f"{way}{key}", value
+
+
+@cache
+def _catalogue() -> Mapping[str, Mapping[str, Any]]:
+    text = files("perf.systems.cratedb").joinpath("releases.yaml").read_text(encoding="utf-8")
+    catalogue: Mapping[str, Mapping[str, Any]] = YAML(typ="safe", pure=True).load(text)
+    return catalogue
+
+
+SYSTEM: System = CrateDB()

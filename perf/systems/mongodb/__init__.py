@@ -1,0 +1,1 @@
+"""MongoDB: replica sets and sharded clusters, and the client side on pymongo."""

@@ -1,0 +1,154 @@
+"""A server that answers at planted times and stores nothing: what an engine is tested against.
+
+It is no database, and none of its numbers say anything about one. It acknowledges writes and counts
+their rows and bytes, and every read is answered as if nothing were stored. What it does is in its
+`settings`: see `perf/systems/null/behaviour.py`.
+"""
+
+import json
+import signal
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import ClassVar
+
+from pydantic import JsonValue
+
+from perf.hosts.remote import (
+    code_here,
+    make_directory,
+    read_tail,
+    remove_tree,
+    running_pid,
+    send_signal,
+    write_text,
+)
+from perf.model.errors import ConfigError, NotReady, StepFailed
+from perf.model.results import Release, Source
+from perf.releases.origin import Origin
+from perf.systems.contract import Cluster, Node, System, Target
+from perf.systems.null.behaviour import read_behaviour
+from perf.systems.null.client import NullSession
+from perf.systems.null.dialects import Wire
+from perf.systems.null.wire import PORT
+from perf.systems.sessions import SensorSession
+
+RECORD = "record.bin"
+"""In a node's directory, once the server has ended: what it did, if it was told to keep a record."""
+OWN_SERVER = (sys.executable, "-m", "perf.systems.null.server")
+"""The server of our own protocol."""
+_LOG = "server.log"
+
+
+def configure_node(
+    node: Node, settings: Mapping[str, JsonValue], where: str, wire: Wire = "own"
+) -> None:
+    """Check settings and write them as the server reads them; a ConfigError names `where`."""
+    behaviour = read_behaviour(settings, where)
+    if wire == "own" and behaviour.holds is not None:
+        raise ConfigError([f"{where}: holds is set, and no answer of this server has rows; remove it"])
+    told = {
+        "wire": wire,
+        "address": node.address,
+        "port": PORT,
+        "record": f"{node.work_dir}/{RECORD}",
+        "settings": dict(settings),
+    }
+    write_text(node.remote, f"{node.work_dir}/null.json", json.dumps(told, indent=1))
+
+
+def start_node(node: Node, server: tuple[str, ...] = OWN_SERVER) -> None:
+    """Start the server process of a configured node, by its command, unless it runs."""
+    if running_pid(node.remote, node.pid_file) is not None:
+        return
+    node.remote.start(
+        node.pinned((*server, f"{node.work_dir}/null.json")),
+        pid_file=node.pid_file,
+        log=f"{node.work_dir}/{_LOG}",
+        cwd=node.work_dir,
+        env=code_here(),
+    )
+
+
+def check_node(node: Node) -> None:
+    """Return if the node lets a client connect; raise NotReady, or StepFailed if its process ended."""
+    if running_pid(node.remote, node.pid_file) is None:
+        tail = read_tail(node.remote, f"{node.work_dir}/{_LOG}")
+        raise StepFailed("start", node.name, "the server process ended", tail)
+    try:
+        socket.create_connection((node.address, PORT), timeout=1).close()
+    except OSError as error:
+        raise NotReady("start", node.name, str(error)) from error
+
+
+class Null:
+    """The null system. All nodes are equal; there is nothing to install."""
+
+    name: ClassVar[str] = "null"
+
+    def releases(self) -> tuple[Release, ...]:
+        """Give the one release there is."""
+        return (Release(system=self.name, version="1.0.0", line="1.0", ordinal=0),)
+
+    def origins(self, release: Release) -> tuple[Origin, ...]:
+        """Give the one origin: it is part of Knickpoint."""
+        return (Origin(source=Source.BUILTIN, location="perf.systems.null.server"),)
+
+    def install(self, node: Node, cluster: Cluster) -> None:
+        """Create the node's directory."""
+        make_directory(node.remote, node.work_dir)
+
+    def configure(self, node: Node, cluster: Cluster) -> None:
+        """Check the settings and write them as the server reads them."""
+        where = f"configs/systems/null/{cluster.config.name}.yaml"
+        configure_node(node, cluster.config.settings, where)
+
+    def start(self, node: Node, cluster: Cluster) -> None:
+        """Start the server process."""
+        start_node(node)
+
+    def check(self, cluster: Cluster) -> None:
+        """See that each node lets a client connect."""
+        for node in cluster.nodes:
+            check_node(node)
+
+    def is_running(self, node: Node) -> bool:
+        """Say whether the node's server process lives."""
+        return running_pid(node.remote, node.pid_file) is not None
+
+    def stop(self, node: Node, *, force: bool) -> None:
+        """End the server process; its record is written if it is not forced."""
+        send_signal(node.remote, node.pid_file, signal.SIGKILL if force else signal.SIGTERM)
+
+    def wipe(self, node: Node) -> None:
+        """Remove the node's directory."""
+        remove_tree(node.remote, node.work_dir)
+
+    def ports(self) -> tuple[int, ...]:
+        """Give the one port."""
+        return (PORT,)
+
+    def logs(self, node: Node) -> tuple[str, ...]:
+        """Give the one log."""
+        return (f"{node.work_dir}/{_LOG}",)
+
+    def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
+        """Give all nodes' addresses."""
+        return Target.of(cluster, port=PORT, consistency=consistency, timeout_s=timeout_s)
+
+    def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
+        """Connect a client."""
+        return _session(target)
+
+
+@contextmanager
+def _session(target: Target) -> Iterator[NullSession]:
+    session = NullSession(target)
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+SYSTEM: System = Null()

@@ -1,0 +1,1 @@
+"""ScyllaDB; its client side is `perf.systems.cql`."""

@@ -1,0 +1,246 @@
+"""One trial, from an empty host to a sealed bundle. `run_trial` is the order of everything.
+
+The steps are in `steps`, the load in `measurement`; systems own neither order nor time. Expected
+trouble becomes the trial's status and reason; a defect of ours escapes and is seen.
+"""
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+
+from perf.history import bundle
+from perf.history.faults import drop_faulty
+from perf.hosts.facts import read_facts
+from perf.hosts.lease import find_lost
+from perf.hosts.leftovers import end_leftovers
+from perf.hosts.testbed import base_dir, client_hosts, price_per_hour_usd
+from perf.hosts.tuning.readiness import prove
+from perf.load.programs import check_engines, read_engine_facts
+from perf.local.places import Places
+from perf.local.progress import Progress
+from perf.model.design import Deployment, EngineName
+from perf.model.errors import ConfigError, StepFailed
+from perf.model.facts import find_drift
+from perf.model.identity import named
+from perf.model.metrics import CANARY_PHASES, PRICE_PER_HOUR, PRICES_FROM
+from perf.model.results import (
+    Artifact,
+    Fact,
+    Purpose,
+    Reason,
+    Release,
+    Sample,
+    Trial,
+    TrialId,
+    TrialStatus,
+)
+from perf.systems.contract import Cluster, System, name_profile
+from perf.systems.credentials import prove_access
+from perf.trial import placement
+from perf.trial.client_access import prove_on_clients
+from perf.trial.data_size import find_fitting_data
+from perf.trial.host_checks import check_hosts, find_full_disk
+from perf.trial.measurement import LoadFindings, diagnose, judge, measure, summarize_load
+from perf.trial.steps import NodeDied, Steps, sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What to measure: a resolved deployment at one release, under an id of its own.
+
+    `remarks` are said of the trial from the start, for example that something was planted in it.
+    """
+
+    trial: TrialId
+    night: str
+    purpose: Purpose
+    deployment: Deployment
+    release: Release
+    artifact: Artifact
+    remarks: tuple[Reason, ...] = ()
+
+
+@dataclass(slots=True)
+class Draft:
+    """What is known of a trial so far; it is worth a bundle at any moment."""
+
+    status: TrialStatus = TrialStatus.COMPLETED
+    reasons: list[Reason] = field(default_factory=list)
+    before: tuple[Fact, ...] = ()
+    after: tuple[Fact, ...] = ()
+    findings: LoadFindings = field(default_factory=LoadFindings)
+    canaries: tuple[Sample, ...] = ()
+    log_tail: str = ""
+
+    def record(self, status: TrialStatus, kind: str, text: str, log_tail: str = "") -> None:
+        """Note why the trial did not complete; the first log tail is the telling one."""
+        self.status = status
+        self.reasons.append(Reason(kind=kind, text=text))
+        self.log_tail = self.log_tail or log_tail
+
+    def doubt(self, reasons: Sequence[Reason]) -> None:
+        """Make the trial invalid if there is any reason to."""
+        self.reasons += reasons
+        if reasons:
+            self.status = TrialStatus.INVALID
+
+
+def run_trial(order: Order, system: System, places: Places, progress: Progress) -> Trial:
+    """Measure one trial and seal its bundle.
+
+    Raises:
+        HostUnfit: the hosts cannot carry any trial; nothing was started and no bundle is left.
+        KeyboardInterrupt: passed on after every process was stopped; no bundle is left.
+
+    """
+    deployment = order.deployment
+    cluster = placement.place(deployment, order.release, order.artifact, places.run)
+    steps = Steps(system, cluster, progress)
+    started_at, started_s = datetime.now(UTC), time.monotonic()
+    _end_leftovers(cluster, places, progress)
+    clients = client_hosts(cluster.testbed, cluster.topology.clients)
+    check_hosts(cluster.nodes, system.ports(), cluster.testbed.needs, clients)
+    check_engines(deployment.engine, clients)
+    proven = prove(deployment, name_profile(system, order.release), places.run, progress.tell)
+    staged = bundle.stage(places, order.trial)
+    draft = Draft()
+    try:
+        draft.findings.remarks += proven.remarks
+        prove_access(deployment.config.access)
+        prove_on_clients(deployment.config.access, [remote for _, remote in clients])
+        draft.before = read_environment(cluster, deployment.engine) + proven.facts
+        draft.findings.remarks += find_fitting_data(
+            deployment.workload,
+            deployment.topology,
+            draft.before,
+            (node.remote.name for node in cluster.nodes),
+        )
+        steps.wipe()
+        fresh = steps.freshen_disks()
+        draft.canaries = steps.canaries(CANARY_PHASES[0], draft.findings.remarks.append)
+        steps.install()
+        steps.configure()
+        draft.before += fresh + steps.facts()
+        steps.start()
+        with steps.naming_the_dead():
+            steps.verify_version()
+            draft.before += steps.prove_pinning()
+            measure(steps, deployment, places.run, draft.findings)
+            draft.doubt(judge(draft.findings, deployment))
+            if draft.status is TrialStatus.COMPLETED:
+                draft.doubt(steps.find_change())
+            draft.after = read_environment(cluster, deployment.engine) + proven.read_again() + fresh
+            draft.after += steps.facts() + steps.prove_pinning()
+        draft.doubt(find_drift(draft.before, draft.after))
+        draft.doubt(find_lost(deployment.testbed))
+    except ConfigError as mistake:
+        draft.record(TrialStatus.FAILED, "configure-failed", str(mistake))
+    except NodeDied as death:
+        draft.record(TrialStatus.INVALID, "node-died", sentence(death), death.log_tail)
+    except StepFailed as failure:
+        draft.record(TrialStatus.FAILED, f"{failure.step}-failed", sentence(failure), failure.log_tail)
+    finally:
+        _clean_up(steps, staged, draft, places.run)
+    trial = drop_faulty(_trial(order, draft, started_at, time.monotonic() - started_s))
+    bundle.seal(staged, trial, draft.findings.outcome.intervals)
+    return trial
+
+
+def read_environment(cluster: Cluster, engine: EngineName) -> tuple[Fact, ...]:
+    """Read the facts of every distinct host, which programs offer the load, and the price."""
+    clients = client_hosts(cluster.testbed, cluster.topology.clients)
+    remotes = {node.remote.name: node.remote for node in cluster.nodes}
+    remotes |= {remote.name: remote for _, remote in clients}
+    return (
+        *(fact for remote in remotes.values() for fact in read_facts(remote)),
+        *(fact for host, remote in clients for fact in read_engine_facts(engine, host, remote)),
+        *_state_price(cluster),
+    )
+
+
+def _state_price(cluster: Cluster) -> tuple[Fact, ...]:
+    price = price_per_hour_usd(cluster.testbed, cluster.topology.servers)
+    if price is None:
+        return ()
+    source = cluster.testbed.prices_from
+    return (
+        Fact(host="", name=PRICE_PER_HOUR, value=f"{price:.10g}"),
+        *((Fact(host="", name=PRICES_FROM, value=source.text),) if source else ()),
+    )
+
+
+def _end_leftovers(cluster: Cluster, places: Places, progress: Progress) -> None:
+    """End what an interrupted run left running on any host of the trial, servers and engines."""
+    clients = client_hosts(cluster.testbed, cluster.topology.clients)
+    found = {
+        node.remote.name: (node.remote, str(Path(node.work_dir).parents[1])) for node in cluster.nodes
+    }
+    found |= {
+        remote.name: (remote, base_dir(cluster.testbed, host, places.run)) for host, remote in clients
+    }
+    for remote, base in found.values():
+        end_leftovers(remote, base, cluster.testbed.limits.stop_s, progress)
+
+
+def _find_full_disks(cluster: Cluster, run_dir: Path) -> tuple[Reason, ...]:
+    """Give a reason for each disk of servers and engines that has hardly any room left."""
+    places = {(node.remote.name, node.work_dir): node.remote for node in cluster.nodes}
+    for host, remote in client_hosts(cluster.testbed, cluster.topology.clients):
+        places[remote.name, f"{base_dir(cluster.testbed, host, run_dir)}/engines"] = remote
+    found: list[str | None] = []
+    for (_, directory), remote in places.items():
+        with suppress(StepFailed):  # what is out of reach is told as that
+            found.append(find_full_disk(remote, directory))
+    return tuple(Reason(kind="disk-full", text=text) for text in dict.fromkeys(found) if text)
+
+
+def _clean_up(steps: Steps, staged: Path, draft: Draft, run_dir: Path) -> None:
+    """Leave the hosts as they were; a clean-up that fails is one more reason, and costs no bundle."""
+    if draft.status is not TrialStatus.COMPLETED:
+        draft.reasons += _find_full_disks(steps.cluster, run_dir)
+    undone = steps.clean_up(staged)
+    for text in undone:
+        draft.record(TrialStatus.FAILED, "clean-up-failed", text)
+    if not undone:
+        draft.canaries += steps.canaries(CANARY_PHASES[1], draft.findings.remarks.append)
+
+
+def _trial(order: Order, draft: Draft, started_at: datetime, length_s: float) -> Trial:
+    deployment = order.deployment
+    diagnostics = diagnose(draft.findings, deployment.workload)
+    return Trial(
+        id=order.trial,
+        night=order.night,
+        purpose=order.purpose,
+        experiment=deployment.experiment.name,
+        release=order.release,
+        artifact=replace(order.artifact, location=""),
+        topology=named(deployment.topology),
+        testbed=named(deployment.testbed),
+        testbed_class=deployment.testbed.testbed_class,
+        workload=named(deployment.workload),
+        config=named(deployment.config),
+        engine=deployment.engine,
+        seed=deployment.workload.seed,
+        started_at=started_at,
+        # A clock that is stepped meanwhile must not let a trial end before it began.
+        finished_at=started_at + timedelta(seconds=length_s),
+        status=draft.status,
+        reasons=tuple(draft.reasons),
+        remarks=tuple(dict.fromkeys((*order.remarks, *draft.findings.remarks, *diagnostics.remarks))),
+        steps=tuple(draft.findings.load_steps),
+        environment_before=draft.before,
+        environment_after=draft.after,
+        samples=(
+            *summarize_load(draft.findings, deployment),
+            *diagnostics.samples,
+            *draft.canaries,
+        ),
+        counters=draft.findings.outcome.counters,
+        log_tail=draft.log_tail,
+        harness_version=version("knickpoint"),
+    )

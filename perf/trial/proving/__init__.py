@@ -1,0 +1,1 @@
+"""`knickpoint prove`: a deployed product is asked what its sessions must keep to."""

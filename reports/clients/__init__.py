@@ -1,0 +1,1 @@
+"""All that goes over the network: GitHub and webhooks."""

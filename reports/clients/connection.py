@@ -1,0 +1,196 @@
+"""A connection to GitHub for one token: what is asked again, and refusals in a sentence. Over PyGithub.
+
+Everything here may be done twice. Reading, editing and a rate limit are tried again as they are. A
+request that creates something is not: a broken answer leaves open whether it was done, so after a pause
+the state is read and planned again, and what was done after all is found.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import github
+import requests
+from github.GithubException import (
+    BadAttributeException,
+    GithubException,
+    RateLimitExceededException,
+)
+
+from perf.model.errors import GitHubError
+from reports.clients.patience import TOO_MANY, AsksTooMuch, RetryPolicy, build_retry
+from reports.wording.markdown import clean
+
+_T = TypeVar("_T")
+# It would say each refusal a second time, if anything in the process has set logging up.
+logging.getLogger("github").setLevel(logging.WARNING)
+_BROKEN = 500
+_STRANGE = (
+    *(AttributeError, LookupError, TypeError, ValueError, AssertionError),
+    *(RuntimeError, BadAttributeException),
+)
+"""What PyGithub comes to when it reads a page of a proxy, or is sent to another host."""
+
+
+class Unsure(Exception):  # noqa: N818  a state, not an error yet
+    """GitHub was told to create something, and it is open whether it did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorHints:
+    """What to check where GitHub has no such thing, forbids it or does not take it."""
+
+    missing: str
+    refused: str
+    forbidden: str = ""
+
+
+class GitHubConnection:
+    """GitHub as one token sees it; `where` is what it is asked about, for the sentences of errors."""
+
+    def __init__(
+        self,
+        *,
+        where: str,
+        token: str,
+        api_url: str,
+        hints: ErrorHints,
+        author: str = "",
+        patience: RetryPolicy | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Remember what to ask; `author` is the login under which the token writes, asked for if empty.
+
+        `api_url` is that of the REST interface: https://api.github.com, or https://HOST/api/v3.
+        """
+        self._where, self._hints, self._author = where, hints, author
+        self._patience, self._sleep = patience or RetryPolicy(), sleep
+        self._url = api_url
+        self.hub = github.Github(
+            auth=github.Auth.Token(token),
+            base_url=api_url.rstrip("/"),
+            user_agent="knickpoint",
+            per_page=100,
+            lazy=True,
+            retry=build_retry(self._patience),
+            seconds_between_requests=None,  # a dozen requests need no spacing; limits are obeyed
+            seconds_between_writes=None,
+        )
+
+    def find_author(self) -> str:
+        """Ask who writes with this token; a workflow's token may not ask REST for its user."""
+        if not self._author:
+            self._author = str(self.query("query { viewer { login } }", {})["viewer"]["login"])
+        return self._author
+
+    def query(self, query: str, variables: dict[str, Any]) -> dict[str, Any]:
+        """Ask GraphQL; raise Unsure where the answer broke."""
+        with unsure():
+            _, answer = self.hub.requester.graphql_query(query, variables)
+        data: dict[str, Any] = answer["data"]
+        return data
+
+    def check_writer(self, writer: str, address: str) -> None:
+        """Refuse what was written under another login: nothing would find it again.
+
+        Raises:
+            GitHubError: it is not the login under which this token was said to write.
+
+        """
+        if writer != self._author:
+            raise GitHubError(
+                f"posted {address}, but as {clean(writer)}, not as"
+                f" {self._author}: give --author, or the next run will not find it"
+            )
+
+    def repeat(self, action: Callable[[], _T], doing: str, permission: str) -> _T:
+        """Plan and act; where it is open what was done, wait and plan again."""
+        why: BaseException | None = None
+        for attempt in range(self._patience.tries):
+            try:
+                with self.explained(doing, permission):
+                    return action()
+            except Unsure as error:
+                why = error.__cause__
+                self._sleep(self._patience.pause_s * 2**attempt)
+        raise GitHubError(
+            f"could not {doing} of {self._where}: GitHub did not answer {self._patience.tries} times"
+            f" ({_describe(why)})"
+        ) from why
+
+    @contextmanager
+    def explained(self, doing: str, permission: str) -> Iterator[None]:
+        """Turn what GitHub or the network says into one sentence."""
+        what = f"could not {doing} of {self._where}: "
+        try:
+            yield
+        except GithubException as error:
+            raise GitHubError(what + self._explain(error, permission)) from error
+        except requests.RequestException as error:
+            raise GitHubError(
+                f"{what}{self._url} cannot be reached ({type(error).__name__}); check --api-url and the"
+                " network"
+            ) from error
+        except _STRANGE as error:
+            raise GitHubError(
+                f"{what}{self._url} did not answer as GitHub does ({type(error).__name__}); check"
+                " --api-url: is it that of the REST interface, and no page to sign in?"
+            ) from error
+
+    def _explain(self, error: GithubException, permission: str) -> str:
+        said = f"({error.status}: {_describe(error)})"
+        if isinstance(error, RateLimitExceededException | AsksTooMuch) or error.status == TOO_MANY:
+            return f"the rate limit of GitHub is used up {said}; try again later"
+        if error.status >= _BROKEN:
+            return f"GitHub failed {self._patience.tries} times {said}; try again later"
+        match error.status:
+            case 401:
+                what, hint = "does not know the token", f"check GITHUB_TOKEN, a token of {self._url}"
+            case 400 | 403:  # GraphQL has no status of its own for what it forbids; PyGithub says 400
+                what, hint = "forbids it", f"{permission}. {self._hints.forbidden}".rstrip(". ")
+            case 404:
+                what, hint = "has no such thing", f"{self._hints.missing}; {permission}"
+            case _:
+                what, hint = "does not take it", self._hints.refused
+        return f"GitHub {what} {said}: {hint}"
+
+
+@contextmanager
+def unsure() -> Iterator[None]:
+    """Mark what a POST leaves open: an error of the server, or a connection that broke."""
+    try:
+        yield
+    except GithubException as error:
+        if error.status < _BROKEN:
+            raise
+        raise Unsure from error
+    except (requests.ConnectionError, requests.Timeout) as error:
+        raise Unsure from error
+
+
+def _describe(error: BaseException | None) -> str:
+    """Say what GitHub said, in a line; never more, since others may have written it."""
+    if isinstance(error, GithubException):
+        data = error.data if isinstance(error.data, dict) else {}
+        of_graphql = [one.get("message") for one in data.get("errors", []) if isinstance(one, dict)]
+        said = data.get("message") or error.message or "; ".join(filter(None, of_graphql))
+        return clean(str(said or "no reason given"), 200)
+    return type(error).__name__
+
+
+def find_api_url(text: str) -> str:
+    """Check the address of the interface; over plain HTTP the token would be seen by all.
+
+    Raises:
+        ValueError: it is no address, or one of another host over plain HTTP.
+
+    """
+    if re.fullmatch(r"https://[^\s/@]+(/[^\s@?#]*)?", text):
+        return text
+    if re.fullmatch(r"http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/[^\s@?#]*)?", text):
+        return text
+    raise ValueError(text)

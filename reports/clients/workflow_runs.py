@@ -1,0 +1,81 @@
+"""GitHub: the runs of one workflow, and which of them told a night. An edge, over PyGithub."""
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from github.Workflow import Workflow
+from github.WorkflowRun import WorkflowRun
+
+from reports.clients.connection import ErrorHints, GitHubConnection
+from reports.clients.patience import RetryPolicy
+from reports.notifications.night_watch import EVENT, NIGHT, NightRun, ReportedNight, Sight
+
+_READING = "the token needs `actions: read`"
+_MOST_RUNS = 50
+_TELLS = frozenset({"success", "failure"})
+"""How a run may end that told a night: a regression fails it."""
+_HINTS = ErrorHints(missing="check --repo and --workflow", refused="check --repo and --workflow")
+
+
+class GitHubWorkflow:
+    """A workflow on the default branch, as one token sees it."""
+
+    def __init__(
+        self,
+        *,
+        repo: str,
+        workflow: str,
+        token: str,
+        api_url: str,
+        patience: RetryPolicy | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Remember what to ask; `workflow` is the name of its file."""
+        self._connection = GitHubConnection(
+            where=f"{repo}, {workflow}",
+            token=token,
+            api_url=api_url,
+            hints=_HINTS,
+            patience=patience,
+            sleep=sleep,
+        )
+        self._name = workflow
+        self._repo = self._connection.hub.get_repo(repo)
+
+    def look(self) -> Sight:
+        """Read its state, the newest runs of its schedule and the newest night of these.
+
+        Raises:
+            GitHubError: GitHub refuses, or does not answer.
+
+        """
+        with self._connection.explained("read the runs", _READING):
+            workflow: Workflow = self._repo.get_workflow(self._name)
+            listed = workflow.get_runs(branch=self._repo.default_branch, event=EVENT)
+            runs = [one for one in islice(listed, _MOST_RUNS) if one.event == EVENT]
+            return Sight(
+                workflow=self._name,
+                state=workflow.state,
+                runs=tuple(_as_run(one) for one in runs),
+                night=_find_night(runs),
+            )
+
+
+def _find_night(runs: Sequence[WorkflowRun]) -> ReportedNight | None:
+    for run in runs:
+        if run.status == "completed" and run.conclusion in _TELLS:
+            for one in run.get_artifacts():
+                if one.name.startswith(NIGHT):
+                    return ReportedNight(url=run.html_url, told_at=one.created_at)
+    return None
+
+
+def _as_run(run: WorkflowRun) -> NightRun:
+    return NightRun(
+        url=run.html_url,
+        status=run.status,
+        conclusion=run.conclusion or "",
+        created_at=run.created_at,
+        updated_at=run.updated_at,
+    )

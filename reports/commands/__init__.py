@@ -1,0 +1,1 @@
+"""The commands that report: one file each, named after its command."""

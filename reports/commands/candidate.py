@@ -1,0 +1,297 @@
+"""The command of pull requests: what a change of configs/ does, measured side by side with its base."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from analysis.comparing.results import (
+    MOST_BYTES,
+    ComparisonFile,
+    read_comparisons,
+    write_comparisons,
+)
+from analysis.detection import words
+from analysis.detection.verdict import Outcome
+from analysis.orchestration.candidate import Save, run_candidate
+from analysis.orchestration.candidate_plan import (
+    Allowance,
+    CandidatePlan,
+    Planned,
+    cut,
+    plan_candidate,
+    record_candidate,
+    share_out,
+)
+from perf.commands.options import data_option
+from perf.config.difference import compare_catalogs
+from perf.config.revisions import SHORT, RevisionRange, find_repository, find_span, load_revisions
+from perf.history.store import append_all, open_history
+from perf.local import durable
+from perf.local.places import Places
+from perf.local.plain_files import read_plain
+from perf.local.progress import Progress
+from perf.model.errors import BundleError, HistoryError, InputError, UsageError
+from perf.model.results import TURNS
+from perf.model.shown import format_duration, printable
+from reports.pull_requests.comment import headline, render_comment
+
+_REGRESSION_FOUND, _NOT_MEASURED = 1, 3
+_DECIDES = frozenset({"suites", "testbed", "release", "trials", "minutes", "attribute", "configs"})
+_URL = re.compile(r"https?://[!-~]{1,1000}")
+COMPARISON, COMMENT = "comparison.json", "comment.md"
+
+
+def _check_url(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    if value and not _URL.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is not https://HOST/PATH")
+    return value
+
+
+@click.command()
+@click.option("--base", required=True, metavar="REF", help="Where the change is to go: main.")
+@click.option("--head", required=True, metavar="REF", help="The change: a branch, a tag, a commit.")
+@click.option("--suite", "suites", multiple=True, help="Only this suite; repeatable.  [default: all]")
+@click.option("--testbed", default="local", show_default=True, help="Measure what runs on this one.")
+@click.option(
+    "--release", default="", help="Measure this one.  [default: the newest an experiment lists]"
+)
+@click.option("--trials", type=click.IntRange(min=TURNS), help="Most trials, of all together.")
+@click.option(
+    "--minutes", type=click.FloatRange(min=0, min_open=True), help="Most minutes of trials, of all."
+)
+@click.option("--attribute", is_flag=True, help="Of several changed knobs, leave out one at a time.")
+@click.option("--dry-run", is_flag=True, help="Say what would be measured, and measure nothing.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Directory of comparison.json and comment.md.  [default: candidate/ in the data directory]",
+)
+@click.option(
+    "--site-url",
+    default="",
+    metavar="URL",
+    callback=_check_url,
+    help="Where `knickpoint report` puts its pages: comment.md links the one of each comparison.",
+)
+@click.option(
+    "--configs",
+    default="configs",
+    show_default=True,
+    metavar="DIRECTORY",
+    help="Configuration directory, from the root of the repository on.",
+)
+@data_option
+def candidate(
+    *,
+    base: str,
+    head: str,
+    suites: tuple[str, ...],
+    testbed: str,
+    release: str,
+    trials: int | None,
+    minutes: float | None,
+    attribute: bool,
+    dry_run: bool,
+    output: Path | None,
+    site_url: str,
+    configs: str,
+    data: Path,
+) -> None:
+    """Measure what a change of configs/ does: base against head, side by side.
+
+    Reads the configuration at two revisions of this git repository, finds the experiments that
+    measure something different, says which and how long, and measures both sides in turns.
+
+    \b
+    knickpoint candidate --base main --head my-branch --dry-run    what would be measured
+    knickpoint candidate --base main --head my-branch              measure it
+    knickpoint candidate --base main --head my-branch --attribute  and which knob did it
+
+    As on a pull request, base is where head parted from it (the merge base). The work tree is not
+    touched, and only files are taken from the revisions, never code. A comment, a rename or another
+    list of releases changes nothing; an edit of a shared file touches all that use it. What differs in
+    its workload, topology or testbed is listed, not measured: it begins a new series.
+
+    Interrupted, the same command goes on from there. Exit codes: 0 nothing regressed, 1 regressed,
+    2 wrong usage, or a configuration is wrong at a revision, 3 something could not be measured.
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
+    repository = find_repository(Path())
+    span = find_span(repository, base, head)
+    _check_new(span)
+    before, after = load_revisions(repository, span, configs)
+    found = compare_catalogs(before, after, testbed=testbed, suites=suites)
+    # By base's rules: a change must not loosen those that judge it.
+    plan = plan_candidate(found, span, before.detection, release)
+    allowed = share_out(plan, trials, minutes)
+    for line in describe_plan(plan, allowed, testbed):
+        click.echo(line)
+    if dry_run:
+        return
+    context, places, target = click.get_current_context(), Places(data), output or data / "candidate"
+    reproduce = _reproduce(context, span)
+    save = partial(write_content, target, site_url=site_url)
+    content = _measure(
+        plan, allowed, places, save, attributes=attribute, told=_find_told(target), reproduce=reproduce
+    )
+    save(content)
+    for line in describe_content(content):
+        click.echo(line)
+    click.echo(f"Files:   {target / COMPARISON}, {target / COMMENT}")
+    context.exit(_exit_code(content))
+
+
+def _check_new(span: RevisionRange) -> None:
+    """Refuse a head that base contains: that nothing differs would look like a success."""
+    if span.merge_base == span.head_tip:
+        raise UsageError(
+            f"{span.head} is contained in {span.base}: there is nothing new to measure; --head names"
+            " the commit that is to go there"
+        )
+
+
+def _exit_code(content: ComparisonFile) -> int:
+    outcomes = {one.outcome for one in content.comparisons}
+    if Outcome.REGRESSED in outcomes:
+        return _REGRESSION_FOUND
+    return _NOT_MEASURED if content.problems or Outcome.INVALID in outcomes else 0
+
+
+def _measure(
+    plan: CandidatePlan,
+    allowed: Allowance,
+    places: Places,
+    save: Save,
+    *,
+    attributes: bool,
+    told: frozenset[str],
+    reproduce: str,
+) -> ComparisonFile:
+    """Measure, and keep the trials in the history; what goes wrong is a problem of the result."""
+    if not plan.planned:
+        return record_candidate(plan, datetime.now(UTC))
+    progress = Progress()
+    try:
+        # A history that cannot be used must be known before hours of measuring, not after them.
+        with open_history(places.history):
+            pass
+    except HistoryError as error:
+        return record_candidate(plan, datetime.now(UTC), [str(error)])
+    content = run_candidate(
+        plan,
+        allowed,
+        places,
+        progress,
+        save,
+        attributes=attributes,
+        told=told,
+        reproduce=reproduce,
+    )
+    progress.expected_s = None
+    try:
+        kept = append_all(places, progress.tell)
+    except (HistoryError, BundleError) as error:
+        problem = cut(f"the trials are not in the history: {error}")
+        return replace(content, problems=(*content.problems, problem))
+    progress.tell(f"history: {kept.new} trials appended, {kept.known} already there")
+    for bad in kept.bad:
+        click.echo(f"A bundle was refused: {bad}", err=True)
+    return content
+
+
+def _find_told(target: Path) -> frozenset[str]:
+    """Give the comparisons that the last run told of; none if it lacked something: it is resumed."""
+    path = target / COMPARISON
+    try:
+        content = read_comparisons(read_plain(path, MOST_BYTES), path)
+    except (OSError, InputError):
+        return frozenset()
+    told = (*content.comparisons, *(one.comparison for one in content.attributions))
+    return frozenset() if content.problems else frozenset(one.id for one in told)
+
+
+def write_content(target: Path, content: ComparisonFile, *, site_url: str) -> None:
+    """Write both files, each in one step."""
+    durable.write(target / COMPARISON, write_comparisons(content))
+    durable.write(target / COMMENT, _render(content, site_url))
+
+
+def _render(content: ComparisonFile, site_url: str) -> bytes:
+    return f"{render_comment(content, site_url=site_url).rstrip()}\n".encode()
+
+
+def describe_plan(plan: CandidatePlan, allowed: Allowance, testbed: str) -> Iterator[str]:
+    """Say what differs, what of it will be measured, and how long that takes at most."""
+    yield f"base  {plan.base.sha[:SHORT]}  (where {plan.head.ref} parted from {plan.base.ref})"
+    yield f"head  {plan.head.sha[:SHORT]}  ({plan.head.ref})"
+    for note in plan.notes:
+        yield f"Note: {note}"
+    if not plan.changes:
+        experiments = words.counted(plan.total, "experiment", "experiments")
+        yield f"Nothing to measure: {experiments} looked at, and none is configured otherwise."
+        return
+    yield f"{len(plan.changes)} of {plan.total} experiments differ."
+    if plan.planned:
+        count = len(plan.planned)
+        trials = min(allowed.total.trials, allowed.each.trials * count)
+        longest_s = sum(_longest_s(one, allowed, count) for one in plan.planned)
+        yield (
+            f"To measure on testbed {testbed}, both sides in turns: at most {trials} trials, about"
+            f" {format_duration(longest_s)}; less if it is decided sooner."
+        )
+    for one in plan.planned:
+        yield from _describe_planned(one)
+    for change in plan.changes:
+        if change.text:
+            yield f"  not measured: {change.experiment} (suite {change.suite}): {change.text}"
+
+
+def _longest_s(one: Planned, allowed: Allowance, count: int) -> float:
+    trials = min(allowed.each.trials, allowed.total.trials // count)
+    minutes = min(allowed.each.minutes, allowed.total.minutes / count)
+    return min(trials * one.trial_s, max(minutes * 60, TURNS * one.trial_s))
+
+
+def _describe_planned(one: Planned) -> Iterator[str]:
+    side = one.pairing.candidate
+    yield (
+        f"  {side.deployment.experiment.name} (suite {one.pairing.suite}) at {side.version},"
+        f" about {format_duration(one.trial_s)} a trial"
+    )
+    for knob in one.knobs:
+        before, after = (printable(text) or "not set" for text in (knob.before, knob.after))
+        yield f"      {knob.path}  {before} → {after}"
+
+
+def describe_content(content: ComparisonFile) -> Iterator[str]:
+    """Say what came of it: a line for each comparison, then what went wrong, then the verdict."""
+    yield ""
+    for one in content.comparisons:
+        yield f"{one.outcome:<10}  {one.experiment} (suite {one.suite}): {one.reason}"
+    for attribution in content.attributions:
+        result = attribution.comparison
+        what = f"by {attribution.knob.path}, the others in place"
+        yield f"{result.outcome:<10}  {what}: {result.reason}"
+    for problem in content.problems:
+        yield f"Problem: {problem}"
+    for note in content.notes:
+        yield f"Note:    {note}"
+    yield f"Verdict: {headline(content)}"
+
+
+def _reproduce(context: click.Context, span: RevisionRange) -> str:
+    """Give the command with all that decides what is measured; revisions by hash: branches move."""
+    parts = ["knickpoint", "candidate", "--base", span.merge_base, "--head", span.head_tip]
+    for option in context.command.params:
+        name = option.name or ""
+        if name in _DECIDES and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            value = context.params[name]
+            for each in value if isinstance(value, tuple) else (value,):
+                parts += [option.opts[0], *(() if each is True else (f"{each}",))]
+    return shlex.join(parts)

@@ -1,0 +1,74 @@
+"""The command that shows the whole chain on a recorded history: what was planted, what is found."""
+
+import tarfile
+import tempfile
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import click
+
+from analysis.judging.judgement import Judgement
+from analysis.orchestration.judging import judge_history
+from perf.history.store import append_all, open_history
+from perf.local.places import Places
+from reports.pages.whole_site import write_report
+from reports.site.writing import check_target
+from reports.wording.incidents import list_news
+
+_PLANTED = (
+    "a configuration change in Cassandra 5.0.9 from the 15th night on: commitlog_sync: batch instead of"
+    " periodic, so that each write waits until the commit log is on the disk. Reads do not wait for it,"
+    " and the sentinel keeps a configuration of its own."
+)
+
+
+@click.command()
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Directory of the site: a new one, an empty one, or a site to replace.",
+)
+def demo(out: Path) -> None:
+    """Build the site of a real recorded history in which the cause of a regression is known.
+
+    A single Cassandra node was measured night after night; from one night on its configuration was
+    changed for the worse. The bundles of these trials come with Knickpoint. They are brought into a
+    history, judged and told like any other, as of the end of the last trial. Nothing is measured
+    and no network is needed.
+
+    Exit code 0 although a regression is found: it is meant to be.
+    """
+    with as_file(files("reports.demo")) as shipped:
+        trials, judgement, index = build_site(shipped, out)
+    click.echo(f"Planted: {_PLANTED}")
+    click.echo(f"Judged:  {trials} trials. {judgement.verdict.reason}")
+    for line in list_news(judgement.incidents):
+        click.echo(f"Found:   {line}")
+    click.echo(f"Open:    {index}")
+
+
+def build_site(shipped: Path, out: Path) -> tuple[int, Judgement, Path]:
+    """Build the site of the recording in `shipped`; give its trials' number, judgement and front page.
+
+    `shipped` holds trials.tar.xz (trials/ and nights/ of a data directory) and configs/. The site
+    says that it is a recording, so nothing becomes stale; its clock stands still at the end of the
+    last trial, so each build is equal.
+
+    Raises:
+        SiteError: the operating system refuses what the site needs.
+        UsageError: `out` holds something that is not a site.
+
+    """
+    check_target(out)
+    with tempfile.TemporaryDirectory(prefix="knickpoint-demo-") as aside:
+        places, configs = Places(Path(aside)), shipped / "configs"
+        with tarfile.open(shipped / "trials.tar.xz") as archive:
+            archive.extractall(places.data, filter="data")
+        append_all(places, lambda _: None)
+        with open_history(places.history, read_only=True) as history:
+            trials = history.trials()
+        now = max(trial.finished_at for trial in trials)
+        judgement = judge_history(places, configs, now.date())
+        index = write_report(places, configs, now, output=out, is_recording=True)
+    return len(trials), judgement, index

@@ -1,0 +1,140 @@
+"""The main job in one command: measure, keep, judge, make sure, tell. It may import all the rest."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from analysis.detection.verdict import Outcome
+from analysis.judging.judgement import Judgement
+from analysis.orchestration.comparing import read_results
+from analysis.orchestration.follow_up import FollowedUp, Tonight, bisect, confirm
+from analysis.orchestration.judging import judge_history
+from perf import config
+from perf.commands.options import configs_option, data_option
+from perf.history.store import append_all, open_history
+from perf.jobs.holding import hold
+from perf.jobs.measuring import Job, describe, measure_night
+from perf.jobs.night import finish_night, read_nights
+from perf.local.places import Places
+from perf.local.progress import Progress
+from perf.model.results import Trial, TrialStatus
+from reports.commands.options import site_url_option
+from reports.commands.report import SITE_URL_HELP
+from reports.pages.whole_site import write_report
+from reports.wording.incidents import list_news
+
+REGRESSION_FOUND = 1
+NOT_MEASURED = 3
+
+
+@click.command()
+@click.option("--suite", "suite_name", default="quickstart", show_default=True, help="Suite to run.")
+@data_option
+@configs_option
+@site_url_option(SITE_URL_HELP)
+def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) -> None:
+    """Measure a suite, append to the history, judge it, make sure, and write the site.
+
+    \b
+    remeasure_minutes   so long the night measures its provisional changes again before it tells
+                        anyone: the releases on both sides take turns on the same hosts, the most
+                        relevant change first. That confirms a change, or rules it out.
+    bisect: auto        a confirmed change between two releases that has unmeasured ones inside is
+                        traced to the release that brought it, for at most bisect_minutes.
+
+    Both are settings of the suite; without them it does neither. What no time was left for is said,
+    with the command that makes up for it.
+
+    An interrupted night is resumed, also while it makes sure: trials that were finished are kept and
+    not repeated. After a night that was told, the next run is the next night.
+
+    Exit codes: 0 fine, 1 a regression is confirmed, 2 wrong usage or configuration, 3 a trial of this
+    night failed or was invalid, a bundle was refused, or a change could not be measured again.
+    """  # noqa: D301  \b is click's mark for "do not re-wrap"
+    root = configs or config.default_root()
+    catalog = config.load_catalog(root)
+    places, progress = Places(data), Progress()
+    session = Job(catalog, catalog.suite(suite_name), places, progress)
+    # What cannot be used must be known before an hour of measuring, not after it.
+    with open_history(places.history):
+        pass
+    read_results(places)
+    bad: dict[str, None] = {}
+    testbed = catalog.testbeds[session.suite.testbed]
+    # From the first trial until all is told: nobody else measures beside a report, which takes all
+    # cores, nor takes a night that is just being told for one to be resumed.
+    with hold(places, progress, [testbed], f"the nightly of suite {suite_name}"):
+        night, trials, judgement, again, traced = _measure(session, root, bad)
+        index = write_report(
+            places, root, datetime.now(UTC), judgement=judgement, summarizes=True, site_url=site_url
+        )
+        _tell(trials, judgement, again, traced)
+        click.echo(f"Site:    {index}")
+        for problem in bad:
+            click.echo(f"A bundle was refused: {problem}", err=True)
+        finish_night(places, night)
+    context = click.get_current_context()
+    if judgement.verdict.outcome is Outcome.REGRESSED:
+        context.exit(REGRESSION_FOUND)
+    is_unmeasured = any(trial.status is not TrialStatus.COMPLETED for trial in trials)
+    if is_unmeasured or bad or again.failed or traced.failed:
+        context.exit(NOT_MEASURED)
+
+
+def _measure(
+    session: Job, root: Path, bad: dict[str, None]
+) -> tuple[str, tuple[Trial, ...], Judgement, FollowedUp, FollowedUp]:
+    """Measure the night and make sure; give its id, trials and judgement, and what was made sure."""
+    places, progress, suite = session.places, session.progress, session.suite
+    trials = measure_night(session, is_to_be_told=True)
+    night = read_nights(places)[-1]
+    tonight = Tonight(
+        catalog=session.catalog,
+        suite=suite,
+        night=night,
+        trials=trials,
+        places=places,
+        progress=progress,
+    )
+    judgement = _keep_and_judge(places, root, progress, bad)
+    again = confirm(judgement.suspects, tonight)
+    if suite.remeasure_minutes is not None:
+        judgement = _keep_and_judge(places, root, progress, bad)
+    traced = bisect(judgement.suspects, tonight)
+    if suite.bisect is not None:
+        judgement = _keep_and_judge(places, root, progress, bad)
+    return night.id, trials, judgement, again, traced
+
+
+def _keep_and_judge(places: Places, root: Path, progress: Progress, bad: dict[str, None]) -> Judgement:
+    """Append what was measured, noting in `bad` what was refused, and judge all there is."""
+    progress.expected_s = None
+    progress.heading("keep, judge")
+    kept = append_all(places, progress.tell)
+    bad.update(dict.fromkeys(kept.bad))
+    progress.tell(f"history: {kept.new} trials appended, {kept.known} already there")
+    judgement = judge_history(places, root, datetime.now(UTC).date())
+    progress.tell(f"judged {len(judgement.series)} series")
+    return judgement
+
+
+def _tell(trials: Sequence[Trial], judgement: Judgement, again: FollowedUp, traced: FollowedUp) -> None:
+    click.echo()
+    for trial in trials:
+        click.echo(describe(trial))
+    click.echo(f"\nVerdict: {judgement.verdict.reason}")
+    for title, followed in (("Side by side", again), ("Bisection", traced)):
+        for said in followed.found:
+            click.echo(f"{title}: {said}")
+        for said in followed.left_out:
+            click.echo(f"{title}, no time was left: {said}")
+    for line in list_news(judgement.incidents):
+        click.echo(line)
+    unmeasured = sum(trial.status is not TrialStatus.COMPLETED for trial in trials)
+    if unmeasured:
+        click.echo(f"{unmeasured} of {len(trials)} trials could not be measured; see above", err=True)
+    for title, followed in (("measured again", again), ("bisected", traced)):
+        for said in followed.failed:
+            click.echo(f"A change could not be {title}: {said}", err=True)

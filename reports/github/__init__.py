@@ -1,1 +1,0 @@
-"""GitHub as a client sees it: connection, patience, comments and check runs."""

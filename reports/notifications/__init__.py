@@ -1,0 +1,1 @@
+"""What a channel or an issue is sent, decided and written without a network."""

@@ -1,0 +1,142 @@
+"""Events: what of each incident is to be told now, given what was told before. Pure.
+
+An incident is told when it first shows, when it is confirmed, when it is mended and when it is
+withdrawn; and again where it comes back after one of the last two. Nothing else is an event: what
+somebody decides in triage.yaml needs no message, and what was confirmed does not become new again
+because one night doubts it.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reports.notifications.fingerprints import match_names
+from reports.notifications.notice import Notice, NotificationStatus
+
+
+class EventKind(StrEnum):
+    """What happened to an incident."""
+
+    NEW = "new"
+    CONFIRMED = "confirmed"
+    MENDED = "mended"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What was told last of an incident, with its title and its handles at that time."""
+
+    standing: NotificationStatus
+    title: str
+    handles: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentEvent:
+    """One thing to tell of an incident. `notice` is None where the judgement no longer knows of it."""
+
+    kind: EventKind
+    title: str
+    notice: Notice | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentLogUpdate:
+    """What is to be written down of an incident, once its event has been told; None: that is at once.
+
+    `before` is the name under which it was told so far, empty if it was not.
+    """
+
+    name: str
+    before: str
+    told: Told
+    event: IncidentEvent | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationPlan:
+    """All updates in the order of the notices; `unknown` are titles of which nothing can be said.
+
+    Those were told of points that the history does not hold (any more): it may be another history.
+    """
+
+    updates: tuple[SentLogUpdate, ...]
+    unknown: tuple[str, ...]
+
+
+def plan_events(
+    notices: Sequence[Notice],
+    told: Mapping[str, Told],
+    find_known: Callable[[], Collection[str]],
+) -> NotificationPlan:
+    """Say what is to be told. `find_known` gives every handle that a change in the history can have."""
+    same = match_names(
+        {name: one.handles for name, one in told.items()},
+        [(one.name, one.handles) for one in notices],
+    )
+    updates = [
+        update
+        for notice in notices
+        if (update := _follow(notice, same.get(notice.name, ""), told)) is not None
+    ]
+    gone = {
+        name: one for name, one in told.items() if name not in same.values() and one.standing.is_open
+    }
+    known = find_known() if gone else ()
+    current = {handle for notice in notices for handle in notice.handles}
+    updates += _withdraw(gone, known, current)
+    return NotificationPlan(
+        updates=tuple(updates),
+        unknown=tuple(one.title for one in gone.values() if not _is_held(one, known)),
+    )
+
+
+def _follow(notice: Notice, before: str, told: Mapping[str, Told]) -> SentLogUpdate | None:
+    """Say what a notice adds to what was told of it; None where nothing was and nothing is to be."""
+    last = told[before].standing if before else None
+    if last is None and not notice.standing.is_open:
+        return None
+    is_doubt = (
+        last is NotificationStatus.CONFIRMED and notice.standing is NotificationStatus.PROVISIONAL
+    )
+    standing = NotificationStatus.CONFIRMED if is_doubt else notice.standing
+    kind = None if standing is last else _find_kind(standing, last)
+    return SentLogUpdate(
+        name=notice.name,
+        before=before,
+        told=Told(standing=standing, title=notice.title, handles=notice.handles),
+        event=IncidentEvent(kind=kind, title=notice.title, notice=notice) if kind else None,
+    )
+
+
+def _find_kind(standing: NotificationStatus, last: NotificationStatus | None) -> EventKind | None:
+    was_open = last is not None and last.is_open
+    match standing:
+        case NotificationStatus.PROVISIONAL:
+            return EventKind.NEW
+        case NotificationStatus.CONFIRMED:
+            return EventKind.CONFIRMED
+        case NotificationStatus.MENDED:
+            return EventKind.MENDED if was_open else None
+        case NotificationStatus.WITHDRAWN | NotificationStatus.CLEARED:
+            return EventKind.WITHDRAWN if was_open else None
+        case NotificationStatus.DECIDED:
+            return None
+
+
+def _withdraw(
+    gone: Mapping[str, Told], known: Collection[str], current: Collection[str]
+) -> Iterator[SentLogUpdate]:
+    """Withdraw what is no longer seen, unless it is told as a part of another incident now."""
+    for name, one in gone.items():
+        if not _is_held(one, known):
+            continue
+        is_joined = not set(one.handles).isdisjoint(current)
+        told = Told(standing=NotificationStatus.WITHDRAWN, title=one.title, handles=one.handles)
+        event = IncidentEvent(kind=EventKind.WITHDRAWN, title=one.title, notice=None)
+        yield SentLogUpdate(name=name, before=name, told=told, event=None if is_joined else event)
+
+
+def _is_held(one: Told, known: Collection[str]) -> bool:
+    return any(handle in known for handle in one.handles)

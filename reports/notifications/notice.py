@@ -1,0 +1,249 @@
+"""What is told of an incident elsewhere than on the site: a notice, in words and with its times."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from analysis.detection.alerts import Alert, may_be
+from analysis.detection.detection import ChangePoint, ChangeState, tell_outcome
+from analysis.detection.series import Series, nights_of
+from analysis.detection.verdict import Outcome
+from analysis.judging.findings import may_be_older
+from analysis.judging.incidents import Incident, name_place
+from analysis.judging.judgement import JudgedSeries, Judgement
+from analysis.judging.remeasurement import say
+from perf.model.metrics import DIAGNOSTICS, METRICS
+from perf.model.results import SeriesKey, TrialHead, TrialId
+from perf.model.rules import TriageState
+from reports.notifications.fingerprints import find_alert_handles, find_handles
+from reports.wording import links
+from reports.wording.changes import name_gap, name_incident, name_night, name_span, triage_words
+from reports.wording.incidents import tell_briefly, triage_command
+from reports.wording.series_list import experiment_of
+from reports.wording.wording import (
+    CAUSE_BADGES,
+    OUTCOME_BADGES,
+    Badge,
+    heading,
+    night_words,
+    percent,
+    sentence,
+    series_words,
+)
+
+WITHDRAWN_FOR_NIGHTS = 7
+"""Whoever was told of a change hears that it is gone, also after a week away."""
+
+
+class NotificationStatus(StrEnum):
+    """How an incident stands with those who were told of it."""
+
+    PROVISIONAL = "provisional"
+    CONFIRMED = "confirmed"
+    MENDED = "mended"
+    DECIDED = "decided"
+    """Triaged: expected, fixed, of the testbed or ignored."""
+    CLEARED = "cleared"
+    """Nobody has to look, for another reason: trials in turns rule it out, or it is too small."""
+    WITHDRAWN = "withdrawn"
+    """The points since then do not bear it out."""
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether somebody should look."""
+        return self in {NotificationStatus.PROVISIONAL, NotificationStatus.CONFIRMED}
+
+
+STANDING_BADGES = {
+    NotificationStatus.PROVISIONAL: Badge(kind="unsure", symbol="?", word="Provisional"),
+    NotificationStatus.CONFIRMED: Badge(kind="calm", symbol="●", word="Confirmed"),
+    NotificationStatus.MENDED: Badge(kind="good", symbol="✓", word="Mended"),
+    NotificationStatus.DECIDED: Badge(kind="calm", symbol="✎", word="Decided"),
+    NotificationStatus.CLEARED: Badge(kind="calm", symbol="○", word="Nothing to look at"),
+    NotificationStatus.WITHDRAWN: Badge(kind="faded", symbol="↶", word="Withdrawn"),
+}
+_ADVICE = {
+    NotificationStatus.PROVISIONAL: "It is not certain yet. Further nights, or trials in turns of both "
+    "releases, will confirm it or rule it out; until then nothing has to be mended.",
+    NotificationStatus.CONFIRMED: "Look for what brought it, or write down what you decide about it.",
+    NotificationStatus.MENDED: "Nothing is to be done: the level came back.",
+    NotificationStatus.DECIDED: "Nothing is to be done: somebody has decided about it.",
+    NotificationStatus.CLEARED: "Nothing is to be done.",
+    NotificationStatus.WITHDRAWN: "Nothing is to be done: the points since then do not bear it out. "
+    "That is no proof that nothing changed.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepOfStory:
+    """Something that happened to an incident, and when."""
+
+    at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """An incident as it is told elsewhere. All texts are plain: whoever writes them escapes them.
+
+    `command` writes down a decision; empty where none is asked for. `page` is relative to the root of
+    the site. `steps` are in the order of time, at least one. `handles` tell that it is the same
+    incident, though its name moved: see `telling.handles`.
+    """
+
+    name: str
+    standing: NotificationStatus
+    outcome: Badge
+    title: str
+    system: str
+    experiment: str
+    between: str
+    cause: str
+    summary: str
+    advice: str
+    command: str
+    page: str
+    steps: tuple[StepOfStory, ...]
+    handles: tuple[str, ...]
+
+    @property
+    def badge(self) -> Badge:
+        """Say the standing in a word with its symbol."""
+        return STANDING_BADGES[self.standing]
+
+    @property
+    def began_at(self) -> datetime:
+        """Give when it was first to be seen."""
+        return self.steps[0].at
+
+    @property
+    def changed_at(self) -> datetime:
+        """Give when the last thing happened to it."""
+        return self.steps[-1].at
+
+
+def view_notices(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> tuple[Notice, ...]:
+    """Put all incidents into notices, then the changes that were withdrawn in the newest nights."""
+    own = {one.series.key: one for one in judgement.series}
+    known = tuple(
+        _view(incident, own[incident.lead.series.key], by_id) for incident in judgement.incidents
+    )
+    taken = {one.name for one in known}
+    gone = {one.name: one for judged in judgement.series for one in _withdrawn(judged, by_id)}
+    return (*known, *(one for name, one in sorted(gone.items()) if name not in taken))
+
+
+def stand(incident: Incident) -> NotificationStatus:
+    """Tell how an incident stands. What is acknowledged goes on being looked at."""
+    entry = incident.triage
+    is_acknowledged = entry is not None and entry.state is TriageState.ACKNOWLEDGED
+    if incident.is_news or (is_acknowledged and not incident.mended_by):
+        is_confirmed = incident.lead.state is ChangeState.CONFIRMED
+        return NotificationStatus.CONFIRMED if is_confirmed else NotificationStatus.PROVISIONAL
+    if entry is not None and not is_acknowledged:
+        return NotificationStatus.DECIDED
+    return NotificationStatus.MENDED if incident.mended_by else NotificationStatus.CLEARED
+
+
+def _view(incident: Incident, own: JudgedSeries, by_id: Mapping[TrialId, TrialHead]) -> Notice:
+    lead, standing = incident.lead, stand(incident)
+    decided = sentence(triage_words(incident.triage)) if incident.triage else ""
+    return Notice(
+        name=incident.name,
+        standing=standing,
+        outcome=OUTCOME_BADGES[lead.outcome],
+        title=name_incident(incident),
+        system=f"{lead.series.key.system} {lead.series.key.line}",
+        experiment=by_id[lead.first_after.trial].experiment,
+        between=name_gap(lead),
+        cause=CAUSE_BADGES[incident.cause].word,
+        summary=tell_briefly(incident),
+        advice=f"{_ADVICE[standing]} {decided}".strip(),
+        command=triage_command(incident.name) if standing.is_open else "",
+        page=links.incident_page(incident.name),
+        steps=tuple(sorted(_tell_steps(incident, own), key=lambda step: step.at)),
+        handles=find_handles(incident),
+    )
+
+
+def _tell_steps(incident: Incident, own: JudgedSeries) -> Iterator[StepOfStory]:
+    lead = incident.lead
+    yield StepOfStory(
+        at=lead.first_after.started_at,
+        text=f"First point with it: {lead.first_after.release.version}, {name_night(lead.first_after)}",
+    )
+    alert = _find_alert(lead, own)
+    if alert:
+        yield from _tell_alert(alert, own.series)
+    for change, reply in incident.replies:
+        if change == lead:
+            yield StepOfStory(at=reply.answer.finished_at, text=sentence(say(reply)))
+    for mend in incident.mended_by:
+        point = mend.first_after
+        yield StepOfStory(
+            at=point.started_at,
+            text=f"{OUTCOME_BADGES[mend.outcome].word} {percent(mend.relative_change)}:"
+            f" {series_words(mend.series.key)}, {point.release.version}, {name_night(point)}",
+        )
+
+
+def _find_alert(change: ChangePoint, own: JudgedSeries) -> Alert | None:
+    rises = change.after > change.before
+    at = {"earliest": change.earliest, "latest": change.latest}
+    return next((one for one in own.alerts if may_be(one, rises=rises, **at)), None)
+
+
+def _tell_alert(alert: Alert, series: Series) -> Iterator[StepOfStory]:
+    nights = nights_of(series)
+    for number, told in (
+        (alert.provisional_at, "Told as provisional"),
+        (alert.confirmed_at, "Told as confirmed"),
+        (alert.withdrawn_at, "Withdrawn"),
+    ):
+        if number is not None and not may_be_older(series, number):
+            times = [one.started_at for one in series.points.occasions if one.night == nights[number]]
+            yield StepOfStory(at=max(times), text=f"{told}: {night_words(nights[number])}")
+
+
+def _withdrawn(judged: JudgedSeries, by_id: Mapping[TrialId, TrialHead]) -> Iterator[Notice]:
+    """Give the alerts of a series that are no longer seen since one of the newest nights."""
+    if all(alert.withdrawn_at is None for alert in judged.alerts):  # then no night has to be counted
+        return
+    since = len(nights_of(judged.series)) - WITHDRAWN_FOR_NIGHTS
+    for alert in judged.alerts:
+        if alert.withdrawn_at is not None and alert.withdrawn_at >= since:
+            yield _view_withdrawn(judged, alert, by_id)
+
+
+def _view_withdrawn(judged: JudgedSeries, alert: Alert, by_id: Mapping[TrialId, TrialHead]) -> Notice:
+    key, points = judged.series.key, judged.series.points
+    before, after = points[alert.index - 1], points[alert.index]
+    outcome = _outcome_of(key, rises=alert.rises)
+    moved = f"{heading(series_words(key))}, {percent(alert.relative_change)}"
+    begin = StepOfStory(
+        at=after.started_at,
+        text=f"First point with it: {after.release.version}, {name_night(after)}",
+    )
+    told = sorted((begin, *_tell_alert(alert, judged.series)), key=lambda step: step.at)
+    return Notice(
+        name=name_place(key, outcome, before, after),
+        standing=NotificationStatus.WITHDRAWN,
+        outcome=OUTCOME_BADGES[outcome],
+        title=moved,
+        system=f"{key.system} {key.line}",
+        experiment=experiment_of(judged, by_id),
+        between=name_span(before, after),
+        cause="",
+        summary=sentence(f"{moved}, {name_span(before, after)}, was told as {alert.state}"),
+        advice=_ADVICE[NotificationStatus.WITHDRAWN],
+        command="",
+        page=f"{links.series_page(key)}#withdrawn",
+        steps=tuple(told),
+        handles=find_alert_handles(judged.series, alert, outcome),
+    )
+
+
+def _outcome_of(key: SeriesKey, *, rises: bool) -> Outcome:
+    better = (METRICS | DIAGNOSTICS)[key.metric].better
+    return tell_outcome(better, 0.0, 1.0 if rises else -1.0)

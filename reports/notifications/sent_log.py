@@ -1,0 +1,102 @@
+"""The ledger: what a chat channel was told of each incident, in `<data>/told.json`. An edge.
+
+It is written after each message that was acknowledged, aside and then put in place, so it is whole or
+as it was. A process that dies between the acknowledgement and the file repeats that one message.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from filelock import FileLock, Timeout
+from pydantic import TypeAdapter, ValidationError
+
+from perf.local import durable
+from perf.local.plain_files import read_plain
+from perf.model.errors import InputError, UsageError
+from perf.model.scalars import STRICT
+from perf.model.shown import printable
+from reports.notifications.events import SentLogUpdate, Told
+
+_MOST_BYTES = 32 * 1024**2
+_ADVICE = (
+    "nothing was told; put a copy of the file back, or remove it: then all that is open is told again"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    __pydantic_config__ = STRICT
+    format: Literal[1]
+    incidents: Mapping[str, Told]
+
+
+_FILE = TypeAdapter(_File)
+
+
+class Ledger:
+    """What was told, by the name of the incident. Only inside of `open_ledger`."""
+
+    def __init__(self, path: Path) -> None:
+        """Read it.
+
+        Raises:
+            InputError: the file is none of ours, or cannot be read: what was told is not known.
+
+        """
+        self._path = path
+        self._told = _read(path)
+
+    @property
+    def told(self) -> Mapping[str, Told]:
+        """What was told so far."""
+        return self._told
+
+    def write(self, *updates: SentLogUpdate) -> None:
+        """Write down what was told now; nothing is written where nothing changes."""
+        told = dict(self._told)
+        for update in updates:
+            told.pop(update.before, None)
+            told[update.name] = update.told
+        if told != self._told:
+            _write(self._path, told)
+            self._told = told
+
+
+@contextmanager
+def open_ledger(path: Path) -> Iterator[Ledger]:
+    """Read the ledger, for this process alone until the block ends.
+
+    Raises:
+        InputError: the file is none of ours, or cannot be read.
+        UsageError: another process is telling.
+
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(path.with_name(f"{path.name}.lock")).acquire(timeout=0):
+            yield Ledger(path)
+    except Timeout as error:
+        raise UsageError(
+            f"another process is telling from {path.parent}; wait until it ends"
+        ) from error
+
+
+def _read(path: Path) -> Mapping[str, Told]:
+    try:
+        return _FILE.validate_json(read_plain(path, _MOST_BYTES)).incidents
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise InputError(path, [f"it cannot be read: {error.strerror}; {_ADVICE}"]) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = printable(".".join(map(str, first["loc"]))) or "the file"
+        raise InputError(path, [f"{where}: {first['msg']}; {_ADVICE}"]) from error
+
+
+def _write(path: Path, told: Mapping[str, Told]) -> None:
+    content = _FILE.dump_json(_File(format=1, incidents=dict(sorted(told.items()))), indent=1)
+    durable.write(path, content + b"\n")

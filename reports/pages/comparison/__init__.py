@@ -1,0 +1,1 @@
+"""The page of a comparison of two sides that ran interleaved."""

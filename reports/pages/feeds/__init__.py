@@ -1,0 +1,1 @@
+"""What other programs read: Atom feed, badges, JUnit XML, JSON and Parquet."""

@@ -1,0 +1,122 @@
+"""What is told elsewhere than on pages: the feed, the test report, badges and the export."""
+
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+
+from analysis.judging.judgement import JudgedSeries
+from perf.model.results import TrialId
+from reports.notifications.notice import view_notices
+from reports.pages.feeds import feed, junit
+from reports.pages.feeds.badges import render_badges
+from reports.pages.feeds.export import (
+    JSON_PATH,
+    build_document,
+    build_points,
+    group_series,
+    points_path,
+    write_document,
+    write_schemas,
+)
+from reports.pages.feeds.parquet import open_writer, parquet_path
+from reports.pages.feeds.tables import TABLES
+from reports.pages.nights.view import find_tonight
+from reports.site.context import SiteContext
+from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
+from reports.wording.attention import (
+    Attention,
+    view_expired,
+    view_incidents,
+    view_left_out,
+    view_missing,
+    view_troubles,
+)
+from reports.wording.links import series_stem
+
+_KINDS = 2
+"""Files of the points of an experiment."""
+
+
+def batches(scene: SiteContext) -> Iterator[Batch | LazyBatches]:
+    """Give all files for other programs."""
+    heads, judgement = scene.heads, scene.judgement
+    yield _batch_of_tables(scene)
+    groups = group_series(judgement.series, heads)
+    yield from (
+        LazyBatches(_KINDS, partial(_batches_of_points, scene, *group)) for group in groups.items()
+    )
+    yield LazyBatches(len(groups), partial(_batches_of_told, scene))
+
+
+def _batches_of_told(scene: SiteContext) -> Iterator[Batch]:
+    heads, judgement = scene.heads, scene.judgement
+    measured_at = max((one.started_at for one in heads.values()), default=None)
+    told = feed.render_feed(view_notices(judgement, heads), measured_at=measured_at)
+    verdicts = junit.render_junit(
+        judgement, heads, troubles=list_troubles(scene), measured_at=measured_at
+    )
+    badges = (SiteFile(path, content) for path, content in render_badges(judgement, heads))
+    schemas = (SiteFile(path, content) for path, content in write_schemas().items())
+    yield batch_of(SiteFile(feed.PATH, told), SiteFile(junit.PATH, verdicts), *badges, *schemas)
+
+
+def list_troubles(scene: SiteContext) -> tuple[Attention, ...]:
+    """Tell of each trial of the newest night that gave no result, or that never came."""
+    tonight = find_tonight(tuple(scene.heads.values()))
+    night = tonight[0].night if tonight else ""
+    plan = next((one for one in scene.nights if one.id == night), None)
+    return (*view_troubles(tonight), *view_missing(plan, scene.heads))
+
+
+def list_attention(scene: SiteContext) -> tuple[Attention, ...]:
+    """Tell of what somebody should look at: what could not be measured, incidents, the rest."""
+    news = (one for one in scene.judgement.incidents if one.is_news)
+    return (
+        *view_left_out(scene.left_out),
+        *list_troubles(scene),
+        *view_incidents(news, scene.heads),
+        *view_expired(scene.catalog.triage, scene.now.date()),
+    )
+
+
+def _batch_of_tables(scene: SiteContext) -> Batch:
+    paths = {table: parquet_path(table) for table in TABLES if table != "points"}
+
+    def make(_: Collection[str]) -> Iterator[SiteFile]:
+        document = write_document(build_document(scene.judgement, scene.heads))
+        yield SiteFile(JSON_PATH, document)
+        with open_writer() as writer:
+            for table, path in paths.items():
+                yield SiteFile(path, writer.write_table(table, document))
+
+    return Batch(dict.fromkeys((JSON_PATH, *paths.values()), ""), make)
+
+
+def _batches_of_points(
+    scene: SiteContext, experiment: str, judged: Sequence[JudgedSeries]
+) -> Iterator[Batch]:
+    as_json, as_parquet = points_path(experiment, "json"), points_path(experiment, "parquet")
+
+    def make(_: Collection[str]) -> Iterator[SiteFile]:
+        document = write_document(build_points(experiment, judged))
+        yield SiteFile(as_json, document)
+        with open_writer() as writer:
+            yield SiteFile(as_parquet, writer.write_points(document))
+
+    yield Batch(dict.fromkeys((as_json, as_parquet), _digest(scene, judged)), make)
+
+
+def _digest(scene: SiteContext, judged: Sequence[JudgedSeries]) -> str:
+    """Digest the points of some series; where a trial has no digest, nothing is sure."""
+    content = hashlib.sha256()
+    of_trials: dict[tuple[TrialId, ...], str] = {}
+    for one in judged:
+        trials = one.series.points.trials
+        if trials not in of_trials:
+            # The digest of a bundle covers the name of its trial.
+            digests = [scene.digests.get(trial, "") for trial in trials]
+            if "" in digests:
+                return ""
+            of_trials[trials] = hashlib.sha256("\n".join(digests).encode()).hexdigest()
+        content.update(f"{series_stem(one.series.key)}\n{of_trials[trials]}\n".encode())
+    return content.hexdigest()

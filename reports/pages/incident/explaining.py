@@ -1,0 +1,208 @@
+"""Competing explanations of an incident: what speaks for or against each, how it could be ruled out."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from analysis.detection.detection import ChangeState
+from analysis.judging.drift import WatchEvidence
+from analysis.judging.explanations import Explanation
+from analysis.judging.incidents import Cause, Incident
+from analysis.judging.remeasurement import ARTIFACT, CONFIG
+from perf.model.metrics import PRICE_PER_HOUR, PRICES_FROM
+from reports.wording.changes import name_watch
+from reports.wording.wording import NOTHING, Badge, count, probability, sentence
+
+_OUT = Badge(kind="calm", symbol="=", word="Ruled out")
+_OPEN = Badge(kind="unsure", symbol="?", word="Not ruled out")
+_LIKELY = Badge(kind="unsure", symbol="≠", word="Speaks for it")
+_UNLIKELY = Badge(kind="calm", symbol="●", word="Unlikely")
+_PUT_DOWN = Badge(kind="calm", symbol="◈", word="Put down to it")
+_VERSION = "version:"
+_BEFORE = "-before"
+"""Of the name under which old settings are put beside the new ones."""
+_SAME_FILE = "Check out the old file under configs/, {again}, and look whether the old level is back."
+_WAYS = {
+    "testbed ": _SAME_FILE,
+    "topology ": _SAME_FILE,
+    ARTIFACT: "Install the old artifact as a local copy of {release}, and {again} in turns with the "
+    "new.",
+    "knickpoint": "Install Knickpoint {old} and {again}: the same release must then be as it was.",
+    PRICE_PER_HOUR: "No trial can tell: a price moves what is counted per dollar, and nothing else.",
+    PRICES_FROM: "No trial can tell: it says since when a price holds, and changes nothing by itself.",
+    "kernel": "Boot the old kernel on the host and {again}, or do so on a host that still has it.",
+    "version:java": "Install the old Java on the host and {again}.",
+    _VERSION: "Install the old version where the load is offered, and {again}.",
+}
+"""By the beginning of a circumstance's name; the first that fits says how to rule it out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplanationRow:
+    """One explanation other than the release; `before` and `after` where something recorded changed."""
+
+    name: str
+    before: str
+    after: str
+    standing: Badge
+    text: str
+    how: str
+
+
+def explain_otherwise(incident: Incident, experiment: str) -> tuple[ExplanationRow, ...]:
+    """List what else may have made a change: what changed with it, the testbed, chance."""
+    is_proven = _is_proven(incident)
+    return (
+        *(
+            _view_recorded(one, incident, experiment, is_proven=is_proven)
+            for one in incident.explanations
+        ),
+        _view_testbed(incident, is_proven=is_proven),
+        _view_chance(incident, is_proven=is_proven),
+    )
+
+
+def _is_proven(incident: Incident) -> bool:
+    """Tell whether trials in turns agree with the lead: then both sides had all else in common."""
+    return any(reply.agrees for change, reply in incident.replies if change == incident.lead)
+
+
+def _view_recorded(
+    one: Explanation, incident: Incident, experiment: str, *, is_proven: bool
+) -> ExplanationRow:
+    standing = _OPEN
+    text = "It changed between the last trial without the change and the first with it."
+    if is_proven:
+        standing, text = _OUT, "Both releases took turns under the same of it, and differ all the same."
+    elif incident.cause is Cause.CONFIGURATION:
+        standing = _PUT_DOWN
+        text = f"{text} No release lies between, and nothing else that is recorded changed."
+    return ExplanationRow(
+        name=name_explanation(one.name),
+        before=one.before or NOTHING,
+        after=one.after or NOTHING,
+        standing=standing,
+        text=text,
+        how="" if is_proven else _how(one, incident, experiment),
+    )
+
+
+def name_explanation(name: str) -> str:
+    """Name a circumstance for people: a version without the mark that it is one."""
+    return name.removeprefix(_VERSION)
+
+
+def _how(one: Explanation, incident: Incident, experiment: str) -> str:
+    """Say how a recorded circumstance could be ruled out."""
+    release = incident.lead.first_after.release.version
+    if one.name.startswith(CONFIG):
+        return _how_of_config(one, incident, experiment)
+    again = f"measure {release} of {experiment} again"
+    otherwise = (
+        f"Set it back on the host and {again}; a sentinel measured before and after tells as well."
+    )
+    ways = (way for name, way in _WAYS.items() if one.name.startswith(name))
+    return next(ways, otherwise).format(again=again, release=release, old=one.before or NOTHING)
+
+
+def _how_of_config(one: Explanation, incident: Incident, experiment: str) -> str:
+    system, name = incident.lead.series.key.system, one.name.removeprefix(CONFIG)
+    return (
+        f"Put the old settings beside the new ones as configs/systems/{system}/{name}{_BEFORE}.yaml, "
+        f"and let both take turns: {_turns_of_configs(incident, experiment, name)}"
+    )
+
+
+def _turns_of_configs(incident: Incident, experiment: str, name: str, suite: str = "") -> str:
+    release = incident.lead.first_after.release.version
+    return shlex.join(
+        (
+            *("knickpoint", "compare", *(("--suite", suite) if suite else ())),
+            *("--experiment", experiment),
+            *("--baseline", f"{release}/{name}{_BEFORE}", "--candidate", f"{release}/{name}"),
+        )
+    )
+
+
+def compare_configs(incident: Incident, experiment: str, suite: str) -> tuple[str, ...]:
+    """Give the commands that let old and new settings take turns, where settings changed."""
+    return tuple(
+        _turns_of_configs(incident, experiment, one.name.removeprefix(CONFIG), suite)
+        for one in incident.explanations
+        if one.name.startswith(CONFIG)
+    )
+
+
+def _view_testbed(incident: Incident, *, is_proven: bool) -> ExplanationRow:
+    sentinels = [one for one in incident.evidence if one.is_of_sentinel and one.can_tell]
+    followed = [one for one in incident.evidence if one.follows]
+    if is_proven:
+        standing, text = _OUT, "Both releases took turns on the same hosts, and differ all the same."
+    elif followed:
+        standing, text = _LIKELY, sentence(f"moved with it: {_list(followed)}")
+    elif sentinels:
+        standing = _OUT
+        text = sentence(f"would have moved, and did not: {_list(sentinels)}")
+    else:
+        standing, text = _OPEN, _say_silence(incident.evidence)
+    how = "" if standing is _OUT else _tell_apart(incident)
+    return ExplanationRow(
+        name="a drift of the testbed that nothing records",
+        before="",
+        after="",
+        standing=standing,
+        text=text,
+        how=how,
+    )
+
+
+def _say_silence(evidence: Sequence[WatchEvidence]) -> str:
+    if not evidence:
+        return "No canary and no sentinel was measured there."
+    still = sum(one.can_tell for one in evidence)
+    watched = count(
+        len(evidence), "series of canaries and sentinels", "series of canaries and sentinels"
+    )
+    return (
+        f"Of {watched}, {still:,} did not move that far and the rest cannot tell yet. A canary that "
+        "stood still does not show that the hosts did."
+    )
+
+
+def _tell_apart(incident: Incident) -> str:
+    lead = incident.lead
+    if lead.last_before.release == lead.first_after.release:
+        return (
+            "Measure a sentinel on the nights of this experiment; once it has points on both sides "
+            "of a change it tells."
+        )
+    return "Let both releases take turns on the same hosts; the command is below."
+
+
+def _view_chance(incident: Incident, *, is_proven: bool) -> ExplanationRow:
+    lead = incident.lead
+    if is_proven:
+        standing, text = _OUT, "Trials in turns found it once more, independently of the nights."
+    elif lead.state is ChangeState.CONFIRMED:
+        standing = _UNLIKELY
+        text = (
+            f"Confirmed, {probability(lead.p_value)}, from {count(lead.points_after, 'point')} after "
+            "it."
+        )
+    else:
+        standing = _OPEN
+        after = count(lead.points_after, "point")
+        text = f"Provisional: {probability(lead.p_value)}, {after} after it."
+    again = "More nights, or trials in turns, would show it once more or not."
+    how = again if standing is _OPEN else ""
+    return ExplanationRow(name="chance", before="", after="", standing=standing, text=text, how=how)
+
+
+def _list(evidence: Sequence[WatchEvidence]) -> str:
+    return ", ".join(_names(evidence))
+
+
+def _names(evidence: Sequence[WatchEvidence]) -> Iterator[str]:
+    for one in evidence:
+        name = name_watch(one.key)
+        yield name[:1].lower() + name[1:] if not name[1:2].isupper() else name

@@ -1,0 +1,134 @@
+"""The story of an incident: when it was told, by whom it was decided about, what came of it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from analysis.bisecting.description import answer
+from analysis.bisecting.record import BisectionRecord
+from analysis.detection.alerts import Alert, may_be
+from analysis.detection.detection import ChangePoint
+from analysis.detection.series import nights_of
+from analysis.judging.findings import may_be_older
+from analysis.judging.incidents import Incident
+from analysis.judging.judgement import JudgedSeries
+from analysis.judging.remeasurement import say
+from reports.wording import links
+from reports.wording.changes import name_night, triage_words
+from reports.wording.wording import OUTCOME_BADGES, moment, night_words, percent, sentence, series_words
+
+_NO_DATE = "date not recorded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoryStep:
+    """One step of an incident's story; `page` is empty where no page says more."""
+
+    when: str
+    what: str
+    page: str = ""
+
+
+def tell_story(
+    incident: Incident, lead: JudgedSeries, bisections: Iterable[BisectionRecord]
+) -> tuple[StoryStep, ...]:
+    """Tell an incident from the last point without it to its mending.
+
+    `lead` is the series of its lead, `bisections` those that looked for its origin.
+    """
+    change = incident.lead
+    return (
+        *_tell_beginning(change),
+        *_tell_alerts(incident, lead),
+        *_tell_triage(incident),
+        *(
+            StoryStep(
+                when=moment(reply.answer.finished_at).text,
+                what=sentence(say(reply)),
+                page=links.comparison_page(reply.answer.comparison),
+            )
+            for told, reply in incident.replies
+            if told == change
+        ),
+        *(
+            StoryStep(
+                when=moment(one.started_at).text,
+                what=f"Bisection begun. {sentence(answer(one))}",
+                page=links.bisection_page(one.id),
+            )
+            for one in bisections
+        ),
+        *(
+            StoryStep(
+                when=name_night(one.first_after),
+                what=f"{OUTCOME_BADGES[one.outcome].word} {percent(one.relative_change)}: "
+                f"{series_words(one.series.key)}, {one.first_after.release.version}",
+                page=links.trial_page(one.first_after.trial),
+            )
+            for one in incident.mended_by
+        ),
+    )
+
+
+def _tell_beginning(change: ChangePoint) -> Iterator[StoryStep]:
+    """Tell of the last point without a change and the first with it.
+
+    Where the nights measured both releases, the first with it may well be older: no night brought it.
+    """
+    before, after = change.last_before, change.first_after
+    of_both = [
+        {when.night for when in change.series.points.occasions if when.release == one.release} - {""}
+        for one in (before, after)
+    ]
+    nights = sorted(of_both[0] & of_both[1])
+    if before.release != after.release and nights:
+        many = (
+            "in the same night"
+            if len(nights) == 1
+            else f"in each of the {len(nights):,} nights of both"
+        )
+        yield StoryStep(
+            when=night_words(nights[0]) if len(nights) == 1 else f"nights {nights[0]} to {nights[-1]}",
+            what=f"{before.release.version} without it, {after.release.version} with it, {many}",
+            page=links.trial_page(after.trial),
+        )
+        return
+    for point, what in ((before, "Last point without it"), (after, "First point with it")):
+        yield StoryStep(
+            when=name_night(point),
+            what=f"{what}, {point.release.version}",
+            page=links.trial_page(point.trial),
+        )
+
+
+def _tell_triage(incident: Incident) -> Iterator[StoryStep]:
+    """Tell what somebody decided; an entry says by whom and until when, but not when it was made."""
+    back = incident.came_back_after
+    if back is not None:
+        yield StoryStep(
+            when=_NO_DATE,
+            what=f"Once fixed in {back.fixed_in} ({back.name}, {back.owner}); it came back",
+        )
+    if incident.triage is not None:
+        yield StoryStep(when=_NO_DATE, what=f"Triaged: {triage_words(incident.triage)}")
+
+
+def _tell_alerts(incident: Incident, lead: JudgedSeries) -> Iterator[StoryStep]:
+    """Tell on which nights the change of the lead was seen, as far back as the nights were replayed."""
+    change = incident.lead
+    at = {"earliest": change.earliest, "latest": change.latest}
+    rises = change.after > change.before
+    found = [one for one in lead.alerts if may_be(one, rises=rises, **at)]
+    nights = nights_of(lead.series)
+    told = sorted(event for alert in found for event in _list_nights(alert, lead))
+    yield from (StoryStep(when=night_words(nights[night]), what=what) for night, what in told)
+
+
+def _list_nights(alert: Alert, lead: JudgedSeries) -> Iterator[tuple[int, str]]:
+    for night, what in (
+        (alert.provisional_at, "Told as provisional"),
+        (alert.confirmed_at, "Told as confirmed"),
+    ):
+        if night is not None and not may_be_older(lead.series, night):
+            yield night, what
+    if alert.withdrawn_at is not None:
+        yield alert.withdrawn_at, "Withdrawn: later points did not bear it out"

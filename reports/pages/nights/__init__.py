@@ -1,0 +1,1 @@
+"""The list of nights, and a page for each."""

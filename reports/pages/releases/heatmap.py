@@ -1,0 +1,246 @@
+"""A heat map in words: by what each measure of two variants differs, and how sure that is."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from perf.model.metrics import METRICS
+from perf.model.results import SeriesKey
+from perf.model.rules import Detection
+from reports.pages.releases.medians import MedianDifference, MedianStatus, VariantValues, compare
+from reports.wording import links
+from reports.wording.measures import change_words, ends_words
+from reports.wording.wording import (
+    NOTHING,
+    STATISTICS,
+    Badge,
+    count,
+    direction_words,
+    heading,
+    metric_words,
+    phase_words,
+    quantity,
+    rank,
+)
+
+STANDING_BADGES = {
+    MedianStatus.WORSE: Badge(kind="bad", symbol="✕", word="Worse"),
+    MedianStatus.BETTER: Badge(kind="good", symbol="✓", word="Better"),
+    MedianStatus.SMALL: Badge(kind="calm", symbol="≈", word="Small"),
+    MedianStatus.SAME: Badge(kind="calm", symbol="=", word="Same"),
+    MedianStatus.UNKNOWN: Badge(kind="unsure", symbol="?", word="Cannot tell"),
+}
+MISSING_BADGE = Badge(kind="missing", symbol=NOTHING, word="Not measured")
+ALIEN_BADGE = Badge(kind="missing", symbol="≠", word="Not comparable")
+LEGEND = (
+    (STANDING_BADGES[MedianStatus.WORSE], "beyond noise, and large enough to matter"),
+    (STANDING_BADGES[MedianStatus.BETTER], "the same, in the good direction"),
+    (STANDING_BADGES[MedianStatus.SMALL], "beyond noise, but too small to matter"),
+    (STANDING_BADGES[MedianStatus.SAME], "the whole interval is too small to matter"),
+    (STANDING_BADGES[MedianStatus.UNKNOWN], "too few nights, or too much noise, to say any of these"),
+    (MISSING_BADGE, "on one of both sides"),
+    (ALIEN_BADGE, "measured on both sides, but not alike: another workload, topology or testbed"),
+)
+_STRONG = (1.0, 2.0, 4.0)
+"""Times the change that matters: from each of them on, the colour is a shade stronger."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatColumn:
+    """One metric with its statistic, and which direction of it is good news."""
+
+    title: str
+    direction: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatCell:
+    """One difference; `strength` is 0 to 3, `page` the series; `values` what both sides measured."""
+
+    badge: Badge
+    change: str = ""
+    interval: str = ""
+    strength: int = 0
+    page: str = ""
+    values: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatRow:
+    """One operation in one phase; a cell is None where nobody measures that metric."""
+
+    title: str
+    cells: tuple[HeatCell | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatGroup:
+    """What was measured by one workload on one topology; `note` says what belongs to its identity."""
+
+    title: str
+    note: str
+    workload: str
+    system: str
+    rows: tuple[HeatRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatMap:
+    """Differences between two variants by workload, operation and metric."""
+
+    columns: tuple[HeatColumn, ...]
+    groups: tuple[HeatGroup, ...]
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatPair:
+    """Two variants to compare; `title` names them, and `system` theirs, in a map of several pairs."""
+
+    before: Mapping[SeriesKey, VariantValues]
+    after: Mapping[SeriesKey, VariantValues]
+    title: str = ""
+    system: str = ""
+
+
+def view_heatmap(pairs: Sequence[HeatPair], settings: Detection) -> HeatMap:
+    """Put the differences of pairs of variants into one map."""
+    columns = sorted(
+        {(key.metric, key.statistic) for pair in pairs for key in (*pair.before, *pair.after)},
+        key=column_order,
+    )
+    groups: list[HeatGroup] = []
+    counts: Counter[str] = Counter()
+    for pair in pairs:
+        rows: dict[tuple[str, ...], dict[tuple[str, str], HeatCell]] = {}
+        shared = {loosely(key) for key in pair.before} & {loosely(key) for key in pair.after}
+        for key in {**pair.after, **pair.before}:
+            cell = _view_cell(key, pair, settings, is_on_both=loosely(key) in shared)
+            rows.setdefault(place_of(key), {})[key.metric, key.statistic] = cell
+            counts[cell.badge.word] += 1
+        groups += _group(rows, columns, pair)
+    return HeatMap(
+        columns=tuple(
+            HeatColumn(title=heading(metric_words(*column)), direction=direction_words(column[0]))
+            for column in columns
+        ),
+        groups=tuple(groups),
+        summary=_summarize(counts),
+    )
+
+
+def column_order(column: tuple[str, str]) -> tuple[object, ...]:
+    """Order metrics as they are defined, and their statistics as tables show them."""
+    metric, statistic = column
+    return rank(metric, tuple(METRICS)), metric, rank(statistic, STATISTICS), statistic
+
+
+def place_of(key: SeriesKey) -> tuple[str, ...]:
+    """Give the row of a measure: first what makes its group, then what makes the row in it."""
+    return *group_of(key), key.phase, key.operation, key.host
+
+
+def group_of(key: SeriesKey) -> tuple[str, str, str, str]:
+    """Give what the rows of a group have in common."""
+    return key.workload, key.topology, key.testbed_class, key.engine
+
+
+def group_words(key: SeriesKey) -> tuple[str, str]:
+    """Name a group, and say what belongs to its identity."""
+    workload, topology, testbed_class, engine = group_of(key)
+    return (
+        workload.partition("@")[0],
+        f"{workload}, topology {topology}, testbed class {testbed_class}, {engine} engine",
+    )
+
+
+def row_words(key: SeriesKey) -> str:
+    """Name a row of a group."""
+    where = f", {key.host}" if key.host else ""
+    return f"{heading(key.operation)} {phase_words(key.phase)}{where}"
+
+
+@cache
+def loosely(key: SeriesKey) -> SeriesKey:
+    """Give the measure by what a reader calls it, whatever was changed about how it is measured."""
+    name = key.workload.partition("@")[0]
+    return replace(key, workload=name, topology="", testbed_class="", engine="")
+
+
+def strength(change: float, relevant: float) -> int:
+    """Give how strong the colour of a change is, from 0 to 3."""
+    return sum(abs(change) >= relevant * times for times in _STRONG) if relevant else 1
+
+
+def _view_cell(key: SeriesKey, pair: HeatPair, settings: Detection, *, is_on_both: bool) -> HeatCell:
+    before, after = pair.before.get(key), pair.after.get(key)
+    if before and after:
+        difference = compare(before, after, settings)
+        badge, effect = STANDING_BADGES[difference.standing], difference.effect
+        return HeatCell(
+            badge=badge,
+            change=change_words(difference.change),
+            interval=ends_words(effect.low, effect.high) if effect else "",
+            strength=_shade(difference, settings.relevant_change.get(key.metric, 0.0)),
+            page=links.series_page(after.judged.series.key),
+            values=f"{_tell(before)} → {_tell(after)}",
+        )
+    there = after or before
+    return HeatCell(
+        badge=ALIEN_BADGE if is_on_both else MISSING_BADGE,
+        page=links.series_page(there.judged.series.key) if there else "",
+        values=_tell(there) if there else "",
+    )
+
+
+def _shade(difference: MedianDifference, relevant: float) -> int:
+    is_told = difference.standing in (MedianStatus.WORSE, MedianStatus.BETTER)
+    return strength(difference.change, relevant) if is_told else 0
+
+
+def _tell(measured: VariantValues) -> str:
+    metric, known = measured.judged.series.key.metric, measured.condensed
+    return f"{quantity(known.median, metric)} ({count(known.values, 'trial')})"
+
+
+def _group(
+    rows: Mapping[tuple[str, ...], Mapping[tuple[str, str], HeatCell]],
+    columns: Sequence[tuple[str, str]],
+    pair: HeatPair,
+) -> list[HeatGroup]:
+    groups: dict[tuple[str, ...], list[HeatRow]] = {}
+    names: dict[tuple[str, ...], tuple[str, str]] = {}
+    for place in sorted(rows):
+        workload, topology, testbed_class, engine, phase, operation, host = place
+        key = SeriesKey(
+            **dict.fromkeys(("system", "line", "config", "metric", "statistic"), ""),
+            workload=workload,
+            topology=topology,
+            testbed_class=testbed_class,
+            engine=engine,
+            phase=phase,
+            operation=operation,
+            host=host,
+        )
+        cells = tuple(rows[place].get(column) for column in columns)
+        groups.setdefault(place[:4], []).append(HeatRow(title=row_words(key), cells=cells))
+        names[place[:4]] = group_words(key)
+    return [
+        HeatGroup(
+            title=f"{pair.title}: {names[place][0]}" if pair.title else names[place][0],
+            note=names[place][1],
+            workload=names[place][0],
+            system=pair.system,
+            rows=tuple(members),
+        )
+        for place, members in groups.items()
+    ]
+
+
+def _summarize(counts: Mapping[str, int]) -> str:
+    """Count the cells by what they say, in the order of the legend."""
+    told = [
+        f"{counts[badge.word]:,} {badge.word.lower()}" for badge, _ in LEGEND if counts.get(badge.word)
+    ]
+    return f"Of {count(sum(counts.values()), 'measure')}: {', '.join(told)}." if told else ""

@@ -1,0 +1,272 @@
+"""Medians of all variants, and what may be said of two of them. Pure.
+
+A variant is a release under one content of a config. Two variants are compared where they were measured
+alike: same workload by content, topology, testbed class, engine, phase, operation and statistic.
+"""
+
+import hashlib
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+from itertools import pairwise
+from statistics import median
+
+from scipy.special import stdtrit
+
+from analysis.detection.effects import Effect, error_of_middle, relative_change
+from analysis.detection.noise import Noise, degrees_of_freedom
+from analysis.detection.series import Point, position
+from analysis.judging.judgement import JudgedSeries
+from perf.model.metrics import METRICS, Better
+from perf.model.results import Named, Purpose, Release, SeriesKey, TrialHead, TrialId, TrialStatus
+from perf.model.rules import Detection
+
+CONFIDENCE = 0.99
+"""Of the intervals: of a hundred equal pairs, one seems to differ."""
+_OWN_PURPOSES = frozenset({Purpose.SCHEDULED, Purpose.IMPORTED, Purpose.SENTINEL})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A release under one content of a config, with its completed trials in order of time.
+
+    `id` is short and safe for file names. Trials that took turns belong to their comparison, not here.
+    """
+
+    id: str
+    release: Release
+    config: Named
+    trials: tuple[TrialHead, ...]
+
+    @property
+    def branch(self) -> tuple[str, str, str]:
+        """Give what variants that follow each other share: system, line, name of the config."""
+        return self.release.system, self.release.line, self.config.name
+
+
+class MedianStatus(StrEnum):
+    """What may be said of two medians from different nights."""
+
+    WORSE = "worse"
+    BETTER = "better"
+    SMALL = "small"
+    """Beyond noise, but too small to matter."""
+    SAME = "same"
+    """Shown to lie within what matters."""
+    UNKNOWN = "unknown"
+    """The interval holds both nothing and a change that matters, or there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condensed:
+    """What the trials of a variant say of one measure: `deviation` is 0 for a single value."""
+
+    median: float
+    values: int
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantValues:
+    """What a variant measured in one series."""
+
+    judged: JudgedSeries
+    condensed: Condensed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MedianDifference:
+    """By what two medians differ; `effect` is None where nothing is known of the noise."""
+
+    change: float
+    effect: Effect | None
+    standing: MedianStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Medians:
+    """All variants by id, and what each measured by what must be equal to compare, both in order.
+
+    Variants are in the order of system, line, config and release; those of one release by time.
+    `before` gives, by id, the variant that comes before: of the release before, or of the same release
+    with the config before.
+    """
+
+    variants: Mapping[str, Variant]
+    series: Mapping[SeriesKey, JudgedSeries]
+    measured: Mapping[str, Mapping[SeriesKey, VariantValues]]
+    before: Mapping[str, Variant]
+
+    def newest(self) -> tuple[Variant, ...]:
+        """Give the last variant of each branch."""
+        return tuple({variant.branch: variant for variant in self.variants.values()}.values())
+
+
+def read_medians(heads: Iterable[TrialHead], judged: Iterable[JudgedSeries]) -> Medians:
+    """Sort the points of all series with a known metric by the variant that was measured.
+
+    `heads` are all trials, in order of time. Diagnostics and canaries have no place here.
+    """
+    variants = _find_variants(heads)
+    series = {one.series.key: one for one in judged if one.series.key.metric in METRICS}
+    return Medians(
+        variants={variant.id: variant for variant in variants},
+        series=series,
+        measured=_Condensing(variants, series.values()),
+        before={
+            later.id: earlier for earlier, later in pairwise(variants) if earlier.branch == later.branch
+        },
+    )
+
+
+class _Condensing(Mapping[str, Mapping[SeriesKey, VariantValues]]):
+    """What each variant measured, condensed when it is asked for: most builds ask for few of many."""
+
+    def __init__(self, variants: Sequence[Variant], series: Iterable[JudgedSeries]) -> None:
+        homes = {trial.id: variant.id for variant in variants for trial in variant.trials}
+        self._values: dict[str, list[tuple[JudgedSeries, Sequence[int]]]] = {
+            variant.id: [] for variant in variants
+        }
+        self._known: dict[str, Mapping[SeriesKey, VariantValues]] = {}
+        # The series of an experiment share their trials.
+        places: dict[tuple[TrialId, ...], Mapping[str, Sequence[int]]] = {}
+        for one in series:
+            trials = one.series.points.trials
+            if trials not in places:
+                places[trials] = _find_places(trials, homes)
+            for home, of_home in places[trials].items():
+                self._values[home].append((one, of_home))
+
+    def __getitem__(self, variant: str) -> Mapping[SeriesKey, VariantValues]:
+        if variant not in self._known:
+            self._known[variant] = {
+                shared_part(one.series.key): VariantValues(
+                    judged=one,
+                    condensed=condense([one.series.points.values[place] for place in places]),
+                )
+                for one, places in self._values[variant]
+            }
+        return self._known[variant]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def _find_places(
+    trials: Iterable[TrialId], homes: Mapping[TrialId, str]
+) -> Mapping[str, Sequence[int]]:
+    """Give by variant the places of its trials."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for place, trial in enumerate(trials):
+        if home := homes.get(trial):
+            found[home].append(place)
+    return found
+
+
+def variant_id(system: str, version: str, config: str, config_sha256: str) -> str:
+    """Give the id of the variant that is this release under this content of a config."""
+    identity = f"{system}\0{version}\0{config}\0{config_sha256}"
+    return hashlib.sha256(identity.encode()).hexdigest()[:12]
+
+
+def _find_variants(heads: Iterable[TrialHead]) -> tuple[Variant, ...]:
+    found: defaultdict[tuple[str, str, str, str], list[TrialHead]] = defaultdict(list)
+    for head in heads:
+        if head.status is TrialStatus.COMPLETED and head.purpose in _OWN_PURPOSES:
+            release, config = head.release, head.config
+            found[release.system, release.version, config.name, config.sha256].append(head)
+    variants = [
+        Variant(
+            id=variant_id(*identity),
+            release=trials[0].release,
+            config=trials[0].config,
+            trials=tuple(trials),
+        )
+        for identity, trials in found.items()
+    ]
+    return tuple(sorted(variants, key=_order))
+
+
+def _order(variant: Variant) -> tuple[object, ...]:
+    first, release = variant.trials[0], variant.release
+    line, *rest = position(
+        Point(trial=first.id, release=release, started_at=first.started_at, value=0.0)
+    )
+    return release.system, line, variant.config.name, *rest
+
+
+@cache
+def shared_part(key: SeriesKey) -> SeriesKey:
+    """Give what must be equal to compare two series: all but the system, the line and the config."""
+    return replace(key, system="", line="", config="")
+
+
+def condense(values: Sequence[float]) -> Condensed:
+    """Give the median of at least one value, their number, and their sample standard deviation."""
+    size = len(values)
+    middle = math.fsum(values) / size
+    squares = math.fsum([(value - middle) ** 2 for value in values])
+    deviation = math.sqrt(squares / (size - 1)) if size > 1 else 0.0
+    return Condensed(median=median(values), values=size, deviation=deviation)
+
+
+def compare(before: VariantValues, after: VariantValues, settings: Detection) -> MedianDifference:
+    """Compare two medians with the noise that is known of their series.
+
+        (m₂ - m₁)/|m₁| ± t · √(e₁² + e₂²)/|m₁|
+
+    with e the error of a median by the noise of its series and the scatter of the variant's own values
+    (`analysis.comparison.error_of_middle`), and t the quantile of Student's t, of the series that is
+    known less. It says nothing of what else differed between the nights.
+    """
+    change = relative_change(before.condensed.median, after.condensed.median)
+    errors = [standard_error(one) for one in (before, after)]
+    base = abs(before.condensed.median)
+    if not base or None in errors:
+        return MedianDifference(change=change, effect=None, standing=MedianStatus.UNKNOWN)
+    quantile = max(quantile_of(one.judged.noise) for one in (before, after))
+    reach = quantile * math.hypot(*(error for error in errors if error is not None)) / base
+    effect = Effect(
+        relative_change=change, low=change - reach, high=change + reach, confidence=CONFIDENCE
+    )
+    metric = after.judged.series.key.metric
+    relevant = settings.relevant_change.get(metric, 0.0)
+    return MedianDifference(change=change, effect=effect, standing=_stand(effect, metric, relevant))
+
+
+def standard_error(measured: VariantValues) -> float | None:
+    """Give the standard error of a median; None where no scatter is known."""
+    noise, known = measured.judged.noise, measured.condensed
+    if noise is None or not noise.deviation:
+        return None
+    return error_of_middle(known.deviation, known.values, noise)
+
+
+def quantile_of(noise: Noise | None) -> float:
+    """Give the quantile of Student's t for the points that the noise rests on."""
+    return _quantile(noise.all_points) if noise else 0.0
+
+
+@cache
+def _quantile(points: int) -> float:
+    return float(stdtrit(degrees_of_freedom(points), (1 + CONFIDENCE) / 2))
+
+
+def _stand(effect: Effect, metric: str, relevant: float) -> MedianStatus:
+    if effect.low > 0 or effect.high < 0:
+        if abs(effect.relative_change) < relevant:
+            return MedianStatus.SMALL
+        is_better = (effect.relative_change > 0) is (METRICS[metric].better is Better.HIGHER)
+        return MedianStatus.BETTER if is_better else MedianStatus.WORSE
+    return MedianStatus.SAME if effect.lies_within(relevant) else MedianStatus.UNKNOWN
+
+
+def newest_trials(variant: Variant) -> dict[str, TrialHead]:
+    """Give the newest completed trial of each experiment of a variant."""
+    return {trial.experiment: trial for trial in variant.trials}

@@ -1,0 +1,84 @@
+"""What a trial's response times and its hosts did, as data to put beside those of another trial.
+
+One script per trial, which never changes: pages load those that they show.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from perf.history.distributions import Distribution, Recording, distribute
+from perf.history.observed import ALWAYS_NEW
+from perf.model.metrics import CANARY_PHASES
+from perf.model.results import Trial
+from reports.pages.trial.diagnostics import is_diagnostic
+from reports.wording.wording import heading, metric_words, number, phase_words, unit_words
+
+KINDS = ("response_time", "duration")
+"""The kinds of histogram that are shown: the second is what other programs measured."""
+_US_PER_MS = 1000
+_OF_CANARIES = "p50"
+_KEPT_DIGITS = 6
+
+
+def tell_trial(trial: Trial, recordings: Iterable[Recording]) -> dict[str, Any]:
+    """Give all that is shown of a trial beside another one; times in ms, rates in ops/s.
+
+    A level is [percentile, ms]; a second is [iteration, start in s, ops/s, p50 ms, p99 ms, max ms].
+    """
+    return {
+        "times": [_tell_recording(one) for one in recordings],
+        "diagnostics": list(_tell_diagnostics(trial)),
+        "facts": [
+            [fact.host, fact.name, fact.value]
+            for fact in trial.environment_before
+            if fact.name not in ALWAYS_NEW
+        ],
+    }
+
+
+def _tell_recording(recording: Recording) -> dict[str, Any]:
+    """Tell of one operation in one phase; `problem` says why nothing can be told."""
+    title = f"{heading(recording.operation)} {phase_words(recording.phase)}"
+    try:
+        found = distribute(recording.intervals)
+    except ValueError as error:
+        return {"title": title, "problem": str(error)}
+    return {
+        "title": title,
+        "problem": "",
+        "count": found.spectrum.count,
+        "levels": [
+            [round(level.percentile, _KEPT_DIGITS), level.value_us / _US_PER_MS]
+            for level in found.spectrum.levels
+        ],
+        "course": _tell_course(found),
+    }
+
+
+def _tell_course(found: Distribution) -> list[list[float]]:
+    return [
+        [
+            second.iteration,
+            second.at_s,
+            round(second.ops_per_s, 1),
+            second.p50_us / _US_PER_MS,
+            second.p99_us / _US_PER_MS,
+            second.max_us / _US_PER_MS,
+        ]
+        for second in found.course
+    ]
+
+
+def _tell_diagnostics(trial: Trial) -> Iterator[Sequence[str]]:
+    """Give rows of phase, quantity, unit and value: of all hosts together, and canaries by host."""
+    for sample in trial.samples:
+        is_canary = sample.phase in CANARY_PHASES
+        is_shown = sample.statistic == _OF_CANARIES if is_canary else not sample.host
+        if is_shown and sample.iteration is None and is_diagnostic(sample):
+            where = f"canary on {sample.host}" if is_canary else sample.operation
+            yield (
+                f"{heading(where)} {phase_words(sample.phase)}",
+                metric_words(sample.metric, "" if is_canary else sample.statistic).strip(),
+                unit_words(sample.metric),
+                number(sample.value),
+            )

@@ -1,0 +1,1 @@
+"""A published report beside what was measured here."""

@@ -1,0 +1,1 @@
+"""The data of the search field on every page."""

@@ -1,0 +1,1 @@
+"""One experiment as one file, for a mail or a ticket."""

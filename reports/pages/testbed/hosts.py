@@ -1,0 +1,100 @@
+"""What is known of the hosts of a testbed: each fact of the newest trial, and since when it is so."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from perf.model.facts import BOOT_ID, FOLLOW_THE_RELEASE, MAY_MOVE, THERMAL_THROTTLE_COUNT
+from perf.model.results import Move, Trial, TrialHead, TrialId
+from reports.wording import links
+from reports.wording.wording import NOTHING, count, moment
+
+_ALWAYS_NEW = (*MAY_MOVE, THERMAL_THROTTLE_COUNT, BOOT_ID)
+_EVER = "in every trial that recorded it"
+_EVER_OF_KIND = "in every trial of its kind"
+_VERSION = "version:"
+_UNKNOWN = "not known"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFact:
+    """A fact of a host; `before` is what it was, `page` the first trial with it, if they are known."""
+
+    host: str
+    name: str
+    value: str
+    since: str
+    before: str
+    page: str
+    changes: str
+
+
+def list_kind(newest: Trial, heads: Mapping[TrialId, TrialHead]) -> tuple[TrialId, ...]:
+    """Give the trials of the experiment, config and release line of a trial, in their order."""
+    kind = _kind(newest)
+    return tuple(one for one, head in heads.items() if _kind(head) == kind)
+
+
+def _kind(trial: Trial | TrialHead) -> tuple[str, str, str]:
+    return trial.experiment, trial.config.name, trial.release.line
+
+
+def join_moves(
+    of_all: Iterable[Move],
+    order: Sequence[TrialId],
+    of_kind: Iterable[Move],
+    kind: Sequence[TrialId],
+) -> tuple[Move, ...]:
+    """Give what moved in all trials of a testbed, and of some facts only what moved in those of a kind.
+
+    Releases that take turns bring their own Java and their own tuning: from one trial to the next it is
+    another, and yet it never changed. `kind` is part of `order`; places are those in `order`.
+    """
+    places = {trial: place for place, trial in enumerate(order)}
+    return (
+        *(one for one in of_all if not _follows_release(one.name)),
+        *(replace(one, place=places[kind[one.place]]) for one in of_kind if _follows_release(one.name)),
+    )
+
+
+def _follows_release(name: str) -> bool:
+    """Tell whether a fact, or a move of it, is one that each release brings along."""
+    return name.startswith(_VERSION) or name.partition(" of ")[0] in FOLLOW_THE_RELEASE
+
+
+def view_hosts(
+    newest: Trial | None,
+    moves: Iterable[Move],
+    order: Sequence[TrialId],
+    heads: Mapping[TrialId, TrialHead],
+) -> tuple[HostFact, ...]:
+    """Give the facts of the newest trial, those that changed last first.
+
+    `moves` are what changed from one trial to the next, by place in `order`, the trials of the testbed
+    by start. What differs in each trial by its nature is left out.
+    """
+    if newest is None:
+        return ()
+    by_name: dict[str, list[Move]] = {}
+    for one in sorted(moves, key=lambda move: move.place):
+        by_name.setdefault(one.name, []).append(one)
+    found = []
+    for fact in newest.environment_before:
+        if fact.name in _ALWAYS_NEW:
+            continue
+        own = by_name.get(f"{fact.name} of {fact.host}" if fact.host else fact.name, [])
+        move = own[-1] if own else None
+        # Another trial may have read it since, as another system's: then this is not its last change.
+        is_told = move is None or move.after == fact.value
+        ever = _EVER_OF_KIND if _follows_release(fact.name) else _EVER
+        head = heads[order[move.place]] if move and is_told else None
+        row = HostFact(
+            host=fact.host,
+            name=fact.name.removeprefix(_VERSION),
+            value=fact.value,
+            since=moment(head.started_at).text if head else ever if is_told else _UNKNOWN,
+            before=move.before if move and is_told else "",
+            page=links.trial_page(head.id) if head else "",
+            changes=count(len(own), "change") if own else NOTHING,
+        )
+        found.append((-move.place if move and is_told else 1, row))
+    return tuple(row for _, row in sorted(found, key=lambda item: item[0]))

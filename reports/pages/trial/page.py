@@ -1,0 +1,183 @@
+"""A page for each trial, with the data of its chart; many are read from the history at once."""
+
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import islice
+from operator import itemgetter
+from pathlib import Path
+from urllib.parse import quote
+
+from analysis.judging.drift import is_canary
+from analysis.judging.judgement import JudgedSeries
+from perf.jobs.night import Night
+from perf.model.results import TrialHead, TrialId
+from reports.pages.reproduction.view import PageLink, link_reproductions
+from reports.pages.trial import rows
+from reports.pages.trial.previous import find_previous
+from reports.pages.trial.steps_chart import draw_steps
+from reports.pages.trial.view import BundleFile, SeriesLink, view_trial
+from reports.site.context import SiteContext
+from reports.site.rendering import render, to_script
+from reports.site.writing import Batch, LazyBatches, SiteFile
+from reports.wording.links import series_page, trial_page
+from reports.wording.reproducing import Contents, list_changed, read_contents, reproduce_command
+from reports.wording.wording import series_words
+
+_AT_ONCE = 200
+"""Trials that are read together: many against the cost of a query, few against memory."""
+_NONE = TrialId("")
+
+
+class _Links:
+    """Links from each trial to its series, in their order; many series share all of their trials."""
+
+    def __init__(self, judged: Iterable[JudgedSeries]) -> None:
+        groups: defaultdict[tuple[TrialId, ...], list[tuple[int, SeriesLink]]] = defaultdict(list)
+        for number, one in enumerate(judged):
+            key = one.series.key
+            link = SeriesLink(title=series_words(key), page=series_page(key), is_canary=is_canary(key))
+            groups[one.series.points.trials].append((number, link))
+        self._groups = tuple(groups.values())
+        self._groups_of: dict[TrialId, tuple[int, ...]] = {}
+        for place, trials in enumerate(groups):
+            for trial in trials:
+                self._groups_of[trial] = (*self._groups_of.get(trial, ()), place)
+        self._digests: dict[tuple[int, ...], str] = {}
+
+    def of(self, trial: TrialId) -> list[SeriesLink]:
+        groups = self._groups_of.get(trial, ())
+        found = [one for place in groups for one in self._groups[place]]
+        return [link for _, link in sorted(found, key=itemgetter(0))]
+
+    def digest(self, trial: TrialId) -> str:
+        groups = self._groups_of.get(trial, ())
+        if groups not in self._digests:
+            pages = "\0".join(link.page for link in self.of(trial))
+            self._digests[groups] = hashlib.sha256(pages.encode()).hexdigest()
+        return self._digests[groups]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Surroundings:
+    """What all trial pages share: series, the trials before, the contents of the configuration."""
+
+    links: _Links
+    bundles: frozenset[str]
+    caveats: Mapping[str, str]
+    previous: Mapping[TrialId, TrialId]
+    contents: Contents
+    nights: Mapping[str, Sequence[Night]]
+    reproductions: Mapping[TrialId, Sequence[PageLink]]
+
+
+def batches(scene: SiteContext) -> Iterator[LazyBatches]:
+    """Give the pages of all trials."""
+    around = _Surroundings(
+        links=_Links((*scene.judgement.series, *scene.judgement.watched)),
+        bundles=_list_bundles(scene.bundles),
+        caveats=scene.caveats,
+        previous=find_previous(scene.heads.values()),
+        contents=read_contents(scene.catalog),
+        nights={night.id: (night,) for night in reversed(scene.nights)},
+        reproductions=link_reproductions(scene.catalog.reports, scene.heads.values()),
+    )
+    heads = iter(scene.heads.values())
+    while some := tuple(islice(heads, _AT_ONCE)):
+        by_page = {trial_page(head.id): head for head in some}
+        yield LazyBatches(len(by_page), partial(_batches_of_some, scene, by_page, around))
+
+
+def _batches_of_some(
+    scene: SiteContext, by_page: Mapping[str, TrialHead], around: _Surroundings
+) -> Iterator[Batch]:
+    yield Batch(
+        {page: _digest(scene, head, around) for page, head in by_page.items()},
+        partial(_make, scene, by_page, around),
+    )
+
+
+def _make(
+    scene: SiteContext, by_page: Mapping[str, TrialHead], around: _Surroundings, paths: Collection[str]
+) -> Iterator[SiteFile]:
+    wanted = {by_page[path].id for path in paths}
+    before = {around.previous[one] for one in wanted if one in around.previous}
+    known = {trial.id: trial for trial in scene.archive.trials(sorted(wanted | before))}
+    for trial in known.values():
+        if trial.id not in wanted:
+            continue
+        view = view_trial(
+            trial,
+            series=around.links.of(trial.id),
+            files=list_bundle(scene.bundles, trial.id, scene.target) if scene.bundles else (),
+            reproduce=reproduce_command(trial, scene.catalog, around.nights.get(trial.night, ())),
+            caveats=around.caveats,
+            contents=around.contents,
+            previous=known.get(around.previous.get(trial.id, _NONE)),
+            bundle_sha256=scene.digests.get(trial.id, ""),
+            reproductions=around.reproductions.get(trial.id, ()),
+        )
+        yield render("trial.html", view.page, page=view, tables=rows)
+        if view.data:
+            yield to_script(view.data, draw_steps(view.steps), of=view.page)
+
+
+def _digest(scene: SiteContext, head: TrialHead, around: _Surroundings) -> str:
+    """Digest all that the page of a trial is made of, without reading the trial."""
+    own = scene.digests.get(head.id, "")
+    parts = (
+        own,
+        scene.digests.get(around.previous.get(head.id, _NONE), ""),
+        around.caveats.get(head.testbed.name, "unknown"),
+        reproduce_command(head, scene.catalog, around.nights.get(head.night, ())),
+        str(head.id in around.bundles),
+        # Equal names and contents are equal files, so what has changed since says it all.
+        *list_changed(head, around.contents),
+        around.links.digest(head.id),
+        *(f"{link.title} {link.page}" for link in around.reproductions.get(head.id, ())),
+    )
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest() if own else ""
+
+
+def _list_bundles(bundles: Path | None) -> frozenset[str]:
+    """Give the names of the bundles that are at hand."""
+    try:
+        with os.scandir(bundles) if bundles else nullcontext(()) as entries:
+            return frozenset(entry.name for entry in entries if entry.is_dir())
+    except OSError:  # as with one that is gone
+        return frozenset()
+
+
+def list_bundle(bundles: Path, trial: TrialId, site: Path) -> tuple[BundleFile, ...]:
+    """Give the files of a trial's bundle, with links from the trial pages of `site`; none if gone."""
+    way = _find_way(bundles, site)
+    return tuple(
+        BundleFile(name=name, href=f"{way}/{quote(f'{trial}/{name}')}", length=length)
+        for name, length in sorted(_walk(f"{bundles / trial}", ""), key=lambda one: one[0].split("/"))
+    )
+
+
+@lru_cache(8)
+def _find_way(bundles: Path, site: Path) -> str:
+    """Give the way from the trial pages of a site to a folder of bundles, as part of a URL."""
+    page = (site / trial_page(_NONE)).parent
+    way = Path(os.path.relpath(os.path.realpath(bundles), os.path.realpath(page)))
+    return quote(way.as_posix())
+
+
+def _walk(folder: str, inner: str) -> Iterator[tuple[str, int]]:
+    """Give name and length of all files below a folder; a site asks for tens of thousands."""
+    try:
+        entries = os.scandir(folder)
+    except OSError:  # it is gone, or not for us: its files are not at hand
+        return
+    with entries:
+        for entry in entries:
+            if not entry.is_dir():
+                yield f"{inner}{entry.name}", entry.stat().st_size
+            elif not entry.is_symlink():
+                yield from _walk(entry.path, f"{inner}{entry.name}/")

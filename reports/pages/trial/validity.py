@@ -1,0 +1,348 @@
+"""Whether the numbers of a trial can be trusted: each rule of its testbed, with what was measured.
+
+What the harness judged by and what it keeps are two things: where a figure is not among the samples
+and counters of a trial, its rule says so, and what the harness said of it decides.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+from statistics import median
+
+from perf.model.design import Testbed, Validity
+from perf.model.metrics import CLIENT_CPU, RESPONSE_TIME, SEND_LATENESS, THROUGHPUT
+from perf.model.records import Answer
+from perf.model.results import ATTEMPTED, ERROR, SENT_IN_WINDOW, TIMEOUTS, Named, Purpose, Trial
+from reports.wording.wording import (
+    NOTHING,
+    Badge,
+    number,
+    phase_words,
+    plain_percent,
+    share,
+    space_percent,
+)
+
+NOT_RECORDED = "not recorded"
+BEYOND = "beyond the limit"
+_HELD = Badge(kind="calm", symbol="✓", word="Held")
+_SILENT = Badge(kind="calm", symbol="○", word="No reason given")
+_BROKEN = Badge(kind="bad", symbol="✕", word="Broken")
+_UNJUDGED = Badge(kind="unsure", symbol="?", word="Cannot tell")
+_ROUNDING = 1e-9
+_CLIENT_RULE = "max_client_cpu_share"
+_MISSES = (Answer.NOT_FOUND, Answer.WRONG_DATA)
+_JUDGED = frozenset(one.name for one in (CLIENT_CPU, RESPONSE_TIME, SEND_LATENESS, THROUGHPUT))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidityRule:
+    """A rule of a testbed: its name there, a title, what is limited, and the kind of its reason."""
+
+    name: str
+    title: str
+    meaning: str
+    reason: str
+    unit: str = "share"
+    is_least: bool = False
+
+    def say(self, value: float) -> str:
+        """Write a value of this rule in its unit."""
+        if self.unit == "share":
+            return share(value)
+        return f"{number(value)}\N{NO-BREAK SPACE}{self.unit}" if self.unit else number(value)
+
+    def say_limit(self, limit: float) -> str:
+        """Write its limit as it was configured."""
+        bound = "at least" if self.is_least else "at most"
+        told = plain_percent(limit) if self.unit == "share" else f"{limit:g} {self.unit}".rstrip()
+        return f"{bound} {told}"
+
+
+RULES = (
+    ValidityRule(
+        name="max_error_share",
+        title="Errors",
+        meaning="operations answered with an error, or not at all, among those attempted",
+        reason="errors-above-limit",
+    ),
+    ValidityRule(
+        name="max_miss_share",
+        title="Missing or wrong rows",
+        meaning="operations whose answer lacked a row or held a wrong one, among those attempted",
+        reason="misses-above-limit",
+    ),
+    ValidityRule(
+        name="min_achieved_share",
+        title="Load that was offered",
+        meaning="open loop: operations sent inside a measured window, among those meant to start in it",
+        reason="load-not-offered",
+        is_least=True,
+    ),
+    ValidityRule(
+        name="max_lateness_share",
+        title="Lateness of the client",
+        meaning="open loop: p99 of send lateness against p99 of response time, in each iteration",
+        reason="client-late",
+    ),
+    ValidityRule(
+        name="max_client_cpu_share",
+        title="CPU of the client",
+        meaning="CPU time of one engine process per second of an iteration; it ends at 1, one core",
+        reason="client-busy",
+        unit="of a core",
+    ),
+    ValidityRule(
+        name="max_client_wait_share",
+        title="Waiting of the client for a core",
+        meaning="time that an engine's threads were ready to run and had no core, per second measured",
+        reason="client-starved",
+        unit="s/s",
+    ),
+    ValidityRule(
+        name="max_iteration_spread",
+        title="Spread of the iterations",
+        meaning="(greatest − least) / median over the iterations of a phase: of throughput in a closed "
+        "loop, of median response time in an open one",
+        reason="not-steady",
+    ),
+    ValidityRule(
+        name="max_foreign_cpu_share",
+        title="Other programs on a host",
+        meaning="CPU time of all else than servers and engines, as a share of a host's cores",
+        reason="host-busy",
+    ),
+    ValidityRule(
+        name="max_steal_share",
+        title="Stolen CPU time",
+        meaning="CPU time that a hypervisor gave to others, as a share of a host's cores",
+        reason="host-stolen",
+    ),
+    ValidityRule(
+        name="max_throttled_share",
+        title="Throttling",
+        meaning="time that a host's processes were held back by a CPU quota, per second measured",
+        reason="host-throttled",
+    ),
+    ValidityRule(
+        name="max_clock_step_ms",
+        title="Steps of the clock",
+        meaning="how far a host's wall clock moved against the time since boot while it was measured",
+        reason="clock-stepped",
+        unit="ms",
+    ),
+)
+"""All rules of `perf.model.design.Validity`, in the order in which it has them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRow:
+    """What came of one rule in one trial; `where` is where the worst value was measured."""
+
+    title: str
+    meaning: str
+    limit: str
+    measured: str
+    where: str
+    held: Badge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidityView:
+    """What came of all rules; `text` says what they can say about this trial at all."""
+
+    text: str
+    rows: tuple[RuleRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Worst:
+    value: float
+    where: str
+
+
+class _Measured:
+    """The figures of one trial, read once. Steps of a ladder or a search are judged by themselves."""
+
+    def __init__(self, trial: Trial) -> None:
+        self.stepped = {step.phase for step in trial.steps}
+        self.totals: dict[tuple[str, str], dict[str, int]] = {}
+        for one in trial.counters:
+            if one.iteration:
+                found = self.totals.setdefault((one.phase, one.operation), {})
+                found[one.name] = found.get(one.name, 0) + one.value
+        self.values: dict[tuple[str, str, str, str], dict[int, float]] = {}
+        for each in trial.samples:
+            if each.iteration is not None and each.metric in _JUDGED and not each.host:
+                at = each.metric, each.statistic, each.phase, each.operation
+                self.values.setdefault(at, {})[each.iteration] = each.value
+
+    def of(self, metric: str, statistic: str, at: tuple[str, str]) -> Mapping[int, float]:
+        """Give the value of each iteration."""
+        return self.values.get((metric, statistic, *at), {})
+
+    def is_open(self, at: tuple[str, str]) -> bool:
+        """Tell whether operations started on a schedule: only then is there a lateness."""
+        return bool(self.of(SEND_LATENESS.name, "p99", at))
+
+    def plain(self) -> Iterable[tuple[str, str]]:
+        """Give phase and operation of all that is judged as a whole."""
+        return (at for at in self.totals if at[0] not in self.stepped)
+
+
+def view_validity(trial: Trial, testbeds: Mapping[Named, Testbed]) -> ValidityView:
+    """Hold what a trial keeps against the rules of its testbed, where their numbers are known.
+
+    `testbeds` are those of the configuration by name and content; that of the trial may be another.
+    """
+    if trial.purpose is Purpose.IMPORTED:
+        return ValidityView(
+            text="Another program measured this: none of these rules was applied to it.", rows=()
+        )
+    testbed = testbeds.get(trial.testbed)
+    # The second reading of the environment comes right before the judging.
+    is_judged = bool(trial.environment_after)
+    reasons = {reason.kind: reason.text for reason in trial.reasons}
+    measured = _Measured(trial)
+    return ValidityView(
+        text=_say_basis(is_judged=is_judged, is_known=testbed is not None),
+        rows=tuple(
+            _view_rule(rule, testbed.validity if testbed else None, measured, reasons, is_judged)
+            for rule in RULES
+        ),
+    )
+
+
+def _say_basis(*, is_judged: bool, is_known: bool) -> str:
+    first = (
+        "Each rule of the testbed, with the worst that was measured of it."
+        if is_judged
+        else "The trial ended before it was judged, so that no rule was applied to all of it."
+    )
+    second = (
+        ""
+        if is_known
+        else " The testbed's file has another content now than when this was measured: its limits then"
+        " are not known here."
+    )
+    return first + second
+
+
+def _view_rule(
+    rule: ValidityRule,
+    limits: Validity | None,
+    measured: _Measured,
+    reasons: Mapping[str, str],
+    is_judged: bool,  # noqa: FBT001  one of the facts on which all rules rest
+) -> RuleRow:
+    limit = getattr(limits, rule.name) if limits else None
+    worst = _WORST[rule.name](measured) if rule.name in _WORST else None
+    said = reasons.get(rule.reason)
+    badge = _UNJUDGED
+    if said is not None:
+        badge = _BROKEN
+    elif is_judged and (worst is None or limit is None):
+        badge = _SILENT
+    elif is_judged and worst and limit is not None and _is_within(rule, worst.value, limit):
+        badge = _HELD
+    where = worst.where if worst else ""
+    return RuleRow(
+        title=rule.title,
+        meaning=rule.meaning,
+        limit=rule.say_limit(limit) if limit is not None else NOTHING,
+        measured=rule.say(worst.value) if worst else NOT_RECORDED if said is None else BEYOND,
+        where=space_percent(said) if said is not None else where,
+        held=badge,
+    )
+
+
+def _is_within(rule: ValidityRule, value: float, limit: float) -> bool:
+    if rule.name == _CLIENT_RULE:
+        return True  # all engines together are measured, and one is limited: the harness knows more
+    return value >= limit - _ROUNDING if rule.is_least else value <= limit + _ROUNDING
+
+
+def _errors(measured: _Measured) -> _Worst | None:
+    return _greatest(measured, measured.plain(), lambda name: name.startswith((TIMEOUTS, ERROR)))
+
+
+def _missing(measured: _Measured) -> _Worst | None:
+    # They spoil a trial in whatever phase they come, a step of a ladder included.
+    return _greatest(measured, measured.totals, lambda name: name in _MISSES)
+
+
+def _greatest(
+    measured: _Measured, places: Iterable[tuple[str, str]], counts: Callable[[str], bool]
+) -> _Worst | None:
+    """Give the greatest share of the attempted operations that ended in one of some ways."""
+    found = []
+    for at in places:
+        totals = measured.totals[at]
+        if attempted := totals.get(ATTEMPTED, 0):
+            bad = sum(n for name, n in totals.items() if counts(name))
+            found.append((bad / attempted, bad, attempted, at))
+    if not found:
+        return None
+    value, bad, attempted, at = max(found, key=itemgetter(0))
+    return _Worst(value, f"{bad:,} of {attempted:,}, {_where(at)}")
+
+
+def _achieved(measured: _Measured) -> _Worst | None:
+    found = []
+    for at in measured.plain():
+        intended = measured.totals[at].get(ATTEMPTED, 0)
+        if intended and measured.is_open(at):
+            sent = measured.totals[at].get(SENT_IN_WINDOW, 0)
+            found.append(_Worst(sent / intended, f"{sent:,} of {intended:,}, {_where(at)}"))
+    return min(found, key=lambda one: one.value, default=None)
+
+
+def _lateness(measured: _Measured) -> _Worst | None:
+    found = []
+    for at in measured.plain():
+        response = measured.of(RESPONSE_TIME.name, "p99", at)
+        for iteration, late in measured.of(SEND_LATENESS.name, "p99", at).items():
+            if p99 := response.get(iteration):
+                text = f"{number(late)} of {number(p99)} ms, {_where(at)}, iteration {iteration}"
+                found.append(_Worst(late / p99, text))
+    return max(found, key=lambda one: one.value, default=None)
+
+
+def _client_cpu(measured: _Measured) -> _Worst | None:
+    """Give the CPU time of all engines per second: that per operation, times operations per second."""
+    found = []
+    for at in measured.plain():
+        rate = measured.of(THROUGHPUT.name, "mean", at)
+        for iteration, each_us in measured.of(CLIENT_CPU.name, "mean", at).items():
+            if iteration in rate:
+                text = f"all engines together, {_where(at)}, iteration {iteration}"
+                found.append(_Worst(each_us * rate[iteration] / 1e6, text))
+    return max(found, key=lambda one: one.value, default=None)
+
+
+def _spread(measured: _Measured) -> _Worst | None:
+    found = []
+    for at in measured.plain():
+        what = (
+            (RESPONSE_TIME.name, "p50", "median response time")
+            if measured.is_open(at)
+            else (THROUGHPUT.name, "mean", "throughput")
+        )
+        values = tuple(measured.of(what[0], what[1], at).values())
+        if values and (middle := median(values)):
+            found.append(_Worst((max(values) - min(values)) / middle, f"{what[2]}, {_where(at)}"))
+    return max(found, key=lambda one: one.value, default=None)
+
+
+def _where(at: tuple[str, str]) -> str:
+    return f"{at[1]} {phase_words(at[0])}"
+
+
+_WORST: Mapping[str, Callable[[_Measured], _Worst | None]] = {
+    "max_error_share": _errors,
+    "max_miss_share": _missing,
+    "min_achieved_share": _achieved,
+    "max_lateness_share": _lateness,
+    _CLIENT_RULE: _client_cpu,
+    "max_iteration_spread": _spread,
+}

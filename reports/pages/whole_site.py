@@ -1,0 +1,95 @@
+"""The whole site: the pages of every kind, a kind being a folder here with a `page.py`."""
+
+import importlib
+from collections.abc import Iterator
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from types import ModuleType
+
+from analysis.judging.judgement import Judgement
+from perf.local.places import Places
+from perf.model.errors import UsageError
+from reports.notifications.step_summary import append_step_summary
+from reports.pages.feeds.page import list_attention
+from reports.pages.single_file.document import check_target_file, write_single_file
+from reports.site.context import SiteContext, read_scene
+from reports.site.rendering import static_batch
+from reports.site.writing import Batch, LazyBatches, explained, held, write_site
+
+
+def all_batches(scene: SiteContext) -> Iterator[Batch | LazyBatches]:
+    """Yield all files of a site."""
+    yield static_batch()
+    for kind in _find_kinds():
+        yield from kind.batches(scene)
+
+
+@cache
+def _find_kinds() -> tuple[ModuleType, ...]:
+    """Return the `page` module of each kind, by name; each has `batches(scene)`."""
+    folders = files("reports.pages").iterdir()
+    names = sorted(folder.name for folder in folders if (folder / "page.py").is_file())
+    return tuple(importlib.import_module(f"reports.pages.{name}.page") for name in names)
+
+
+def write_report(
+    places: Places,
+    configs_root: Path,
+    now: datetime,
+    *,
+    output: Path | None = None,
+    judgement: Judgement | None = None,
+    is_recording: bool = False,
+    summarizes: bool = False,
+    site_url: str = "",
+) -> Path:
+    """Write the site of a data directory, built at `now`; return the path of its front page.
+
+    What is known as `judgement` is not judged again. Trial pages link to the files of their bundles,
+    except in a recording: it says that it does not grow, and its bundles do not stay. A job on GitHub
+    Actions gets its summary, if asked; with the address of the site it links the pages.
+
+    Raises:
+        ConfigError: the configuration is wrong.
+        HistoryError: the history cannot be read.
+        SiteError: the operating system refuses to read or write what the site needs, or the summary.
+        UsageError: `output` holds something that is not a site, or another report keeps writing it.
+
+    """
+    target = output or places.site
+    with held(target), explained(target):
+        scene = read_scene(
+            places,
+            configs_root,
+            now,
+            target,
+            judgement=judgement,
+            links_bundles=not is_recording,
+            is_recording=is_recording,
+        )
+        index = write_site(target, all_batches(scene))
+    if summarizes:
+        append_step_summary(scene.judgement, list_attention(scene), site_url=site_url)
+    return index
+
+
+def write_experiment(
+    places: Places, configs_root: Path, now: datetime, experiment: str, output: Path | None
+) -> Path:
+    """Write one experiment as one HTML file; return its path.
+
+    Raises:
+        ConfigError: the configuration is wrong.
+        HistoryError: the history cannot be read.
+        SiteError: the operating system refuses.
+        UsageError: there is no such experiment, or no place for its file.
+
+    """
+    if output is None:
+        raise UsageError("--single-file needs the name of its file: --output FILE.html")
+    check_target_file(output)
+    scene = read_scene(places, configs_root, now, output, links_bundles=False)
+    write_single_file(scene, experiment, output)
+    return output

@@ -1,0 +1,1 @@
+"""The site: its context, rendering and publishing, base templates, shared scripts and styles."""

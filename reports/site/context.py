@@ -1,0 +1,178 @@
+"""All that a site is made of, read and judged once: the pages take from it what they show."""
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from analysis.bisecting.record import BisectionRecord
+from analysis.comparing.results import ComparisonResult
+from analysis.detection.verdict import Outcome, Verdict
+from analysis.judging.judgement import Judgement
+from analysis.orchestration.bisecting import read_bisections
+from analysis.orchestration.comparing import read_results
+from analysis.orchestration.judging import judge_history
+from perf import config
+from perf.config.catalog import Catalog
+from perf.history import bundle
+from perf.history.distributions import Recording
+from perf.history.place import has_history
+from perf.history.store import open_history
+from perf.jobs.night import Night, read_nights
+from perf.local.places import Places
+from perf.model.errors import BundleError
+from perf.model.results import Move, Trial, TrialHead, TrialId
+from reports.wording.attention import LeftOut
+
+Bounds: TypeAlias = Mapping[tuple[TrialId, str, str], tuple[float, float]]
+
+NO_BOUNDS: Bounds = {}
+
+
+_NOTHING_TO_JUDGE = Judgement(
+    series=(), verdict=Verdict(outcome=Outcome.UNDECIDED, reason="nothing has been measured yet")
+)
+
+
+class Archive(Protocol):
+    """What trials measured, read when a page is made: all of it would not fit into memory."""
+
+    def trials(self, ids: Sequence[TrialId]) -> tuple[Trial, ...]:
+        """Give these trials whole, by start and id."""
+        ...
+
+    def moves(self, lists: Sequence[Sequence[TrialId]]) -> Sequence[Sequence[Move]]:
+        """Give for each list of trials what was different from one to the next beside the release."""
+        ...
+
+    def recordings(self, ids: Sequence[TrialId], *kinds: str) -> tuple[Recording, ...]:
+        """Give what these trials measured of these kinds of histogram."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArchive:
+    """What the history file at `path` holds; opened for each question, so processes can share it."""
+
+    path: Path
+
+    def trials(self, ids: Sequence[TrialId]) -> tuple[Trial, ...]:
+        """Give these trials whole, by start and id."""
+        if not ids:
+            return ()
+        with open_history(self.path, read_only=True) as history:
+            return history.trials(ids)
+
+    def moves(self, lists: Sequence[Sequence[TrialId]]) -> Sequence[Sequence[Move]]:
+        """Give for each list of trials what was different from one to the next beside the release."""
+        if not lists:
+            return ()
+        with open_history(self.path, read_only=True) as history:
+            return history.moves(lists)
+
+    def recordings(self, ids: Sequence[TrialId], *kinds: str) -> tuple[Recording, ...]:
+        """Give what these trials measured of these kinds of histogram."""
+        if not ids:
+            return ()
+        with open_history(self.path, read_only=True) as history:
+            return history.recordings(ids, *kinds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteContext:
+    """A history with its judgement and all that surrounds it.
+
+    `heads` are in the order of start and id, `digests` the SHA-256 of their bundles, `bounds` the ends
+    between which the answers of searches lie, by trial, phase and operation, `left_out` the bundles
+    that the history lacks. `bundles` is the directory of the trial bundles that pages link to, None
+    where they will not stay; `target` is where the site will be. A recording is a history that ended:
+    nothing of it can be late.
+    """
+
+    heads: Mapping[TrialId, TrialHead]
+    digests: Mapping[TrialId, str]
+    bounds: Bounds
+    archive: Archive
+    judgement: Judgement
+    catalog: Catalog
+    nights: Sequence[Night]
+    comparisons: Sequence[ComparisonResult]
+    bisections: Sequence[BisectionRecord]
+    left_out: Sequence[LeftOut]
+    now: datetime
+    target: Path
+    bundles: Path | None = None
+    is_recording: bool = False
+
+    @property
+    def caveats(self) -> Mapping[str, str]:
+        """What a reader must know of the numbers of each testbed, by its name."""
+        return {name: testbed.caveat for name, testbed in self.catalog.testbeds.items()}
+
+
+def read_scene(
+    places: Places,
+    configs_root: Path,
+    now: datetime,
+    target: Path,
+    *,
+    judgement: Judgement | None = None,
+    links_bundles: bool = True,
+    is_recording: bool = False,
+) -> SiteContext:
+    """Read a data directory; judge its history as of `now`, unless the judgement is known already.
+
+    Raises:
+        ConfigError: the configuration is wrong.
+        HistoryError: the history cannot be read.
+
+    """
+    heads: Sequence[TrialHead] = ()
+    digests: Mapping[TrialId, str] = {}
+    bounds: Bounds = NO_BOUNDS
+    catalog = config.load_catalog(configs_root)
+    if has_history(places):
+        # First: what is appended after the judgement is known, but not judged; the other way round a
+        # judged trial would be unknown.
+        judgement = judgement or judge_history(places, configs_root, now.date())
+        with open_history(places.history, read_only=True) as history:
+            heads, digests = history.heads(), history.bundle_digests()
+            bounds = history.search_bounds()
+    by_id = {head.id: head for head in heads}
+    return SiteContext(
+        heads=by_id,
+        digests=digests,
+        bounds=bounds,
+        archive=StoredArchive(places.history),
+        judgement=judgement or _NOTHING_TO_JUDGE,
+        catalog=catalog,
+        nights=read_nights(places),
+        comparisons=read_results(places),
+        bisections=read_bisections(places),
+        left_out=find_left_out(places, by_id),
+        now=now,
+        target=target,
+        bundles=places.trials if links_bundles else None,
+        is_recording=is_recording,
+    )
+
+
+def find_left_out(places: Places, known: Collection[TrialId]) -> tuple[LeftOut, ...]:
+    """Give the bundles on disk that are none of the known trials; only these are read."""
+    return tuple(
+        LeftOut(name=path.name, fault=_find_fault(path))
+        for path in bundle.find(places)
+        if path.name not in known
+    )
+
+
+def _find_fault(path: Path) -> str:
+    """Say what makes a bundle unreadable; nothing if it is sound."""
+    try:
+        bundle.read(path)
+    except (BundleError, OSError) as error:
+        # The site may be published: it names places inside of the data directory only.
+        return str(error).replace(f"{path.parent}{os.sep}", "")
+    return ""

@@ -1,0 +1,117 @@
+"""Views become HTML by the templates beside the pages, data become scripts, sources become bundles.
+
+Everything is escaped, and a name that a template misspells is an error.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from itertools import chain
+from pathlib import Path
+
+import vl_convert
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from pydantic_core import to_json
+
+from reports.site.writing import Batch, SiteFile
+from reports.wording.links import data_path, in_file
+from reports.wording.navigation import NAVIGATION
+
+# The bundle's other names (vega, vegaLite) are not needed by our scripts.
+_SNIPPET = "window.vegaEmbed = vegaEmbed;"
+# Controls, which HTML forbids; overrides and isolates of the writing direction; halves of pairs.
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+_SHARED, _PAGES = Path(str(files("reports.site"))), Path(str(files("reports"))) / "pages"
+_FIRST_SCRIPT, _FIRST_STYLE = "core.js", "base.css"
+
+
+def render(template: str, path: str, **values: object) -> SiteFile:
+    """Render a template as the page at `path`; `root` leads from there to the root of the site."""
+    root = "../" * path.count("/")
+    shared = {"root": root, "path": path, "navigation": NAVIGATION}
+    text = _environment().get_template(template).render(**shared, **values)
+    return SiteFile(path, _mark_unprintable(text).encode())
+
+
+def to_script(name: str, value: object, *, of: str = "") -> SiteFile:
+    """Wrap data as a script, since a page opened from a file cannot fetch JSON.
+
+    `name` is what pages load it by: `knickpoint.load(name)`; `of` is the page that it comes and goes
+    with, if its batch does not name it. Floats that are not finite are refused.
+    """
+    text = f"knickpoint.receive({json.dumps(name)},{_mark_unprintable(_write_json(value))});\n"
+    return SiteFile(data_path(name), text.encode(), of)
+
+
+def _write_json(value: object) -> str:
+    """Write JSON by what takes a seventh of the time of `json`, which has the word in all doubt."""
+    with suppress(ValueError):  # a half of a pair
+        content = to_json(value)
+        if b"NaN" not in content and b"Infinity" not in content:
+            return content.decode()
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _mark_unprintable(text: str) -> str:
+    """Show a sign in place of each character that no page may hold, or that turns the text about it."""
+    # Searching takes twice as long as asking whether there is anything to find.
+    if text.replace("\n", "").replace("\N{NO-BREAK SPACE}", "").isprintable():
+        return text
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def static_batch() -> Batch:
+    """Give the script, the style sheet and the icon of a site, which change with the code alone."""
+    paths = ("static/icon.svg", "static/style.css", "static/knickpoint.js")
+    return Batch(
+        dict.fromkeys(paths, f"vl-convert {version('vl-convert-python')}"), lambda _: static_files()
+    )
+
+
+def static_files() -> Iterator[SiteFile]:
+    """Give the files of `static_batch`."""
+    yield SiteFile("static/icon.svg", (_SHARED / "static" / "icon.svg").read_bytes())
+    yield SiteFile("static/style.css", _join(".css", _FIRST_STYLE))
+    yield SiteFile("static/knickpoint.js", _bundle_scripts() + b"\n" + _join(".js", _FIRST_SCRIPT))
+
+
+@cache
+def _join(suffix: str, first: str) -> bytes:
+    """Join the sources with that suffix: `first`, the other shared ones, those of the pages."""
+    shared, *pages = (
+        sorted(folder.glob(f"*{suffix}"), key=lambda one: (one.name != first, one.name))
+        for folder in (_SHARED / "static", *_list_page_folders())
+    )
+    return b"\n".join(one.read_bytes() for one in (*shared, *chain.from_iterable(pages)))
+
+
+def _list_page_folders() -> tuple[Path, ...]:
+    """Return the folders of all kinds of page that a site has, by name."""
+    return tuple(sorted(path.parent for path in _PAGES.glob("*/page.py")))
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader([_SHARED / "templates", *sorted(_PAGES.glob("*/"))]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["in_file"] = in_file
+    return environment
+
+
+@cache
+def _bundle_scripts() -> bytes:
+    """Bundle Vega, Vega-Lite and Vega-Embed into one classic script (takes about two seconds)."""
+    bundle: str = vl_convert.javascript_bundle(_SNIPPET)
+    return bundle.encode()

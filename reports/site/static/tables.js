@@ -1,0 +1,215 @@
+// Tables that can be taken along, filtered and sorted. The container of a table says which:
+//   data-copy    buttons that copy it as CSV, JSON and Markdown
+//   data-filter  a field that filters its rows; its value names the text in the URL ("find" if empty)
+//   data-sort    headers become buttons that sort
+// A cell may carry its bare value in data-value, for copying and sorting; else its text counts.
+"use strict";
+
+(() => {
+  const kp = window.knickpoint;
+
+  // --- What a table says ----------------------------------------------------------------------
+  const textOf = (cell) => {
+    const copy = cell.cloneNode(true);
+    copy.querySelectorAll('[aria-hidden="true"], [hidden], .ago, svg title, script').forEach((one) => one.remove());
+    copy.querySelectorAll("svg[aria-label]").forEach((one) => one.replaceWith(one.getAttribute("aria-label")));
+    copy.querySelectorAll("*").forEach((one) => one.before(" "));
+    return copy.textContent.replace(/\s+/gu, " ").trim();
+  };
+  const isNumber = (text) => text !== "" && Number.isFinite(Number(text));
+  const valueOf = (cell) => {
+    const bare = cell.dataset.value;
+    if (bare === undefined) return textOf(cell);
+    return isNumber(bare) ? Number(bare) : bare;
+  };
+  const cellsOf = (row) =>
+    [...row.cells].flatMap((cell) => [cell, ...new Array(Math.max(0, cell.colSpan - 1)).fill(null)]);
+  const lineOf = (row) => cellsOf(row).map((cell) => (cell ? valueOf(cell) : ""));
+
+  // The columns and shown rows of a table: { columns: [text, …], rows: [[text or number, …], …] }.
+  const read = (table) => ({
+    columns: cellsOf(table.tHead.rows[table.tHead.rows.length - 1]).map((cell) => (cell ? textOf(cell) : "")),
+    rows: [...table.tBodies].flatMap((body) => [...body.rows].filter((row) => !row.hidden).map(lineOf)),
+  });
+
+  // --- The same in other forms ----------------------------------------------------------------
+  // A spreadsheet takes what begins like this for a formula, unless it is a plain number.
+  const FORMULA = /^[=+\-@\t\r]/u;
+  const PLAIN_NUMBER = /^[+-]?\d[\d.,\u00a0 ]*%?$/u;
+  const csvCell = (value) => {
+    let text = String(value ?? "");
+    if (FORMULA.test(text) && !PLAIN_NUMBER.test(text)) text = `'${text}`;
+    return /[",\r\n;\t]/u.test(text) || text !== text.trim() ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const toCsv = ({ columns, rows }) =>
+    [columns, ...rows].map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
+
+  const toJson = ({ columns, rows }) => {
+    const seen = new Map();
+    const names = columns.map((column, place) => {
+      const name = column || `column ${place + 1}`;
+      seen.set(name, (seen.get(name) ?? 0) + 1);
+      return seen.get(name) > 1 ? `${name} ${seen.get(name)}` : name;
+    });
+    // No plain objects: a column may be called __proto__.
+    const line = (row) =>
+      `{${names.map((name, at) => `${JSON.stringify(name)}: ${JSON.stringify(row[at] ?? "")}`).join(", ")}}`;
+    return `[${rows.map((row) => `\n  ${line(row)}`).join(",")}\n]\n`;
+  };
+
+  // GitHub makes links and pictures of these in the text that it shows, whatever was escaped; what
+  // nobody can see parts them. The same signs as in reports/wording/markdown.py; numbers stay whole.
+  const REFERENCES = /[@$]|#(?=\w)|:(?=\/\/|[\w+-]+:)|www(?=\.)|gh-(?=\d)|[0-9a-f]{6}(?=[0-9a-f])/giu;
+  const markdownCell = (value) =>
+    typeof value === "number"
+      ? String(value)
+      : String(value ?? "")
+          .replace(/\s+/gu, " ")
+          .replace(REFERENCES, "$&\u200b")
+          .replace(/[\\`*_[\]|~<>&$#@!]/gu, (sign) => ({ "<": "&lt;", ">": "&gt;", "&": "&amp;" })[sign] ?? `\\${sign}`);
+  const toMarkdown = ({ columns, rows }) =>
+    [columns, columns.map(() => "---"), ...rows]
+      .map((row, place) => `| ${row.map(place === 1 ? String : markdownCell).join(" | ")} |\n`)
+      .join("");
+
+  // --- Copying --------------------------------------------------------------------------------
+  const put = async (text) => {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // No such interface where the page comes from, or not allowed: the older way.
+      const field = Object.assign(document.createElement("textarea"), { value: text, readOnly: true });
+      const focused = document.activeElement;
+      field.className = "unseen";
+      document.body.append(field);
+      field.select();
+      const done = document.execCommand("copy");
+      field.remove();
+      focused?.focus();
+      if (!done) throw new Error("the browser refuses");
+    }
+  };
+
+  const element = (name, properties = {}, ...children) => {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...children);
+    return made;
+  };
+  const FORMS = { CSV: toCsv, JSON: toJson, Markdown: toMarkdown };
+  // Buttons that copy what `provide` gives ({ columns, rows }, or a promise of it); `what` names it.
+  const copyButtons = (provide, what) => {
+    const said = element("span", { className: "note" });
+    said.setAttribute("role", "status");
+    const buttons = Object.entries(FORMS).map(([form, write]) => {
+      const button = element("button", { type: "button" }, form);
+      button.setAttribute("aria-label", `Copy ${what} as ${form}`);
+      button.addEventListener("click", async () => {
+        try {
+          const table = await provide();
+          await put(write(table));
+          said.textContent = `Copied ${table.rows.length} ${table.rows.length === 1 ? "row" : "rows"} as ${form}.`;
+        } catch (problem) {
+          said.textContent = `Could not copy: ${problem.message}.`;
+        }
+      });
+      return button;
+    });
+    return element("span", { className: "copy" }, "Copy as ", ...buttons, " ", said);
+  };
+
+  // --- Filtering ------------------------------------------------------------------------------
+  const addFilter = (bar, container, table, what) => {
+    const key = container.dataset.filter || "find";
+    const field = element("input", { type: "search", autocomplete: "off", spellcheck: false });
+    const said = element("span", { className: "note" });
+    said.setAttribute("role", "status");
+    field.setAttribute("aria-label", `Filter ${what}`);
+    field.placeholder = "Filter";
+    const rows = [...table.tBodies].flatMap((body) => [...body.rows]);
+    const texts = rows.map((row) => row.textContent.replace(/\s+/gu, " ").toLowerCase());
+    const apply = () => {
+      const words = field.value.toLowerCase().split(/\s+/u).filter(Boolean);
+      let shown = 0;
+      rows.forEach((row, place) => {
+        row.hidden = !words.every((word) => texts[place].includes(word));
+        if (!row.hidden) shown += 1;
+      });
+      said.textContent = !words.length ? "" : shown ? `${shown} of ${rows.length} rows.` : "No row holds all of this.";
+    };
+    const recall = () => {
+      const text = kp.state.get(key);
+      if (text.trim() === field.value.trim()) return;
+      field.value = text;
+      apply();
+    };
+    field.addEventListener("input", () => {
+      apply();
+      kp.state.set({ [key]: field.value.trim() });
+    });
+    kp.state.onChange(recall);
+    recall();
+    bar.append(field, said);
+  };
+
+  // --- Sorting --------------------------------------------------------------------------------
+  const words = new Intl.Collator("en", { numeric: true });
+  // "≥ 1,234.5 ms" is a number with a unit; "5.0.3" and "2026-03-01" are texts with numbers in them.
+  const QUANTITY = /^[≥≤±<>]?\s*([+−-]?[\d,]*\.?\d+)(?:\s*(%)|\s+(\D.*))?$/u;
+  const keyOf = (row, column) => {
+    const cell = cellsOf(row)[column];
+    const value = cell ? valueOf(cell) : "";
+    if (typeof value === "number") return { value, unit: "" };
+    if (value === "" || value === "–") return null;
+    const [, digits, percent, unit] = QUANTITY.exec(value) ?? [];
+    if (!digits) return { text: value };
+    return { value: Number(digits.replaceAll(",", "").replace("−", "-")), unit: percent ?? unit ?? "" };
+  };
+  const compare = (a, b) => {
+    if (a.text !== undefined || b.text !== undefined) return words.compare(a.text ?? "", b.text ?? "");
+    return words.compare(a.unit, b.unit) || a.value - b.value;
+  };
+  const addSorting = (table) => {
+    const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
+    const sort = (head, column) => {
+      const isUp = head.getAttribute("aria-sort") !== "ascending";
+      heads.forEach((one) => one.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", isUp ? "ascending" : "descending");
+      for (const body of table.tBodies) {
+        const keyed = [...body.rows].map((row) => ({ row, key: keyOf(row, column) }));
+        // What has no value comes last, whichever way.
+        keyed.sort((a, b) => {
+          if (!a.key || !b.key) return Number(!a.key) - Number(!b.key);
+          return compare(a.key, b.key) * (isUp ? 1 : -1);
+        });
+        body.append(...keyed.map(({ row }) => row));
+      }
+    };
+    let column = 0;
+    for (const head of heads) {
+      const place = column;
+      column += head.colSpan;
+      const isText = [...table.tBodies].some((body) =>
+        [...body.rows].some((row) => cellsOf(row)[place]?.textContent.trim()),
+      );
+      if (!head.textContent.trim() || head.colSpan > 1 || !isText) continue;
+      const button = element("button", { type: "button", className: "sort" });
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => sort(head, place));
+    }
+  };
+
+  // --- On the page ----------------------------------------------------------------------------
+  for (const container of document.querySelectorAll("[data-copy], [data-filter], [data-sort]")) {
+    const table = container.matches("table") ? container : container.querySelector("table");
+    if (!table?.tHead) continue;
+    const what = table.caption?.textContent.trim() || container.getAttribute("aria-label") || "the table";
+    const bar = element("div", { className: "table-tools" });
+    if (container.dataset.filter !== undefined) addFilter(bar, container, table, what);
+    if (container.dataset.copy !== undefined) bar.append(copyButtons(() => read(table), what));
+    if (container.dataset.sort !== undefined) addSorting(table);
+    if (bar.childNodes.length) container.before(bar);
+  }
+
+  kp.tables = { put, read, toCsv, toJson, toMarkdown, copyButtons };
+})();

@@ -1,0 +1,1 @@
+"""How things are said on more than one page."""

@@ -1,0 +1,204 @@
+"""What needs attention: each thing that somebody should look at, in one line, the worst first."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from analysis.detection.detection import ChangeState
+from analysis.detection.verdict import Outcome
+from analysis.judging.incidents import Cause, Incident
+from analysis.judging.judgement import Judgement
+from perf.jobs.night import Night
+from perf.model.results import SeriesKey, TrialHead, TrialId, TrialStatus
+from perf.model.rules import TriageEntry
+from reports.wording import links
+from reports.wording.beginnings import find_chain, split_workload, tell_change
+from reports.wording.changes import triage_words, view_withdrawn
+from reports.wording.incidents import tell_briefly, view_badges
+from reports.wording.series_list import experiment_of
+from reports.wording.wording import (
+    BEGINS_BADGE,
+    EXPIRED_BADGE,
+    LEFT_OUT_BADGE,
+    MISSING_BADGE,
+    OUTCOME_BADGES,
+    STATUS_BADGES,
+    WITHDRAWN_BADGE,
+    Badge,
+    count,
+    first_sentence,
+    heading,
+    night_words,
+    one_sentence,
+    sentence,
+    series_words,
+)
+
+_NEXT = {
+    TrialStatus.FAILED: "Open the trial: its log says where it stopped.",
+    TrialStatus.INVALID: "Open the trial: it says which limit was passed, and by how much.",
+}
+_WITHDRAWN_FOR_NIGHTS = 7
+"""Whoever was told of a change hears that it is gone, also after a week away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A bundle on disk that the history does not hold; `fault` is empty if it can be read."""
+
+    name: str
+    fault: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attention:
+    """One thing that somebody should look at; `page` is empty where no page says more.
+
+    `todo` says what to do next. It is faded where nobody has to do anything (any more).
+    """
+
+    badge: Badge
+    subject: str
+    page: str
+    text: str
+    more: tuple[Badge, ...] = ()
+    todo: str = ""
+    is_faded: bool = False
+
+
+def is_trouble(trial: TrialHead) -> bool:
+    """Tell whether a trial gave no result."""
+    return trial.status is not TrialStatus.COMPLETED
+
+
+def view_left_out(left_out: Iterable[LeftOut]) -> tuple[Attention, ...]:
+    """Tell of each bundle that the history lacks."""
+    return tuple(
+        Attention(
+            badge=LEFT_OUT_BADGE,
+            subject=one.name,
+            page="",
+            text=one_sentence(one.fault)
+            or "Sound, but not appended yet: run `knickpoint append`, then `knickpoint report`.",
+        )
+        for one in left_out
+    )
+
+
+def first_reason(trial: TrialHead) -> str:
+    """Say why a trial gave no result: the first reason, and how many more there are."""
+    first = first_sentence(trial.reasons[0].text if trial.reasons else "")
+    more = len(trial.reasons) - 1
+    return f"{first} ({count(more, 'more reason')})" if more > 0 else first
+
+
+def view_troubles(recent: Iterable[TrialHead]) -> tuple[Attention, ...]:
+    """Tell of each trial that gave no result, failed ones first."""
+    troubled = [trial for trial in recent if is_trouble(trial)]
+    return tuple(
+        Attention(
+            badge=STATUS_BADGES[trial.status],
+            subject=f"{trial.experiment} at {trial.release.version}",
+            page=links.trial_page(trial.id),
+            text=first_reason(trial),
+            todo=_NEXT[trial.status],
+        )
+        for trial in sorted(troubled, key=lambda trial: trial.status is not TrialStatus.FAILED)
+    )
+
+
+def view_missing(plan: Night | None, by_id: Mapping[TrialId, TrialHead]) -> tuple[Attention, ...]:
+    """Tell of each trial that was planned and never came."""
+    return tuple(
+        Attention(
+            badge=MISSING_BADGE,
+            subject=f"{planned.experiment} at {planned.version}",
+            page="",
+            text=f"Planned for {night_words(plan.id)}, but no trial has come of it so far.",
+            todo="See where the night stopped; started again within 20 hours, it goes on from there.",
+        )
+        for planned in (plan.trials if plan else ())
+        if plan and planned.id not in by_id
+    )
+
+
+def view_incidents(
+    incidents: Iterable[Incident], by_id: Mapping[TrialId, TrialHead]
+) -> tuple[Attention, ...]:
+    """Tell of each incident in one row, confirmed regressions first, then as they are ordered."""
+    return tuple(
+        Attention(
+            badge=OUTCOME_BADGES[incident.lead.outcome],
+            subject=f"{by_id[incident.lead.first_after.trial].experiment}: "
+            f"{series_words(incident.lead.series.key)}",
+            page=links.incident_page(incident.name),
+            text=tell_briefly(incident),
+            more=view_badges(incident),
+            is_faded=not incident.is_news,
+        )
+        for incident in sorted(incidents, key=_urgency)
+    )
+
+
+def _urgency(incident: Incident) -> tuple[bool, ...]:
+    lead = incident.lead
+    return (
+        not incident.is_news,
+        incident.cause is Cause.TESTBED,
+        lead.outcome is not Outcome.REGRESSED,
+        lead.state is not ChangeState.CONFIRMED,
+    )
+
+
+def view_withdrawals(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> tuple[Attention, ...]:
+    """Tell of each alert that was withdrawn lately, so that nobody goes on looking for it."""
+    return tuple(
+        Attention(
+            badge=WITHDRAWN_BADGE,
+            subject=f"{experiment_of(judged, by_id)}: {series_words(judged.series.key)}",
+            page=f"{links.series_page(judged.series.key)}#withdrawn",
+            text=f"Told as {row.state.word.lower()} {row.told} ({row.change}, {row.between}), "
+            f"withdrawn in {row.withdrawn}: the points since then do not bear it out.",
+            is_faded=True,
+        )
+        for judged in judgement.series
+        for row in view_withdrawn(judged, newest_nights=_WITHDRAWN_FOR_NIGHTS)
+    )
+
+
+def view_beginnings(judgement: Judgement, tonight: Iterable[TrialHead]) -> tuple[Attention, ...]:
+    """Tell once of each changed workload whose first trial came tonight: its series begin anew."""
+    trials = {trial.id for trial in tonight}
+    judged = {one.series.key: one for one in judgement.series}
+    begun: dict[tuple[str, str], list[SeriesKey]] = {}
+    chain = find_chain(one.series for one in judged.values())
+    for key, before in chain.before.items():
+        first = min(judged[key].series.points, key=lambda point: point.started_at)
+        if first.trial in trials:
+            begun.setdefault((before.workload, key.workload), []).append(key)
+    return tuple(
+        Attention(
+            badge=BEGINS_BADGE,
+            subject=split_workload(keys[0])[0],
+            page=links.series_page(keys[0]),
+            text=f"{heading(tell_change(chain.before[keys[0]], keys[0]))} "
+            f"{count(len(keys), 'series', 'series')} {'begins' if len(keys) == 1 else 'begin'} anew; "
+            "until they have points enough, nobody can tell whether the database changed with it.",
+        )
+        for keys in begun.values()
+    )
+
+
+def view_expired(triage: Iterable[TriageEntry], today: date) -> tuple[Attention, ...]:
+    """Tell of each triage entry that no longer holds: what it covered is told again."""
+    return tuple(
+        Attention(
+            badge=EXPIRED_BADGE,
+            subject=entry.name,
+            page="",
+            text=f"{sentence(triage_words(entry))}",
+            todo="Renew it or take it out of triage.yaml.",
+        )
+        for entry in triage
+        if entry.expires is not None and entry.expires < today
+    )

@@ -1,0 +1,318 @@
+"""What was seen in a series, in words: steps with their place, drifts, changes of scatter, alerts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from analysis.detection import words
+from analysis.detection.detection import ChangePoint, ChangeState
+from analysis.detection.effects import relative_change
+from analysis.detection.series import Point, nights_of
+from analysis.judging.drift import WatchEvidence, is_canary
+from analysis.judging.explanations import Explanation
+from analysis.judging.findings import may_be_older
+from analysis.judging.incidents import Incident
+from analysis.judging.judgement import JudgedSeries
+from perf.model.results import SeriesKey
+from perf.model.rules import Detection, TriageEntry
+from reports.wording import links
+from reports.wording.wording import (
+    CAUSE_BADGES,
+    DRIFT_BADGE,
+    NOTHING,
+    OUTCOME_BADGES,
+    SCATTER_BADGE,
+    STATE_BADGES,
+    Badge,
+    count,
+    heading,
+    night_words,
+    number,
+    percent,
+    plain_percent,
+    probability,
+    quantity,
+    sentence,
+    series_words,
+    times,
+)
+
+TYPICAL = "p50"
+"""The statistic of a canary that tells most; the others say how far its rounds lay apart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRow:
+    """One change point.
+
+    `index` is the number of the first point after it, which lies from `earliest` to `latest`. `notes`
+    are what may explain it and what the testbed's own series say; `incident` is the page of its
+    incident, if it belongs to one.
+    """
+
+    index: int
+    earliest: int
+    latest: int
+    between: str
+    located: str
+    before: str
+    after: str
+    change: str
+    label: str
+    p_value: str
+    relevant: str
+    threshold: str
+    outcome: Badge
+    state: Badge
+    points_after: str
+    page_before: str
+    page_after: str
+    cause: Badge | None = None
+    incident: str = ""
+    incident_title: str = ""
+    triage: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slope:
+    """One drift: from point number `first` to `last`, from level to level."""
+
+    first: int
+    last: int
+    low: float
+    high: float
+    badge: Badge
+    between: str
+    change: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScatterRow:
+    """One change of the scatter, from point number `index` on."""
+
+    index: int
+    badge: Badge
+    between: str
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithdrawnRow:
+    """One alert that was told and is no longer seen."""
+
+    between: str
+    change: str
+    state: Badge
+    told: str
+    withdrawn: str
+
+
+def view_changes(
+    judged: JudgedSeries, incidents: Mapping[tuple[SeriesKey, int], Incident], settings: Detection
+) -> tuple[ChangeRow, ...]:
+    """Put the change points of a series into words, ascending."""
+    key = judged.series.key
+    return tuple(
+        _view_change(change, incidents.get((key, change.index)), settings)
+        for change in judged.change_points
+    )
+
+
+def by_change(incidents: Iterable[Incident]) -> Mapping[tuple[SeriesKey, int], Incident]:
+    """Give, by series and index of each change, the incident of which it is a change or the mending."""
+    return {
+        (change.series.key, change.index): incident
+        for incident in incidents
+        for change in (*incident.changes, *incident.mended_by)
+    }
+
+
+def _view_change(change: ChangePoint, incident: Incident | None, settings: Detection) -> ChangeRow:
+    metric = change.series.key.metric
+    relevant, threshold = _tell_relevance(change, settings)
+    doubt = " ?" if change.state is ChangeState.PROVISIONAL else ""
+    return ChangeRow(
+        index=change.index + 1,
+        earliest=change.earliest + 1,
+        latest=change.latest + 1,
+        between=name_gap(change),
+        located=_locate(change),
+        before=quantity(change.before, metric),
+        after=quantity(change.after, metric),
+        change=percent(change.relative_change),
+        label=f"{OUTCOME_BADGES[change.outcome].symbol} {percent(change.relative_change)}{doubt}",
+        p_value=probability(change.p_value),
+        relevant=relevant,
+        threshold=threshold,
+        outcome=OUTCOME_BADGES[change.outcome],
+        state=STATE_BADGES[change.state],
+        points_after=f"{count(change.points_after, 'point')} after it",
+        page_before=links.trial_page(change.last_before.trial),
+        page_after=links.trial_page(change.first_after.trial),
+        cause=CAUSE_BADGES[incident.cause] if incident else None,
+        incident=links.incident_page(incident.name) if incident else "",
+        incident_title=name_incident(incident) if incident else "",
+        triage=triage_words(incident.triage) if incident and incident.triage else "",
+        notes=_explain(incident) if incident else (),
+    )
+
+
+def _explain(incident: Incident) -> tuple[str, ...]:
+    """Give what else may explain a change, then what the testbed's own series say."""
+    telling = [one for one in incident.evidence if one.follows or not is_canary(one.key)]
+    silent = [one for one in incident.evidence if one not in telling]
+    return (
+        *((sentence(incident.price_move.text),) if incident.price_move else ()),
+        *(f"May explain it too: {explanation_words(one)}." for one in incident.explanations),
+        *(sentence(f"{name_watch(one.key)}: {evidence_words(one)}") for one in telling),
+        *((f"Canaries: {count_silent(silent)}.",) if silent else ()),
+    )
+
+
+def name_watch(key: SeriesKey) -> str:
+    """Name a canary, or a sentinel with its release."""
+    name = series_words(key)
+    return heading(name) if is_canary(key) else f"Sentinel {key.system} {key.line}, {name}"
+
+
+def evidence_words(evidence: WatchEvidence) -> str:
+    """Say what a canary or a sentinel tells, without its name."""
+    return evidence.text.removeprefix(f"{evidence.name}: ")
+
+
+def count_silent(evidence: Sequence[WatchEvidence]) -> str:
+    """Say how many did not move, and how many cannot tell."""
+    still = sum(one.can_tell for one in evidence)
+    short = len(evidence) - still
+    return f"{still:,} of {len(evidence):,} did not move that far" + (
+        f", {short:,} cannot tell yet" if short else ""
+    )
+
+
+def name_incident(incident: Incident) -> str:
+    """Name an incident by its lead: what moved, and by how much."""
+    lead = incident.lead
+    return f"{heading(series_words(lead.series.key))}, {percent(lead.relative_change)}"
+
+
+def explanation_words(explanation: Explanation) -> str:
+    """Say what changed together with a series."""
+    return f"{explanation.name}, {explanation.before or NOTHING} → {explanation.after or NOTHING}"
+
+
+def triage_words(entry: TriageEntry) -> str:
+    """Say what was decided, by whom, and until when."""
+    until = f", until {entry.expires:%Y-%m-%d}" if entry.expires else ""
+    fixed = f" in {entry.fixed_in}" if entry.fixed_in else ""
+    return f"{entry.state}{fixed} by {entry.owner}{until}: {entry.note}"
+
+
+def _tell_relevance(change: ChangePoint, settings: Detection) -> tuple[str, str]:
+    """Say whether a change is large enough to act on, and from where on one is."""
+    relevant = settings.relevant_change.get(change.series.key.metric)
+    if relevant is None:
+        return NOTHING, "no rule says"
+    word = "yes" if abs(change.relative_change) >= relevant else "no"
+    return word, f"{plain_percent(relevant)} matter"
+
+
+def name_gap(change: ChangePoint) -> str:
+    """Say between which releases a change lies, or between which nights of one release."""
+    return name_span(change.last_before, change.first_after)
+
+
+def name_span(before: Point, after: Point) -> str:
+    """Say from which point to which: by release where they differ, else by night."""
+    if before.release.version != after.release.version:
+        return f"{before.release.version} → {after.release.version}"
+    ends = (before.night, after.night)
+    if all(ends):
+        return f"within {after.release.version}, {night_words(before.night)} → {after.night}"
+    return f"within {after.release.version}, {name_night(before)} → {name_night(after)}"
+
+
+def name_night(point: Point) -> str:
+    """Name the night of a point, or its day where it was measured in none."""
+    return night_words(point.night) if point.night else words.night(point)
+
+
+def _locate(change: ChangePoint) -> str:
+    """Say how well the place of a change is known."""
+    points = change.series.points
+    if change.earliest >= change.latest:
+        return "no other place fits"
+    span = name_span(points[max(change.earliest - 1, 0)], points[min(change.latest, len(points) - 1)])
+    return f"one of {change.latest - change.earliest + 1:,} places, {span}"
+
+
+def view_change_briefly(change: ChangePoint) -> str:
+    """Say a change in one line: before → after, how much, and where."""
+    metric = change.series.key.metric
+    values = f"{number(change.before)} → {quantity(change.after, metric)}"
+    return f"{values} ({percent(change.relative_change)}), {name_gap(change)}"
+
+
+def view_slopes(judged: JudgedSeries) -> tuple[Slope, ...]:
+    """Put the drifts of a series into words: a slow movement has no place, so it is no step."""
+    points, metric = judged.series.points, judged.series.key.metric
+    return tuple(
+        Slope(
+            first=drift.first + 1,
+            last=drift.last + 1,
+            low=drift.before,
+            high=drift.after,
+            badge=DRIFT_BADGE,
+            between=name_span(points[drift.first], points[drift.last]),
+            change=percent(relative_change(drift.before, drift.after)),
+            text=f"{number(drift.before)} → {quantity(drift.after, metric)} "
+            f"over {count(drift.last - drift.first + 1, 'point')}",
+        )
+        for drift in judged.drifts
+    )
+
+
+def view_scatter(judged: JudgedSeries) -> tuple[ScatterRow, ...]:
+    """Put the changes of scatter of a series into words: the level need not have moved."""
+    points, metric = judged.series.points, judged.series.key.metric
+    return tuple(
+        ScatterRow(
+            index=change.index + 1,
+            badge=SCATTER_BADGE,
+            between=name_span(points[change.index - 1], points[change.index]),
+            label=f"scatter {times(change.before, change.after)}",
+            text=f"one point scatters by {quantity(change.after, metric)} instead of "
+            f"{quantity(change.before, metric)} ({probability(change.p_value)})",
+        )
+        for change in judged.spreads
+    )
+
+
+def view_withdrawn(
+    judged: JudgedSeries, *, newest_nights: int | None = None
+) -> tuple[WithdrawnRow, ...]:
+    """Put the alerts of a series that are no longer seen into words, the newest first.
+
+    With `newest_nights` only those that were withdrawn in so many of the newest nights.
+    """
+    if not judged.alerts:  # then nothing has to be counted
+        return ()
+    points, nights = judged.series.points, nights_of(judged.series)
+    since = 0 if newest_nights is None else len(nights) - newest_nights
+    gone = [
+        (alert.withdrawn_at, alert)
+        for alert in judged.alerts
+        if alert.withdrawn_at is not None and alert.withdrawn_at >= since
+    ]
+    return tuple(
+        WithdrawnRow(
+            between=name_span(points[alert.index - 1], points[alert.index]),
+            change=percent(alert.relative_change),
+            state=STATE_BADGES[alert.state],
+            told=f"{'by' if may_be_older(judged.series, alert.told_at) else 'in'} "
+            f"{night_words(nights[alert.told_at])}",
+            withdrawn=night_words(nights[withdrawn_at]),
+        )
+        for withdrawn_at, alert in sorted(gone, key=lambda item: -item[0])
+    )

@@ -1,0 +1,113 @@
+"""What a series' page begins with: what moved, how sure that is and whether it matters; then the rest.
+
+The reason of a verdict is one sentence for a terminal and a log, and has all in it. A page has room for
+most of it elsewhere, so it begins with what a reader asks first.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from analysis.detection import words
+from analysis.detection.detection import ChangePoint
+from analysis.detection.verdict import Outcome
+from analysis.judging.incidents import Cause, Incident
+from analysis.judging.judgement import JudgedSeries
+from perf.model.results import SeriesKey
+from perf.model.rules import Detection
+from reports.wording.changes import name_watch
+from reports.wording.wording import (
+    count,
+    heading,
+    metric_words,
+    percent,
+    plain_percent,
+    probability,
+    sentence,
+)
+
+_SENSITIVITY = "; with this noise, "
+"""Begins the end of a reason; each page that shows one says the same beside it, and more of it."""
+_RELEVANT = " matter; "
+"""Stands in the reason of a relevant change between what moved and what else is known of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lead:
+    """How a series stands, and what else is known of that; `more` is empty where there is nothing."""
+
+    text: str
+    more: str = ""
+
+
+def lead_series(
+    judged: JudgedSeries,
+    incidents: Mapping[tuple[SeriesKey, int], Incident],
+    settings: Detection,
+) -> Lead:
+    """Say first of a regression or an improvement what moved; of all else, why nothing is claimed."""
+    change = _find_told(judged)
+    incident = incidents.get((change.series.key, change.index)) if change else None
+    reason = _name_plainly(_without_sensitivity(judged), incident)
+    relevant = settings.relevant_change.get(judged.series.key.metric)
+    if change is None or relevant is None:
+        return Lead(text=sentence(reason))
+    more = reason.partition(_RELEVANT)[2]
+    return Lead(
+        text=" ".join(filter(None, (_say_change(change, relevant), _say_cause(incident)))),
+        more=" ".join(map(sentence, filter(None, more.split("; ")))),
+    )
+
+
+def view_reason(judged: JudgedSeries) -> str:
+    """Give the reason of a verdict for a row that says elsewhere how small a change could be seen."""
+    reason = _without_sensitivity(judged)
+    if judged.verdict.outcome in (Outcome.REGRESSED, Outcome.IMPROVED):
+        reason = reason.partition(_RELEVANT)[0] + (" matter" if _RELEVANT in reason else "")
+    return sentence(reason)
+
+
+def _without_sensitivity(judged: JudgedSeries) -> str:
+    return judged.verdict.reason.partition(_SENSITIVITY)[0]
+
+
+def _find_told(judged: JudgedSeries) -> ChangePoint | None:
+    """Give the change that made a series regressed or improved; None for all other verdicts."""
+    verdict = judged.verdict
+    if verdict.outcome not in (Outcome.REGRESSED, Outcome.IMPROVED):
+        return None
+    same = (
+        change
+        for change in reversed(judged.change_points)
+        if (change.relative_change, change.p_value) == (verdict.relative_change, verdict.p_value)
+    )
+    return next(same, None)
+
+
+def _name_plainly(reason: str, incident: Incident | None) -> str:
+    """Name canaries and sentinels as the rest of the page does."""
+    for one in incident.evidence if incident else ():
+        reason = reason.replace(one.name, name_watch(one.key))
+    return reason
+
+
+def _say_change(change: ChangePoint, relevant: float) -> str:
+    key = change.series.key
+    verb = "rose" if change.after > change.before else "fell"
+    how_far = (
+        "from zero"
+        if math.isinf(change.relative_change)
+        else f"by {percent(abs(change.relative_change)).lstrip('+±')}"
+    )
+    after = count(change.points_after, "point")
+    return heading(
+        f"{metric_words(key.metric, key.statistic)} {verb} {how_far} {words.place(change)}. That is "
+        f"confirmed ({probability(change.p_value)}, {after} after it), and it matters: "
+        f"{plain_percent(relevant)} do."
+    )
+
+
+def _say_cause(incident: Incident | None) -> str:
+    if incident and incident.cause is Cause.CONFIGURATION:
+        return "No release lies between; the configuration changed there."
+    return ""

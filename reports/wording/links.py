@@ -1,0 +1,136 @@
+"""Where each page lies, relative to the root of the site. Names are safe for any file system.
+
+None differs from another by the size of its letters alone, and none is that of a device of Windows.
+"""
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import cache
+from urllib.parse import quote
+
+from perf.model.results import SeriesKey, TrialId
+
+TESTBED_PAGE = "testbed.html"
+METHOD_PAGE = "method.html"
+NIGHTS_PAGE = "nights.html"
+SERIES_PAGE = "series.html"
+INCIDENTS_PAGE = "incidents.html"
+TROUBLES_PAGE = "troubles.html"
+COMPARISONS_PAGE = "comparisons.html"
+BISECTIONS_PAGE = "bisections.html"
+RELEASES_PAGE = "releases.html"
+COMPARE_PAGE = "compare.html"
+_SAFE = re.compile(r"(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))[a-z0-9][a-z0-9._+@-]{0,199}")
+_LONGEST_SLUG = 90
+_HASH_DIGITS = 8
+
+
+@cache
+def series_stem(key: SeriesKey) -> str:
+    """Give a readable file stem that is unique to the key: the slug may collide, the hash tells."""
+    # No host adds nothing, so that such pages keep the addresses that they always had.
+    identity = "\0".join(str(part) for part in dataclasses.astuple(key)).removesuffix("\0")
+    readable = (key.system, key.topology, key.workload.partition("@")[0], key.phase)
+    return _stem(" ".join((*readable, key.operation, key.metric, key.statistic, key.host)), identity)
+
+
+def series_page(key: SeriesKey) -> str:
+    """Give the path of a series page."""
+    return f"series/{series_stem(key)}.html"
+
+
+def track_stem(parts: Sequence[str]) -> str:
+    """Give the name of the data that series of one experiment on one release line share."""
+    system, line, topology, _, _, workload, _ = parts
+    readable = ("track", system, line, topology, workload.partition("@")[0])
+    return _stem(" ".join(readable), "\0".join(parts))
+
+
+def incident_page(name: str) -> str:
+    """Give the path of an incident page: its name, or a slug with a hash if that is no file name."""
+    return f"incidents/{_file_name(name)}.html"
+
+
+def experiment_stem(name: str) -> str:
+    """Give the file stem of an experiment: its name, or a slug with a hash if that is no file name."""
+    return _file_name(name)
+
+
+def release_page(system: str, version: str) -> str:
+    """Give the path of the page of a release."""
+    identity = f"{system}\0{version}"
+    return f"releases/{_stem(f'{system} {version}', identity)}.html"
+
+
+def times_data(trial: TrialId) -> str:
+    """Give the name of the data with a trial's response times and diagnostics."""
+    return _stem(f"times {trial}", trial)
+
+
+def variant_data(variant: str) -> str:
+    """Give the name of the data of a variant, by its id."""
+    return f"variant-{variant}"
+
+
+def experiment_anchor(name: str, shape: str) -> str:
+    """Give the anchor of the series of an experiment that have `shape` in common."""
+    return f"experiment-{_stem(name, name + shape)}"
+
+
+def night_page(name: str) -> str:
+    """Give the path of the page of a night."""
+    return f"night/{_file_name(name)}.html"
+
+
+def comparison_page(name: str) -> str:
+    """Give the path of the page of a side-by-side comparison."""
+    return f"comparison/{_file_name(name)}.html"
+
+
+def reproduction_page(name: str) -> str:
+    """Give the path of the page of a reproduced report, by its suite and scale."""
+    return f"reproductions/{_file_name(name)}.html"
+
+
+def bisection_page(name: str) -> str:
+    """Give the path of the page of a bisection."""
+    return f"bisection/{_file_name(name)}.html"
+
+
+def testbed_page(name: str) -> str:
+    """Give the path of the page of a testbed; without a name, of the one that tells of all."""
+    return f"testbed-{_stem(name, name)}.html" if name else TESTBED_PAGE
+
+
+def trial_page(trial: TrialId) -> str:
+    """Give the path of a trial page: its id, or a slug with a hash if the id is no file name."""
+    return f"trials/{_file_name(trial)}.html"
+
+
+def trial_data(trial: TrialId) -> str:
+    """Give the name of the data of a trial page's chart."""
+    return _stem(f"trial {trial}", trial)
+
+
+def data_path(name: str) -> str:
+    """Give the path of the script that carries data of a name."""
+    return f"data/{name}.js"
+
+
+def _file_name(name: str) -> str:
+    return name if _SAFE.fullmatch(name) else _stem(name, name)
+
+
+def _stem(text: str, identity: str) -> str:
+    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_LONGEST_SLUG].strip("-")
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:_HASH_DIGITS]
+    return f"{slug}-{digest}" if slug else digest
+
+
+def in_file(path: str, fragment: str = "") -> str:
+    """Give the address of a page in a report of one file; a fragment with "=" is its own view."""
+    if "=" in fragment:
+        return f"#page={quote(path)}&{fragment}"
+    return f"#page={quote(path)}" + (f"&at={quote(fragment)}" if fragment else "")

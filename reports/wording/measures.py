@@ -1,0 +1,117 @@
+"""Measures of a comparison in words, for its page and for the comment: levels, change, interval."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from math import isfinite
+
+from analysis.comparing.results import MeasureResult
+from perf.model.metrics import DIAGNOSTICS, METRICS, Better
+from reports.wording.markdown import clean
+from reports.wording.wording import (
+    NOTHING,
+    duration,
+    metric_words,
+    number,
+    percent,
+    phase_words,
+    plain_percent,
+    unit_words,
+)
+
+_METRICS = METRICS | DIAGNOSTICS
+_ARROWS = {Better.LOWER: "↓", Better.HIGHER: "↑"}
+_LONGEST_S = 1e9
+_BOUNDLESS = 1e4
+"""A change by more than this factor says that nothing is known: so few trials show no bound."""
+_ANY = 1e-6
+_TENFOLD = 10.0
+"""Trials that would show nothing smaller show nothing; digits of it would only look like knowledge."""
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureRow:
+    """One measure in words; `better` is the arrow of its good direction, if that is known."""
+
+    title: str
+    better: str
+    before: str
+    after: str
+    unit: str
+    change: str
+    interval: str
+    relevant: str
+    detectable: str
+    baseline_trials: int
+    candidate_trials: int
+    result: MeasureResult
+
+    @property
+    def levels(self) -> str:
+        """Give before → after with the unit once."""
+        return f"{self.before} → {self.after}{NO_BREAK}{self.unit}".rstrip()
+
+    @property
+    def trials(self) -> str:
+        """Give the trials of both sides that were used."""
+        return f"{self.baseline_trials}{NO_BREAK}+{NO_BREAK}{self.candidate_trials}"
+
+
+def view_measure(result: MeasureResult) -> MeasureRow:
+    """Put what one measure came to into words; what is missing is a dash."""
+    measure, effect = result.measure, result.effect
+    known = _METRICS.get(measure.metric)
+    return MeasureRow(
+        title=clean(
+            f"{metric_words(measure.metric, measure.statistic)} of {measure.operation} "
+            f"{phase_words(measure.phase)}"
+        ),
+        better=_ARROWS[known.better] if known else "",
+        before=NOTHING if result.before is None else number(result.before),
+        after=NOTHING if result.after is None else number(result.after),
+        unit=unit_words(measure.metric),
+        change=change_words(effect.relative_change) if effect else NOTHING,
+        interval=ends_words(effect.low, effect.high) if effect else NOTHING,
+        relevant=plain_percent(result.relevant_change),
+        detectable=_detectable_words(result.detectable),
+        baseline_trials=len(result.baseline),
+        candidate_trials=len(result.candidate),
+        result=result,
+    )
+
+
+def change_words(change: float) -> str:
+    """Write a relative change with its sign; a bound that is not there, or beyond reason, is said."""
+    if not abs(change) <= _BOUNDLESS:
+        return "no bound"
+    return percent(change)
+
+
+def ends_words(low: float, high: float) -> str:
+    """Write the ends of an interval of relative changes; nothing falls by more than all of it."""
+    return f"{change_words(max(low, -1.0))} to {change_words(high)}"
+
+
+def _detectable_words(detectable: float | None) -> str:
+    if detectable is None or not 0 <= detectable <= _BOUNDLESS:
+        return NOTHING
+    if detectable < _ANY:
+        return "any"
+    if detectable > _TENFOLD:
+        return f"over 1,000{NO_BREAK}%"
+    return plain_percent(detectable)
+
+
+def weight(result: MeasureResult) -> float:
+    """Give how many times the relevant change a measure moved: what is told first."""
+    effect = result.effect
+    if effect is None or not isfinite(effect.relative_change) or result.relevant_change <= 0:
+        return 0.0
+    return abs(effect.relative_change) / result.relevant_change
+
+
+def length_words(seconds: float) -> str:
+    """Write seconds of trials in words; what cannot be a length of time is said to be unknown."""
+    if not 0 <= seconds <= _LONGEST_S:
+        return "unknown time"
+    return duration(timedelta(seconds=seconds))

@@ -1,0 +1,116 @@
+"""How small a change could have been seen: noise floor and minimum detectable effect, in words.
+
+A verdict without it claims too much, so it stands wherever a verdict is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from analysis.detection.noise import Noise
+from analysis.judging.judgement import Detectable, JudgedSeries
+from analysis.judging.standing import find_told
+from reports.wording.wording import NOTHING, at_least, count, quantity, share
+
+_FEWEST_NIGHTS = 3
+"""That confirm a change where enough points lie before it; a column of pages is called by them."""
+
+_MUCH = 1.5
+"""Times the noise of the series: the scatter of a level from which on it is told beside it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetectableRow:
+    """The smallest change that so many nights see: relative, and in the unit of the series."""
+
+    nights: str
+    relative: str
+    absolute: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """What a series can show. `brief` fits into a column, `text` is a sentence."""
+
+    brief: str
+    text: str
+    floor: str
+    rows: tuple[DetectableRow, ...]
+
+
+def view_sensitivity(judged: JudgedSeries) -> Sensitivity:
+    """Say how small a change could have been seen in a series."""
+    noise, told = judged.newest_noise, find_told(judged.detectable)
+    if noise is None or not judged.detectable:
+        return Sensitivity(
+            brief=NOTHING,
+            text="How small a change could be seen is not known: too few points, or no scatter at all.",
+            floor=NOTHING,
+            rows=(),
+        )
+    smallest = _view_briefly(told) if told else NOTHING
+    floor = share(noise.floor)
+    metric = judged.series.key.metric
+    return Sensitivity(
+        brief=smallest,
+        text=f"{_tell_scatter(judged, noise)} With this noise, {_list_nights(judged.detectable)}.",
+        floor=floor,
+        rows=tuple(
+            DetectableRow(
+                nights=count(one.nights, "night"),
+                relative=at_least(one.relative_change),
+                absolute=f"≥ {quantity(one.relative_change * abs(noise.level), metric)}",
+            )
+            for one in judged.detectable
+        ),
+    )
+
+
+def summarize_sensitivity(series: Sequence[JudgedSeries]) -> str:
+    """Say how small a change could have been seen in the best, the middle and the worst series."""
+    known = sorted(
+        told.relative_change
+        for judged in series
+        for told in [find_told(judged.detectable)]
+        if told is not None
+    )
+    if not known:
+        return "How small a change could be seen is not known yet: too few points to know the noise."
+    nights = "the fewest nights that can confirm a change see"
+    if len(known) == 1:
+        said = f"With this noise, {nights} {at_least(known[0])}"
+    else:
+        said = (
+            f"With this noise, {nights} {at_least(known[0])} in the quietest series, "
+            f"{at_least(median(known))} in half of them and {at_least(known[-1])} in the noisiest"
+        )
+    unknown = len(series) - len(known)
+    return f"{said}; of {unknown:,} it is not known." if unknown else f"{said}."
+
+
+def _tell_scatter(judged: JudgedSeries, newest: Noise) -> str:
+    """Say how far one night lies off its level; and since when so far, where that is new."""
+    of_series = judged.noise
+    if of_series is None or newest.deviation < _MUCH * of_series.deviation:
+        return f"One night scatters by {share(newest.floor)} around its level."
+    return (
+        f"One night scatters by {share(newest.floor)} around the newest level, as its own "
+        f"{count(newest.points, 'point')} show; the whole series taken together would say "
+        f"{share(of_series.floor)}."
+    )
+
+
+def _list_nights(detectable: Sequence[Detectable]) -> str:
+    first, *others = detectable
+    verb = "sees" if first.nights == 1 else "see"
+    return ", ".join(
+        (
+            f"{count(first.nights, 'night')} {verb} {at_least(first.relative_change)}",
+            *(f"{count(one.nights, 'night')} {at_least(one.relative_change)}" for one in others),
+        )
+    )
+
+
+def _view_briefly(told: Detectable) -> str:
+    effect = at_least(told.relative_change)
+    return effect if told.nights == _FEWEST_NIGHTS else f"{effect} ({count(told.nights, 'night')})"

@@ -1,0 +1,203 @@
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from analysis.detection.alerts import Alert
+from analysis.detection.detection import (
+    ChangeState,
+    DetectorResult,
+    Drift,
+    Shift,
+    SpreadChange,
+    find_changes,
+)
+from analysis.detection.effects import Effect
+from analysis.detection.noise import Noise
+from analysis.detection.series import build_series
+from analysis.detection.verdict import Outcome, Verdict
+from analysis.judging.description import describe
+from analysis.judging.drift import WatchEvidence
+from analysis.judging.explanations import Explanation
+from analysis.judging.incidents import Cause, Incident
+from analysis.judging.judgement import Detectable, JudgedSeries, Judgement
+from analysis.judging.remeasurement import RemeasurementQuestion, Reply, SeriesAnswer
+from perf.model.results import Observation
+from perf.model.rules import TriageEntry, TriageState
+
+Make = Callable[..., tuple[Observation, ...]]
+REGRESSED = Verdict(outcome=Outcome.REGRESSED, reason="slower")
+ENTRY = TriageEntry(
+    name="batch",
+    state=TriageState.ACKNOWLEDGED,
+    system="cassandra",
+    line="5.0",
+    sign="drop",
+    owner="ada",
+    note="commit log in batches",
+)
+
+
+@pytest.fixture
+def judged(make_observations: Make) -> JudgedSeries:
+    """Give a series of ten points, one release each, that drops by a tenth at the seventh."""
+    observations = [
+        replace(one, night=f"2026-03-01-{place}")
+        for place, one in enumerate(make_observations([1000.0] * 6 + [900.0] * 4), start=1)
+    ]
+    (series,) = build_series(observations)
+    shift = Shift(index=6, earliest=6, latest=6, p_value=1e-9, is_confirmed=True)
+    alert = Alert(
+        index=3,
+        earliest=2,
+        latest=4,
+        rises=True,
+        relative_change=0.04,
+        state=ChangeState.PROVISIONAL,
+        provisional_at=4,
+        confirmed_at=None,
+        withdrawn_at=5,
+    )
+    return JudgedSeries(
+        series=series,
+        change_points=find_changes(series, DetectorResult(shifts=(shift,)), "steps"),
+        verdict=REGRESSED,
+        noise=Noise(deviation=10.0, persistence=0.0, level=1000.0, points=10, all_points=60),
+        detectable=(
+            Detectable(nights=1, relative_change=0.062),
+            Detectable(nights=3, relative_change=0.041),
+        ),
+        drifts=(Drift(first=0, last=3, before=1000.0, after=1050.0),),
+        spreads=(SpreadChange(index=4, before=1.0, after=2.5, p_value=1e-6),),
+        alerts=(alert, replace(alert, index=6, withdrawn_at=None)),
+    )
+
+
+@pytest.fixture
+def incident(judged: JudgedSeries) -> Incident:
+    """Give an incident of that drop with all that an incident can have."""
+    (change,) = judged.change_points
+    answer = SeriesAnswer(
+        key=judged.series.key,
+        baseline="5.0.6",
+        candidate="5.0.7",
+        config_sha256="",
+        artifacts_sha256=("a", "b"),
+        effect=Effect(relative_change=-0.06, low=-0.13, high=0.01, confidence=0.98),
+        relevant_change=0.05,
+        baseline_trials=4,
+        candidate_trials=3,
+        comparison="cmp-1",
+        finished_at=datetime(2026, 3, 2, tzinfo=UTC),
+    )
+    return Incident(
+        name="0a1b2c3d",
+        lead=change,
+        changes=(change,),
+        mended_by=(replace(change, relative_change=0.11),),
+        cause=Cause.TESTBED,
+        evidence=(
+            WatchEvidence(
+                key=judged.series.key,
+                name="sentinel",
+                relative_change=-0.1,
+                index_at="5.0.7",
+                follows=True,
+                text="The sentinel dropped by 10 % as well.",
+            ),
+        ),
+        explanations=(Explanation(name="kernel of node-1", before="6.1.0", after="6.8.0"),),
+        triage=ENTRY,
+        is_news=False,
+        question=RemeasurementQuestion(changes=(change,)),
+        replies=((change, Reply(answer=answer, agrees=None)),),
+        came_back_after=ENTRY,
+    )
+
+
+def lines(judgement: Judgement) -> list[str]:
+    return [" ".join(line.split()) for line in describe(judgement)]
+
+
+def test_a_series_is_told_with_all_that_was_seen_in_it(judged: JudgedSeries) -> None:
+    verdict, reason, *seen, overall = lines(Judgement(series=(judged,), verdict=REGRESSED))
+    assert verdict.startswith("regressed cassandra 5.0 write throughput mean")
+    assert (reason, overall) == ("slower", "slower")
+    assert [line if line.startswith("noise") else line.split(":")[0] for line in seen] == [
+        "regressed between 5.0.6 and 5.0.7",
+        "withdrawn",
+        "drift",
+        "scatter",
+        "noise floor 1 %: 1 night sees ≥ 6.2 %, 3 nights see ≥ 4.1 %",
+    ]
+    assert "1,000 → 900 ops/s −10.0 %" in seen[0]
+    assert seen[1] == (
+        "withdrawn: +4.0 % at 5.0.4 (night 2026-03-01-4), provisional in night 2026-03-01-5,"
+        " no longer seen since night 2026-03-01-6"
+    )
+    assert seen[2].startswith("drift: +5.0 % slowly from 5.0.1 (night 2026-03-01-1) to 5.0.4")
+    assert seen[3].startswith("scatter: standard deviation 1 → 2.5 since 5.0.5")
+
+
+def test_a_withdrawn_change_that_may_be_older_than_the_replay_is_told_by_a_night(
+    make_observations: Make, judged: JudgedSeries
+) -> None:
+    observations = [
+        replace(one, night=f"2026-03-01-{place}")
+        for place, one in enumerate(make_observations([1000.0] * 14), start=1)
+    ]
+    (series,) = build_series(observations)
+    told = lines(Judgement(series=(replace(judged, series=series),), verdict=REGRESSED))
+    assert any("provisional by night 2026-03-01-5, no longer seen since night" in one for one in told)
+
+
+def test_the_worst_series_comes_first(judged: JudgedSeries) -> None:
+    fine = replace(judged, verdict=Verdict(outcome=Outcome.UNCHANGED, reason="as before"))
+    told = lines(Judgement(series=(fine, judged), verdict=REGRESSED))
+    assert told.index("slower") < told.index("as before")
+
+
+def test_an_incident_is_told_with_cause_evidence_and_what_is_to_be_done(
+    judged: JudgedSeries, incident: Incident
+) -> None:
+    told = lines(Judgement(series=(judged,), verdict=REGRESSED, incidents=(incident,)))
+    start = told.index(
+        "incident 0a1b2c3d known: a drop of 10 % between 5.0.6 and 5.0.7, in 1 series; cause: testbed"
+    )
+    assert told[start + 1].startswith("−10.0 % cassandra 5.0")
+    assert told[start + 2 : start + 8] == [
+        "mended between 5.0.6 and 5.0.7: +11.0 %",
+        "The sentinel dropped by 10 % as well.",
+        "may explain it as well: kernel of node-1: 6.1.0 → 6.8.0",
+        "triage: acknowledged by ada: commit log in batches (batch)",
+        "came back after its fix (batch)",
+        (
+            "−10.0 % by nights; side by side, 4 and 3 trials in turns (2026-03-02) differ by −6.0 %"
+            " (−13.0 % to +1.0 %), which cannot tell"
+        ),
+    ]
+    assert told[start + 8] == (
+        "to be sure, measure both in turns: knickpoint compare --baseline 5.0.6 --candidate 5.0.7"
+        " --measure saturation/write/throughput/mean (and --suite, --experiment)"
+    )
+
+
+def test_news_is_called_news(judged: JudgedSeries, incident: Incident) -> None:
+    plain = replace(
+        incident, is_news=True, triage=None, came_back_after=None, question=None, replies=()
+    )
+    told = "\n".join(lines(Judgement(series=(judged,), verdict=REGRESSED, incidents=(plain,))))
+    assert "0a1b2c3d news: a drop" in told
+    assert "triage" not in told
+    assert "side by side" not in told
+
+
+def test_what_the_testbed_did_is_told(judged: JudgedSeries) -> None:
+    told = lines(Judgement(series=(judged,), verdict=REGRESSED, watched=(judged,)))
+    assert any(line.startswith("testbed cassandra 5.0") for line in told)
+
+
+def test_a_history_without_series_expects_nothing() -> None:
+    verdict = Verdict(outcome=Outcome.UNDECIDED, reason="Nothing to judge")
+    assert lines(Judgement(series=(), verdict=verdict)) == ["Nothing to judge"]

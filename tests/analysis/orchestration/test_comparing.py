@@ -1,0 +1,255 @@
+"""A comparison from first trial to verdict: when it ends, what it keeps. Trials are made up."""
+
+import io
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from analysis.comparing.blocks import Measure
+from analysis.comparing.results import ComparisonResult
+from analysis.detection.verdict import Outcome
+from analysis.orchestration.comparing import Budget, read_results, run_comparison
+from perf.config.catalog import Catalog, load_catalog
+from perf.history import bundle
+from perf.jobs import side_by_side
+from perf.jobs.side_by_side import RESULT, Pairing, take_side
+from perf.local.places import Places
+from perf.local.progress import Progress
+from perf.model.errors import InputError, UsageError
+from perf.model.results import Purpose, Reason, Sample, Taken, Trial, TrialStatus
+from perf.systems.contract import System
+from perf.trial.harness import Order
+
+CONFIGS = Path(__file__).parents[2] / "data" / "configs"
+THROUGHPUT = Measure(phase="saturation", operation="write", metric="throughput", statistic="mean")
+SCATTER = (0.0, 0.004, -0.003, 0.002, -0.005, 0.001)
+Run = Callable[..., ComparisonResult]
+WHY = "it does not start"
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    return load_catalog(CONFIGS)
+
+
+@pytest.fixture
+def pairing(catalog: Catalog) -> Pairing:
+    suite = catalog.suite("fake-short")
+    return Pairing(
+        purpose=Purpose.COMPARISON,
+        suite=suite.name,
+        baseline=take_side(catalog, suite, "fake-blink", "1.0.0"),
+        candidate=take_side(catalog, suite, "fake-blink", "1.0.1"),
+    )
+
+
+@pytest.fixture
+def levels() -> dict[str, float]:
+    """Give what each release achieves in operations per second; 0 fails, below 0 is invalid."""
+    return {"1.0.0": 1000.0, "1.0.1": 1000.0, "scatter": 1.0}
+
+
+@pytest.fixture
+def run(
+    catalog: Catalog,
+    pairing: Pairing,
+    levels: dict[str, float],
+    tmp_path: Path,
+    make_trial: Callable[..., Trial],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Run:
+    count = 0
+
+    def measure(order: Order, _: System, places: Places, __: Progress) -> Trial:
+        nonlocal count
+        count += 1
+        level = levels[order.release.version]
+        value = level * (1 + levels["scatter"] * SCATTER[count % len(SCATTER)])
+        status = (
+            TrialStatus.COMPLETED
+            if level > 0
+            else TrialStatus.INVALID
+            if level < 0
+            else TrialStatus.FAILED
+        )
+        trial = make_trial(
+            id=order.trial,
+            purpose=order.purpose,
+            release=order.release,
+            status=status,
+            reasons=() if level > 0 else (Reason(kind="start-failed", text=WHY),),
+            samples=(
+                Sample(
+                    phase="saturation",
+                    operation="write",
+                    metric="throughput",
+                    statistic="mean",
+                    value=value,
+                ),
+            ),
+        )
+        trial = replace(trial, finished_at=trial.started_at + timedelta(minutes=3))
+        bundle.seal(bundle.stage(places, trial.id), trial, ())
+        return trial
+
+    monkeypatch.setattr(side_by_side, "run_trial", measure)
+
+    def start(trials: int = 40, minutes: float = 1000.0, **options: object) -> ComparisonResult:
+        return run_comparison(
+            options.pop("pairing", pairing),  # type: ignore[arg-type]
+            catalog.detection,
+            Budget(trials=trials, minutes=minutes),
+            Places(tmp_path),
+            Progress(io.StringIO()),
+            **options,  # type: ignore[arg-type]
+        )
+
+    return start
+
+
+def test_a_large_loss_is_told_soon_and_kept(run: Run, levels: dict[str, float], tmp_path: Path) -> None:
+    levels["1.0.1"] = 700.0
+    result = run(reproduce="knickpoint compare …")
+    assert result.outcome is Outcome.REGRESSED
+    assert len(result.trials) <= 12
+    (measure,) = result.measures
+    assert measure.effect is not None
+    assert measure.effect.low < -0.3 < measure.effect.high
+    assert result.ended.startswith("decided after")
+    assert (result.baseline.version, result.candidate.version) == ("1.0.0", "1.0.1")
+    assert result.command == "knickpoint compare …"
+    assert read_results(Places(tmp_path)) == (result,)
+
+
+def test_equal_sides_end_as_unchanged(run: Run) -> None:
+    assert run().outcome is Outcome.UNCHANGED
+
+
+def test_a_budget_of_trials_ends_it(run: Run, levels: dict[str, float]) -> None:
+    levels["scatter"] = 20.0
+    result = run(trials=4)
+    assert result.outcome is Outcome.UNDECIDED
+    assert len(result.trials) == 4
+    assert "budget" in result.ended
+
+
+def test_minutes_allow_no_block_that_would_pass_them(run: Run) -> None:
+    result = run(minutes=20)
+    assert len(result.trials) == 4
+    assert result.ended == "the 20 minutes allow no further block after 1 block, 4 trials"
+
+
+def test_a_side_that_never_starts_ends_it_at_once(run: Run, levels: dict[str, float]) -> None:
+    levels["1.0.1"] = 0.0
+    result = run()
+    assert result.outcome is Outcome.INVALID
+    assert result.reason == "the candidate, 1.0.1, could not be measured: it does not start"
+    assert len(result.trials) <= 4
+    assert sum(trial.status is TrialStatus.FAILED for trial in result.trials) == 2
+
+
+def test_a_side_that_is_never_valid_ends_it_after_two_blocks(
+    run: Run, levels: dict[str, float]
+) -> None:
+    levels["1.0.1"] = -1.0
+    result = run()
+    assert result.outcome is Outcome.INVALID
+    assert result.ended == "no trial of the candidate completed after 2 blocks, 16 trials"
+    assert len(result.trials) == 16
+
+
+def test_turns_that_were_taken_before_count(run: Run, tmp_path: Path) -> None:
+    first = run()
+    places = Places(tmp_path)
+    prior = tuple(
+        Taken(
+            block=1000 + one.block,
+            pair=f"{index % 4 // 2}",
+            side=one.side,
+            trial=bundle.read(places.trials / one.id)[0],
+        )
+        for index, one in enumerate(first.trials)
+    )
+    again = run(prior=prior)
+    assert again.ended == "decided by what was measured before"
+    assert [one.id for one in again.trials] == [one.id for one in first.trials]
+    assert again.outcome is Outcome.UNCHANGED
+    assert [one.id for one in read_results(places)] == [first.id, again.id]
+
+
+def test_remarks_of_a_side_are_said(run: Run, pairing: Pairing) -> None:
+    remark = Reason(kind="planted", text="a handicap was planted")
+    planted = replace(pairing, candidate=replace(pairing.candidate, remarks=(remark,)))
+    assert run(pairing=planted).remarks == ("candidate: a handicap was planted",)
+
+
+def test_a_workload_without_a_trusted_metric_is_refused(
+    catalog: Catalog, pairing: Pairing, tmp_path: Path
+) -> None:
+    comparing = replace(catalog.detection.comparison, trusted={})
+    settings = replace(catalog.detection, comparison=comparing)
+    budget = Budget(trials=4, minutes=1)
+    progress = Progress(io.StringIO())
+    with pytest.raises(UsageError, match=r"nothing of workload blink can decide .*\(closed\)"):
+        run_comparison(pairing, settings, budget, Places(tmp_path), progress)
+
+
+def test_a_damaged_result_is_named(run: Run, tmp_path: Path) -> None:
+    places = Places(tmp_path)
+    path = places.comparisons / run().id / RESULT
+    path.write_text("{}")
+    with pytest.raises(InputError, match=r"result\.json"):
+        read_results(places)
+
+
+def test_turns_that_are_repeated_are_part_of_the_budget(run: Run, levels: dict[str, float]) -> None:
+    levels["1.0.1"] = -1.0
+    result = run(trials=8)
+    assert result.outcome is Outcome.INVALID
+    assert len(result.trials) == 8
+    assert result.ended == "the budget of 8 trials was used up after 1 block, 8 trials"
+
+
+def test_hosts_that_carry_neither_side_are_no_finding_about_one(
+    run: Run, levels: dict[str, float]
+) -> None:
+    levels.update({"1.0.0": 0.0, "1.0.1": 0.0})
+    result = run()
+    assert result.reason == "neither side could be measured: it does not start"
+    assert result.ended == "neither side could be measured"
+
+
+def test_what_a_host_said_at_length_can_still_be_read(
+    run: Run, levels: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels["1.0.1"] = 0.0
+    monkeypatch.setattr(sys.modules[__name__], "WHY", "exit 1: " + "x" * 5000)
+    result = run()
+    assert read_results(Places(tmp_path)) == (result,)
+
+
+def test_a_run_cut_short_goes_on_and_ends_as_it_would_have(
+    run: Run, levels: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels["1.0.1"] = 700.0
+    measure, left = side_by_side.run_trial, [5]
+
+    def interrupt(*order: object) -> Trial:
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+        return measure(*order)
+
+    monkeypatch.setattr(side_by_side, "run_trial", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    kept = sorted(path.name for path in Places(tmp_path).trials.iterdir())
+    result = run()
+    ids = [one.id for one in result.trials]
+    assert len(ids) == len(set(ids)) == 8
+    assert set(kept) < set(ids)
+    assert result.outcome is Outcome.REGRESSED

@@ -1,0 +1,95 @@
+"""Every way a command can end has its exit code; 1 is kept for a regression that was found."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from perf.commands import main as cli
+from perf.model.errors import ConfigError, HostUnfit, UsageError
+
+COMMAND = [sys.executable, "-m", "perf.commands.main"]
+
+
+@pytest.fixture(autouse=True)
+def keep_signal_handlers() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (None, 0, ""),
+        (UsageError("no suite x"), 2, "knickpoint: no suite x\n"),
+        (ConfigError(["a.yaml: wrong", "b.yaml: wrong"]), 2, "2 problems in the configuration"),
+        (HostUnfit("too little memory"), 3, "knickpoint: too little memory\n"),
+        (click.UsageError("no such option"), 2, "no such option"),
+        (KeyboardInterrupt(), 130, "the same command goes on from there"),
+        (OSError(28, "No space left on device", "var/x"), 3, "var/x: No space left on device"),
+        (OSError(13, "Permission denied"), 3, "knickpoint: Permission denied"),
+        (BrokenPipeError(32, "Broken pipe"), 0, ""),
+        (ZeroDivisionError("ours"), 3, "a defect of Knickpoint"),
+    ],
+)
+def test_exit_codes(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException | None,
+    code: int,
+    said: str,
+) -> None:
+    def fail() -> None:
+        if error is not None:
+            raise error
+
+    group = cli.knickpoint
+    monkeypatch.setattr(group, "get_command", lambda *_: click.Command("x", callback=fail))
+    monkeypatch.setattr(sys, "argv", ["knickpoint", "x"])
+    out, err = sys.stdout, sys.stderr
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    sys.stdout, sys.stderr = out, err  # click wraps them on a broken pipe
+    assert ended.value.code == code
+    assert said in capsys.readouterr().err
+
+
+def test_a_regression_found_is_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found() -> None:
+        click.get_current_context().exit(1)
+
+    monkeypatch.setattr(cli.knickpoint, "get_command", lambda *_: click.Command("x", callback=found))
+    monkeypatch.setattr(sys, "argv", ["knickpoint", "x"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 1
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
+    with subprocess.Popen(
+        [*COMMAND, "history", "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as run:
+        assert run.stdout is not None
+        run.stdout.close()
+        assert run.wait(60) == 0
+
+
+def test_a_data_directory_that_cannot_be_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    where = ("--configs", "tests/data/configs", "--data", str(tmp_path / "file" / "x"))
+    run = subprocess.run(
+        [*COMMAND, "measure", "--suite", "fake-short", *where],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[3],
+    )
+    assert run.returncode == 3
+    assert "Traceback" not in run.stderr
+    assert "Not a directory" in run.stderr

@@ -1,0 +1,326 @@
+"""Several writers at once, killed at any moment: what was told as appended is there, and once."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from lake_of_labs import LakeOfLabs
+from postgres_server import PASSWORD
+
+from perf.history import bundle
+from perf.history.place import read_place
+from perf.history.storage import lake as lake_module
+from perf.history.storage import writer_lock
+from perf.history.storage.writer_lock import WriterLock
+from perf.history.store import History, append_all, open_history, rebuild
+from perf.local.places import Places
+from perf.model.errors import HistoryError
+from perf.model.results import Interval, Trial, TrialId
+
+ROOT = Path(__file__).parents[4]
+APPEND = """
+import sys
+from pathlib import Path
+from perf.history.store import append_all
+from perf.local.places import Places
+append_all(Places(Path(sys.argv[1])), lambda text: print(text, flush=True))
+"""
+# Kills itself when a chosen function is called for the n-th time.
+DIE = """
+import itertools, os, signal, sys
+from pathlib import Path
+from perf.history.storage import lake, writer_lock
+from perf.history import store, tables
+from perf.local.places import Places
+
+def dying(function, moment):
+    calls = itertools.count(1)
+    def call(*arguments, **named):
+        if next(calls) == moment:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments, **named)
+    return call
+
+places = Places(Path(sys.argv[1]))
+"""
+
+
+def silent(_text: str) -> None:
+    """Swallow progress."""
+
+
+@dataclass
+class Writer:
+    """A process that appends all bundles of a lab; started again whenever it was killed."""
+
+    places: Places
+    output: Path
+    process: "subprocess.Popen[bytes] | None" = None
+    kills: int = 0
+    told_before: int = 0
+
+    def start(self) -> None:
+        self.told_before = len(self.told)
+        with self.output.open("ab") as output:
+            command = [sys.executable, "-c", APPEND, str(self.places.data)]
+            self.process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        # Only what hits a writer at its work counts, not while it starts.
+        if self.process.wait(60) == -signal.SIGKILL and len(self.told) > self.told_before:
+            self.kills += 1
+
+    @property
+    def code(self) -> int | None:
+        """How it ended; None while it runs."""
+        assert self.process is not None
+        return self.process.poll()
+
+    @property
+    def told(self) -> list[str]:
+        """The trials that it told as appended, in whole lines."""
+        if not self.output.exists():
+            return []
+        lines = self.output.read_text(encoding="utf-8").splitlines(keepends=True)
+        return [line.split()[1] for line in lines if line.startswith("appended ") and line[-1] == "\n"]
+
+
+@pytest.fixture
+def make_lab(
+    tmp_path: Path,
+    lake: LakeOfLabs,
+    make_trial: Callable[..., Trial],
+    make_intervals: Callable[..., tuple[Interval, ...]],
+) -> Callable[[str, int], Writer]:
+    """Give `make_lab(name, count)`: a lab with so many bundles, whose history is in the lake."""
+
+    def make(name: str, count: int) -> Writer:
+        places = lake.join(Places(tmp_path / name), lab=name)
+        for number in range(count):
+            trial = make_trial(id=TrialId(f"2026-03-01-{name}-1.{number:03d}"), seed=number)
+            staged = bundle.stage(places, trial.id)
+            bundle.seal(staged, trial, make_intervals(seed=number))
+        return Writer(places, tmp_path / f"{name}.out")
+
+    return make
+
+
+def expect_all(writers: list[Writer], path: Path) -> tuple[str, set[str]]:
+    """Give the digest of a history file with all bundles of these labs, and all trials."""
+    found = [place for writer in writers for place in bundle.find(writer.places)]
+    assert rebuild(path, found, silent).bad == ()
+    with open_history(path, read_only=True) as history:
+        return history.tables_digest(), {place.name for place in found}
+
+
+def check_told(history: History, writers: list[Writer], rows_per_trial: int) -> None:
+    """Check that all trials that were told are there, once and whole, at this moment."""
+    told = [trial for writer in writers for trial in writer.told]
+    rows = history.query("SELECT trial_id, count(*) FROM trials GROUP BY ALL").rows
+    assert {count for _, count in rows} <= {1}
+    assert set(told) <= {trial for trial, _ in rows}
+    assert len(told) == len(set(told))
+    sql = "SELECT trial_id, count(*) FROM histograms GROUP BY ALL"
+    assert {count for _, count in history.query(sql).rows} <= {rows_per_trial}
+
+
+def run_all(writers: list[Writer], *, seed: int, most_kills: int, path: Path) -> int:
+    """Run the writers until each has ended by itself; kill one after the other meanwhile.
+
+    Gives how many kills hit a writer that had appended something since it was started.
+    """
+    generator, kills = random.Random(seed), 0  # noqa: S311  moments, no secret
+    deadline = time.monotonic() + 900
+    for writer in writers:
+        writer.start()
+    with open_history(path, read_only=True) as history:
+        while any(writer.code is None for writer in writers):
+            assert time.monotonic() < deadline
+            victims = [writer for writer in writers if writer.code is None]
+            try:
+                generator.choice(victims).process.wait(generator.uniform(0.1, 4.0))  # type: ignore[union-attr]
+                continue
+            except subprocess.TimeoutExpired:
+                pass
+            if kills < most_kills:
+                victim = generator.choice(victims)
+                victim.kill()
+                kills += 1
+                check_told(history, writers, rows_per_trial=18)
+                if victim.code == -signal.SIGKILL:
+                    victim.start()
+    assert [writer.code for writer in writers] == [0] * len(writers), [
+        writer.output.read_text(encoding="utf-8")[-2000:] for writer in writers
+    ]
+    return sum(writer.kills for writer in writers)
+
+
+def test_writers_at_once_lose_nothing_and_double_nothing(
+    make_lab: Callable[[str, int], Writer], tmp_path: Path
+) -> None:
+    writers = [make_lab("rack-a", 5), make_lab("rack-b", 5)]
+    # A second process of the same lab appends the very same trials at the same time.
+    writers.append(Writer(writers[0].places, tmp_path / "again.out"))
+    for writer in writers:
+        writer.start()
+    assert [writer.process.wait(60) for writer in writers if writer.process] == [0, 0, 0]
+    digest, trials = expect_all(writers[:2], tmp_path / "alone.duckdb")
+    assert sorted(trial for writer in writers for trial in writer.told) == sorted(trials)
+    with open_history(writers[0].places.history, read_only=True) as history:
+        assert history.tables_digest() == digest
+
+
+@pytest.mark.long
+def test_eight_writers_killed_at_random_lose_nothing_and_double_nothing(
+    make_lab: Callable[[str, int], Writer], tmp_path: Path, lake: LakeOfLabs
+) -> None:
+    writers = [make_lab(f"rack-{number}", 200) for number in range(8)]
+    with open_history(writers[0].places.history):
+        pass
+    started = time.monotonic()
+    kills = run_all(writers, seed=7, most_kills=80, path=writers[0].places.history)
+    took_s = time.monotonic() - started
+    assert kills >= 20
+    digest, trials = expect_all(writers, tmp_path / "alone.duckdb")
+    assert len(trials) == 1600
+    with open_history(writers[0].places.history, read_only=True) as history:
+        assert history.tables_digest() == digest
+    assert append_all(writers[3].places, silent).known == 200
+    print(f"{kills} kills, {took_s:.0f} s, {len(lake.files())} Parquet files")  # noqa: T201  the record
+
+
+DYING = {
+    "before the first row": "tables.Tables.insert = dying(tables.Tables.insert, 1)",
+    "in the middle of a trial": "tables.Tables.insert = dying(tables.Tables.insert, 11)",
+    "before the commit": "lake.sign = dying(lake.sign, 2)",
+    "after the commit": "writer_lock.WriterLock._release = dying(writer_lock.WriterLock._release, 2)",
+    "before the files": "lake.LakeStorage.flush = dying(lake.LakeStorage.flush, 1)",
+}
+
+
+# A process and four openings each, so most of them have their time in the long tests.
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param(moment, marks=() if moment == "after the commit" else pytest.mark.long)
+        for moment in sorted(DYING)
+    ],
+)
+def test_killed_at_a_chosen_moment(
+    make_lab: Callable[[str, int], Writer], tmp_path: Path, moment: str
+) -> None:
+    writer = make_lab("rack-a", 3)
+    program = (
+        f"{DIE}lake.MOST_INLINED = 3\n{DYING[moment]}\n"
+        "store.append_all(places, lambda text: print(text, flush=True))\n"
+    )
+    command = [sys.executable, "-c", program, str(writer.places.data)]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    writer.output.write_text(done.stdout, encoding="utf-8")
+    with open_history(writer.places.history, read_only=True) as history:
+        check_told(history, [writer], rows_per_trial=18)
+        kept = {trial.id for trial in history.trials()}
+    assert len(kept) == len(writer.told) + (moment == "after the commit")
+    digest, _ = expect_all([writer], tmp_path / "alone.duckdb")
+    append_all(writer.places, silent)
+    with open_history(writer.places.history, read_only=True) as history:
+        assert history.tables_digest() == digest
+
+
+def test_a_catalog_that_crashes_in_the_middle_of_an_append_keeps_nothing_of_it(
+    make_lab: Callable[[str, int], Writer],
+    tmp_path: Path,
+    lake: LakeOfLabs,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    writer = make_lab("rack-a", 2)
+    sign = lake_module.sign
+
+    def crash(*arguments: object) -> None:
+        sign(*arguments)  # type: ignore[arg-type]
+        lake.server.stop("immediate")
+        lake.server.start()
+
+    first, second = bundle.find(writer.places)
+    with open_history(writer.places.history) as history:
+        history.append(first)
+    with open_history(writer.places.history) as history:
+        monkeypatch.setattr(lake_module, "sign", crash)
+        with pytest.raises(HistoryError, match=r"[Rr]un the command again"):
+            history.append(second)
+    monkeypatch.undo()
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    with open_history(writer.places.history, read_only=True) as history:
+        assert [trial.id for trial in history.trials()] == [first.name]
+    digest, _ = expect_all([writer], tmp_path / "alone.duckdb")
+    assert append_all(writer.places, silent).new == 1
+    with open_history(writer.places.history, read_only=True) as history:
+        assert history.tables_digest() == digest
+
+
+def test_a_catalog_that_is_down_is_told(
+    make_lab: Callable[[str, int], Writer], lake: LakeOfLabs
+) -> None:
+    writer = make_lab("rack-a", 1)
+    lake.server.stop()
+    try:
+        with pytest.raises(HistoryError, match=r"(?s)Connection refused.*Is PostgreSQL running there"):
+            append_all(writer.places, silent)
+    finally:
+        lake.server.start()
+    assert append_all(writer.places, silent).new == 1
+
+
+def test_a_writer_waits_for_another_and_says_so_when_it_takes_too_long(
+    make_lab: Callable[[str, int], Writer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = make_lab("rack-a", 1)
+    with open_history(writer.places.history):
+        pass
+    place = read_place(writer.places.history)
+    assert place is not None
+    monkeypatch.setattr(writer_lock, "WAIT_S", 0.2)
+    other = WriterLock(place.address, place.history)
+    try:
+        with (
+            other.held(),
+            pytest.raises(HistoryError, match=r"another writer has had .*user knickpoint"),
+        ):
+            open_history(writer.places.history)
+        with open_history(writer.places.history) as history:
+            assert history.append(bundle.find(writer.places)[0])
+    finally:
+        other.close()
+
+
+def test_a_commit_that_does_not_end_is_told_and_keeps_no_one_else_from_writing(
+    make_lab: Callable[[str, int], Writer], lake: LakeOfLabs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = make_lab("rack-a", 1)
+    place = read_place(writer.places.history)
+    assert place is not None
+    (trial,) = bundle.find(writer.places)
+    with open_history(writer.places.history):
+        pass
+    monkeypatch.setattr(writer_lock, "WAIT_S", 0.2)
+    other = WriterLock(place.address, place.history)
+    try:
+        with open_history(writer.places.history) as history:
+            with lake.connect() as unfinished:
+                unfinished.execute("BEGIN; LOCK TABLE ducklake_snapshot IN ROW EXCLUSIVE MODE")
+                with pytest.raises(HistoryError, match=r"a commit into .* has not ended in 0 s"):
+                    history.append(trial)
+                with other.held():  # given back, although that session goes on
+                    unfinished.execute("ROLLBACK")
+            assert history.append(trial)
+    finally:
+        other.close()

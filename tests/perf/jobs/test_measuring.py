@@ -1,0 +1,248 @@
+"""Nights that meet trouble of their own: damaged bundles, lost plans, a second command."""
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import filelock
+import pytest
+
+from perf.config.catalog import load_catalog
+from perf.history import bundle
+from perf.jobs import holding, measuring
+from perf.jobs.feasible import check_load_time
+from perf.jobs.measuring import Job, explain, measure_night, measure_one
+from perf.jobs.night import read_nights
+from perf.load.native_binary import SETTING
+from perf.local.places import Places
+from perf.local.progress import Progress
+from perf.model.design import Deployment, Needs, Testbed
+from perf.model.errors import HostUnfit, MeasureError, UsageError
+from perf.model.records import Sensor
+from perf.model.results import Purpose, Trial, TrialId, TrialStatus
+from perf.systems.contract import System
+from perf.trial.harness import Order
+
+CONFIGS = Path(__file__).parents[2] / "data" / "configs"
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Job:
+    catalog = load_catalog(CONFIGS)
+    suite = catalog.suite("fake-short")
+    loop = catalog.testbed(suite.testbed)
+    # Addresses of its own: no server is started here, but that none is there is looked for.
+    hosts = tuple(replace(one, address=f"{one.address[:-1]}5{one.address[-1]}") for one in loop.hosts)
+    catalog = replace(catalog, testbeds={**catalog.testbeds, loop.name: replace(loop, hosts=hosts)})
+    return Job(catalog, suite, Places(tmp_path / "var"), Progress(io.StringIO()))
+
+
+@pytest.fixture(autouse=True)
+def _sealed_at_once(make_trial: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seal each trial as soon as it is ordered: a night knows nothing of what happens in one."""
+
+    def run(order: Order, _: System, places: Places, __: Progress) -> Trial:
+        trial = make_trial(
+            id=order.trial,
+            night=order.night,
+            purpose=order.purpose,
+            experiment=order.deployment.experiment.name,
+            release=order.release,
+        )
+        bundle.seal(bundle.stage(places, trial.id), trial, ())
+        return trial
+
+    monkeypatch.setattr(measuring, "run_trial", run)
+
+
+def test_hosts_that_drifted_refuse_a_night_before_it_is_planned(
+    session: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def refuse(_: Deployment, profile: str, __: Path) -> None:
+        asked.append(profile)
+        raise HostUnfit("db1: vm.swappiness is 60, wanted 1")
+
+    monkeypatch.setattr(measuring, "check_readiness", refuse)
+    with pytest.raises(HostUnfit, match=r"vm\.swappiness is 60"):
+        measure_night(session)
+    assert asked == ["server"]
+    assert read_nights(session.places) == ()
+
+
+def test_a_native_engine_that_is_not_built_refuses_a_night_before_it_is_planned(
+    session: Job, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    catalog = session.catalog
+    testbed = replace(catalog.testbed(session.suite.testbed), engine="native")
+    catalog = replace(catalog, testbeds={**catalog.testbeds, testbed.name: testbed})
+    monkeypatch.setenv(SETTING, str(tmp_path / "absent"))
+    with pytest.raises(HostUnfit, match="engine: native cannot offer the load"):
+        measure_night(replace(session, catalog=catalog))
+    assert read_nights(session.places) == ()
+
+
+def test_what_cannot_be_stored_within_its_limit_refuses_a_night(session: Job) -> None:
+    catalog, suite = session.catalog, session.suite
+    testbed, name = catalog.testbed(suite.testbed), suite.experiments[0].workload
+    limits = replace(testbed.limits, load_s=2.0)
+    workload = replace(catalog.workload(name), preload_rows_per_device=1)
+    for devices, is_refused in ((200_000, False), (200_001, True)):
+        records = Sensor(kind="sensor", devices=devices, payload_bytes=200)
+        changed = replace(
+            catalog,
+            workloads={**catalog.workloads, name: replace(workload, records=records)},
+            testbeds={
+                **catalog.testbeds,
+                testbed.name: replace(testbed, limits=limits, client_cores=1),
+            },
+        )
+        now = replace(session, catalog=changed)
+        if not is_refused:
+            check_load_time(changed.resolve(suite, suite.experiments[0]))
+            continue
+        for start in (partial(measure_night, now), partial(measure_one, now, "fake-blink", "1.1.1")):
+            with pytest.raises(
+                UsageError, match=r"preload of workload \S+ has 200,001 rows, .* 3 s even"
+            ):
+                start()
+        assert read_nights(session.places) == ()
+
+
+def test_a_damaged_bundle_does_not_stop_its_night(session: Job) -> None:
+    first, _ = measure_night(session)
+    (night,) = read_nights(session.places)
+    (session.places.trials / first.id / "trial.json").write_text("{")
+    missing = session.places.trials / night.trials[1].id
+    missing.rename(missing.with_name("kept-aside"))
+    (second,) = measure_night(session)
+    assert second.id == night.trials[1].id
+
+
+def test_a_lost_plan_lends_its_trials_to_no_new_night(session: Job) -> None:
+    before = {trial.id for trial in measure_night(session)}
+    for plan in session.places.nights.iterdir():
+        plan.unlink()
+    after = {trial.id for trial in measure_night(session)}
+    assert len(before) == len(after) == 2
+    assert before.isdisjoint(after)
+
+
+def test_trials_of_a_sentinel_say_so_and_others_stay_scheduled(session: Job) -> None:
+    (blink,) = session.suite.experiments
+    watch = replace(blink, name="watch", releases=("1.0.0",), sentinel_every_nights=4)
+    suite = replace(session.suite, experiments=(blink, watch))
+    watched = Job(session.catalog, suite, session.places, session.progress)
+    trials = measure_night(watched)
+    assert {(trial.experiment, trial.purpose) for trial in trials} == {
+        ("fake-blink", Purpose.SCHEDULED),
+        ("watch", Purpose.SENTINEL),
+    }
+    assert measure_one(watched, "watch", "1.1.1").purpose is Purpose.SENTINEL
+
+
+def test_an_extra_trial_belongs_to_no_night(session: Job) -> None:
+    trial = measure_one(session, "fake-blink", "1.1.1")
+    assert trial.status is TrialStatus.COMPLETED
+    assert (trial.release.version, trial.night) == ("1.1.1", "")
+    assert trial.purpose is Purpose.SCHEDULED
+    assert read_nights(session.places) == ()
+    with pytest.raises(UsageError, match="has no experiment 'fake-nothing'; it has: fake-blink"):
+        measure_one(session, "fake-nothing", "1.1.1")
+
+
+def test_what_an_interrupted_trial_staged_is_removed_but_not_an_import(session: Job) -> None:
+    for name in ("2026-03-01T020000.fake-blink.1.0.0", f"{bundle.IMPORTED}csv-1"):
+        bundle.stage(session.places, TrialId(name))
+    trial = measure_one(session, "fake-blink", "1.0.0")
+    left = {path.name for path in session.places.trials.iterdir()}
+    assert left == {trial.id, ".staging-imported-csv-1"}
+
+
+def test_a_second_command_is_refused_and_told_by_whom(
+    session: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holding, "_LOCK_WAIT_S", 0.1)
+    session.places.data.mkdir()
+    session.places.lock.with_suffix(".pid").write_text("4711\n")
+    with (
+        filelock.FileLock(session.places.lock),
+        pytest.raises(MeasureError, match=r"another run \(pid 4711\) measures into"),
+    ):
+        measure_night(session)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note what is asked of the leases of hosts, and when trials run."""
+    told: list[str] = []
+    run = measuring.run_trial
+
+    @contextmanager
+    def note_hold(testbeds: Iterable[Testbed], purpose: str, _: object) -> Iterator[None]:
+        names = " ".join(testbed.name for testbed in testbeds)
+        told.append(f"hold {names} for {purpose}")
+        yield
+        told.append(f"give back {names}")
+
+    def note_trial(order: Order, *rest: Any) -> Trial:  # noqa: ANN401  passed on
+        told.append(f"trial at {order.release.version}")
+        return run(order, *rest)
+
+    def note_renewal(testbed: Testbed, for_s: float) -> None:
+        told.append(f"renew {testbed.name} for {for_s:.0f} s")
+
+    monkeypatch.setattr(holding.lease, "hold", note_hold)
+    monkeypatch.setattr(holding.lease, "renew", note_renewal)
+    monkeypatch.setattr(measuring, "run_trial", note_trial)
+    return told
+
+
+def test_a_job_holds_its_testbed_and_renews_before_each_trial(session: Job, told: list[str]) -> None:
+    measure_night(session)
+    # Three times 45.6 s as planned, 0.2 s of warm-up at most, 222 s of limits, and ten minutes.
+    renewal = "renew loop for 959 s"
+    assert told == [
+        "hold loop for the trials of suite fake-short",
+        *(renewal, "trial at 1.0.0"),
+        *(renewal, "trial at 1.0.1"),
+        "give back loop",
+    ]
+    told.clear()
+    measure_one(session, "fake-blink", "1.0.1")
+    assert told[0] == "hold loop for a trial of fake-blink at 1.0.1"
+
+
+def test_a_job_that_lost_its_testbed_begins_no_trial(
+    session: Job, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(*_: object) -> None:
+        raise MeasureError("broken by anna@ci-1")
+
+    monkeypatch.setattr(holding.lease, "renew", lose)
+    with pytest.raises(MeasureError, match="broken by anna@ci-1"):
+        measure_night(session)
+    assert not any("trial at" in one for one in told)
+
+
+def test_an_unfit_host_is_refused_before_anything_is_planned(session: Job) -> None:
+    testbed = session.catalog.testbeds["loop"]
+    unfit = replace(testbed, needs=Needs(memory_mb=10**9, disk_mb=1))
+    catalog = replace(session.catalog, testbeds={**session.catalog.testbeds, "loop": unfit})
+    with pytest.raises(HostUnfit, match="MB of memory available"):
+        measure_night(replace(session, catalog=catalog))
+    assert read_nights(session.places) == ()
+
+
+def test_what_failed_is_told_with_its_log(make_trial: Callable[..., Trial], tmp_path: Path) -> None:
+    failed = make_trial(status=TrialStatus.FAILED, log_tail="one\ntwo: out of memory\n")
+    text = explain(failed, Places(tmp_path))
+    assert "FAILED" in text
+    assert text.splitlines()[-2] == "two: out of memory"
+    assert text.endswith(str(tmp_path / "trials" / failed.id))
+    assert "\n" not in explain(make_trial(), Places(tmp_path))

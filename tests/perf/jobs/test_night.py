@@ -1,0 +1,199 @@
+import dataclasses
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from perf.config.catalog import Catalog, load_catalog
+from perf.jobs.night import RESUMABLE_FOR, Night, finish_night, open_night, plan_hash, read_nights
+from perf.local.places import Places
+from perf.model.design import Suite
+from perf.model.errors import BundleError
+
+CONFIGS = Path(__file__).parents[2] / "data" / "configs"
+NOW = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    return load_catalog(CONFIGS)
+
+
+@pytest.fixture
+def suite(catalog: Catalog) -> Suite:
+    return catalog.suite("fake-night")
+
+
+def finish(places: Places, *ids: str) -> None:
+    for one in ids:
+        (places.trials / one).mkdir(parents=True)
+
+
+def test_a_first_night_plans_every_release_of_every_experiment(
+    tmp_path: Path, catalog: Catalog, suite: Suite
+) -> None:
+    places = Places(tmp_path)
+    night, is_resumed = open_night(places, catalog, suite, NOW)
+    assert not is_resumed
+    assert [trial.id for trial in night.trials] == [
+        "2026-03-01-1.01.fake-write.1.0.0",
+        "2026-03-01-1.02.fake-write.1.0.1",
+        "2026-03-01-1.03.fake-read.1.0.0",
+        "2026-03-01-1.04.fake-read.1.0.1",
+    ]
+    assert night.missing(places) == night.trials
+    assert read_nights(places) == (night,)
+
+
+def test_an_unfinished_night_is_resumed_with_what_is_missing(
+    tmp_path: Path, catalog: Catalog, suite: Suite
+) -> None:
+    places = Places(tmp_path)
+    first, _ = open_night(places, catalog, suite, NOW)
+    finish(places, first.trials[0].id, first.trials[2].id)
+    again, is_resumed = open_night(places, catalog, suite, NOW + timedelta(hours=5))
+    assert is_resumed
+    assert again == first
+    assert again.missing(places) == (first.trials[1], first.trials[3])
+
+
+def test_after_a_finished_night_comes_the_next_in_the_other_order(
+    tmp_path: Path, catalog: Catalog, suite: Suite
+) -> None:
+    places = Places(tmp_path)
+    first, _ = open_night(places, catalog, suite, NOW)
+    finish(places, *(trial.id for trial in first.trials))
+    second, is_resumed = open_night(places, catalog, suite, NOW + timedelta(minutes=10))
+    assert not is_resumed
+    assert second.id == "2026-03-01-2"
+    assert [trial.version for trial in second.trials] == ["1.0.1", "1.0.0", "1.0.1", "1.0.0"]
+
+
+def test_a_night_that_is_to_be_told_is_resumed_until_it_was(
+    tmp_path: Path, catalog: Catalog, suite: Suite
+) -> None:
+    places = Places(tmp_path)
+    first, _ = open_night(places, catalog, suite, NOW, is_to_be_told=True)
+    finish(places, *(trial.id for trial in first.trials))
+    again = open_night(places, catalog, suite, NOW + timedelta(hours=1), is_to_be_told=True)
+    assert again == (first, True)
+    finish_night(places, first.id)
+    second, is_resumed = open_night(
+        places, catalog, suite, NOW + timedelta(hours=2), is_to_be_told=True
+    )
+    assert (second.id, is_resumed) == ("2026-03-01-2", False)
+    # Who only measures has nothing to tell, and does not wait for it.
+    finish(places, *(trial.id for trial in second.trials))
+    third, is_resumed = open_night(places, catalog, suite, NOW + timedelta(hours=3))
+    assert (third.id, is_resumed) == ("2026-03-01-3", False)
+    finish_night(places, third.id)  # and telling what was not announced is no fault
+
+
+def test_the_mark_of_a_night_that_nobody_resumed_goes_with_the_next(
+    tmp_path: Path, catalog: Catalog, suite: Suite
+) -> None:
+    places = Places(tmp_path)
+    open_night(places, catalog, suite, NOW, is_to_be_told=True)
+    second, is_resumed = open_night(places, catalog, suite, NOW + timedelta(days=1), is_to_be_told=True)
+    assert not is_resumed
+    assert len(list(places.nights.glob("*.untold"))) == 2
+    finish_night(places, second.id)
+    assert not list(places.nights.glob("*.untold"))
+
+
+@pytest.mark.parametrize("cause", ["old", "other plan"])
+def test_a_stale_or_changed_night_is_not_resumed(
+    tmp_path: Path, catalog: Catalog, suite: Suite, cause: str
+) -> None:
+    places = Places(tmp_path)
+    open_night(places, catalog, suite, NOW)
+    later = NOW + (timedelta(hours=21) if cause == "old" else timedelta(minutes=1))
+    if cause == "other plan":
+        suite = dataclasses.replace(suite, experiments=suite.experiments[:1])
+    night, is_resumed = open_night(places, catalog, suite, later)
+    assert not is_resumed
+    assert len(read_nights(places)) == 2
+    assert night.id == "2026-03-01-2"
+
+
+@pytest.fixture
+def watched(suite: Suite) -> Suite:
+    """Turn the reading experiment into a sentinel on every third night."""
+    write, read = suite.experiments
+    sentinel = dataclasses.replace(read, releases=("1.0.0",), sentinel_every_nights=3)
+    return dataclasses.replace(suite, experiments=(write, sentinel))
+
+
+def sentinels(night: Night) -> list[str]:
+    return [trial.version for trial in night.trials if trial.experiment == "fake-read"]
+
+
+def test_a_sentinel_is_planned_on_the_first_night_and_on_every_n_th_after_it(
+    tmp_path: Path, catalog: Catalog, watched: Suite
+) -> None:
+    places = Places(tmp_path)
+    nights = [open_night(places, catalog, watched, NOW + n * RESUMABLE_FOR)[0] for n in range(7)]
+    assert [bool(sentinels(night)) for night in nights] == [True, False, False] * 2 + [True]
+    assert [len(night.trials) for night in nights] == [3, 2, 2, 3, 2, 2, 3]
+    assert nights[3].trials[-1].id == "2026-03-03-1.03.fake-read.1.0.0"
+    assert [trial.version for trial in nights[3].trials] == ["1.0.1", "1.0.0", "1.0.0"]
+
+
+def test_nights_of_other_suites_do_not_count_towards_a_sentinel(
+    tmp_path: Path, catalog: Catalog, watched: Suite
+) -> None:
+    places, other = Places(tmp_path), catalog.suite("fake-short")
+    first, _ = open_night(places, catalog, watched, NOW)
+    for n in (1, 2):
+        open_night(places, catalog, other, NOW + n * timedelta(minutes=1))
+    second, is_resumed = open_night(places, catalog, watched, NOW + timedelta(hours=1))
+    assert (sentinels(first), sentinels(second), is_resumed) == (["1.0.0"], [], False)
+
+
+def test_a_resumed_night_keeps_its_sentinel_and_counts_once(
+    tmp_path: Path, catalog: Catalog, watched: Suite
+) -> None:
+    places = Places(tmp_path)
+    first, _ = open_night(places, catalog, watched, NOW)
+    finish(places, *(trial.id for trial in first.trials if trial.experiment == "fake-write"))
+    again, is_resumed = open_night(places, catalog, watched, NOW + timedelta(hours=1))
+    assert is_resumed
+    assert [trial.experiment for trial in again.missing(places)] == ["fake-read"]
+    finish(places, first.trials[-1].id)
+    second, _ = open_night(places, catalog, watched, NOW + timedelta(hours=2))
+    third, _ = open_night(places, catalog, watched, NOW + 2 * RESUMABLE_FOR)
+    fourth, _ = open_night(places, catalog, watched, NOW + 3 * RESUMABLE_FOR)
+    assert [sentinels(night) for night in (second, third, fourth)] == [[], [], ["1.0.0"]]
+
+
+def test_another_rhythm_of_a_sentinel_is_another_plan(catalog: Catalog, watched: Suite) -> None:
+    write, read = watched.experiments
+    slower = dataclasses.replace(read, sentinel_every_nights=4)
+    changed = dataclasses.replace(watched, experiments=(write, slower))
+    assert plan_hash(catalog, watched) != plan_hash(catalog, changed)
+
+
+def test_a_foreign_file_among_the_nights_is_named(
+    tmp_path: Path, catalog: Catalog, suite: Suite
+) -> None:
+    places = Places(tmp_path)
+    places.nights.mkdir()
+    (places.nights / "x.json").write_text('{"id": 3}')
+    with pytest.raises(BundleError, match=r"x\.json is not the plan of a night"):
+        open_night(places, catalog, suite, NOW)
+
+
+def test_where_labs_share_a_history_the_lab_is_part_of_each_id(
+    tmp_path: Path, catalog: Catalog, suite: Suite
+) -> None:
+    places = Places(tmp_path)
+    named = 'history: "ducklake:postgres:dbname=x"\ndata_path: /srv/x/\nlab: rack-a\n'
+    (tmp_path / "history.yaml").write_text(named, encoding="utf-8")
+    finish(places, "2026-03-01-7.01.fake-write.1.0.0", "2026-03-01-rack-a-b-9.01.fake-write.1.0.0")
+    finish(places, "2026-03-01-rack-aT020000.fake-write.1.0.0")
+    first, _ = open_night(places, catalog, suite, NOW)
+    assert first.trials[0].id == "2026-03-01-rack-a-1.01.fake-write.1.0.0"
+    finish(places, *(trial.id for trial in first.trials))
+    second, is_resumed = open_night(places, catalog, suite, NOW + timedelta(hours=1))
+    assert not is_resumed
+    assert second.id == "2026-03-01-rack-a-2"

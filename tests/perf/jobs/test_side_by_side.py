@@ -1,0 +1,233 @@
+"""Two sides in turns: their order, what resumes, what is the same question. Trials seal at once."""
+
+import io
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from perf.config.catalog import Catalog, load_catalog
+from perf.history import bundle
+from perf.jobs import side_by_side
+from perf.jobs.side_by_side import (
+    PLAN,
+    RESULT,
+    RESUMABLE_FOR,
+    ComparisonRun,
+    Pairing,
+    fetch_sides,
+    open_plan,
+    question_hash,
+    read_plans,
+    read_turn,
+    take_side,
+)
+from perf.local.places import Places
+from perf.local.progress import Progress
+from perf.model.errors import BundleError, HostUnfit, UsageError
+from perf.model.results import Purpose, Reason, Taken, Trial, TrialStatus
+from perf.systems.contract import System
+from perf.trial.harness import Order
+
+NOW = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
+CONFIGS = Path(__file__).parents[2] / "data" / "configs"
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    return load_catalog(CONFIGS)
+
+
+@pytest.fixture
+def pairing(catalog: Catalog) -> Pairing:
+    suite = catalog.suite("fake-short")
+    return Pairing(
+        purpose=Purpose.COMPARISON,
+        suite=suite.name,
+        baseline=take_side(catalog, suite, "fake-blink", "1.0.0"),
+        candidate=take_side(catalog, suite, "fake-blink", "1.0.1"),
+    )
+
+
+@pytest.fixture
+def statuses(make_trial: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch) -> list[TrialStatus]:
+    """Give the statuses of the next trials, to be filled; without any, trials complete."""
+    planned: list[TrialStatus] = []
+
+    def run(order: Order, _: System, places: Places, __: Progress) -> Trial:
+        status = planned.pop(0) if planned else TrialStatus.COMPLETED
+        trial = make_trial(
+            id=order.trial,
+            night=order.night,
+            purpose=order.purpose,
+            release=order.release,
+            remarks=order.remarks,
+            status=status,
+        )
+        bundle.seal(bundle.stage(places, trial.id), trial, ())
+        return trial
+
+    monkeypatch.setattr(side_by_side, "run_trial", run)
+    return planned
+
+
+def begin(pairing: Pairing, places: Places, now: datetime = NOW) -> ComparisonRun:
+    progress = Progress(io.StringIO())
+    artifacts = fetch_sides(pairing, progress)
+    plan, _ = open_plan(pairing, artifacts, places, now)
+    return ComparisonRun(
+        plan=plan, pairing=pairing, artifacts=artifacts, places=places, progress=progress
+    )
+
+
+def sides(taken: list[Taken]) -> str:
+    return "".join("A" if one.side == "baseline" else "B" for one in taken)
+
+
+@pytest.mark.usefixtures("statuses")
+def test_sides_take_turns_in_blocks_whose_order_the_seed_draws(
+    pairing: Pairing, tmp_path: Path
+) -> None:
+    course = begin(pairing, Places(tmp_path))
+    orders = [sides(list(course.measure_block(block))) for block in range(1, 9)]
+    assert set(orders) == {"ABBA", "BAAB"}
+    again = begin(replace(pairing, purpose=Purpose.BISECTION), Places(tmp_path / "again"))
+    assert [sides(list(again.measure_block(block))) for block in range(1, 9)] == orders
+    other = begin(replace(pairing, seed=2), Places(tmp_path / "other"))
+    assert [sides(list(other.measure_block(block))) for block in range(1, 9)] != orders
+
+
+@pytest.mark.usefixtures("statuses")
+def test_trials_say_why_and_of_what_they_are(pairing: Pairing, tmp_path: Path) -> None:
+    planted = Reason(kind="planted", text="a handicap")
+    candidate = replace(pairing.candidate, remarks=(planted,))
+    course = begin(replace(pairing, candidate=candidate), Places(tmp_path))
+    by_side = {one.side: one.trial for one in course.measure_block(1)}
+    assert by_side["candidate"].release.version == "1.0.1"
+    assert by_side["candidate"].remarks == (planted,)
+    assert by_side["baseline"].remarks == ()
+    assert {trial.purpose for trial in by_side.values()} == {Purpose.COMPARISON}
+
+
+def test_a_pair_that_did_not_complete_is_measured_once_more(
+    pairing: Pairing, tmp_path: Path, statuses: list[TrialStatus]
+) -> None:
+    done, bad = TrialStatus.COMPLETED, TrialStatus.INVALID
+    statuses += [done, bad, done, done, done, bad]
+    course = begin(pairing, Places(tmp_path))
+    taken = list(course.measure_block(1))
+    assert [one.trial.status for one in taken] == [done, bad, done, done, done, bad]
+    assert [one.trial.id.split(".")[1] for one in taken] == ["01a", "01b", "01c", "01d", "01ar", "01br"]
+    assert [one.pair for one in taken] == ["1", "1", "2", "2", "1r", "1r"]
+    assert [one.side for one in taken[:2]] == [one.side for one in taken[4:]]
+    assert [read_turn(course.plan, one.trial.id) for one in taken] == [
+        (1, one.pair, one.side) for one in taken
+    ]
+
+
+@pytest.mark.usefixtures("statuses")
+def test_two_trials_that_an_interruption_parted_are_no_pair(pairing: Pairing, tmp_path: Path) -> None:
+    places = Places(tmp_path)
+    first = next(begin(pairing, places).measure_block(1))
+    long_ago = NOW.timestamp()
+    os.utime(places.trials / first.trial.id, (long_ago, long_ago))
+    taken = list(begin(pairing, places).measure_block(1))
+    assert [one.pair for one in taken] == ["1", "2", "2", "1r", "1r"]
+
+
+@pytest.mark.usefixtures("statuses")
+def test_a_comparison_is_young_for_as_long_as_something_happens_in_it(
+    pairing: Pairing, tmp_path: Path
+) -> None:
+    places = Places(tmp_path)
+    course = begin(pairing, places)
+    trial = next(course.measure_block(1)).trial
+    later = NOW + RESUMABLE_FOR
+    os.utime(places.trials / trial.id, (later.timestamp(), later.timestamp()))
+    assert begin(pairing, places, later + timedelta(hours=1)).plan == course.plan
+    assert begin(replace(pairing, seed=9), places, later).plan != course.plan
+
+
+@pytest.mark.usefixtures("statuses")
+def test_a_run_cut_short_repeats_nothing(
+    pairing: Pairing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = begin(pairing, Places(tmp_path)).measure_block(1)
+    first = [next(turns), next(turns)]
+    resumed = begin(pairing, Places(tmp_path), NOW + timedelta(hours=1))
+    assert [one.trial for one in resumed.measure_block(1)][:2] == [one.trial for one in first]
+    monkeypatch.setattr(side_by_side, "run_trial", None)
+    assert len(list(resumed.measure_block(1))) == 4
+
+
+@pytest.mark.parametrize("ends", ["finished", "old", "another seed's purpose"])
+def test_a_finished_old_or_other_comparison_is_not_resumed(
+    pairing: Pairing, tmp_path: Path, ends: str
+) -> None:
+    places = Places(tmp_path)
+    first = begin(pairing, places).plan
+    later = NOW + (RESUMABLE_FOR if ends == "old" else timedelta(minutes=1))
+    if ends == "finished":
+        (places.comparisons / first.id / RESULT).write_text("{}")
+    if ends == "another seed's purpose":
+        pairing = replace(pairing, purpose=Purpose.BISECTION)
+    second = begin(pairing, places, later).plan
+    assert second.id != first.id
+    assert second.question_sha256 == first.question_sha256
+    assert [plan.id for plan in read_plans(places)] == [first.id, second.id]
+
+
+@pytest.mark.usefixtures("statuses")
+def test_a_lost_plan_lends_its_trials_to_no_new_one(pairing: Pairing, tmp_path: Path) -> None:
+    places = Places(tmp_path)
+    course = begin(pairing, places)
+    next(course.measure_block(1))
+    (places.comparisons / course.plan.id / PLAN).unlink()
+    (places.comparisons / course.plan.id).rmdir()
+    assert begin(pairing, places).plan.id != course.plan.id
+
+
+def test_a_question_is_what_is_measured_and_not_what_it_is_called(
+    pairing: Pairing,
+) -> None:
+    artifacts = fetch_sides(pairing, Progress(io.StringIO()))
+    asked = question_hash(pairing, artifacts)
+    renamed = replace(pairing, suite="x", baseline=replace(pairing.baseline, label="base"))
+    assert question_hash(renamed, artifacts) == asked
+    swapped = replace(pairing, baseline=pairing.candidate, candidate=pairing.baseline)
+    planted = replace(pairing.candidate, remarks=(Reason(kind="planted", text="x"),))
+    config = replace(pairing.candidate.deployment.config, settings={"delay_ms": 1})
+    slow = replace(pairing.candidate, deployment=replace(pairing.candidate.deployment, config=config))
+    others = [swapped, replace(pairing, candidate=planted), replace(pairing, candidate=slow)]
+    hashes = {question_hash(other, artifacts) for other in others}
+    assert len(hashes | {asked}) == 4
+
+
+def test_a_damaged_plan_is_named(pairing: Pairing, tmp_path: Path) -> None:
+    places = Places(tmp_path)
+    path = places.comparisons / begin(pairing, places).plan.id / PLAN
+    path.write_text("{")
+    with pytest.raises(BundleError, match=r"plan\.json is not the plan of a comparison"):
+        read_plans(places)
+
+
+def test_an_unfit_host_says_that_the_same_command_resumes(
+    pairing: Pairing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise HostUnfit("no memory")
+
+    monkeypatch.setattr(side_by_side, "run_trial", refuse)
+    with pytest.raises(HostUnfit, match=r"no memory\nfinished trials are kept"):
+        next(begin(pairing, Places(tmp_path)).measure_block(1))
+
+
+def test_unknown_experiments_and_configs_are_named(catalog: Catalog) -> None:
+    suite = catalog.suite("fake-short")
+    with pytest.raises(UsageError, match="has no experiment 'x'"):
+        take_side(catalog, suite, "x", "1.0.0")
+    with pytest.raises(UsageError, match="there is no fake config 'slow'"):
+        take_side(catalog, suite, "fake-blink", "1.0.0", "slow")

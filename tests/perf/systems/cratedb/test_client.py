@@ -1,0 +1,244 @@
+"""What CrateDB's client says over HTTP, how it takes each answer, and how tables are laid out."""
+
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from crate_peer import CratePeer, Fault
+
+from perf.systems.contract import Target
+from perf.systems.cratedb.client import (
+    FAILURES,
+    CrateError,
+    SqlClient,
+    UnreadableAnswerError,
+    check_layout,
+    classify,
+    open_client,
+    table_options,
+)
+from perf.systems.cratedb.wire import NoConnectionError, TooLargeError
+
+TARGET = Target(
+    system="cratedb",
+    addresses=("127.0.0.1",),
+    port=4200,
+    replication_factor=3,
+    consistency="quorum",
+    timeout_s=5.0,
+)
+TABLE = (
+    "CREATE TABLE IF NOT EXISTS knickpoint.t (id TEXT PRIMARY KEY, x DOUBLE PRECISION) "
+    "WITH (number_of_replicas = 0)"
+)
+INSERT = "INSERT INTO knickpoint.t (id, x) VALUES (?, ?)"
+
+
+@pytest.fixture
+def peer() -> Iterator[CratePeer]:
+    with CratePeer() as peer:
+        yield peer
+
+
+@pytest.fixture
+def client(peer: CratePeer) -> Iterator[SqlClient]:
+    client = SqlClient([peer.address], peer.port, 5.0)
+    client.ask(TABLE)
+    yield client
+    client.close()
+
+
+def test_arguments_travel_as_json_and_come_back(client: SqlClient, peer: CratePeer) -> None:
+    client.ask(INSERT, ("ü", 0.1))
+    client.ask_each_row(INSERT, [["b", 5e-324], ["c", -0.0]])
+    assert client.ask("SELECT id, x FROM knickpoint.t WHERE id = ?", ("ü",)) == [["ü", 0.1]]
+    one, several = peer.statements("INSERT")
+    assert (one.arguments, one.is_bulk) == (["ü", 0.1], False)
+    assert (several.arguments, several.is_bulk) == ([["b", 5e-324], ["c", -0.0]], True)
+
+
+def test_queries_see_the_last_refresh_and_look_ups_everything(client: SqlClient) -> None:
+    client.ask(INSERT, ("a", 1.0))
+    everything = "SELECT id FROM knickpoint.t ORDER BY id"
+    assert client.ask(everything) == []
+    assert client.ask("SELECT id FROM knickpoint.t WHERE id = ?", ("a",)) == [["a"]]
+    client.ask("REFRESH TABLE knickpoint.t")
+    assert client.ask(everything) == [["a"]]
+
+
+def test_a_refusal_keeps_code_message_and_status(client: SqlClient) -> None:
+    client.ask(INSERT, ("a", 1.0))
+    with pytest.raises(CrateError, match="DuplicateKeyException") as failure:
+        client.ask(INSERT, ("a", 1.0))
+    assert (failure.value.code, failure.value.status) == (4091, 409)
+    assert classify(failure.value) == "error:cratedb-4091"
+
+
+def test_one_refused_row_of_several_is_a_failure_of_them_all(client: SqlClient) -> None:
+    with pytest.raises(CrateError, match="1 of 3 rows were refused: DuplicateKey"):
+        client.ask_each_row(INSERT, [["a", 1.0], ["b", 2.0], ["a", 3.0]])
+    assert client.ask("SELECT x FROM knickpoint.t WHERE id = ?", ("b",)) == [[2.0]]
+
+
+@pytest.mark.parametrize(
+    ("result", "kind"),
+    [
+        (b'{"rowcount": -2, "error": {"code": 4091, "message": "there"}}', "error:cratedb-4091"),
+        (b'{"rowcount": -2, "error_message": "there"}', "error:http-200"),
+        (b'{"rowcount": -2}', "error:http-200"),
+        (b"{}", "error:http-200"),
+        (b"7", "error:http-200"),
+        (b'{"rowcount": null, "error": "there"}', "error:http-200"),
+        (b'{"rowcount": -2, "error": {"code": Infinity, "message": ""}}', "error:http-200"),
+    ],
+)
+def test_a_refused_row_is_named_as_well_as_the_server_does(
+    client: SqlClient, peer: CratePeer, result: bytes, kind: str
+) -> None:
+    peer.faults.append(Fault(200, b'{"cols": [], "results": [{"rowcount": 1}, %b]}' % result))
+    with pytest.raises(CrateError, match="1 of 2 rows were refused") as failure:
+        client.ask_each_row(INSERT, [["a", 1.0], ["b", 2.0]])
+    assert classify(failure.value) == kind
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (Fault.refusal(500, 5002, "One or more shards unavailable"), "error:cratedb-5002"),
+        (Fault.refusal(404, 4041, "Relation unknown"), "error:cratedb-4041"),
+        (Fault(502, b"bad gateway"), "error:http-502"),
+        (Fault(503, b'{"error": "text"}'), "error:http-503"),
+        (Fault(500, b'{"error": {"code": Infinity, "message": ""}}'), "error:http-500"),
+        (Fault(500, b"[" * 100_000), "error:http-500"),
+        (Fault(200, b"[" * 100_000), "error:UnreadableAnswerError"),
+        (Fault(200, b"{}", announced=10**18), "error:TooLargeError"),
+        (Fault(200, b"{}", announced=10**20), "error:TooLargeError"),
+        (Fault(200, b'{"cols": ['), "error:UnreadableAnswerError"),
+        (Fault(200, b"[]"), "error:UnreadableAnswerError"),
+        (Fault(200, b'{"cols": []}'), "error:UnreadableAnswerError"),
+        (Fault(301, b""), "error:http-301"),
+        (Fault(), "error:RemoteDisconnected"),
+    ],
+)
+def test_each_fault_is_one_failed_attempt_with_a_name(
+    client: SqlClient, peer: CratePeer, fault: Fault, kind: str
+) -> None:
+    asked = len(peer.asked)
+    peer.faults.append(fault)
+    with pytest.raises(FAILURES) as failure:
+        client.ask("SELECT 1")
+    assert classify(failure.value) == kind
+    assert (len(peer.asked), len(peer.faults)) == (asked, 0)
+    assert client.ask("SELECT 1") == [[1]]
+
+
+def test_no_results_for_some_rows_is_no_answer(client: SqlClient, peer: CratePeer) -> None:
+    peer.faults.append(Fault(200, b'{"cols": [], "results": [{"rowcount": 1}]}'))
+    with pytest.raises(UnreadableAnswerError, match="no results for 2 rows"):
+        client.ask_each_row(INSERT, [["a", 1.0], ["b", 2.0]])
+
+
+def test_silence_is_a_timeout(peer: CratePeer) -> None:
+    client = SqlClient([peer.address], peer.port, 0.1)
+    peer.faults.append(Fault(is_silent=True))
+    with pytest.raises(TimeoutError) as failure:
+        client.ask("SELECT 1")
+    client.close()
+    assert classify(failure.value) == "timeouts"
+
+
+def test_an_answer_that_comes_bit_by_bit_has_the_same_limit(peer: CratePeer) -> None:
+    client = SqlClient([peer.address], peer.port, 0.2)
+    peer.faults.append(Fault(200, b'{"rows": [[1]]}', is_slow=True))
+    with pytest.raises(TimeoutError):
+        client.ask("SELECT 1")
+    client.close()
+
+
+def test_an_answer_that_is_too_large_is_not_kept(
+    client: SqlClient, peer: CratePeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perf.systems.cratedb.wire.MOST_BYTES", 10_000)
+    peer.faults.append(Fault(200, b'{"rows": [["%b"]]}' % (b"x" * 10_000)))
+    with pytest.raises(TooLargeError, match="more than 10000 bytes") as failure:
+        client.ask("SELECT 1")
+    assert classify(failure.value) == "error:TooLargeError"
+    assert client.ask("SELECT 1") == [[1]]
+
+
+def test_a_slow_statement_has_a_limit_of_its_own(peer: CratePeer) -> None:
+    client = SqlClient([peer.address], peer.port, 60.0)
+    peer.faults.append(Fault(is_silent=True))
+    with pytest.raises(TimeoutError):
+        client.ask("SELECT 1", timeout_s=0.1)
+    client.close()
+
+
+def test_a_connection_is_kept_and_one_that_ended_is_replaced(
+    client: SqlClient, peer: CratePeer
+) -> None:
+    for _ in range(5):
+        client.ask("SELECT 1")
+    assert peer.connections == 1
+    peer.drop_idle()
+    assert client.ask("SELECT 1") == [[1]]
+    assert peer.connections == 2
+
+
+def test_nobody_to_send_to_is_no_timeout() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        client = SqlClient(["127.0.0.1"], unused.getsockname()[1], 5.0)
+        with pytest.raises(NoConnectionError) as failure:
+            client.ask("SELECT 1")
+    assert classify(failure.value) == "error:NoConnectionError"
+
+
+def test_nodes_are_asked_in_turn() -> None:
+    with CratePeer("127.0.0.1") as one, CratePeer("127.0.0.2", one.port) as other:
+        client = SqlClient([one.address, other.address], one.port, 5.0)
+        for _ in range(6):
+            client.ask("SELECT 1")
+        client.close()
+        assert (len(one.asked), len(other.asked)) == (3, 3)
+
+
+def test_connecting_asks_a_node_once_and_changes_nothing(peer: CratePeer) -> None:
+    with open_client(replace(TARGET, addresses=(peer.address,), port=peer.port)):
+        pass
+    assert [asked.statement for asked in peer.asked] == ["SELECT 1"]
+
+
+@pytest.mark.parametrize(
+    ("consistency", "copies", "active"),
+    [("one", 3, 1), ("quorum", 3, 2), ("all", 3, 3), ("quorum", 2, 2), ("quorum", 1, 1), ("all", 1, 1)],
+)
+def test_consistency_is_how_many_copies_a_write_waits_for(
+    consistency: str, copies: int, active: int
+) -> None:
+    target = replace(TARGET, consistency=consistency, replication_factor=copies)
+    assert table_options(target) == (
+        f'WITH (number_of_replicas = {copies - 1}, "write.wait_for_active_shards" = {active})'
+    )
+
+
+def test_layout_says_how_many_shards_and_how_often_they_are_refreshed() -> None:
+    laid_out = replace(TARGET, layout={"shards": 12, "refresh_interval_ms": 0})
+    options = 'number_of_replicas = 2, "write.wait_for_active_shards" = 2'
+    assert table_options(TARGET, shards=5) == f"CLUSTERED INTO 5 SHARDS WITH ({options})"
+    assert table_options(TARGET, clustered_by="d") == f"CLUSTERED BY (d) WITH ({options})"
+    assert table_options(laid_out, clustered_by="d", shards=5) == (
+        f"CLUSTERED BY (d) INTO 12 SHARDS WITH ({options}, refresh_interval = 0)"
+    )
+
+
+def test_layout_is_checked_all_at_once() -> None:
+    assert check_layout({"shards": 1, "refresh_interval_ms": 0}) == ()
+    assert check_layout({"shards": 0, "refresh_interval_ms": 1.5, "replicas": 1}) == (
+        "shards: is 0; set a whole number from 1 to 1000",
+        "refresh_interval_ms: is 1.5; set a whole number from 0 to 3600000",
+        "replicas: is no word of this system's layouts; known: refresh_interval_ms, shards",
+    )
+    assert check_layout({"shards": True})
+    assert check_layout({"shards": 100_000_000})

@@ -1,0 +1,186 @@
+"""`knickpoint prove` on the fake system: sound, with planted faults, interrupted."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+from ruamel.yaml import YAML
+
+from perf.commands.prove import prove as prove_command
+from perf.model.errors import UsageError
+from perf.systems.promises import connecting, devops, key_values, sensor
+from perf.trial.proving.finding import Ended, PromiseFinding, PromiseFindings, conclude
+
+CONFIGS = Path(__file__).parents[4] / "configs"
+ADDRESS = f"127.27.0.{1 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))}"
+Prove = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def configs(tmp_path: Path) -> Path:
+    """Give configurations whose testbed `own` is one server at an address of this test's own."""
+    root = tmp_path / "configs"
+    for folder in ("suites", "testbeds", "workloads"):
+        (root / folder).mkdir(parents=True)
+    for folder in ("systems/fake", "topologies"):
+        shutil.copytree(CONFIGS / folder, root / folder)
+    for name in ("detection.yaml", "triage.yaml"):
+        shutil.copy(CONFIGS / name, root / name)
+    yaml = YAML()
+    own = yaml.load(CONFIGS / "testbeds/local.yaml")
+    own["name"] = own["testbed_class"] = "own"
+    own["hosts"] = [
+        {"name": "s1", "role": "server", "address": ADDRESS},
+        {"name": "c1", "role": "client", "address": ADDRESS},
+    ]
+    own["limits"]["start_s"] = 240
+    own["needs"] = {"memory_mb": 1, "disk_mb": 1}
+    yaml.dump(own, root / "testbeds/own.yaml")
+    return root
+
+
+def _plant(configs: Path, **faults: object) -> None:
+    planted = {"system": "fake", "name": "planted", "description": "faults", "settings": faults}
+    YAML().dump(planted, configs / "systems/fake/planted.yaml")
+
+
+def _command(configs: Path, *options: str, system: str = "fake") -> Sequence[str]:
+    asked = ("prove", system, "--testbed", "own", "--configs", str(configs))
+    where = ("--data", str(configs.parent / "var"))
+    return (sys.executable, "-m", "perf.commands.main", *asked, *where, *options)
+
+
+@pytest.fixture
+def prove(configs: Path) -> Iterator[Prove]:
+    """Give `prove(*options)`, which runs the command; nothing is left behind it."""
+
+    def run(*options: str, system: str = "fake") -> subprocess.CompletedProcess[str]:
+        command = _command(configs, *options, system=system)
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+
+    yield run
+    assert not _servers(configs)
+    assert not list((configs.parent / "var/run").rglob("server.pid"))
+
+
+def _servers(configs: Path) -> list[psutil.Process]:
+    below = str(configs.parent / "var/run")
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if any(below in word for word in process.info["cmdline"] or ())
+    ]
+
+
+def test_a_sound_system_keeps_every_promise(prove: Prove) -> None:
+    done = prove()
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert not [line for line in lines if line.startswith("✗")]
+    assert lines[-1].endswith("promises kept, 0 broken, 6 not asked")
+    # The very promises that the contract suite asks.
+    for model, promises in (
+        ("sensor", sensor.PROMISES),
+        ("key-value", key_values.PROMISES),
+        ("devops", devops.PROMISES),
+    ):
+        for promise in (*promises, *connecting.PROMISES):
+            assert any(line[2:].startswith(f"{model}: {promise.sentence} · ") for line in lines)
+
+
+@pytest.mark.real
+@pytest.mark.long
+@pytest.mark.timeout(1000)
+def test_cassandra_keeps_every_promise(prove: Prove, configs: Path) -> None:
+    shutil.copytree(CONFIGS / "systems/cassandra", configs / "systems/cassandra")
+    done = prove("--release", "5.0.9", system="cassandra")
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert any(line.startswith("✓ what was acknowledged is there after a restart") for line in lines)
+    assert lines[-1] == "57 promises kept, 0 broken, 1 not asked"
+
+
+def test_broken_promises_are_shown_with_what_was_seen(prove: Prove, configs: Path) -> None:
+    _plant(configs, corrupt_every=3, lose_every=10)
+    done = prove("--config", "planted")
+    assert done.returncode == 3, done.stderr
+    broken = [line for line in done.stdout.splitlines() if line.startswith("✗")]
+    (bits,) = [line for line in broken if line.startswith("✗ sensor: every bit of a reading")]
+    assert bits.endswith(" · 7 readings of 8 written")
+    (counted,) = [line for line in broken if line.startswith("✗ sensor: what is stored is counted")]
+    assert counted.endswith("6 rows and 4728 bytes, but 7 and 5516 were written")
+    last = done.stderr.splitlines()[-1]
+    assert f" {len(broken)} broken" in last
+    assert str(configs.parent / "var/proofs") in last
+    assert "✓ the testbed is left clean" in done.stdout
+
+
+def test_what_does_not_start_is_asked_nothing_more(prove: Prove, configs: Path) -> None:
+    _plant(configs, crash_on_start=True)
+    done = prove("--config", "planted")
+    assert done.returncode == 3
+    assert "✗ the servers start, and serve as a whole · start failed on s1" in done.stdout
+    assert "sensor:" not in done.stdout
+    (log,) = (configs.parent / "var/proofs").rglob("*.log")
+    assert "planted fault: crash_on_start" in log.read_text()
+
+
+def test_an_interrupted_proof_leaves_nothing_behind(configs: Path) -> None:
+    _plant(configs, never_ready=True)
+    with subprocess.Popen(
+        _command(configs, "--config", "planted"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        end_s = time.monotonic() + 60
+        # The server itself, not a command that looks for one beforehand.
+        while not any("perf.systems.fake.system" in one.info["cmdline"] for one in _servers(configs)):
+            assert running.poll() is None, running.stderr and running.stderr.read()
+            assert time.monotonic() < end_s
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        said, _ = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "✓ the testbed is left clean" in said
+    assert not _servers(configs)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--testbed", "nowhere"), "there is no testbed 'nowhere'"),
+        (("--topology", "rack-three"), "needs 3 server hosts, but testbed own has 1"),
+        (("--release", "9.9"), "fake has no release '9.9'"),
+        (("--config", "fast"), "there is no fake config 'fast'"),
+    ],
+    ids=["testbed", "topology", "release", "config"],
+)
+def test_a_mistake_is_said_before_anything_is_touched(
+    configs: Path, options: tuple[str, ...], why: str
+) -> None:
+    with pytest.raises(UsageError, match=why):
+        prove_command.main(_command(configs, *options)[4:], standalone_mode=False)
+    assert not (configs.parent / "var").exists()
+
+
+def test_an_error_of_a_driver_breaks_a_promise() -> None:
+    told: list[PromiseFinding] = []
+    findings = PromiseFindings(tell=told.append)
+
+    def fail() -> str:
+        raise OSError("gone\nfor good")
+
+    findings.ask("it answers", fail)
+    assert [str(finding) for finding in told] == ["✗ it answers · OSError: gone for good"]
+    with pytest.raises(Ended):
+        findings.ask("it answers", fail, needed=True)
+    findings.ask("it counts", lambda: "7")
+    assert conclude(told) == "1 promises kept, 2 broken, 0 not asked"

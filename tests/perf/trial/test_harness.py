@@ -1,0 +1,325 @@
+"""Order and failure of a trial, with the fake system behind real processes and ports."""
+
+import io
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
+
+from perf.config.catalog import load_catalog
+from perf.history import bundle
+from perf.local.places import Places
+from perf.local.progress import Progress
+from perf.model.design import Deployment, Testbed
+from perf.model.errors import HostUnfit, StepFailed
+from perf.model.metrics import PRICE_PER_HOUR
+from perf.model.prices import PriceSource
+from perf.model.results import Artifact, Fact, Purpose, Source, Trial, TrialId, TrialStatus
+from perf.systems.contract import Cluster, Node
+from perf.systems.fake import system as fake
+from perf.trial.harness import Order, run_trial
+
+CONFIGS = Path(__file__).parents[2] / "data" / "configs"
+Run = Callable[..., Trial]
+
+
+def is_free(address: str, port: int = fake.PORT) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((address, port)) != 0
+
+
+def all_ended() -> bool:
+    return all(is_free(f"127.0.0.{i}") for i in (1, 2, 3))
+
+
+def price(testbed: Testbed) -> Testbed:
+    """Let each server host cost half a dollar an hour."""
+    hosts = (
+        replace(host, price_per_hour_usd=0.5 if host.role == "server" else None)
+        for host in testbed.hosts
+    )
+    source = PriceSource(date=date(2026, 1, 1), source="a list")
+    return replace(testbed, hosts=tuple(hosts), prices_from=source)
+
+
+def make_order(name: str, settings: Mapping[str, Any]) -> Order:
+    catalog = load_catalog(CONFIGS)
+    suite, experiment = next(
+        (suite, experiment)
+        for suite in catalog.suites.values()
+        for experiment in suite.experiments
+        if experiment.name == name
+    )
+    deployment: Deployment = catalog.resolve(suite, experiment)
+    config = replace(deployment.config, settings={**deployment.config.settings, **settings})
+    deployment = replace(deployment, config=config, testbed=price(deployment.testbed))
+    return Order(
+        trial=TrialId("n.01.fake.1.0.0"),
+        night="n",
+        purpose=Purpose.SCHEDULED,
+        deployment=deployment,
+        release=fake.SYSTEM.releases()[0],
+        artifact=Artifact(source=Source.BUILTIN, sha256=""),
+    )
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    return Places(tmp_path)
+
+
+@pytest.fixture
+def run(places: Places) -> Run:
+    def run(experiment: str = "fake-blink", **settings: object) -> Trial:
+        order = make_order(experiment, settings)
+        trial = run_trial(order, fake.Fake(), places, Progress(io.StringIO()))
+        assert all_ended(), "a server still answers after its trial"
+        return trial
+
+    return run
+
+
+def read_independently(bundle: Path, tag: str, percentile: float) -> float:
+    """Read a percentile, in milliseconds, as any user would: with HdrHistogram's own log reader."""
+    merged = HdrHistogram(1, 3_600_000_000, 3)
+    log = HistogramLogReader(str(bundle / "intervals.hlog"), merged)
+    while (one := log.get_next_interval_histogram()) is not None:
+        if one.get_tag().startswith(tag) and not one.get_tag().endswith(":0"):
+            merged.add(one)
+    log.close()
+    return float(merged.get_value_at_percentile(percentile) / 1000)
+
+
+class Recording(fake.Fake):
+    """The fake system with a record of the verbs that were called."""
+
+    def __init__(self) -> None:
+        self.verbs: list[str] = []
+
+    def _note(self, verb: str, node: Node | None = None) -> None:
+        self.verbs.append(f"{verb} {node.name}" if node else verb)
+
+    def wipe(self, node: Node) -> None:
+        assert not self.is_running(node), "wiped under a running server"
+        self._note("wipe", node)
+        super().wipe(node)
+
+    def install(self, node: Node, cluster: Cluster) -> None:
+        self._note("install", node)
+        super().install(node, cluster)
+
+    def configure(self, node: Node, cluster: Cluster) -> None:
+        self._note("configure", node)
+        super().configure(node, cluster)
+
+    def start(self, node: Node, cluster: Cluster) -> None:
+        self._note("start", node)
+        super().start(node, cluster)
+
+    def check(self, cluster: Cluster) -> None:
+        super().check(cluster)
+        self._note("serves")
+
+    def stop(self, node: Node, *, force: bool) -> None:
+        self._note("kill" if force else "stop", node)
+        super().stop(node, force=force)
+
+
+def test_order_of_a_trial(places: Places) -> None:
+    system = Recording()
+    trial = run_trial(make_order("fake-blink", {}), system, places, Progress(io.StringIO()))
+    assert trial.status is TrialStatus.COMPLETED
+    each = [f"node-{i}" for i in (1, 2, 3)]
+    expected = [
+        *(f"{verb} {node}" for verb in ("wipe", "install", "configure", "start") for node in each),
+        "serves",
+        "serves",  # asked again after the load
+        *(f"{verb} {node}" for verb in ("stop", "wipe") for node in each),
+    ]
+    assert system.verbs == expected
+
+
+def test_a_completed_trial_is_a_sealed_bundle_with_true_counts(run: Run, places: Places) -> None:
+    trial = run("fake-write")
+    assert trial.status is TrialStatus.COMPLETED, trial.reasons
+    kept, intervals = bundle.read(places.trials / trial.id)
+    assert kept == trial
+    assert {interval.phase for interval in intervals} >= {"saturation", "steady"}
+    overall = {(s.phase, s.metric, s.statistic): s.value for s in trial.samples if s.iteration is None}
+    # 100 operations per second are offered, and the fake answers after 1 ms.
+    assert 80 <= overall["steady", "throughput", "mean"] <= 110
+    assert overall["steady", "service_time", "p50"] >= 1.0
+    assert overall["saturation", "throughput", "mean"] > overall["steady", "throughput", "mean"]
+    for percentile in (50.0, 99.0, 99.9):
+        name = f"p{percentile:g}"
+        expected = read_independently(
+            places.trials / trial.id, "steady:write:response_time:", percentile
+        )
+        assert overall["steady", "response_time", name] == expected
+    assert not (places.run / "fake" / "node-1").exists()
+    logs = sorted(path.name for path in (places.trials / trial.id / "logs").iterdir())
+    assert logs == [f"node-{i}-server.log" for i in (1, 2, 3)]
+    assert {fact.name for fact in trial.environment_before} >= {"kernel", "version:knickpoint"}
+    assert trial.environment_after
+    # Three servers at half a dollar an hour; their price is stated once, and is no drift of a host.
+    per_dollar = overall["saturation", "operations_per_dollar", "mean"]
+    assert per_dollar == pytest.approx(overall["saturation", "throughput", "mean"] * 3600 / 1.5)
+    assert ("steady", "operations_per_dollar", "mean") not in overall
+    prices = [fact for fact in trial.environment_before if fact.name == PRICE_PER_HOUR]
+    assert prices == [Fact(host="", name=PRICE_PER_HOUR, value="1.5")]
+    assert Fact(host="", name="prices_from", value="2026-01-01, a list") in trial.environment_before
+
+
+def test_reads_verify_what_they_get(run: Run) -> None:
+    trial = run("fake-read")
+    assert trial.status is TrialStatus.COMPLETED, trial.reasons
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "text"),
+    [
+        ({"corrupt_every": 10}, "misses-above-limit", "wrong_data"),
+        ({"lose_every": 10}, "not-loaded", "of 120 rows and"),
+    ],
+)
+def test_a_lying_database_makes_the_trial_invalid(
+    run: Run, fault: Mapping[str, int], kind: str, text: str
+) -> None:
+    trial = run("fake-read", **fault)
+    assert trial.status is TrialStatus.INVALID
+    assert any(reason.kind == kind and text in reason.text for reason in trial.reasons), trial.reasons
+
+
+@pytest.mark.keeps("broken-server-is-told")
+def test_errors_above_the_limit_make_the_trial_invalid(run: Run) -> None:
+    trial = run(refuse_every=7)
+    assert trial.status is TrialStatus.INVALID
+    assert [reason.kind for reason in trial.reasons] == ["errors-above-limit"]
+    assert "RuntimeError" in trial.reasons[0].text
+    assert "the first: error:RuntimeError: write of sensor-" in trial.reasons[0].text
+
+
+@pytest.mark.keeps("broken-server-is-told")
+def test_a_node_that_does_not_come_up_fails_the_trial_with_its_log(run: Run) -> None:
+    trial = run(crash_on_start=True)
+    assert trial.status is TrialStatus.FAILED
+    assert trial.reasons[0].kind == "start-failed"
+    assert "the server process ended" in trial.reasons[0].text
+    assert "planted fault: crash_on_start" in trial.log_tail
+
+
+@pytest.mark.keeps("broken-server-is-told")
+def test_a_cluster_that_never_serves_fails_at_its_limit(places: Places) -> None:
+    order = make_order("fake-blink", {"never_ready": True})
+    limits = replace(order.deployment.testbed.limits, start_s=3.0)
+    testbed = replace(order.deployment.testbed, limits=limits)
+    order = replace(order, deployment=replace(order.deployment, testbed=testbed))
+    trial = run_trial(order, fake.Fake(), places, Progress(io.StringIO()))
+    assert trial.status is TrialStatus.FAILED
+    assert "not within 3 s: the server is still starting" in trial.reasons[0].text
+    assert all_ended()
+
+
+@pytest.mark.keeps("killed-node-is-told")
+def test_a_node_that_dies_mid_trial_makes_it_invalid(run: Run) -> None:
+    trial = run(die_after_writes=90)
+    assert trial.status is TrialStatus.INVALID
+    assert trial.reasons[0].kind == "node-died"
+    assert "node-1" in trial.reasons[0].text
+    assert "planted fault: die_after_writes" in trial.log_tail
+
+
+def test_a_server_that_ignores_the_stop_is_killed(run: Run) -> None:
+    assert run(ignore_stop=True).status is TrialStatus.COMPLETED
+
+
+class Unclean(fake.Fake):
+    """The fake system with a node whose host is lost while the trial runs."""
+
+    def __init__(self) -> None:
+        self.wiped: list[str] = []
+
+    def wipe(self, node: Node) -> None:
+        if node.name == "node-2" and node.name in self.wiped:
+            raise StepFailed("wipe", node.name, "the host is out of reach")
+        self.wiped.append(node.name)
+        super().wipe(node)
+
+
+def test_a_clean_up_that_fails_on_one_node_costs_nothing_else(places: Places) -> None:
+    system = Unclean()
+    trial = run_trial(make_order("fake-blink", {}), system, places, Progress(io.StringIO()))
+    assert trial.status is TrialStatus.FAILED
+    assert [reason.kind for reason in trial.reasons] == ["clean-up-failed"]
+    assert "wipe failed on node-2: the host is out of reach" in trial.reasons[0].text
+    assert system.wiped == ["node-1", "node-2", "node-3", "node-1", "node-3"]
+    kept, intervals = bundle.read(places.trials / trial.id)
+    assert kept == trial
+    assert intervals
+
+
+def test_a_port_in_use_is_refused_before_anything_starts(run: Run, places: Places) -> None:
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.2", fake.PORT))
+        taken.listen()
+        with pytest.raises(
+            HostUnfit, match=f"port {fake.PORT} on 127.0.0.2 is in use by pid {os.getpid()}"
+        ):
+            run()
+    assert list(places.trials.glob("*")) == []
+
+
+@pytest.mark.parametrize(
+    "signal_number",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.long),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.long),
+        signal.SIGKILL,
+    ],
+)
+def test_an_interrupted_night_leaves_no_process_and_resumes(
+    tmp_path: Path, signal_number: signal.Signals
+) -> None:
+    command = [sys.executable, "-m", "perf.commands.main", "measure", "--suite", "fake-short"]
+    command += ["--configs", str(CONFIGS), "--data", str(tmp_path)]
+    # As in the background of a script, where shells have SIGINT ignored.
+    ignoring = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *command]
+    with subprocess.Popen(ignoring, stderr=subprocess.PIPE, text=True) as first:
+        end = time.monotonic() + 60
+        while not list(tmp_path.glob("trials/[0-9]*.01.*")):
+            assert time.monotonic() < end, "the first trial did not finish"
+            assert first.poll() is None
+            time.sleep(0.05)
+        while all_ended():
+            assert time.monotonic() < end, "the second trial did not start"
+            time.sleep(0.01)
+        first.send_signal(signal_number)
+        first.communicate(timeout=30)
+    assert first.returncode == (-9 if signal_number is signal.SIGKILL else 130)
+    end = time.monotonic() + 10
+    while not all_ended():
+        assert time.monotonic() < end, "a server outlived the command"
+        time.sleep(0.05)
+    kept = {
+        path.name: (path / "trial.json").stat().st_mtime_ns for path in tmp_path.glob("trials/[0-9]*")
+    }
+    second = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert second.returncode == 0, second.stderr
+    assert "resumed, 1 of 2 trials are done" in second.stderr
+    after = {
+        path.name: (path / "trial.json").stat().st_mtime_ns for path in tmp_path.glob("trials/[0-9]*")
+    }
+    assert len(after) == 2
+    assert kept.items() <= after.items(), "a finished trial was measured again"

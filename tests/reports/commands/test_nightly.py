@@ -1,0 +1,285 @@
+"""Whole nights that find something, and make sure before they tell. Only the trials are made up."""
+
+import html
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from analysis.detection.verdict import Outcome
+from analysis.orchestration.bisecting import read_bisections
+from analysis.orchestration.comparing import read_results
+from analysis.orchestration.judging import judge_history
+from perf.config.catalog import load_catalog
+from perf.history import bundle
+from perf.jobs import measuring, side_by_side
+from perf.jobs.night import read_nights
+from perf.jobs.side_by_side import RESULT
+from perf.local.places import Places
+from perf.local.progress import Progress
+from perf.model.errors import HostUnfit, InputError
+from perf.model.identity import named
+from perf.model.results import Purpose, Sample, Trial, TrialId, TrialStatus
+from perf.releases import artifacts as releases
+from perf.systems.contract import System
+from perf.systems.fake.system import Fake
+from perf.trial.harness import Order
+from reports.commands.nightly import nightly
+
+CONFIGS = Path(__file__).parents[2] / "data" / "configs"
+SUITE = """\
+name: night
+description: Two releases with one between them.
+testbed: loop
+{extra}
+experiments:
+  - {{name: blink, system: fake, config: default, topology: three, workload: blink,
+      releases: ["1.0.0", "1.0.2"]}}
+"""
+SCATTER = (0.0, 0.004, -0.003, 0.002, -0.005, 0.001, 0.003)
+RELEASES = {release.version: release for release in Fake().releases()}
+
+
+@dataclass
+class Lab:
+    """A data directory with twelve nights of 1.0.0, and hosts on which each trial takes a minute."""
+
+    configs: Path
+    places: Places
+    make_trial: Callable[..., Trial]
+    by_night: dict[str, float] = field(default_factory=lambda: {"1.0.0": 1000.0, "1.0.2": 800.0})
+    in_turns: dict[str, float] = field(default_factory=dict)
+    broken: str = ""
+    fails_at: int | None = None
+    error: type[BaseException] = KeyboardInterrupt
+    turns: list[str] = field(default_factory=list)
+    done: int = 0
+
+    def configure(self, extra: str) -> None:
+        (self.configs / "suites" / "night.yaml").write_text(SUITE.format(extra=extra))
+
+    def run(self) -> Result:
+        options = ["--suite", "night", "--data", str(self.places.data), "--configs", str(self.configs)]
+        return CliRunner().invoke(nightly, options)
+
+    def seal(self, order: Order, started_at: datetime) -> Trial:
+        levels = self.by_night if order.night else self.in_turns or self.by_night
+        value = levels[order.release.version] * (1 + SCATTER[self.done % len(SCATTER)])
+        self.done += 1
+        deployment = order.deployment
+        trial = self.make_trial(
+            id=order.trial,
+            night=order.night,
+            purpose=order.purpose,
+            experiment=deployment.experiment.name,
+            release=order.release,
+            artifact=order.artifact,
+            topology=named(deployment.topology),
+            testbed=named(deployment.testbed),
+            testbed_class=deployment.testbed.testbed_class,
+            workload=named(deployment.workload),
+            config=named(deployment.config),
+            started_at=started_at,
+            finished_at=started_at + timedelta(minutes=1),
+            status=TrialStatus.FAILED if self._is_broken(order) else TrialStatus.COMPLETED,
+            samples=(
+                Sample(
+                    phase="saturation",
+                    operation="write",
+                    metric="throughput",
+                    statistic="mean",
+                    value=value,
+                ),
+            ),
+        )
+        bundle.seal(bundle.stage(self.places, trial.id), trial, ())
+        return trial
+
+    def _is_broken(self, order: Order) -> bool:
+        return not order.night and order.release.version == self.broken
+
+    def run_trial(self, order: Order, _: System, __: Places, ___: Progress) -> Trial:
+        if not order.night:
+            if len(self.turns) + 1 == self.fails_at:
+                self.fails_at = None
+                raise self.error("not now")
+            self.turns.append(order.trial)
+        return self.seal(order, datetime.now(UTC))
+
+    def remember(self) -> None:
+        """Seal what twelve earlier nights measured."""
+        catalog = load_catalog(self.configs)
+        suite = catalog.suite("night")
+        for days in range(12, 0, -1):
+            started_at = datetime.now(UTC) - timedelta(days=days)
+            trial_id = TrialId(f"{started_at:%Y-%m-%d}-1.01.blink.1.0.0")
+            order = Order(
+                trial=trial_id,
+                night=f"{started_at:%Y-%m-%d}-1",
+                purpose=Purpose.SCHEDULED,
+                deployment=catalog.resolve(suite, suite.experiments[0]),
+                release=RELEASES["1.0.0"],
+                artifact=releases.fetch(Fake(), RELEASES["1.0.0"]),
+            )
+            self.seal(order, started_at)
+
+    def incident_page(self) -> str:
+        (page,) = (self.places.site / "incidents").iterdir()
+        return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.read_text())).split())
+
+
+@pytest.fixture
+def lab(
+    tmp_path: Path, make_trial: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Lab]:
+    configs = tmp_path / "configs"
+    # Each file takes time to read, and a night reads them several times.
+    shutil.copytree(CONFIGS, configs, ignore=shutil.ignore_patterns("fake-*.yaml", "tiny-*.yaml"))
+    lab = Lab(configs=configs, places=Places(tmp_path / "var"), make_trial=make_trial)
+    lab.configure("remeasure_minutes: 60")
+    lab.remember()
+    monkeypatch.setattr(measuring, "run_trial", lab.run_trial)
+    monkeypatch.setattr(side_by_side, "run_trial", lab.run_trial)
+    monkeypatch.setattr(measuring, "_check_hosts", lambda _: None)
+    yield lab
+    assert len(lab.turns) == len(set(lab.turns))
+
+
+def test_a_suspicion_is_confirmed_in_turns_before_anyone_is_told(lab: Lab) -> None:
+    told = lab.run()
+    assert told.exit_code == 1, told.output
+    (result,) = read_results(lab.places)
+    assert (result.purpose, result.outcome) == (Purpose.CONFIRMATION, Outcome.REGRESSED)
+    assert Counter(trial.side for trial in result.trials) == {"baseline": 4, "candidate": 4}
+    assert "Verdict: Regressed" in told.stdout
+    assert "Side by side: blink, 1.0.0 to 1.0.2: regressed" in told.stdout
+    assert "(confirmed, database, not mended)" in told.stdout
+    page = lab.incident_page()
+    assert "Agrees −19." in page
+    assert "4 and 4" in page
+    assert not list(lab.places.nights.glob("*.untold"))
+
+
+def test_a_suspicion_that_turns_rule_out_is_said_and_alerts_nobody(lab: Lab) -> None:
+    lab.in_turns = {"1.0.0": 1000.0, "1.0.2": 1000.0}
+    told = lab.run()
+    assert told.exit_code == 0, told.output
+    assert "Verdict: Cannot tell yet" in told.stdout
+    assert "Side by side: blink, 1.0.0 to 1.0.2: unchanged" in told.stdout
+    assert "Incident" not in told.stdout
+    assert "Rules it out" in lab.incident_page()
+    judgement = judge_history(lab.places, lab.configs, datetime.now(UTC).date())
+    assert "rules out a difference of its size" in judgement.series[0].verdict.reason
+    # Whoever touches the config asks another question; the old answer is none to it.
+    config = lab.configs / "systems" / "fake" / "default.yaml"
+    config.write_text(f"{config.read_text()}\nheap_mb: 100\n")
+    lab.in_turns = {}
+    assert lab.run().exit_code == 1
+    assert [one.outcome for one in read_results(lab.places)] == [
+        Outcome.UNCHANGED,
+        Outcome.REGRESSED,
+    ]
+
+
+def test_a_night_that_is_cut_while_it_makes_sure_is_resumed_there(lab: Lab) -> None:
+    lab.fails_at = 6
+    cut = lab.run()
+    assert "Verdict" not in cut.stdout
+    assert not lab.places.site.exists()
+    assert len(lab.turns) == 5
+    told = lab.run()
+    assert told.exit_code == 1, told.output
+    assert "resumed, 2 of 2 trials are done" in told.stderr
+    assert "Verdict: Regressed" in told.stdout
+    assert len(lab.turns) == 8
+    assert (len(read_results(lab.places)), len(read_nights(lab.places))) == (1, 1)
+
+
+def test_what_no_time_is_left_for_is_said_with_its_command(lab: Lab) -> None:
+    lab.configure("remeasure_minutes: 7")
+    told = lab.run()
+    assert told.exit_code == 0, told.output
+    assert read_results(lab.places) == ()
+    command = (
+        "knickpoint compare --suite night --experiment blink --baseline 1.0.0 --candidate 1.0.2"
+        " --measure saturation/write/throughput/mean"
+    )
+    assert f"7 min 00 s left are too short for two blocks of 4 trials; run: {command}" in told.stdout
+    assert command in lab.incident_page()
+
+
+def test_hosts_that_fail_meanwhile_are_told_and_what_is_known_as_well(lab: Lab) -> None:
+    lab.fails_at, lab.error = 2, HostUnfit
+    told = lab.run()
+    assert told.exit_code == 3, told.output
+    assert "Verdict: Cannot tell yet" in told.stdout
+    assert "A change could not be measured again: blink, 1.0.0 to 1.0.2: not now" in told.stderr
+    assert not list(lab.places.nights.glob("*.untold"))
+
+
+def test_a_side_that_does_not_run_any_more_is_no_answer_and_is_told(lab: Lab) -> None:
+    lab.broken = "1.0.2"
+    told = lab.run()
+    assert told.exit_code == 3, told.output
+    assert "A change could not be measured again: blink, 1.0.0 to 1.0.2: invalid" in told.stderr
+
+
+def test_a_damaged_result_is_told_before_an_hour_of_measuring(lab: Lab) -> None:
+    damaged = lab.places.comparisons / "cmp-x" / RESULT
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("{}")
+    told = lab.run()
+    assert isinstance(told.exception, InputError)
+    assert lab.done == 12
+
+
+def test_a_suite_that_asks_for_nothing_measures_nothing_again(lab: Lab) -> None:
+    lab.configure("")
+    assert lab.run().exit_code == 0
+    assert lab.turns == []
+    assert "would settle it" in lab.incident_page()
+
+
+def test_a_confirmed_change_is_traced_to_its_release_once(lab: Lab) -> None:
+    lab.configure("remeasure_minutes: 60\nbisect: auto\nbisect_minutes: 120")
+    lab.by_night["1.0.1"] = 800.0
+    told = lab.run()
+    assert told.exit_code == 1, told.output
+    (record,) = read_bisections(lab.places)
+    assert record.found is not None
+    assert f"Bisection: blink, 1.0.0 to 1.0.2: {record.found.sentence}" in told.stdout
+    assert "1.0.1" in record.found.sentence
+    page = lab.incident_page()
+    assert f"Found Bisection of 1.0.0 → 1.0.2: {record.found.sentence}" in page
+    # On the next night it is known; nothing is asked twice.
+    measured = len(lab.turns)
+    assert lab.run().exit_code == 1
+    assert len(lab.turns) == measured
+    assert (len(read_bisections(lab.places)), len(read_nights(lab.places))) == (1, 2)
+
+
+def test_a_bisection_that_is_cut_is_resumed_with_its_night(lab: Lab) -> None:
+    lab.configure("remeasure_minutes: 60\nbisect: auto\nbisect_minutes: 120")
+    lab.by_night["1.0.1"] = 1000.0
+    lab.fails_at = 11  # eight confirm, so this is a probe of 1.0.1
+    assert "Verdict" not in lab.run().stdout
+    told = lab.run()
+    assert told.exit_code == 1, told.output
+    (record,) = read_bisections(lab.places)
+    assert record.found is not None
+    assert "1.0.2" in record.found.sentence
+    assert len(read_nights(lab.places)) == 1
+
+
+def test_a_bisection_without_time_is_said_with_its_command(lab: Lab) -> None:
+    lab.configure("remeasure_minutes: 60\nbisect: auto\nbisect_minutes: 5")
+    told = lab.run()
+    assert "Bisection, no time was left: blink, 1.0.0 to 1.0.2: 5 min 00 s left" in told.stdout
+    assert "run: knickpoint bisect fake 1.0.0..1.0.2 --suite night --experiment blink" in told.stdout
+    assert read_bisections(lab.places) == ()

@@ -1,0 +1,185 @@
+"""The whole way: bundles into a history, the history judged, the site written."""
+
+import html
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+from filelock import FileLock, Timeout
+from made_up_bisection import RECORD, UNFINISHED
+
+from analysis.bisecting.record import BISECTION, write_bisection
+from perf.history import bundle
+from perf.history.store import append_all
+from perf.local.places import Places
+from perf.model.errors import HistoryError, SiteError, UsageError
+from perf.model.results import TrialId
+from reports.commands.nightly import nightly
+from reports.commands.report import report
+from reports.pages.whole_site import write_report
+from reports.site import context as scene
+from reports.site.context import SiteContext, read_scene
+from reports.wording.links import bisection_page
+
+CONFIGS = Path(__file__).parents[3] / "configs"
+NOW = datetime(2026, 3, 8, 6, 30, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def places(demo: Any, tmp_path_factory: pytest.TempPathFactory) -> Places:  # noqa: ANN401  conftest is no module
+    """Give a data directory with half of the made-up history in it."""
+    places = Places(tmp_path_factory.mktemp("kept") / "var")
+    trials = [trial for trial in demo.trials if trial.experiment == "cassandra-sensor-write"]
+    for trial in trials:
+        staged = bundle.stage(places, trial.id)
+        (staged / "logs" / "node #1.log").write_text("one line\n")
+        bundle.seal(staged, trial, ())
+    assert append_all(places, lambda _: None).new == len(trials)
+    return places
+
+
+def snapshot(directory: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(directory)): p.read_bytes() for p in directory.rglob("*") if p.is_file()}
+
+
+def test_a_history_becomes_a_site_again_and_again(places: Places) -> None:
+    index = write_report(places, CONFIGS, NOW)
+    assert index == (places.site / "index.html").resolve()
+    assert "Regressed" in index.read_text()
+    first = snapshot(places.site)
+    write_report(places, CONFIGS, NOW)
+    assert snapshot(places.site) == first
+
+
+def test_a_trial_page_leads_to_its_bundle_and_says_how_to_repeat_it(
+    places: Places, tmp_path: Path
+) -> None:
+    write_report(places, CONFIGS, NOW, output=tmp_path / "elsewhere")
+    page = tmp_path / "elsewhere" / "trials" / "2026-03-08-1.01.cassandra-sensor-write.5.0.1.html"
+    text = page.read_text()
+    for name in ("trial.json", "manifest.json", "intervals.hlog", "logs/node%20%231.log"):
+        (href,) = {part.partition('"')[0] for part in text.split('href="') if f"/{name}" in part}
+        target = page.parent / href.replace("%20", " ").replace("%23", "#")
+        assert target.is_file(), href
+    assert "--experiment cassandra-sensor-write --release 5.0.1" in html.unescape(text)
+
+
+def test_an_empty_data_directory_gets_a_page_that_says_how_to_begin(tmp_path: Path) -> None:
+    done = CliRunner().invoke(report, ["--data", str(tmp_path), "--configs", str(CONFIGS)])
+    assert done.exit_code == 0, done.output
+    assert "There is no history" in done.stderr
+    index = Path(done.stdout.strip())
+    assert index == tmp_path.resolve() / "site" / "index.html"
+    assert "knickpoint nightly" in index.read_text()
+
+
+def test_bundles_that_the_history_lacks_are_told_on_the_front_page(
+    demo: Any,  # noqa: ANN401  conftest is no module
+    places: Places,
+    tmp_path: Path,
+) -> None:
+    mine = Places(shutil.copytree(places.data, tmp_path / "var"))
+    trial = replace(demo.trials[0], id=TrialId("not-appended"))
+    bundle.seal(bundle.stage(mine, trial.id), trial, ())
+    (mine.trials / "foreign").mkdir()
+    torn = replace(trial, id=TrialId("torn"))
+    (bundle.seal(bundle.stage(mine, torn.id), torn, ()) / "intervals.hlog").unlink()
+    text = html.unescape(write_report(mine, CONFIGS, NOW).read_text())
+    assert "3 bundles on disk are not in the history" in text
+    assert "foreign is not a trial bundle: it has no manifest.json" in text
+    assert "torn cannot be used: intervals.hlog is missing" in text
+    assert "Sound, but not appended yet: run `knickpoint append`" in text
+    assert str(tmp_path) not in text
+
+
+def test_bundles_without_any_history_are_told_too(tmp_path: Path) -> None:
+    places = Places(tmp_path)
+    (places.trials / "foreign").mkdir(parents=True)
+    text = write_report(places, CONFIGS, NOW).read_text()
+    assert "1 bundle on disk is not in the history" in text
+    assert "How to begin" in text
+
+
+def test_a_night_on_an_unknown_history_is_refused_before_it_measures(
+    places: Places, tmp_path: Path
+) -> None:
+    mine = Places(shutil.copytree(places.data, tmp_path / "var"))
+    with duckdb.connect(mine.history) as connection:
+        connection.execute("UPDATE meta SET schema_version = 0")
+    done = CliRunner().invoke(nightly, ["--data", str(mine.data), "--configs", str(CONFIGS)])
+    assert isinstance(done.exception, HistoryError)
+    assert str(done.exception).endswith("the history from them with: knickpoint history rebuild")
+    assert done.output == ""
+    assert not mine.nights.exists()
+
+
+def test_a_place_that_cannot_be_written_is_told_in_a_sentence(places: Places, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for target in (tmp_path / "file" / "site", Path("/proc/site")):
+        with pytest.raises(SiteError, match="choose another place with --output"):
+            write_report(places, CONFIGS, NOW, output=target)
+
+
+def test_a_directory_of_somebody_else_is_refused_before_any_work(
+    places: Places, tmp_path: Path
+) -> None:
+    (tmp_path / "precious.txt").touch()
+    with pytest.raises(UsageError, match="give --output an empty or a new directory"):
+        write_report(places, CONFIGS, NOW, output=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
+
+
+def test_each_bisection_has_a_page_that_the_front_page_lists(places: Places, tmp_path: Path) -> None:
+    copy = Places(shutil.copytree(places.data, tmp_path / "var"))
+    for record in (RECORD, replace(UNFINISHED, id="bis-2026-03-02-1")):
+        directory = copy.bisections / record.id
+        directory.mkdir(parents=True)
+        (directory / BISECTION).write_bytes(write_bisection(record))
+    index = write_report(copy, CONFIGS, NOW)
+    text = html.unescape(index.read_text())
+    newest, oldest = (text.index(f'href="{bisection_page(f"bis-2026-03-0{day}-1")}"') for day in (2, 1))
+    assert newest < oldest
+    assert "Regression found" in text
+    assert (copy.site / bisection_page(RECORD.id)).is_file()
+
+
+def test_one_report_at_a_time_reads_and_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = Places(tmp_path)
+    lock = write_report(places, CONFIGS, NOW).with_name(".knickpoint-site.lock")
+
+    def read_while_held(*args: Any, **more: Any) -> SiteContext:  # noqa: ANN401  all that it takes
+        with pytest.raises(Timeout):
+            FileLock(lock).acquire(timeout=0)
+        return read_scene(*args, **more)
+
+    monkeypatch.setattr("reports.pages.whole_site.read_scene", read_while_held)
+    write_report(places, CONFIGS, NOW)
+    monkeypatch.setattr("reports.site.writing._WAIT_S", 0.01)
+    with FileLock(lock), pytest.raises(UsageError, match="another report has been writing"):
+        write_report(places, CONFIGS, NOW)
+    assert "another report writes" in capsys.readouterr().err
+    write_report(places, CONFIGS, NOW)
+
+
+def test_a_trial_that_is_appended_while_a_report_reads_stops_no_report(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = Places(shutil.copytree(places.data, tmp_path / "var"))
+    judge = scene.judge_history
+
+    def append_and_judge(*args: Any, **more: Any) -> Any:  # noqa: ANN401  all that it takes
+        trial, intervals = bundle.read(max(bundle.find(mine)))
+        new = replace(trial, id=TrialId(f"{trial.id}-again"), experiment="new")
+        bundle.seal(bundle.stage(mine, new.id), new, intervals)
+        append_all(mine, lambda _: None)
+        return judge(*args, **more)
+
+    monkeypatch.setattr("reports.site.context.judge_history", append_and_judge)
+    assert write_report(mine, CONFIGS, NOW).is_file()

@@ -1,0 +1,124 @@
+"""The page of a bisection: what it says first, what each probe taught, where its links lead."""
+
+from dataclasses import replace
+
+import pytest
+from made_up_bisection import INCONCLUSIVE, RECORD, UNCHANGED, UNFINISHED
+
+from analysis.bisecting.bisection import Culprit
+from analysis.bisecting.description import describe_bisection
+from analysis.bisecting.record import BisectionRecord
+from reports.pages.bisection.chart import draw_probes
+from reports.pages.bisection.page import render_bisection
+from reports.pages.bisection.view import view_bisection
+from reports.wording.links import bisection_page, comparison_page
+from reports.wording.wording import Moment
+
+BUILT = Moment(iso="2026-03-02T00:00:00+00:00", text="2026-03-02 00:00 UTC", day="2026-03-02")
+
+
+def page(record: BisectionRecord) -> str:
+    return render_bisection(record).content.decode()
+
+
+def test_the_answer_comes_first_and_every_probe_follows_in_order() -> None:
+    html = page(RECORD)
+    told = [
+        "Regression found",
+        "The regression came with one of 2.0.4 (could not be measured), 2.0.5 (after 2.0.3).",
+        "2.0.7 does differ from 2.0.0",
+        "2.0.4 cannot be measured and is skipped: start failed on node-1: &lt;no&gt; such class.",
+        "2.0.3 is like 2.0.0, so the change came after it.",
+        "2.0.5 is like 2.0.7, so the change came with it or before it.",
+        "no single release",
+        "25 trials measured in 29 min",
+        "knickpoint bisect fake 2.0.0..2.0.7 --suite fake-short",
+    ]
+    places = [html.index(text) for text in told]
+    assert places == sorted(places)
+    assert "a handicap was planted in this trial: &lt;slow&gt;" in html
+    assert "These numbers say nothing." in html
+    assert "−20.0\N{NO-BREAK SPACE}%" in html
+
+
+def test_each_probe_links_the_page_of_its_comparison_which_has_its_trials() -> None:
+    html = page(RECORD)
+    for number in range(1, 5):
+        assert f'href="../{comparison_page(f"cmp-2026-03-01-{number}")}"' in html
+    assert view_bisection(RECORD).page == bisection_page("bis-2026-03-01-1")
+
+
+def test_a_probe_whose_comparison_is_not_at_hand_has_no_link() -> None:
+    rows = view_bisection(RECORD, comparisons={"cmp-2026-03-01-2"}).probes
+    assert [bool(row.page) for row in rows] == [False, True, False, False]
+
+
+def test_bars_are_as_long_as_the_chance_and_need_neither_script_nor_style() -> None:
+    view = view_bisection(RECORD)
+    widths = {row.release: (row.width, row.text) for row in view.chances}
+    assert widths["2.0.5"] == (88, "55 %")
+    assert widths["2.0.1"] == (0, "below 1 %")
+    html = page(RECORD)
+    assert '<rect width="88" height="14"/>' in html
+    assert html.count("<script") == 1  # that of every page
+    assert "style=" not in html
+
+
+def test_the_chart_has_all_releases_and_a_stake_for_each_that_was_probed() -> None:
+    view = view_bisection(RECORD)
+    assert view.chart is not None
+    assert [name for _, name in view.chart.names] == [f"2.0.{ordinal}" for ordinal in range(8)]
+    told = [stake.text.partition(":")[0] for stake in view.chart.stakes]
+    assert told == ["2.0.7", "2.0.3", "2.0.5"]  # 2.0.4 could not be measured
+    bad, good, _ = view.chart.stakes
+    assert good.y < view.chart.height / 2 < bad.y  # 20 % less lies below no change
+    assert abs(good.y - view.chart.zero) < abs(bad.y - view.chart.zero)
+    assert view_bisection(UNFINISHED).chart is not None
+    assert view_bisection(replace(RECORD, probes=())).chart is None
+
+
+def test_a_probe_whose_interval_has_no_end_is_drawn_to_the_edge() -> None:
+    chart = draw_probes(("1.0", "x" * 999), [("x" * 999, 0.1, float("-inf"), float("inf"), "told")])
+    assert chart is not None
+    assert (chart.top, chart.bottom) == (10.0, -10.0)
+    assert chart.stakes[0].high < chart.stakes[0].y < chart.stakes[0].low
+    assert len(chart.names[1][1]) < 20
+
+
+@pytest.mark.parametrize(
+    ("record", "word"),
+    [
+        (RECORD, "Regression found"),
+        (INCONCLUSIVE, "Not decided"),
+        (UNCHANGED, "Nothing changed"),
+        (UNFINISHED, "Not over"),
+    ],
+)
+def test_each_end_has_its_word(record: BisectionRecord, word: str) -> None:
+    assert view_bisection(record).badge.word == word
+    assert word in page(record)
+
+
+def test_an_improvement_is_good_news() -> None:
+    assert isinstance(RECORD.found, Culprit)
+    gained = replace(RECORD, found=replace(RECORD.found, is_improvement=True))
+    assert view_bisection(gained).badge.kind == "good"
+
+
+def test_what_an_open_one_would_cost_is_said() -> None:
+    html = page(INCONCLUSIVE)
+    assert "to finish it, about 16 more trials" in html
+    assert (
+        "Not over yet: 1 probe is done. The same command goes on, and what was measured counts."
+        in page(UNFINISHED)
+    )
+
+
+def test_the_terminal_says_the_same() -> None:
+    lines = list(describe_bisection(RECORD))
+    assert lines[0].startswith("The regression came with one of 2.0.4")
+    text = "\n".join(lines)
+    assert "  1. 2.0.7: −20.0 % (−23.0 % to −17.0 %), 1,000 → 800 ops/s, 8 trials" in text
+    assert "  2. 2.0.4: no figures, 1 trial" in text
+    assert "  2.0.5        55 %  █████████████" in text
+    assert "allowed were 160 trials and 16 h 00 min" in text

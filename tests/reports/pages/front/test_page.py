@@ -1,0 +1,345 @@
+"""The front page: what stands first, what is said of it, and that it stays small."""
+# ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from made_up_judgement import DETECTABLE, TRIAGED
+
+from analysis.detection.detection import ChangeState
+from analysis.detection.verdict import Outcome, Verdict
+from analysis.judging.incidents import Cause, Incident
+from analysis.judging.judgement import Judgement
+from perf.model.results import Purpose, Reason, Trial, TrialStatus
+from reports.pages.front.freshness import find_longest_pause, view_freshness
+from reports.pages.front.verdict import tell_false_alarms
+from reports.pages.front.view import (
+    MOST_INCIDENTS,
+    IndexView,
+    count_troubles_in_turns,
+    list_troubles,
+    view_index,
+)
+from reports.site.context import SiteContext
+from reports.site.rendering import render
+from reports.wording.attention import LeftOut
+from reports.wording.series_list import group_series
+
+NBSP = "\N{NO-BREAK SPACE}"
+NOTHING = Judgement(series=(), verdict=Verdict(outcome=Outcome.UNDECIDED, reason="nothing to judge"))
+DAY = timedelta(days=1)
+MONDAY = datetime(2026, 3, 2, 2, 0, tzinfo=UTC)
+
+
+def show(scene: SiteContext, **changed: Any) -> IndexView:
+    scene = replace(scene, **changed)
+    return view_index(scene, group_series(scene.judgement.series, scene.heads))
+
+
+def show_incident(scene: SiteContext, **changed: Any) -> Any:
+    """Show the incident of the made-up history that is news, with these fields changed."""
+    incident = replace(scene.judgement.incidents[0], **changed)
+    judgement = replace(scene.judgement, incidents=(incident,))
+    news = show(scene, judgement=judgement).news
+    return next(iter((*news.attention.rows, *news.improvements.rows)), None)
+
+
+def bare(scene: SiteContext, *trials: Trial) -> SiteContext:
+    """Give a history of these trials and nothing else, as of the end of the last."""
+    return replace(
+        scene,
+        heads={trial.id: trial for trial in trials},
+        judgement=NOTHING,
+        nights=(),
+        comparisons=(),
+        now=max(trial.finished_at for trial in trials),
+    )
+
+
+@pytest.fixture(scope="module")
+def scene(demo: Any) -> SiteContext:
+    """Give the scene of the made-up history, whose configuration takes a while to read."""
+    made: SiteContext = demo.scene()
+    return made
+
+
+@pytest.fixture(scope="module")
+def index(scene: SiteContext) -> IndexView:
+    """Give the front page of the made-up history."""
+    return show(scene)
+
+
+def test_the_verdict_is_one_sentence_and_begins_with_what_gave_no_result(index: IndexView) -> None:
+    assert index.verdict.word == "Regressed"
+    assert index.sentence.startswith(
+        "3 trials gave no result (1 failed, 1 invalid, 1 missing); 1 regression needs attention; of 12 "
+    )
+    assert index.sentence.endswith("5 unchanged, and 1 cannot be told yet.")
+    assert index.left_out == ""
+    assert index.freshness == "4 hours before this page was built"
+    assert not index.is_stale
+
+
+def test_what_could_not_be_measured_comes_first_and_says_what_to_do(index: IndexView) -> None:
+    failed, invalid, missing = index.unmeasured.rows
+    assert [row.badge.word for row in index.unmeasured.rows] == ["Failed", "Invalid", "Missing"]
+    assert failed.subject == "cassandra-sensor-read at 5.0.1"
+    assert failed.page == "trials/2026-03-08-1.04.cassandra-sensor-read.5.0.1.html"
+    assert failed.todo == "Open the trial: its log says where it stopped."
+    assert invalid.text == "client fell behind: 3.1\N{NO-BREAK SPACE}% started late."
+    assert missing.page == ""
+    assert "Planned for night 2026-03-08-1" in missing.text
+    html = render("index.html", "index.html", page=index).content.decode()
+    headings = ["unmeasured", "attention", "settled", "movers", "experiments", "nights", "troubles"]
+    assert sorted(headings, key=lambda one: html.index(f'<h2 id="{one}"')) == headings
+
+
+def test_a_row_says_what_changed_how_sure_and_what_to_do(index: IndexView) -> None:
+    (row,) = index.news.attention.rows
+    assert (row.system, row.step, row.workload) == ("cassandra", "5.0.2 → 5.0.3", "sensor-write")
+    assert (row.lead.title, row.lead.arrow) == ("throughput of write at saturation", "↑")
+    assert row.lead.direction == "higher is better"
+    assert row.lead.change == f"−13.5{NBSP}%"
+    assert row.lead.interval == f"−16.1{NBSP}% to −11.0{NBSP}%"
+    assert (row.lead.visible, row.lead.factor) == (f"≥{NBSP}4.12{NBSP}%", "×3.29")
+    assert [badge.word for badge in row.badges] == ["Confirmed", "Database", "Not mended"]
+    assert row.owner == "nobody yet"
+    assert row.todo.startswith("Make sure: both releases in turns")
+    assert row.command.startswith("knickpoint compare --suite nightly --experiment cassandra-sensor")
+    assert "--baseline 5.0.2 --candidate 5.0.3" in row.command
+    assert [link.name for link in row.links] == ["Incident", "Release 5.0.3", "Compare"]
+    others = {line.title for line in row.others}
+    assert "p99 response time of write at steady load" in others
+    assert row.others_title == f"{len(others)} further series moved with it"
+
+
+def test_each_kind_of_incident_says_its_own_next_step(scene: SiteContext) -> None:
+    lead = scene.judgement.incidents[0].lead
+    known = show_incident(scene, question=None)
+    assert known.command.startswith("knickpoint triage add a1b2c3d4 --state acknowledged --owner OWNER")
+    assert "testbed" in show_incident(scene, question=None, cause=Cause.TESTBED).todo
+    unsure = replace(lead, state=ChangeState.PROVISIONAL)
+    assert show_incident(scene, question=None, lead=unsure).todo.startswith("Wait for the next nights")
+    back = show_incident(scene, question=None, came_back_after=TRIAGED)
+    assert (back.owner, "came back: tell ops <ops>" in back.todo) == ("ops <ops>", True)
+    better = replace(lead, outcome=Outcome.IMPROVED)
+    gain = show_incident(scene, question=None, lead=better)
+    assert "--state expected" in gain.command
+    decided = show_incident(scene, question=None, triage=TRIAGED)
+    assert (decided.owner, decided.todo) == (
+        "ops <ops>",
+        "Nothing: testbed by ops <ops> until 2026-04-01.",
+    )
+
+
+def test_the_heaviest_comes_first_and_the_rest_is_counted(scene: SiteContext) -> None:
+    incident: Incident = scene.judgement.incidents[0]
+    keys = [one.series.key for one in scene.judgement.series]
+    noisy = [replace(one, relative_change=10 * one.relative_change) for one in DETECTABLE]
+    series = tuple(
+        replace(one, detectable=tuple(noisy) if one.series.key == keys[0] else DETECTABLE)
+        for one in scene.judgement.series
+    )
+
+    def at(key: Any, change: float, name: str) -> Incident:
+        of_series = next(one.series for one in series if one.series.key == key)
+        lead = replace(incident.lead, series=replace(of_series, points=incident.lead.series.points))
+        return replace(incident, name=name, lead=replace(lead, relative_change=change))
+
+    few = (at(keys[0], -0.2, "noisy"), at(keys[1], -0.1, "sure"), at(keys[1], -0.06, "small"))
+    judgement = replace(scene.judgement, series=series, incidents=few)
+    rows = show(scene, judgement=judgement).news.attention.rows
+    assert [row.name for row in rows] == ["sure", "noisy", "small"]
+    many = tuple(at(keys[1], -0.1, f"n{number:02d}") for number in range(MOST_INCIDENTS + 7))
+    page = show(scene, judgement=replace(judgement, incidents=many))
+    assert len(page.news.attention.rows) == MOST_INCIDENTS
+    assert page.news.attention.rest == "7 lighter ones more"
+    html = render("index.html", "index.html", page=page).content.decode()
+    assert len(html) < 150_000  # of the 300 kB that it may have, many experiments take the rest
+    assert '<a href="incidents.html">7 lighter ones more' in html
+
+
+def test_movers_are_shown_and_said_to_be_no_change(index: IndexView) -> None:
+    assert len(index.news.movers) == 3
+    for row in index.news.movers:
+        assert (row.badge.word, row.incident) == ("Not flagged", "")
+        assert row.text.startswith("No change is told here: one point cannot tell a spike")
+        assert row.deviations.endswith(" σ")
+
+
+def test_experiments_stand_in_one_line_each_the_worst_first(
+    index: IndexView, scene: SiteContext
+) -> None:
+    write, read = index.news.experiments
+    assert (write.name, read.name) == ("cassandra-sensor-write", "cassandra-sensor-read")
+    assert write.verdict.word == "Regressed"
+    assert read.counts == "1 could not be judged, 5 unchanged"
+    groups = group_series(scene.judgement.series, scene.heads)
+    anchors = {group.name: group.anchor for group in groups}
+    assert write.page == f"series.html#{anchors['cassandra-sensor-write']}"
+    assert (write.freshness and write.freshness.badge.word) == "Fresh"
+    assert sum(len(group.rows) for group in groups) == len(scene.judgement.series)
+    throughput = groups[1].rows[0]
+    assert (throughput.title, throughput.verdict.word) == (
+        "throughput of write at saturation",
+        "Regressed",
+    )
+    (pointless,) = [row for row in groups[0].rows if row.value == "–"]
+    assert pointless.title == "highest load of read-latest in phase search"
+
+
+def test_troubles_and_caveats_of_the_whole_history_are_listed(
+    index: IndexView, scene: SiteContext
+) -> None:
+    assert [row.status.word for row in index.lists.troubles] == ["Invalid", "Failed"]
+    assert list_troubles(scene) == index.lists.troubles
+    assert index.caveats == (f"local: {scene.caveats['local']}",)
+
+
+def test_false_alarms_are_said_for_somebody_who_never_heard_of_them() -> None:
+    night = replace(NOTHING, asked=8)
+    rare, often = (
+        tell_false_alarms(replace(night, expected_false_alarms=many)) for many in (0.02, 1.5)
+    )
+    assert "about once in 50 nights like this one (0.02 to be" in rare
+    assert "in 8 series with points enough to raise one" in rare
+    assert "about 1.5 times on each night" in often
+    assert "none is to be expected" in tell_false_alarms(night)
+
+
+def nights_at(*days: float) -> list[datetime]:
+    return [MONDAY + day * DAY for day in days]
+
+
+@pytest.mark.parametrize(
+    ("nights", "late_after"),
+    [
+        ((), 1.5),
+        ((0, 0.01, 0.02, 0.03), 1.5),  # somebody trying things out
+        ((0, 1, 2, 3, 4, 5), 1.5),
+        ((0, 1, 2, 5, 6, 7), 1.5),  # one outage is no rhythm
+        ((0, 1, 2, 3, 4, 7, 8, 9, 10, 11, 14), 3.5),  # weekends are
+        ((0, 7, 14, 21), 10.5),
+    ],
+)
+def test_how_late_is_late_follows_from_the_rhythm(nights: tuple[float, ...], late_after: float) -> None:
+    assert find_longest_pause(nights_at(*nights)) == late_after * DAY
+
+
+def test_each_experiment_is_fresh_stale_or_has_never_been(make_trial: Callable[..., Trial]) -> None:
+    def measure(experiment: str, day: int, status: TrialStatus = TrialStatus.COMPLETED) -> Trial:
+        began = MONDAY + day * DAY
+        return make_trial(
+            night=f"n-{day}",
+            experiment=experiment,
+            status=status,
+            started_at=began,
+            finished_at=began + timedelta(minutes=3),
+        )
+
+    trials = [
+        *(measure("nightly", day) for day in range(8)),
+        *(measure("weekly", day) for day in (0, 7)),
+        *(measure("stopped", day) for day in range(5)),
+        measure("sentinel", 1),
+        measure("failing", 7, TrialStatus.FAILED),
+    ]
+    now = MONDAY + 8 * DAY
+    told = view_freshness(trials, ("planned",), now, every_nights={"sentinel": 5})
+    assert {name: one.badge.word for name, one in told.items()} == {
+        "failing": "Never",
+        "nightly": "Fresh",
+        "planned": "Never",
+        "sentinel": "Fresh",
+        "stopped": "Stale",
+        "weekly": "Fresh",
+    }
+    assert told["stopped"].text == (
+        "The newest completed trial is 3 days old; by its rhythm, 36 hours is late."
+    )
+
+
+def test_an_old_history_says_so_when_built_and_when_opened(scene: SiteContext) -> None:
+    page = show(scene, now=scene.now + 2 * DAY)
+    assert page.is_stale
+    assert page.news.unfresh.startswith("2 experiments have no fresh result")
+    html = render("index.html", "index.html", page=page).content.decode()
+    assert '<p class="alarm">Newest trial: ' in html
+    newest = page.newest
+    assert newest is not None
+    assert f'hidden data-built="{newest.iso}" data-stale-after-s="{36 * 3600}"' in html
+
+
+def test_a_history_without_a_completed_trial_never_looks_fine(
+    scene: SiteContext, make_trial: Callable[..., Trial]
+) -> None:
+    page = show(bare(scene, make_trial(status=TrialStatus.FAILED, reasons=(), samples=())))
+    assert page.sentence.startswith(
+        "No trial has been completed yet; 1 trial gave no result (1 failed); "
+    )
+    assert page.verdict.word == "Cannot tell yet"
+    assert [row.text for row in page.unmeasured.rows] == ["no reason was recorded"]
+    (line,) = page.news.experiments
+    assert (line.verdict.word, line.freshness and line.freshness.badge.word) == ("No series", "Never")
+
+
+def test_trials_that_took_turns_are_told_by_their_comparison_alone(
+    scene: SiteContext, make_trial: Callable[..., Trial]
+) -> None:
+    spoilt = {"purpose": Purpose.COMPARISON, "status": TrialStatus.INVALID, "samples": ()}
+    turns = bare(scene, make_trial(), make_trial(id="cmp-1", night="", **spoilt))
+    page = show(turns)
+    assert (page.unmeasured.rows, page.lists.troubles, list_troubles(turns)) == ((), (), ())
+    assert count_troubles_in_turns(turns).startswith("1 trial that took turns failed or was invalid")
+
+
+def test_an_empty_history_has_no_verdict(scene: SiteContext) -> None:
+    page = show(scene, heads={}, judgement=NOTHING, nights=())
+    assert page.is_empty
+    assert page.verdict.word == "Nothing measured yet"
+    assert "How to begin" in render("index.html", "index.html", page=page).content.decode()
+
+
+def test_bundles_outside_of_the_history_come_first(scene: SiteContext) -> None:
+    missing = [f"  {name} is missing" for name in ("trial.json", "a", "b", "c")]
+    fault = "\n".join(("torn cannot be used:", *missing, "  move torn away"))
+    left_out = (LeftOut(name="torn", fault=fault), LeftOut(name="fresh", fault=""))
+    page = show(scene, left_out=left_out)
+    assert page.left_out == "2 bundles on disk are not in the history, so not judged either."
+    torn, fresh = page.unmeasured.rows[:2]
+    assert (torn.badge.word, torn.subject, torn.page) == ("Left out", "torn", "")
+    assert torn.text == ("torn cannot be used: trial.json is missing; 3 more problems; move torn away.")
+    assert fresh.text == (
+        "Sound, but not appended yet: run `knickpoint append`, then `knickpoint report`."
+    )
+
+
+REASONS = {
+    "load-not-offered": "steady, write: 560 of 600 operations were sent in time (93.3%)",
+    "client-late": "steady, write: the client sent late by 12.31 ms at p99, which is 0.62 of the p99",
+    "client-busy": "saturation, write: engine 0 used 0.95 s of CPU per second over 18.0 s",
+    "host-busy": "server-1: others used 0.61 of 2 cores while steady was measured (iteration 1, 6.0 s)",
+    "clock-stepped": "server-1: the wall clock moved by 120.3 ms against the time since boot",
+    "not-steady": "saturation, write: throughput of the iterations is 300, 290, 120 ops/s",
+    "host-drifted": "server-1: kernel was 6.1.0 before the trial and 6.2.0 after it",
+    "not-loaded": "1999 of 2000 rows and 999500 of 1000000 bytes were stored after the load phase",
+}
+
+
+@pytest.mark.parametrize("kind", REASONS)
+def test_an_invalid_trial_is_told_by_its_first_reason_in_full(
+    scene: SiteContext, make_trial: Callable[..., Trial], kind: str
+) -> None:
+    reasons = (Reason(kind=kind, text=REASONS[kind]), Reason(kind="other", text="one more"))
+    reason = REASONS[kind].replace("%", "\N{NO-BREAK SPACE}%")
+    for found, said in (
+        (reasons[:1], reason),
+        (reasons, f"{reason} (1 more reason)"),
+        (reasons * 2, f"{reason} (3 more reasons)"),
+    ):
+        page = show(bare(scene, make_trial(status=TrialStatus.INVALID, reasons=found)))
+        assert page.unmeasured.rows[0].text == said
+        assert page.lists.troubles[0].reason == said

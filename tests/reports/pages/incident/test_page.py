@@ -1,0 +1,243 @@
+"""The page of an incident: its chart, what else may explain it, which release, how to see it again."""
+# ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from analysis.detection.alerts import Alert
+from analysis.detection.detection import ChangeState
+from analysis.detection.series import Points
+from analysis.judging.drift import WatchEvidence
+from analysis.judging.explanations import Explanation
+from analysis.judging.incidents import Cause, Incident
+from analysis.judging.remeasurement import Reply, SeriesAnswer
+from reports.pages.incident.chart import draw_change
+from reports.pages.incident.explaining import ExplanationRow
+from reports.pages.incident.view import IncidentView, view_incident
+from reports.site.rendering import render
+
+EXPERIMENT = "cassandra-sensor-write"
+
+
+@pytest.fixture
+def incident(demo: Any) -> Incident:
+    found: Incident = demo.judgement.incidents[0]
+    return found
+
+
+def page(demo: Any, incident: Incident) -> IncidentView:
+    judged = {one.series.key: one for one in demo.judgement.series}
+    by_id = {trial.id: trial for trial in demo.trials}
+    return view_incident(incident, judged, by_id, {}, suites={EXPERIMENT: "quickstart"})
+
+
+def text(view: IncidentView) -> str:
+    return render("incident.html", view.page, page=view).content.decode()
+
+
+def explanation(view: IncidentView, name: str) -> ExplanationRow:
+    (row,) = [row for row in view.explanations if row.name.startswith(name)]
+    return row
+
+
+def within(incident: Incident, **changes: Any) -> Incident:
+    """Give the incident as one inside of a release."""
+    release = incident.lead.first_after.release
+    lead = replace(incident.lead, last_before=replace(incident.lead.last_before, release=release))
+    return replace(incident, lead=lead, changes=(lead,), question=None, **changes)
+
+
+def proven(incident: Incident) -> Incident:
+    """Give the incident with trials in turns that agree."""
+    answer = SeriesAnswer(
+        key=incident.lead.series.key,
+        baseline="5.0.2",
+        candidate="5.0.3",
+        config_sha256="333333333333",
+        artifacts_sha256=("a", "b"),
+        effect=None,
+        relevant_change=0.05,
+        baseline_trials=6,
+        candidate_trials=6,
+        comparison="cmp-1",
+        finished_at=incident.lead.first_after.started_at,
+    )
+    return replace(incident, replies=((incident.lead, Reply(answer=answer, agrees=True)),))
+
+
+def test_the_chart_shows_both_sides_of_the_change_and_each_level(demo: Any, incident: Incident) -> None:
+    lead = incident.lead
+    chart = page(demo, incident).chart
+    assert chart is not None
+    assert len(chart.dots) == len(lead.series.points)
+    assert [dot.is_after for dot in chart.dots].index(True) == lead.index
+    assert chart.dots[lead.index - 1].x < chart.at < chart.dots[lead.index].x
+    before, after = chart.levels
+    assert before.x2 == after.x1 == chart.at
+    assert before.y < after.y  # throughput fell
+    # What is told is what is drawn: a level has outliers pulled in, a plain mean has not.
+    told = replace(lead, after=lead.after / 2)
+    drawn = draw_change(told, (told,), [""] * len(lead.series.points))
+    assert drawn is not None
+    assert drawn.bottom == pytest.approx(told.after)
+    assert drawn.levels[1].y > max(dot.y for dot in drawn.dots)
+    html = text(page(demo, incident))
+    assert html.count('class="before"') == lead.index
+    assert 'role="img" aria-label="Throughput of write at saturation, higher is better' in html
+
+
+def test_a_long_series_is_cut_to_what_lies_around_the_change(incident: Incident) -> None:
+    lead = incident.lead
+    points = Points.of(tuple(lead.series.points) * 10)
+    long = replace(
+        lead, series=replace(lead.series, points=points), index=120, earliest=110, latest=125
+    )
+    chart = draw_change(long, (long,), [""] * len(points))
+    assert chart is not None
+    assert (chart.first, chart.last) == (80, 159)
+    assert chart.place_x < chart.at < chart.place_x + chart.place_width
+
+
+def test_what_was_told_taken_back_and_decided_is_in_the_story(demo: Any, incident: Incident) -> None:
+    lead = incident.lead
+    judged = {one.series.key: one for one in demo.judgement.series}
+    alert = Alert(
+        index=lead.index,
+        earliest=lead.earliest,
+        latest=lead.latest,
+        rises=False,
+        relative_change=-0.1,
+        state=ChangeState.PROVISIONAL,
+        provisional_at=2,
+        confirmed_at=None,
+        withdrawn_at=4,
+    )
+    own = replace(judged[lead.series.key], alerts=(alert,))
+    of_testbed = demo.judgement.incidents[1]
+    told = replace(incident, triage=of_testbed.triage)
+    by_id = {trial.id: trial for trial in demo.trials}
+    view = view_incident(told, judged | {lead.series.key: own}, by_id, {})
+    said = [event.what for event in view.timeline]
+    assert said[1:3] == ["Told as provisional", "Withdrawn: later points did not bear it out"]
+    assert said[3].startswith("Triaged: ")
+    assert of_testbed.triage.owner in said[3]
+    assert view.timeline[3].when == "date not recorded"
+
+
+def test_nights_that_measured_both_releases_are_no_order_of_events(
+    demo: Any, incident: Incident
+) -> None:
+    # By release the first point with it comes later, by night it may well be the older one.
+    (event,) = page(demo, incident).timeline
+    assert event.when == "nights 2026-03-01-1 to 2026-03-08-1"
+    assert event.what == "5.0.2 without it, 5.0.3 with it, in each of the 8 nights of both"
+    inside = page(demo, within(incident)).timeline
+    assert [event.what for event in inside] == [
+        "Last point without it, 5.0.3",
+        "First point with it, 5.0.3",
+    ]
+
+
+def test_what_changed_with_it_is_not_ruled_out_and_says_how_it_could_be(
+    demo: Any, incident: Incident
+) -> None:
+    circumstances = {
+        "version:java of node-1": "Install the old Java",
+        "kernel of node-1": "Boot the old kernel",
+        "testbed local": "Check out the old file",
+        "knickpoint": "Install Knickpoint old",
+        "version:pymongo of client": "Install the old version",
+        "governor of node-1": "Set it back on the host",
+        "config default": "--baseline 5.0.3/default-before --candidate 5.0.3/default",
+    }
+    told = replace(
+        incident,
+        explanations=tuple(Explanation(name=one, before="old", after="<new>") for one in circumstances),
+    )
+    rows = page(demo, told).explanations
+    assert [row.standing.word for row in rows[:7]] == ["Not ruled out"] * 7
+    assert all(how in row.how for row, how in zip(rows, circumstances.values(), strict=False))
+    assert rows[0].name == "java of node-1"
+    assert {row.text for row in rows[:7]} == {
+        "It changed between the last trial without the change and the first with it."
+    }
+    # After settings of a database comes a command line, and everywhere else a full stop.
+    assert [row.name for row in rows if row.how and row.how[-1] != "."] == ["config default"]
+    assert "old → &lt;new&gt;" in text(page(demo, told))
+
+
+def test_trials_in_turns_that_agree_rule_out_all_else(demo: Any, incident: Incident) -> None:
+    rows = page(demo, proven(incident)).explanations
+    assert {row.standing.word for row in rows} == {"Ruled out"}
+    assert not any(row.how for row in rows)
+
+
+def test_a_canary_that_stood_still_clears_nobody_and_a_sentinel_does(
+    demo: Any, incident: Incident
+) -> None:
+    canary, sentinel = incident.evidence
+    assert not sentinel.can_tell
+    drift = explanation(page(demo, incident), "a drift")
+    assert drift.standing.word == "Not ruled out"
+    assert "does not show that the hosts did" in drift.text
+    assert "take turns on the same hosts" in drift.how
+
+    def standing(*evidence: WatchEvidence) -> str:
+        row = explanation(page(demo, replace(incident, evidence=evidence)), "a drift")
+        return row.standing.word
+
+    assert standing(canary, replace(sentinel, can_tell=True)) == "Ruled out"
+    assert standing(replace(canary, follows=True), sentinel) == "Speaks for it"
+    assert standing() == "Not ruled out"
+
+
+def test_chance_is_not_ruled_out_before_it_is_confirmed(demo: Any, incident: Incident) -> None:
+    assert explanation(page(demo, incident), "chance").standing.word == "Unlikely"
+    lead = replace(incident.lead, state=ChangeState.PROVISIONAL)
+    row = explanation(page(demo, replace(incident, lead=lead, changes=(lead,))), "chance")
+    assert row.standing.word == "Not ruled out"
+    assert row.text.endswith(" after it.")
+    assert row.how == "More nights, or trials in turns, would show it once more or not."
+
+
+def test_the_release_is_named_only_if_no_other_is_in_question(demo: Any, incident: Incident) -> None:
+    lead = replace(incident.lead, earliest=incident.lead.index, latest=incident.lead.index)
+    certain = page(demo, replace(incident, lead=lead)).culprit
+    assert certain.text.startswith("5.0.3 is the first release with it, and 5.0.2, the release before")
+    assert certain.command == ""
+    old = replace(lead.last_before, release=replace(lead.last_before.release, version="4.9", ordinal=0))
+    wide = page(demo, replace(incident, lead=replace(lead, last_before=old))).culprit
+    assert "after 4.9, up to and including 5.0.3" in wide.text
+    assert wide.command == "knickpoint bisect --change a1b2c3d4"
+    inside = page(demo, within(incident)).culprit
+    assert (inside.text[:25], inside.command) == ("No release brought it: it", "")
+    accused = page(demo, replace(incident, cause=Cause.TESTBED)).culprit
+    assert ("no release is accused" in accused.text, accused.command) == (True, "")
+
+
+def test_the_change_can_be_seen_again_by_the_commands_of_the_page(
+    demo: Any, incident: Incident
+) -> None:
+    view = page(demo, incident)
+    of_suite = f"--suite quickstart --experiment {EXPERIMENT}"
+    assert view.reproduction.commands.splitlines()[-4:] == [
+        f"knickpoint measure {of_suite} --release 5.0.2",
+        f"knickpoint measure {of_suite} --release 5.0.3",
+        (
+            f"knickpoint compare {of_suite} --baseline 5.0.2 --candidate 5.0.3"
+            " --measure saturation/write/throughput/mean"
+        ),
+        "knickpoint bisect --change a1b2c3d4",
+    ]
+    # The configuration of these pages is not known here, so nothing is claimed of it.
+    assert "have another content now" in view.reproduction.text
+    assert view.reproduction.commands.startswith("git log --oneline -- configs/topologies/")
+    config = (Explanation(name="config default", before="a", after="b"),)
+    told = page(demo, within(incident, explanations=config, cause=Cause.CONFIGURATION))
+    assert told.reproduction.commands.splitlines()[-2:] == [
+        f"knickpoint measure {of_suite} --release 5.0.3",
+        f"knickpoint compare {of_suite} --baseline 5.0.3/default-before --candidate 5.0.3/default",
+    ]
+    assert explanation(told, "config").standing.word == "Put down to it"

@@ -1,0 +1,79 @@
+"""The page of the method: all that is measured and said is on it, by the rules that judge."""
+# ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
+
+import re
+from dataclasses import fields, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from markupsafe import escape
+
+from perf.model.design import Validity
+from perf.model.metrics import DIAGNOSTICS, METRICS
+from reports.pages.method.view import MethodView, view_method
+from reports.pages.trial.validity import RULES
+from reports.site.rendering import render
+from reports.wording.wording import (
+    CAUSE_BADGES,
+    OUTCOME_BADGES,
+    STATE_BADGES,
+    STATUS_BADGES,
+    STEP_BADGES,
+)
+
+
+def text(view: MethodView) -> str:
+    return render("method.html", view.page, page=view).content.decode()
+
+
+def test_every_quantity_has_its_unit_and_its_definition(demo: Any) -> None:
+    html = text(view_method(demo.scene().catalog))
+    for metric in (METRICS | DIAGNOSTICS).values():
+        entry = html[html.index(f'id="metric-{metric.name}"') :].partition("</div>")[0]
+        assert f"{metric.better} is better" in entry
+        assert metric.unit in entry
+        assert str(escape(metric.description[1:])) in entry
+
+
+def test_every_badge_of_a_judgement_is_explained(demo: Any) -> None:
+    view = view_method(demo.scene().catalog)
+    shown = {term.badge for section in view.sections for term in section.terms}
+    for badges in (OUTCOME_BADGES, STATE_BADGES, STATUS_BADGES, STEP_BADGES, CAUSE_BADGES):
+        assert set(badges.values()) <= shown
+
+
+def test_the_numbers_of_the_rules_are_those_of_the_configuration(demo: Any) -> None:
+    catalog = demo.scene().catalog
+    detection = replace(
+        catalog.detection,
+        max_p_value=0.00123,
+        confirming_points=7,
+        false_alarms_per_1000_series_nights=4.56,
+        relevant_change={"throughput": 0.077},
+    )
+    html = text(view_method(replace(catalog, detection=detection)))
+    for said in ("at most 0.00123", "At least 7 points", "4.56 per 1,000", "7.7\N{NO-BREAK SPACE}%"):
+        assert said in html
+    testbed = catalog.testbeds["local"]
+    strict = replace(testbed, validity=replace(testbed.validity, max_clock_step_ms=12.5))
+    assert "local: at most 12.5 ms" in text(view_method(replace(catalog, testbeds={"local": strict})))
+
+
+def test_the_rules_of_validity_are_all_there(demo: Any) -> None:
+    assert [rule.name for rule in RULES] == [field.name for field in fields(Validity)]
+    html = text(view_method(demo.scene().catalog))
+    assert all(f'id="rule-{rule.name}"' in html for rule in RULES)
+
+
+def test_whatever_leads_to_the_method_finds_its_heading(demo: Any) -> None:
+    html = text(view_method(demo.scene().catalog))
+    ids = set(re.findall(r'id="([^"]+)"', html))
+    asked = set()
+    for template in Path(str(files("reports"))).rglob("*.html"):
+        source = template.read_text()
+        asked |= set(re.findall(r'method\.html#([a-z-]+)"', source))
+        asked |= set(re.findall(r'parts\.why\([a-z]+, "([a-z-]+)"', source))
+    assert {"validity", "smallest-visible", "watches"} <= asked
+    assert asked <= ids
+    assert len(re.findall(r'id="', html)) == len(set(re.findall(r'id="[^"]+"', html)))

@@ -1,0 +1,99 @@
+"""Nights by date: what is told of each, and that the page of an old night is not made again."""
+# ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perf.model.results import Trial
+from reports.pages.nights import page as pages
+from reports.pages.nights.view import NightRow, find_tonight, group_nights, view_rows
+from reports.site.writing import write_site
+
+NBSP = "\N{NO-BREAK SPACE}"
+
+
+def list_rows(demo: Any) -> tuple[NightRow, ...]:
+    scene = demo.scene()
+    nights = group_nights(demo.trials, demo.nights)
+    return view_rows(nights, scene.judgement.series, scene.heads)
+
+
+def test_a_night_says_what_it_measured_missed_and_told(demo: Any) -> None:
+    rows = list_rows(demo)
+    assert len(rows) == 8
+    assert (rows[-1].title, rows[-1].suite) == ("Night 2026-03-08-1", "quickstart")
+    assert (rows[-1].trials, rows[-1].missing) == ("1 failed, 1 invalid, 3 completed", "1")
+    assert (rows[0].trials, rows[0].missing) == ("6 completed", "–")  # its plan is not known
+    told = {row.title[-4:-2]: row.told for row in rows}
+    assert (told["04"], told["05"], told["07"]) == ("nothing new", "1 suspected", "1 taken back")
+
+
+def test_of_nights_that_are_not_judged_again_nothing_is_claimed(
+    demo: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reports.pages.nights.view.REPLAYED_NIGHTS", 5)
+    monkeypatch.setattr("analysis.judging.findings.REPLAYED_NIGHTS", 5)
+    told = [row.told for row in list_rows(demo)]
+    assert told[:5] == ["not known any more"] * 4 + ["1 suspected"]
+    # Some series are known further back than others.
+    monkeypatch.setattr("reports.pages.nights.view.REPLAYED_NIGHTS", 3)
+    told = [row.told for row in list_rows(demo)]
+    assert told[3:7] == [
+        "not known any more",
+        "at least 1 suspected",
+        "not known any more",
+        "1 taken back",
+    ]
+
+
+def test_a_night_without_a_point_costs_no_series_its_story(
+    demo: Any, make_trial: Callable[..., Trial]
+) -> None:
+    began = demo.trials[-1].started_at
+    newer = [
+        make_trial(night=f"2026-04-{10 + day}-1", started_at=began + timedelta(days=day + 1))
+        for day in range(20)
+    ]
+    rows = view_rows(group_nights([*demo.trials, *newer], ()), demo.judgement.series, {})
+    assert [row.told for row in rows[3:5]] == ["nothing new", "1 suspected"]
+
+
+def test_a_planned_night_without_a_trial_is_a_night(demo: Any) -> None:
+    (plan,) = demo.nights
+    none: tuple[Trial, ...] = ()
+    (row,) = view_rows(group_nights(none, (plan,)), (), {})
+    assert (row.trials, row.missing) == ("none", "6")
+    assert find_tonight(none) == ()
+
+
+def test_the_pages_of_old_nights_are_not_made_again(demo: Any, tmp_path: Path) -> None:
+    scene = replace(demo.scene(), target=tmp_path / "site")
+    made: list[str] = []
+
+    class Watched:
+        def trials(self, ids: Any) -> tuple[Trial, ...]:
+            made.extend(sorted({one.partition(".")[0] for one in ids}))
+            return tuple(trial for trial in demo.trials if trial.id in ids)
+
+    def write(heads: Any) -> None:
+        made.clear()
+        write_site(scene.target, pages.batches(replace(scene, heads=heads, archive=Watched())))
+
+    tonight = {trial.id for trial in find_tonight(demo.trials)}
+    write({trial.id: trial for trial in demo.trials if trial.id not in tonight})
+    assert len(made) == 7  # of the newest, nothing has come
+    write({trial.id: trial for trial in demo.trials})
+    assert made == ["2026-03-07-1", "2026-03-08-1"]  # what stands beside the newest names it
+    write({trial.id: trial for trial in demo.trials})
+    assert made == []
+    page = (scene.target / "night" / "2026-03-08-1.html").read_text()
+    assert "5 of 6 planned trials of suite quickstart ended: 1 failed, 1 invalid, 3 completed." in page
+    assert 'href="../trials/2026-03-08-1.04.cassandra-sensor-read.5.0.1.html"' in page
+    assert "cassandra-sensor-read at 5.0.3" in page  # the one that is missing
+    assert f"{NBSP}ops/s" in page
+    assert 'href="../night/2026-03-07-1.html" rel="prev"' in page

@@ -1,0 +1,223 @@
+"""The page Compare in a browser: any two variants, the same answers as Python gives, all in the URL."""
+# ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import chromium
+import pytest
+from made_up_times import SPIKE_US, record
+from playwright.sync_api import Browser, Page
+
+from perf.model.results import TrialId
+from reports.pages.releases.heatmap import HeatPair, view_heatmap
+from reports.pages.releases.medians import Medians, Variant, read_medians
+from reports.pages.releases.times import tell_trial
+from reports.site.context import SiteContext
+from reports.wording.links import release_page
+
+STEPS_OF_LINES = """
+    () => [...document.querySelectorAll('[data-chart="spectrum"] path')]
+        .map((path) => [...(path.getAttribute("d") ?? "").matchAll(/[ML]([\\d.]+)/g)])
+        .filter((steps) => steps.length > 20)
+        .map((steps) => steps.map(([, x]) => Number(x)))
+"""
+"""The x of each step of each long line of the spectrum: to the right, and never back."""
+
+
+def test_the_data_of_a_trial_hold_its_spectrum_course_and_diagnostics(demo: Any) -> None:
+    enriched = next(trial for trial in demo.trials if trial.steps)
+    told = tell_trial(enriched, [record(enriched.id)])
+    (time,) = told["times"]
+    assert (time["title"], time["problem"], time["count"]) == ("Write at saturation", "", 301)
+    levels = dict(time["levels"])
+    assert levels[50.0] == pytest.approx(2.98, rel=0.02)
+    assert levels[100.0] == pytest.approx(SPIKE_US / 1000, rel=0.001)
+    assert [second[:3] for second in time["course"]] == [[1, 0, 100], [1, 1, 101], [1, 2, 100]]
+    rows = [tuple(row) for row in told["diagnostics"]]
+    assert ("Write at saturation", "server CPU", "µs/op", "412") in rows
+    assert ("Canary on localhost before the trial", "CPU canary", "ms", "12.3") in rows
+    assert not [row for row in rows if "node-" in row[0]]
+    assert ["localhost", "kernel", "6.1.0-18"] in told["facts"]
+
+
+def test_a_histogram_that_cannot_be_decoded_is_told(demo: Any) -> None:
+    broken = record(TrialId("x"))
+    bad = replace(broken, intervals=(replace(broken.intervals[0], encoded="HISTFAAA"),))
+    (time,) = tell_trial(demo.trials[0], [bad])["times"]
+    assert "cannot be decoded" in time["problem"]
+
+
+@pytest.fixture(scope="module")
+def scene(demo: Any) -> SiteContext:
+    """Give all that the site is made of."""
+    scene: SiteContext = demo.scene()
+    return scene
+
+
+@pytest.fixture
+def watched(browser: Browser) -> Iterator[chromium.Watched]:
+    """Give a page that must not complain about anything."""
+    with chromium.watch(browser) as page:
+        yield page
+        assert page.complaints == []
+
+
+def read(scene: SiteContext) -> Medians:
+    return read_medians(scene.heads.values(), (*scene.judgement.series, *scene.judgement.watched))
+
+
+def variants(scene: SiteContext) -> dict[str, Variant]:
+    medians = read(scene)
+    return {one.release.version: one for one in medians.variants.values()}
+
+
+def read_cells(page: Page) -> list[str]:
+    return page.locator("#heat td.heat:not(.empty):visible").all_inner_texts()
+
+
+def normal(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_the_script_gives_the_same_answers_as_python(
+    scene: SiteContext, demo_site: Path, watched: chromium.Watched
+) -> None:
+    found = variants(scene)
+    medians = read(scene)
+    before, after = found["5.0.1"], found["5.0.3"]
+    pair = HeatPair(before=medians.measured[before.id], after=medians.measured[after.id])
+    expected = [
+        normal(
+            f"{cell.badge.symbol} {cell.change or cell.badge.word}"
+            f"{', ' + cell.badge.word if cell.change else ''} {cell.interval}"
+        )
+        for group in view_heatmap([pair], scene.catalog.detection).groups
+        for row in group.rows
+        for cell in row.cells
+        if cell
+    ]
+    watched.open(demo_site / "compare.html", f"a={before.id}&b={after.id}")
+    watched.page.locator("#heat caption", has_text="5.0.1").wait_for(state="attached")
+    texts = watched.page.locator("#heat td.heat:not(.empty)").all_text_contents()
+    joined = [normal(text) for text in texts]
+    assert [text.replace(" ", "") for text in joined] == [text.replace(" ", "") for text in expected]
+    assert "5 worse" in watched.page.locator("#compared").inner_text()
+
+
+def test_filters_and_sides_stay_in_the_url(
+    scene: SiteContext, demo_site: Path, watched: chromium.Watched
+) -> None:
+    found = variants(scene)
+    watched.open(demo_site / "compare.html", f"a={found['5.0.2'].id}&b={found['5.0.3'].id}")
+    page = watched.page
+    page.get_by_label("only what moved").check()
+    page.wait_for_function("location.hash.includes('moved=1')")
+    rows = page.locator("#heat tbody tr[data-row]:visible")
+    assert rows.all_inner_texts()[0].startswith("Write at saturation")
+    assert rows.count() == 2
+    moved = "#heat tbody tr[data-row]:visible td:is(.good, .bad)"
+    columns = {cell.get_attribute("data-column") for cell in page.locator(moved).all()}
+    heads = page.locator("#heat thead th[data-column]")
+    assert page.locator("#heat thead th[data-column]:visible").count() == len(columns) < heads.count()
+    page.get_by_label("only what moved").uncheck()
+    assert page.locator("#heat thead th[data-column]:visible").count() == heads.count()
+    page.get_by_label("Metric").select_option("Throughput")
+    assert page.locator("#heat thead th:visible").count() == 2
+    page.get_by_role("button", name="Swap A and B").click()
+    page.locator(
+        "#heat caption", has_text="5.0.3, config default@333333333333 → cassandra 5.0.2"
+    ).wait_for(state="attached")
+    page.reload()
+    page.locator("#heat caption", has_text="→ cassandra 5.0.2").wait_for(state="attached")
+    assert page.get_by_label("Metric").input_value() == "Throughput"
+    assert page.get_by_label("B, to").input_value() == found["5.0.2"].id
+    assert page.locator("#heat thead th:visible").count() == 2
+
+
+def test_the_command_for_a_verdict_can_be_copied_as_it_is(
+    scene: SiteContext, demo_site: Path, watched: chromium.Watched
+) -> None:
+    found = variants(scene)
+    watched.open(demo_site / "compare.html", f"a={found['5.0.2'].id}&b={found['5.0.3'].id}")
+    command = watched.page.locator("#command")
+    command.wait_for()
+    assert (
+        "knickpoint compare --suite quickstart --experiment cassandra-sensor-write "
+        "--baseline 5.0.2/default --candidate 5.0.3/default"
+    ) in command.inner_text().splitlines()
+
+
+def test_what_only_one_side_measures_has_no_command(
+    scene: SiteContext, demo_site: Path, watched: chromium.Watched
+) -> None:
+    found = variants(scene)
+    page = watched.page
+    watched.open(demo_site / "compare.html")
+    page.evaluate(
+        """async (id) => {
+          const side = await window.knickpoint.load(`variant-${id}`);
+          side.trials = side.trials.filter((one) => one.experiment.endsWith("read"));
+        }""",
+        found["5.0.2"].id,
+    )
+    page.evaluate(
+        "([a, b]) => window.knickpoint.state.set({ a, b })", [found["5.0.2"].id, found["5.0.3"].id]
+    )
+    page.locator("#command", has_text="knickpoint").wait_for()
+    (command,) = page.locator("#command").inner_text().splitlines()
+    assert "--experiment cassandra-sensor-read" in command
+
+
+def test_response_times_of_both_sides_are_drawn(
+    scene: SiteContext, demo_site: Path, watched: chromium.Watched
+) -> None:
+    found = variants(scene)
+    watched.open(demo_site / "compare.html", f"a={found['5.0.2'].id}&b={found['5.0.3'].id}")
+    page = watched.page
+    page.get_by_label("Experiment").select_option("cassandra-sensor-write")
+    page.locator('[data-chart="spectrum"] svg').wait_for()
+    page.locator('[data-chart="rate"] svg').wait_for()
+    table = page.locator('[data-table="levels"] table')
+    slowest = [
+        cell.inner_text() for cell in table.locator("tr", has_text="Slowest").locator("td").all()
+    ]
+    assert slowest[:2] == ["400", "400"]
+    median = [cell.inner_text() for cell in table.locator("tr", has_text="p50").locator("td").all()]
+    assert median[2].startswith("+100.")
+    assert page.locator('[data-table="diagnostics"] table').count() == 1
+    assert "experiment=cassandra-sensor-write" in page.url
+    ends = page.evaluate(STEPS_OF_LINES)
+    assert len(ends) == 2
+    assert all(steps == sorted(steps) for steps in ends)
+
+
+def test_the_page_of_a_release_draws_its_response_times_also_for_paper(
+    demo_site: Path, browser: Browser
+) -> None:
+    with chromium.watch(browser, height=60) as watched:  # far below what is seen
+        watched.open(demo_site / release_page("cassandra", "5.0.3"))
+        page = watched.page
+        page.locator('[data-chart="spectrum"] svg').wait_for(state="attached")
+        assert page.get_by_label("Operation").first.input_value()
+        page.emulate_media(media="print")
+        assert page.get_by_label("Operation").first.is_visible()
+        assert watched.complaints == []
+
+
+def test_an_address_of_a_variant_that_is_gone_says_so(
+    demo_site: Path, watched: chromium.Watched
+) -> None:
+    watched.open(demo_site / "compare.html", "a=000000000000&b=111111111111")
+    watched.page.locator("#compared", has_text="not in this history").wait_for()
+
+
+def test_two_that_took_turns_have_a_verdict_elsewhere(scene: SiteContext, demo_site: Path) -> None:
+    index = json.loads(
+        (demo_site / "data/compare.js").read_text().partition(",")[2].removesuffix(");\n")
+    )
+    assert all(one["page"].startswith("comparison/") for one in index["comparisons"])
+    assert len(index["comparisons"]) == len(scene.comparisons)

@@ -1,0 +1,191 @@
+"""The pages of releases: what moved there, against which variant, and what would make a page anew."""
+# ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
+
+import json
+import re
+from dataclasses import replace
+from html import unescape
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from analysis.judging.judgement import JudgedSeries
+from perf.model.results import Named, TrialHead, TrialId
+from reports.pages.releases import page as releases
+from reports.pages.releases.heatmap import HeatMap, HeatPair, view_heatmap
+from reports.pages.releases.medians import Medians, Variant, read_medians
+from reports.pages.releases.view import find_releases, view_release
+from reports.site.context import SiteContext
+from reports.site.writing import flatten
+from reports.wording.links import data_path, release_page, variant_data
+
+
+def read(scene: SiteContext) -> Medians:
+    return read_medians(scene.heads.values(), (*scene.judgement.series, *scene.judgement.watched))
+
+
+def variant_of(medians: Medians, version: str) -> Variant:
+    return next(one for one in medians.variants.values() if one.release.version == version)
+
+
+def words_of(heat: HeatMap) -> dict[tuple[str, str, str], str]:
+    """Give the word of each cell by workload, row and column."""
+    return {
+        (group.workload, row.title, column.title): cell.badge.word
+        for group in heat.groups
+        for row in group.rows
+        for column, cell in zip(heat.columns, row.cells, strict=True)
+        if cell
+    }
+
+
+def compare_newest(scene: SiteContext) -> HeatMap:
+    medians = read(scene)
+    pair = HeatPair(
+        before=medians.measured[variant_of(medians, "5.0.2").id],
+        after=medians.measured[variant_of(medians, "5.0.3").id],
+    )
+    return view_heatmap([pair], scene.catalog.detection)
+
+
+def make(scene: SiteContext) -> dict[str, str]:
+    return {
+        file.path: file.content.decode()
+        for batch in flatten(releases.batches(scene))
+        for file in batch.make(batch.versions)
+    }
+
+
+def test_a_heat_map_shows_what_was_planted(demo: Any) -> None:
+    words = words_of(compare_newest(demo.scene()))
+    assert words["sensor-write", "Write at saturation", "Throughput"] == "Worse"
+    assert words["sensor-read", "Read-latest at saturation", "Throughput"] == "Same"
+
+
+def test_another_content_of_a_workload_is_not_comparable(demo: Any) -> None:
+    scene = demo.scene()
+    medians = read(scene)
+    after = medians.measured[variant_of(medians, "5.0.3").id]
+    changed = {
+        replace(key, workload="sensor-write@ffffffffffff") if "write" in key.workload else key: value
+        for key, value in after.items()
+    }
+    without = {key: value for key, value in after.items() if key.metric != "service_time"}
+    settings = scene.catalog.detection
+    alien = view_heatmap([HeatPair(before=after, after=changed)], settings)
+    missing = view_heatmap([HeatPair(before=after, after=without)], settings)
+    at = ("sensor-write", "Write at steady load", "p99 service time")
+    assert words_of(alien)[at] == "Not comparable"
+    assert words_of(missing)[at] == "Not measured"
+    assert "not comparable" in alien.summary
+
+
+def test_a_release_names_what_came_before_and_what_differed(demo: Any) -> None:
+    scene = demo.scene()
+    last = next(reversed(scene.heads.values()))
+    edited = Named(name=last.config.name, sha256="feedfeedfeed")
+    heads: dict[TrialId, TrialHead] = {
+        name: replace(head, config=edited) if head.release.version == "5.0.3" else head
+        for name, head in scene.heads.items()
+    }
+    for scene_of, text in (
+        (scene, "Against 5.0.2, the release before (15 completed trials)."),
+        (replace(scene, heads=heads), "whose config had another content"),
+    ):
+        medians = read(scene_of)
+        found = find_releases(scene_of.heads.values(), medians, scene.judgement.incidents)
+        views = [
+            view_release(one, medians, scene.catalog.detection, scene_of.heads, {}) for one in found
+        ]
+        assert [one.title for one in views] == [f"cassandra 5.0.{patch}" for patch in (1, 2, 3)]
+        assert text in views[2].variants[0].against
+        assert "Nothing to compare with" in views[0].variants[0].against
+        assert views[0].variants[0].map is None
+
+
+def test_every_link_of_the_pages_leads_somewhere(demo: Any, demo_site: Path) -> None:
+    pages = {path: text for path, text in make(demo.scene()).items() if path.endswith(".html")}
+    assert {"releases.html", "compare.html", release_page("cassandra", "5.0.3")} <= pages.keys()
+    for path, text in pages.items():
+        assert (demo_site / path).read_text() == text
+        for href in re.findall(r'href="([^"#]+)', text.partition("<main")[2]):
+            assert ((demo_site / path).parent / unquote(unescape(href))).is_file(), (path, href)
+
+
+def test_the_page_tells_incidents_and_links_the_comparison(demo: Any) -> None:
+    page = make(demo.scene())[release_page("cassandra", "5.0.3")]
+    assert 'href="../incidents/a1b2c3d4.html"' in page
+    assert re.search(r'href="\.\./compare\.html#a=[0-9a-f]{12}&amp;b=[0-9a-f]{12}"', page)
+    assert "a hint; a verdict comes from" in page
+    assert "1 failed" in make(demo.scene())[release_page("cassandra", "5.0.1")]
+
+
+def test_a_page_is_made_anew_only_if_something_on_it_changed(demo: Any) -> None:
+    scene = demo.scene()
+
+    def versions(of: SiteContext) -> dict[str, str]:
+        found = [batch.versions.items() for batch in flatten(releases.batches(of))]
+        return {path: version for items in found for path, version in items}
+
+    before = versions(scene)
+    assert versions(demo.scene()) == before
+    page = release_page("cassandra", "5.0.1")
+    script = data_path(variant_data(variant_of(read(scene), "5.0.1").id))
+    assert before[page]
+    assert before[script]
+
+    louder = tuple(
+        replace(one, noise=replace(one.noise, deviation=1.0)) if one.noise else one
+        for one in scene.judgement.series
+    )
+    noisy = versions(replace(scene, judgement=replace(scene.judgement, series=louder)))
+    assert noisy[page] != before[page]
+    assert noisy[script] == before[script]
+
+    first = next(iter(scene.heads))
+    edited = versions(replace(scene, digests={**scene.digests, first: "another"}))
+    assert edited[page] != before[page]
+    assert edited[script] != before[script]
+
+
+@pytest.mark.parametrize("version", ["<script>alert(1)</script>", "x" * 10_000, "\u202e5.0 😀 \u0627"])
+def test_a_hostile_release_name_breaks_nothing(demo: Any, version: str) -> None:
+    scene = demo.scene()
+    heads = {
+        name: replace(head, release=replace(head.release, version=version))
+        if head.release.version == "5.0.3"
+        else head
+        for name, head in scene.heads.items()
+    }
+    files = make(replace(scene, heads=heads))
+    page = files[release_page("cassandra", version)]
+    pages = [text for path, text in files.items() if path.endswith(".html")]
+    assert "<script>alert" not in "".join(pages)
+    assert version.strip("\u202e") in unescape(page)
+    assert all(len(PurePosixPath(path).name) < 120 for path in files)
+
+
+def test_a_release_without_a_completed_trial_says_so(demo: Any) -> None:
+    scene = demo.scene()
+    failed = next(head for head in scene.heads.values() if head.reasons)
+    lonely = replace(failed, release=replace(failed.release, version="5.0.4", ordinal=4))
+    page = make(replace(scene, heads={**scene.heads, lonely.id: lonely}))
+    assert "No trial of it was completed" in page[release_page("cassandra", "5.0.4")]
+
+
+def test_nothing_measured_is_said(demo: Any) -> None:
+    scene = demo.scene()
+    empty = replace(scene.judgement, series=(), watched=(), incidents=())
+    files = make(replace(scene, heads={}, judgement=empty))
+    assert "Nothing has been measured yet" in files["releases.html"]
+    assert "nothing to compare" in files["compare.html"]
+    assert json.loads(files["data/compare.js"].partition(",")[2].removesuffix(");\n"))["series"] == {}
+
+
+def test_series_that_know_no_noise_are_not_judged_fine(demo: Any) -> None:
+    scene = demo.scene()
+    silent: tuple[JudgedSeries, ...] = tuple(replace(one, noise=None) for one in scene.judgement.series)
+    heat = compare_newest(replace(scene, judgement=replace(scene.judgement, series=silent)))
+    assert set(words_of(heat).values()) <= {"Cannot tell", "Not measured"}

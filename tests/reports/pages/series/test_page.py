@@ -1,0 +1,212 @@
+"""The page of a series without a browser: its data, when it is made again, what it lists."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_up_series import INVALID, KEY, MISSING, SLOWER, make_scene
+
+from perf.model.results import Move, Named, Purpose, Trial, TrialId
+from reports.pages.series import page as series
+from reports.pages.series.track import find_tracks, track_data, track_of
+from reports.pages.series.view import NEWEST_ROWS
+from reports.site.context import SiteContext
+from reports.site.writing import SiteFile, flatten
+from reports.wording.links import data_path, series_page, series_stem, track_stem
+
+TRIALS = 130
+POINTS = TRIALS - 2  # one is invalid, one never came
+
+
+@pytest.fixture(scope="module")
+def scene(make_trial: Callable[..., Trial]) -> SiteContext:
+    """Give an experiment of 130 trials."""
+    return make_scene(make_trial, TRIALS, Path("site"))
+
+
+@pytest.fixture(scope="module")
+def files(scene: SiteContext) -> dict[str, SiteFile]:
+    """Give all files of its series by path."""
+    made = (file for batch in flatten(series.batches(scene)) for file in batch.make(batch.versions))
+    return {file.path: file for file in made}
+
+
+def data_of(files: dict[str, SiteFile], name: str) -> Any:  # noqa: ANN401  any JSON
+    text = files[data_path(name)].content.decode()
+    return json.loads(text.removeprefix(f'knickpoint.receive("{name}",').removesuffix(");\n"))
+
+
+def versions(scene: SiteContext) -> dict[str, str]:
+    return {path: at for batch in flatten(series.batches(scene)) for path, at in batch.versions.items()}
+
+
+def test_a_page_lists_its_newest_points_and_the_data_hold_all(files: dict[str, SiteFile]) -> None:
+    page = files[series_page(KEY)].content.decode()
+    assert page.count('<tr id="point-') == NEWEST_ROWS
+    assert f"Show all {POINTS}" in page
+    data = data_of(files, series_stem(KEY))
+    assert len(data["value"]) == len(data["at"]) == len(data["counts"]) == POINTS
+    assert len(data["iterations"]) == sum(data["counts"]) == 3 * POINTS
+
+
+def test_each_point_is_of_its_trial_and_iterations_keep_nine_digits(
+    scene: SiteContext, files: dict[str, SiteFile]
+) -> None:
+    data = data_of(files, series_stem(KEY))
+    track = data_of(files, data["track"])
+    (judged,) = [one for one in scene.judgement.series if one.series.key == KEY]
+    assert [track["trial"][slot] for slot in data["at"]] == [p.trial for p in judged.series.points]
+    assert data["value"] == [point.value for point in judged.series.points]
+    exact = [value for point in judged.series.points for value in point.iterations]
+    assert data["iterations"] == pytest.approx(exact, rel=1e-8)
+
+
+def test_trials_without_a_point_have_a_place_a_symbol_a_word_and_a_reason(
+    files: dict[str, SiteFile],
+) -> None:
+    data = data_of(files, series_stem(KEY))
+    track = data_of(files, data["track"])
+    assert track["unusable"] == [
+        [INVALID, "unsure", "!", "Invalid", "client fell behind: 3.1\N{NO-BREAK SPACE}% started late"],
+        [MISSING, "bad", "…", "Missing", "planned, and no result is there"],
+    ]
+    assert not {INVALID, MISSING} & set(data["at"])
+    assert track["pages"] == {str(MISSING): ""}  # what never ran has no page
+    assert track["imported"] == [0]
+
+
+def test_series_of_one_experiment_share_their_trials_and_lines_know_each_other(
+    files: dict[str, SiteFile],
+) -> None:
+    one, other = (data_of(files, series_stem(key)) for key in (KEY, SLOWER))
+    assert one["track"] == other["track"] == track_stem(track_of(KEY))
+    listed = [stem for _, stem, _ in data_of(files, one["track"])["series"]]
+    assert listed == [series_stem(KEY), series_stem(SLOWER)]
+    assert one["lines"] == [["4.1", series_stem(replace(KEY, line="4.1"))]]
+    assert other["lines"] == []
+
+
+def test_the_chart_is_said_in_words(files: dict[str, SiteFile]) -> None:
+    page = files[series_page(KEY)].content.decode()
+    said = data_of(files, series_stem(KEY))["inWords"]
+    assert said.startswith(f"{POINTS} points over 6 releases. The newest level is 3,696")
+    assert "1 change point: regressed −12.0" in said
+    assert "Newest value: 3," in said
+    assert said in page
+
+
+def test_published_figures_are_told_as_what_they_are(files: dict[str, SiteFile]) -> None:
+    page = files[series_page(KEY)].content.decode()
+    assert "a paper &lt;of 2024&gt;" in page
+    assert "no verdict rests on them" in page
+    assert data_of(files, series_stem(KEY))["references"][0]["value"] == 4500.0
+    assert data_of(files, series_stem(SLOWER))["references"] == []
+    assert "Published figures" not in files[series_page(SLOWER)].content.decode()
+
+
+def test_what_changed_between_trials_is_marked_unless_it_flickers(scene: SiteContext) -> None:
+    track = find_tracks(scene.judgement.series, scene.heads, scene.nights)[track_of(KEY)]
+    moves = (
+        *(Move(place=at, name="cpu MHz", before="1", after="2") for at in range(1, TRIALS)),
+        Move(place=3, name="kernel", before="6.1", after="6.2"),
+        # Of another release the artifact is what is being measured; of the same one it tells.
+        Move(place=25, name="artifact", before="aa", after="bb"),
+        Move(place=30, name="artifact", before="bb", after="cc"),
+    )
+    data = track_data(track, moves, moves[-2:])
+    assert data["moves"] == [(3, "kernel", "6.1", "6.2"), (30, "artifact", "bb", "cc")]
+    assert data["movesInTime"] == [(30, "artifact", "bb", "cc")]
+
+
+def test_a_sentinel_without_a_point_stands_on_the_track_of_its_release(
+    scene: SiteContext,
+) -> None:
+    key = replace(KEY, line="5.0.1", config="sentinel")
+    (judged,) = [one for one in scene.judgement.series if one.series.key == KEY]
+    watched = replace(judged, series=replace(judged.series, key=key))
+    (invalid,) = [head for head in scene.heads.values() if head.status != "completed"]
+    spoilt = replace(
+        invalid,
+        id=TrialId("sentinel"),
+        purpose=Purpose.SENTINEL,
+        config=replace(invalid.config, name="sentinel"),
+    )
+    tracks = find_tracks([watched], {**scene.heads, spoilt.id: spoilt}, ())
+    assert [slot.trial for slot in tracks[track_of(key)].slots if slot.badge] == ["sentinel"]
+
+
+def test_only_what_moved_is_made_again(scene: SiteContext) -> None:
+    before = versions(scene)
+    assert all(before.values())
+    assert versions(scene) == before
+    old = replace(KEY, line="4.1")
+    (moved,) = [one for one in scene.judgement.series if one.series.key == old]
+    parts = [
+        replace(one, verdict=replace(one.verdict, reason="another")) if one is moved else one
+        for one in scene.judgement.series
+    ]
+    later = versions(replace(scene, judgement=replace(scene.judgement, series=tuple(parts))))
+    changed = {path for path in before if before[path] != later[path]}
+    assert changed == {series_page(old), data_path(series_stem(old))}
+
+
+def test_another_content_of_a_trial_makes_its_series_and_their_track_again(scene: SiteContext) -> None:
+    before = versions(scene)
+    (trial,) = [head.id for head in scene.heads.values() if head.release.version == "4.1.1"][:1]
+    later = versions(replace(scene, digests={**scene.digests, trial: "another"}))
+    changed = {path for path in before if before[path] != later[path]}
+    old = replace(KEY, line="4.1")
+    assert changed == {
+        series_page(old),
+        data_path(series_stem(old)),
+        data_path(track_stem(track_of(old))),
+    }
+    unknown = versions(replace(scene, digests={}))
+    assert unknown[series_page(old)] == ""  # then only making it tells
+
+
+def test_a_series_of_several_testbeds_shows_the_caveat_of_each(scene: SiteContext) -> None:
+    testbed = next(iter(scene.catalog.testbeds.values()))
+    (judged,) = (one for one in scene.judgement.series if one.series.key == KEY)
+    name = judged.series.points.trials[0]
+    other = replace(scene.heads[name], testbed=Named(name="another", sha256="2" * 12))
+    caveats = {"another": "One core.", scene.heads[name].testbed.name: "Two cores."}
+    testbeds = {one: replace(testbed, caveat=text) for one, text in caveats.items()}
+    mixed = replace(
+        scene,
+        heads={**scene.heads, name: other},
+        catalog=replace(scene.catalog, testbeds=testbeds),
+    )
+    made = (file for batch in flatten(series.batches(mixed)) for file in batch.make(batch.versions))
+    page = next(file for file in made if file.path == series_page(KEY)).content.decode()
+    assert "One core. Two cores." in page  # by the names of the testbeds
+
+
+def test_hostile_names_stay_data(scene: SiteContext) -> None:
+    hostile = '"]; alert(1); </script>\N{LINE SEPARATOR}\N{RIGHT-TO-LEFT OVERRIDE}' + "x" * 10_000
+    heads = {
+        name: replace(head, release=replace(head.release, version=hostile))
+        for name, head in scene.heads.items()
+    }
+    track = find_tracks(scene.judgement.series, heads, scene.nights)[track_of(KEY)]
+    assert track_data(track, (), ())["releases"] == [hostile]
+    made = [
+        file
+        for batch in flatten(series.batches(replace(scene, heads=heads)))
+        for file in batch.make(batch.versions)
+    ]
+    by_path = {file.path: file for file in made}
+    assert data_of(by_path, track.stem)["releases"][0].startswith('"]; alert(1); </script>')
+
+
+def test_slots_are_ordered_by_release_and_then_by_time(scene: SiteContext) -> None:
+    track = find_tracks(scene.judgement.series, scene.heads, scene.nights)[track_of(KEY)]
+    first, *_ = track.slots
+    late = replace(first, trial=TrialId("late"), started_at=datetime(2030, 1, 1, tzinfo=UTC))
+    mixed = replace(track, slots=(*track.slots[:1], late, *track.slots[1:]))
+    assert mixed.in_time[-1].trial == "late"
+    assert track.in_time == track.slots

@@ -1,0 +1,189 @@
+"""The page of the testbed: canaries over time, facts of the hosts, drift, utilisation."""
+# ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from perf.model.results import Fact, Move, Named, Purpose, Trial, TrialId, TrialStatus
+from reports.pages.testbed import page as testbed_pages
+from reports.pages.testbed.canaries import view_canary_charts
+from reports.pages.testbed.chart import draw_bars, draw_strip
+from reports.pages.testbed.hosts import join_moves, view_hosts
+from reports.pages.testbed.utilisation import view_utilisation
+from reports.site.writing import flatten
+from reports.wording import links
+
+MIDNIGHT = datetime(2026, 3, 2, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def trial(make_trial: Callable[..., Trial]) -> Callable[..., Trial]:
+    def make(begins: datetime, lasts: timedelta, **changes: Any) -> Trial:
+        return make_trial(
+            id=TrialId(f"trial-{begins:%d-%H%M}"),
+            started_at=begins,
+            finished_at=begins + lasts,
+            **changes,
+        )
+
+    return make
+
+
+def pages(scene: Any) -> Mapping[str, str]:
+    return {
+        file.path: file.content.decode()
+        for batch in flatten(testbed_pages.batches(scene))
+        for file in batch.make(batch.versions)
+    }
+
+
+def test_hours_count_on_the_day_on_which_they_passed(trial: Callable[..., Trial]) -> None:
+    view = view_utilisation(
+        [
+            trial(MIDNIGHT - HOUR, 3 * HOUR),
+            trial(MIDNIGHT + 5 * HOUR, HOUR, status=TrialStatus.INVALID),
+            trial(MIDNIGHT + 7 * HOUR, HOUR, status=TrialStatus.FAILED),
+            trial(MIDNIGHT + 9 * HOUR, HOUR, purpose=Purpose.IMPORTED),
+        ]
+    )
+    newest, oldest = view.rows
+    assert (newest.day, newest.hours, newest.trials) == ("2026-03-02", "4.00", "2")
+    assert (newest.invalid, newest.failed) == ("1", "1")
+    assert (oldest.day, oldest.hours, oldest.trials, oldest.failed) == ("2026-03-01", "1.00", "1", "–")
+    assert "In 2 days up to 2026-03-02 trials ran 5.00 hours, which is 2.50 hours a day" in view.text
+    assert "Of all 3 trials ever, 2 (66.7" in view.text
+    assert view.chart is not None
+    first, last = view.chart.bars
+    assert (first.height, first.top_height) == (5.0, 0.0)
+    assert (last.height, last.top_height) == (10.0, 10.0)
+    assert last.top_y + last.top_height == last.y
+
+
+def test_only_the_newest_month_is_shown(trial: Callable[..., Trial]) -> None:
+    days = [trial(MIDNIGHT + timedelta(days=day), HOUR) for day in range(0, 80, 2)]
+    view = view_utilisation(days)
+    assert len(view.rows) == 30
+    assert [row.hours for row in view.rows[:3]] == ["1.00", "–", "1.00"]
+    nothing = view_utilisation([])
+    assert (nothing.text, nothing.chart) == ("No trial has run here.", None)
+
+
+def test_a_line_is_broken_where_nothing_was_measured() -> None:
+    hours = [*range(10), *range(200, 210)]
+    chart = draw_strip([[(MIDNIGHT + HOUR * hour, 5.0) for hour in hours], []])
+    assert chart is not None
+    (line,) = chart.lines
+    assert line.count("M") == 2
+    assert line.count("L") == 18
+    assert (chart.top, chart.bottom) == (5.25, 4.75)  # a tenth of the level: noise stays small
+    assert draw_strip([[], []]) is None
+    assert draw_strip([[(MIDNIGHT, float("nan"))]]) is None
+    assert draw_bars([(30.0, 1.0, "")], 24.0).bars[0].y == 0.0
+
+
+def test_the_canaries_of_a_host_are_one_chart_whatever_was_measured(demo: Any) -> None:
+    canary = next(one for one in demo.judgement.watched if one.series.key.phase == "canary-before")
+    key = canary.series.key
+    after = replace(canary.series, key=replace(key, phase="canary-after", config="another"))
+    also = replace(canary.series, key=replace(key, workload="other@1"))
+    watched = (canary, replace(canary, series=after), replace(canary, series=also))
+    (chart,) = view_canary_charts(watched)
+    points = len(canary.series.points)
+    assert f"{2 * points:,} values before and {points:,} values after trials" in chart.label
+    assert len(chart.chart.lines) == 2
+    assert "lower is better" in chart.note
+    spread = replace(canary.series, key=replace(key, statistic="max"))
+    assert view_canary_charts((replace(canary, series=spread),)) == ()
+
+
+def test_facts_say_since_when_they_are_so(demo: Any) -> None:
+    order = tuple(trial.id for trial in demo.trials)
+    heads = {trial.id: trial for trial in demo.trials}
+    facts = (
+        Fact(host="node-1", name="kernel", value="6.2"),
+        Fact(host="node-1", name="governor", value="performance"),
+        Fact(host="node-1", name="version:java", value="17"),
+        Fact(host="node-1", name="boot_id", value="new each time"),
+    )
+    newest = replace(demo.trials[-1], environment_before=facts)
+    moves = (
+        Move(place=5, name="kernel of node-1", before="6.1", after="6.2"),
+        Move(place=2, name="kernel of node-1", before="6.0", after="6.1"),
+        Move(place=7, name="version:java of node-1", before="17", after="11"),
+    )
+    found = {row.name: row for row in view_hosts(newest, moves, order, heads)}
+    assert list(found) == ["kernel", "governor", "java"]
+    kernel = found["kernel"]
+    assert (kernel.before, kernel.page, kernel.changes) == (
+        "6.1",
+        f"trials/{order[5]}.html",
+        ("2 changes"),
+    )
+    assert found["governor"].since == "in every trial that recorded it"
+    assert (found["java"].since, found["java"].page) == ("not known", "")
+    assert view_hosts(None, (), (), {}) == ()
+
+
+def test_releases_that_take_turns_do_not_change_the_java_of_a_host() -> None:
+    order = tuple(TrialId(name) for name in ("old-1", "new-1", "old-2", "new-2"))
+    java, kernel = "version:java of node-1", "kernel of node-1"
+    in_turns = [
+        Move(place=1, name=java, before="11", after="17"),
+        Move(place=2, name=java, before="17", after="11"),
+        Move(place=2, name=kernel, before="6.1", after="6.2"),
+        Move(place=3, name=java, before="11", after="17"),
+    ]
+    assert join_moves(in_turns, order, [], order[1::2]) == (in_turns[2],)
+    upgraded = Move(place=1, name=java, before="17", after="21")
+    found = join_moves(in_turns, order, [upgraded], order[1::2])
+    assert found == (in_turns[2], replace(upgraded, place=3))
+
+
+def test_releases_that_take_turns_do_not_change_the_tuning_of_a_host() -> None:
+    order = tuple(TrialId(name) for name in ("old-1", "new-1", "old-2", "new-2"))
+    in_turns = [
+        Move(place=place, name=f"{name} of db-1", before="a", after="b")
+        for place in (1, 2, 3)
+        for name in ("tuning", "tuning_unavailable", "thp", "max_map_count")
+    ]
+    assert join_moves(in_turns, order, [], order[1::2]) == ()
+
+
+def test_one_testbed_has_one_page(demo: Any) -> None:
+    (page,) = pages(demo.scene()).values()
+    for said in ("Canaries over time", "Facts of the hosts", "Utilisation", "What moved"):
+        assert said in page
+    # How many nights it takes is told in each cell, as it is another number in each.
+    assert ("Smallest visible" in page, "nights see" in page) == (True, False)
+    assert "The testbeds" not in page
+
+
+def test_several_testbeds_have_a_page_each_and_one_that_lists_them(demo: Any) -> None:
+    scene = demo.scene()
+    moved = {
+        key: replace(head, testbed=Named(name="<rack>", sha256="0")) if "read" in key else head
+        for key, head in scene.heads.items()
+    }
+    made = pages(replace(scene, heads=moved))
+    assert sorted(made) == sorted(
+        ["testbed.html", links.testbed_page("local"), links.testbed_page("<rack>")]
+    )
+    listed = made["testbed.html"]
+    assert f'<a href="{links.testbed_page("<rack>")}">&lt;rack&gt;</a>' in listed
+    assert "Facts of the hosts" not in listed
+    assert "Facts of the hosts" in made[links.testbed_page("local")]
+
+
+def test_a_testbed_without_a_trial_claims_nothing(demo: Any) -> None:
+    scene = demo.scene()
+    empty = replace(
+        scene, heads={}, judgement=replace(scene.judgement, series=(), watched=(), incidents=())
+    )
+    (page,) = pages(empty).values()
+    for said in ("nothing watches these hosts", "no trial has read them", "No trial has run here."):
+        assert said in page

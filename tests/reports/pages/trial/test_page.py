@@ -1,0 +1,318 @@
+"""The page of a trial: its rules with numbers, its phases, what differs from the trial before."""
+# ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perf.model.design import Testbed
+from perf.model.identity import named
+from perf.model.results import (
+    Counter,
+    Fact,
+    Named,
+    Purpose,
+    Reason,
+    Sample,
+    Trial,
+    TrialId,
+    TrialStatus,
+)
+from reports.pages.trial import page as trial_pages
+from reports.pages.trial import rows
+from reports.pages.trial.page import list_bundle
+from reports.pages.trial.phases import PhaseRow, view_phases
+from reports.pages.trial.previous import find_previous, view_previous
+from reports.pages.trial.rows import (
+    items_of_series,
+    rows_of_numbers,
+    rows_of_phases,
+    rows_of_rules,
+    rows_of_text,
+    tables_of_numbers,
+)
+from reports.pages.trial.validity import RuleRow, view_validity
+from reports.pages.trial.values import PhaseTable, ValueRow
+from reports.pages.trial.view import SeriesLink, view_trial
+from reports.site.rendering import render
+from reports.site.writing import flatten
+from reports.wording.reproducing import list_changed, read_contents, view_reproduction
+from reports.wording.wording import Badge
+
+NBSP = "\N{NO-BREAK SPACE}"
+AT: Any = {"phase": "steady", "operation": "write"}
+
+
+def sample(metric: str, statistic: str, *values: float) -> list[Sample]:
+    """Give the value of each iteration."""
+    return [
+        Sample(**AT, metric=metric, statistic=statistic, value=value, iteration=number)
+        for number, value in enumerate(values, start=1)
+    ]
+
+
+def counters(name: str, *values: int) -> list[Counter]:
+    return [
+        Counter(**AT, iteration=number, name=name, value=value)
+        for number, value in enumerate(values, start=1)
+    ]
+
+
+@pytest.fixture
+def testbed(demo: Any) -> Testbed:
+    found: Testbed = demo.scene().catalog.testbeds["local"]
+    return found
+
+
+@pytest.fixture
+def open_loop(make_trial: Callable[..., Trial], testbed: Testbed) -> Trial:
+    """Give a trial of two iterations on a schedule, on the testbed as it is configured."""
+    return make_trial(
+        testbed=named(testbed),
+        samples=(
+            *sample("throughput", "mean", 99.0, 100.0),
+            *sample("response_time", "p50", 2.0, 3.0),
+            *sample("response_time", "p99", 10.0, 8.0),
+            *sample("send_lateness", "p99", 1.0, 2.0),
+            *sample("client_cpu", "mean", 4000.0, 5000.0),
+            Sample(**AT, metric="warm_up", statistic="mean", value=3.5),
+        ),
+        counters=(
+            *counters("attempted", 600, 600),
+            *counters("timeouts", 1, 2),
+            *counters("error:Overloaded", 0, 3),
+            *counters("not_found", 0, 0),
+            *counters("sent_in_window", 590, 594),
+            *counters("completed_in_window", 594, 600),
+        ),
+        environment_after=(Fact(host="node-1", name="kernel", value="6.1"),),
+    )
+
+
+def rules(trial: Trial, *testbeds: Testbed) -> dict[str, RuleRow]:
+    return {row.title: row for row in view_validity(trial, {named(one): one for one in testbeds}).rows}
+
+
+def test_each_rule_stands_with_its_limit_and_the_worst_that_was_measured(
+    open_loop: Trial, testbed: Testbed
+) -> None:
+    found = rules(open_loop, testbed)
+    told = {title: (row.limit, row.measured, row.held.word) for title, row in found.items()}
+    assert told["Errors"] == (f"at most 1{NBSP}%", f"0.500{NBSP}%", "Held")
+    assert told["Load that was offered"] == (f"at least 95{NBSP}%", f"98.7{NBSP}%", "Held")
+    assert told["Lateness of the client"] == (f"at most 50{NBSP}%", f"25.0{NBSP}%", "Held")
+    assert told["CPU of the client"][1] == f"0.500{NBSP}of a core"
+    assert told["Spread of the iterations"] == (f"at most 100{NBSP}%", f"40.0{NBSP}%", "Held")
+    assert told["Steps of the clock"] == ("at most 100 ms", "not recorded", "No reason given")
+    assert found["Errors"].where == "6 of 1,200, write at steady load"
+    assert found["Lateness of the client"].where == "2.00 of 8.00 ms, write at steady load, iteration 2"
+
+
+def test_a_broken_rule_is_told_in_the_words_of_the_harness(open_loop: Trial, testbed: Testbed) -> None:
+    reasons = (Reason(kind="host-busy", text="node-1: <others> used 47.6%; the limit is 25 %"),)
+    spoiled = replace(open_loop, status=TrialStatus.INVALID, reasons=reasons)
+    row = rules(spoiled, testbed)["Other programs on a host"]
+    assert (row.held.word, row.measured) == ("Broken", "beyond the limit")
+    assert row.where == f"node-1: <others> used 47.6{NBSP}%; the limit is 25{NBSP}%"
+    assert rules(spoiled, testbed)["Errors"].held.word == "Held"
+
+
+def test_what_was_not_judged_is_not_said_to_have_held(open_loop: Trial, testbed: Testbed) -> None:
+    ended = view_validity(replace(open_loop, environment_after=()), {named(testbed): testbed})
+    assert {row.held.word for row in ended.rows} == {"Cannot tell"}
+    assert "ended before it was judged" in ended.text
+    imported = view_validity(replace(open_loop, purpose=Purpose.IMPORTED), {})
+    assert (imported.rows, "Another program" in imported.text) == ((), True)
+
+
+def test_a_limit_that_has_changed_since_is_not_claimed(open_loop: Trial, testbed: Testbed) -> None:
+    other = replace(testbed, validity=replace(testbed.validity, max_error_share=0.5))
+    view = view_validity(open_loop, {named(other): other})
+    assert {row.limit for row in view.rows} == {"–"}
+    assert {row.held.word for row in view.rows} == {"No reason given"}
+    assert "its limits then are not known here" in view.text
+
+
+def test_phases_say_how_long_they_ran_and_how_their_warm_ups_ended(open_loop: Trial, demo: Any) -> None:
+    view = view_phases(open_loop, {})
+    (row,) = view.rows
+    assert (row.phase, row.operation, row.load) == ("steady", "write", "open loop")
+    assert (row.attempted, row.measured, row.warm_up) == ("1,200", "2 × 6.00 s", "3.50 s on average")
+    assert row.warm == "no remark that the cap came first"
+    assert "of which 12.0 s were measured" in view.rest
+    # The load of the devops workload is measured, and nothing that came before.
+    loaded = Counter(phase="load", operation="load", iteration=1, name="attempted", value=36)
+    assert "Before" not in str(view_phases(replace(open_loop, counters=(loaded,)), {}))
+    capped = (Reason(kind="warm-up-capped", text="steady: 1 of 2 warm-ups ran to their cap"),)
+    (row,) = view_phases(replace(open_loop, remarks=capped), {}).rows
+    assert row.warm.startswith("not steady by the rule")
+    workload = demo.scene().catalog.workloads["sensor-write"]
+    (row,) = view_phases(replace(open_loop, workload=named(workload)), {named(workload): workload}).rows
+    assert "ops/s offered" in row.load
+    assert row.warm != "no remark that the cap came first"
+
+
+def in_turn(trial: Trial, *changes: dict[str, Any]) -> Sequence[Trial]:
+    """Give trials one after the other, each a minute after the last."""
+    return [
+        replace(
+            trial,
+            id=TrialId(f"trial-{number}"),
+            started_at=trial.started_at + timedelta(minutes=number),
+            **change,
+        )
+        for number, change in enumerate(changes)
+    ]
+
+
+def test_the_trial_before_is_of_the_same_experiment_and_config(open_loop: Trial) -> None:
+    other = Named(name="other", sha256="0")
+    made = in_turn(
+        open_loop, {}, {"config": other}, {"status": TrialStatus.FAILED}, {}, {"experiment": "else"}, {}
+    )
+    assert find_previous(made) == {
+        "trial-2": "trial-0",
+        "trial-3": "trial-0",
+        "trial-5": "trial-3",
+    }
+
+
+def test_what_differs_from_the_trial_before_is_listed(open_loop: Trial) -> None:
+    def facts(kernel: str, load: str) -> tuple[Fact, ...]:
+        return (
+            Fact(host="node-1", name="kernel", value=kernel),
+            Fact(host="node-1", name="load_average_1min", value=load),
+        )
+
+    before, after = in_turn(
+        open_loop,
+        {"environment_before": facts("6.1", "0.3")},
+        {"environment_before": facts("<6.2>", "0.9"), "harness_version": "9.9"},
+    )
+    view = view_previous(after, before)
+    assert [(row.name, row.where, row.before, row.after) for row in view.rows] == [
+        ("harness", "", before.harness_version or "–", "9.9"),
+        ("kernel", "node-1", "6.1", "<6.2>"),
+    ]
+    assert (view.text, view.page) == ("2 differences from", "trials/trial-0.html")
+    assert view_previous(before, before).text.startswith("Nothing that is recorded")
+    assert "not recorded of both" in view_previous(replace(before, environment_before=()), before).text
+    assert view_previous(before, None).page == ""
+
+
+def test_to_reproduce_says_which_files_have_changed_since(demo: Any, open_loop: Trial) -> None:
+    catalog = demo.scene().catalog
+    contents = read_contents(catalog)
+    same = replace(
+        open_loop,
+        topology=named(next(iter(catalog.topologies.values()))),
+        workload=named(next(iter(catalog.workloads.values()))),
+        config=named(next(iter(catalog.systems["cassandra"].values()))),
+    )
+    assert list_changed(same, contents) == ()
+    assert view_reproduction((), "run it").commands == "run it"
+    changed = replace(same, workload=Named(name="gone", sha256="0"), config=same.workload)
+    paths = list_changed(changed, contents)
+    assert paths == (
+        "configs/workloads/gone.yaml",
+        f"configs/systems/cassandra/{same.workload.name}.yaml",
+    )
+    shown = view_reproduction(paths, "run it").commands.splitlines()
+    assert shown[0] == f"git log --oneline -- {' '.join(paths)}"
+    assert shown[-1] == "run it"
+
+
+def test_a_page_is_made_again_if_anything_on_it_is_another(demo: Any) -> None:
+    scene = demo.scene()
+    (first,) = flatten(trial_pages.batches(scene))
+    testbed = scene.catalog.testbeds["local"]
+    strict = replace(testbed, validity=replace(testbed.validity, max_error_share=0.5))
+    head = next(iter(scene.heads.values()))
+    ours = replace(scene.catalog, testbeds={"local": testbed})
+    known = {one: replace(head, id=one, testbed=named(testbed)) for one in [head.id]}
+    versions = [
+        next(flatten(trial_pages.batches(replace(scene, heads=known, catalog=catalog)))).versions
+        for catalog in (ours, replace(ours, testbeds={"local": strict}))
+    ]
+    assert versions[0] != versions[1]
+    # Another trial before changes what a page compares with.
+    newer, older = list(find_previous(scene.heads.values()).items())[-1]
+    other = replace(scene, digests={**scene.digests, older: "f" * 64})
+    (second,) = flatten(trial_pages.batches(other))
+    page = f"trials/{newer}.html"
+    assert first.versions[page] != second.versions[page]
+    assert first.versions[f"trials/{head.id}.html"] == second.versions[f"trials/{head.id}.html"]
+
+
+def test_the_page_shows_rules_phases_hashes_and_logs(demo: Any, tmp_path: Path) -> None:
+    invalid = next(one for one in demo.trials if one.status is TrialStatus.INVALID)
+    place = tmp_path / "trials" / invalid.id
+    (place / "logs").mkdir(parents=True)
+    (place / "trial.json").write_text("{}")
+    (place / "logs" / "node 1&2.log").write_text("x")
+    scene = replace(demo.scene(), bundles=tmp_path / "trials", target=tmp_path / "site")
+    (batch,) = flatten(trial_pages.batches(scene))
+    (page,) = (one for one in batch.make([f"trials/{invalid.id}.html"]) if one.path.endswith(".html"))
+    html = page.content.decode()
+    for said in (
+        scene.digests[invalid.id],
+        'href="../../trials/',
+        "logs/node%201%262.log",
+        "logs/node 1&amp;2.log",
+        'href="../method.html#validity"',
+        "the trial before of this experiment and config",
+    ):
+        assert said in html
+    names = [file.name for file in list_bundle(tmp_path / "trials", invalid.id, tmp_path / "site")]
+    assert names == ["logs/node 1&2.log", "trial.json"]
+    assert list_bundle(tmp_path / "trials", TrialId("gone"), tmp_path / "site") == ()
+
+
+def test_the_series_of_canaries_are_folded_and_what_is_not_at_hand_is_one_line(demo: Any) -> None:
+    links = (
+        SeriesLink(title="throughput", page="series/a.html"),
+        SeriesLink(title="CPU canary", page="series/b.html", is_canary=True),
+    )
+    view = view_trial(demo.trials[0], series=links, files=(), reproduce="", caveats={})
+    html = render("trial.html", view.page, page=view, tables=rows).content.decode()
+    listed = html.split('<h2 id="series">')[1].split("</section>")[0]
+    plain, folded = listed.split("<details>")
+    assert ("throughput" in plain, "CPU canary" in plain, "CPU canary" in folded) == (True, False, True)
+    assert html.count("not at hand where this site was built") == 1
+    assert 'id="log"' not in html
+
+
+def test_rows_made_without_a_template_escape_all_that_they_hold() -> None:
+    row = ValueRow(name="<n>", note="a & b", cells=("<b>", "2"))
+    written = (
+        '<tr><th scope="row">&lt;n&gt; <span class="note">a &amp; b</span></th>'
+        "<td>&lt;b&gt;</td><td>2</td></tr>"
+    )
+    assert rows_of_numbers([row]) == written
+    table = tables_of_numbers([PhaseTable(title='"<t>', columns=("<c>",), rows=(row,))], "<k>")
+    assert written in table
+    assert 'aria-label="&lt;k&gt;: &quot;&lt;t&gt;">' in table
+    assert '<th scope="col">&lt;k&gt;</th><th scope="col">All iterations</th>' in table
+    assert '<th scope="col">&lt;c&gt;</th></tr>' in table
+    hostile = dict.fromkeys((field.name for field in fields(PhaseRow)), "<i>")
+    assert "<i>" not in rows_of_phases([PhaseRow(**hostile)])
+    badge = Badge(kind="<i>", symbol="<i>", word="<i>")
+    said = {field.name: "<i>" for field in fields(RuleRow) if field.name != "held"}
+    assert "<i>" not in rows_of_rules([RuleRow(**said, held=badge)])
+    assert items_of_series([SeriesLink(title="<i>", page='"&')]) == (
+        '<li><a href="../&quot;&amp;">&lt;i&gt;</a></li>'
+    )
+    assert rows_of_text([("<a>", "&"), ("b",)]) == (
+        '<tr><th scope="row">&lt;a&gt;</th><td>&amp;</td></tr>\n<tr><th scope="row">b</th></tr>'
+    )
+    assert render("method.html", "method.html", page=_Empty()).content.startswith(b"<!doctype html>")
+
+
+class _Empty:
+    """A page without anything on it."""
+
+    sections: tuple[object, ...] = ()
