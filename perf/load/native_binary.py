@@ -20,6 +20,8 @@ NULL_SERVER = "knicknull"
 SETTING = "KNICKPOINT_NATIVE"
 """The environment variable that names the engine's program where it was built elsewhere."""
 SOURCES = Path(__file__).with_name("native")
+DEVOPS_TABLES = Path(__file__).parents[1] / "workloads" / "devops" / "tables.json"
+"""What the sources include from elsewhere."""
 _DIGITS = 16
 
 
@@ -60,9 +62,10 @@ def source_digest(sources: Path) -> str:
     """Give 16 hexadecimal digits that name all that the build reads: manifest, lock file, code."""
     digest = hashlib.sha256()
     code = sorted(path for path in (sources / "src").rglob("*") if path.is_file())
-    for path in (sources / "Cargo.toml", sources / "Cargo.lock", *code):
+    for path in (sources / "Cargo.toml", sources / "Cargo.lock", *code, DEVOPS_TABLES):
+        name = path.relative_to(sources).as_posix() if path.is_relative_to(sources) else path.name
         content = path.read_bytes()
-        digest.update(f"{path.relative_to(sources).as_posix()}\0{len(content)}\0".encode() + content)
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()[:_DIGITS]
 
 

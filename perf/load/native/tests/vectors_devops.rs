@@ -9,7 +9,7 @@ use knickload::spec::{Devops, Operation};
 use knickload::values::devops::{Batches, devops_rows, host_tags};
 use knickload::values::devops_history::CpuHistory;
 use knickload::values::devops_queries::{QUERIES, make_query};
-use knickload::values::devops_tables::TABLES;
+use knickload::values::devops_tables::DATA;
 use knickload::values::splitmix::mix;
 use serde_json::Value;
 
@@ -76,7 +76,7 @@ fn digest(digest: u64, ts_ms: i64, values: impl Iterator<Item = u64>) -> u64 {
 fn tables_and_tags_are_the_same() {
     let vectors = read();
     let (records, seed, _) = records(&vectors);
-    for table in &TABLES {
+    for table in &DATA.tables {
         assert_eq!(
             vectors["fields"][table.name],
             serde_json::json!(table.fields)

@@ -26,7 +26,7 @@ use crate::cql::failure;
 use crate::session::{Aggregate, DevopsSession, Failure, Group, Number, Query, Row};
 use crate::spec::{Operation, Target};
 use crate::values::devops_queries::{QUERIES, metrics};
-use crate::values::devops_tables::{TABLES, TAGS, Table};
+use crate::values::devops_tables::{DATA, Table};
 
 const IN_FLIGHT: usize = 32;
 const BATCH_ROWS: usize = 16;
@@ -113,8 +113,8 @@ impl DevopsSession for CqlDevops {
 impl CqlDevops {
     async fn inserts(&self) -> Result<&Vec<PreparedStatement>, Failure> {
         let prepare = || async {
-            let mut inserts = Vec::with_capacity(TABLES.len());
-            for table in &TABLES {
+            let mut inserts = Vec::with_capacity(DATA.tables.len());
+            for table in &DATA.tables {
                 inserts.push(self.client.prepare(say_insert(table)).await?);
             }
             Ok(inserts)
@@ -197,9 +197,10 @@ fn group(rows: &[Row]) -> Vec<(usize, Vec<&Row>)> {
     let mut requests: Vec<(usize, Vec<&Row>)> = Vec::with_capacity(rows.len());
     let mut table = 0;
     for row in rows {
-        if TABLES[table].name != row.table {
+        if DATA.tables[table].name != row.table {
             // Rows come table by table; one of no table cannot be made.
-            table = TABLES
+            table = DATA
+                .tables
                 .iter()
                 .position(|table| table.name == row.table)
                 .unwrap_or_default();
@@ -217,7 +218,7 @@ fn group(rows: &[Row]) -> Vec<(usize, Vec<&Row>)> {
 }
 
 fn say_insert(table: &Table) -> String {
-    let names: Vec<&str> = (TAGS.iter().chain(&["ts"]).chain(table.fields))
+    let names: Vec<&str> = (DATA.tags.iter().chain(&["ts"]).chain(&table.fields))
         .copied()
         .collect();
     let marks = vec!["?"; names.len()].join(", ");

@@ -14,7 +14,7 @@ use super::sensor::number;
 use crate::session::{Aggregate, DevopsSession, Failure, Group, Number, Query, Row};
 use crate::spec::{Operation, Target};
 use crate::values::devops_queries::QUERIES;
-use crate::values::devops_tables::{TABLES, TAGS};
+use crate::values::devops_tables::DATA;
 
 const COLLECTION: &str = "point_data";
 const COMMAND_BYTES: usize = 15_000_000;
@@ -41,10 +41,10 @@ pub async fn connect(target: &Target) -> Result<MongoDevops, String> {
     let commands = Commands::connect(target).await?;
     let version = (commands.wire_version().await)
         .map_err(|failure| format!("MongoDB: hello: {}: {}", failure.kind, failure.message))?;
-    let fields = TABLES.iter().map(|table| to_names(table.fields));
+    let fields = DATA.tables.iter().map(|table| to_names(&table.fields));
     Ok(MongoDevops {
         fields: fields.collect::<Result<_, _>>()?,
-        tags: to_names(&TAGS)?,
+        tags: to_names(&DATA.tags)?,
         truncates: version >= WIRE_VERSION_5_0,
         commands,
     })
@@ -85,7 +85,7 @@ impl MongoDevops {
         document.append(cstr!("_id"), ObjectId::new());
         document.append(cstr!("measurement"), row.table);
         document.append(cstr!("time"), DateTime::from_millis(row.ts_ms));
-        let place = TABLES.iter().position(|table| table.name == row.table);
+        let place = DATA.tables.iter().position(|table| table.name == row.table);
         let names = place.map_or(&[][..], |place| &self.fields[place]);
         for (name, value) in names.iter().zip(&row.values) {
             match *value {

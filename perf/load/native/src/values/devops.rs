@@ -5,10 +5,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::devops_tables::{
-    ARCHITECTURES, DISK_BYTES, ENVIRONMENTS, INODE_BYTES, LONGEST_UP_S, RACKS, REGIONS,
-    SERVICE_VERSIONS, SERVICES, SYSTEMS, TABLES, TAGS, TEAMS, Table,
-};
+use super::devops_tables::{DATA, Table};
 use super::devops_walks::{Walking, memory_bytes, moments, pick};
 use super::splitmix::{stream, word};
 use crate::session::{Number, Row};
@@ -23,29 +20,29 @@ const KEPT_MOMENTS: usize = 2;
 /// Counts the rows of the workload: one per table, host and interval.
 #[must_use]
 pub fn devops_rows(records: &Devops) -> u64 {
-    TABLES.len() as u64 * records.hosts * moments(records)
+    DATA.tables.len() as u64 * records.hosts * moments(records)
 }
 
-/// Gives the tags of each host, in the order of `TAGS`.
+/// Gives the tags of each host, in the order of the tags of `DATA`.
 #[must_use]
 pub fn host_tags(records: &Devops, seed: u64) -> Vec<Rc<[String]>> {
     let source = stream(seed, TAG_STREAM);
-    let count = TAGS.len() as u64;
+    let count = DATA.tags.len() as u64;
     let describe = |host: u64| {
         let drawn = |tag: u64| word(source, host * count + tag);
-        let (region, centers) = *pick(&REGIONS, drawn(1));
+        let (region, centers) = *pick(&DATA.regions, drawn(1));
         let center = char::from(*pick(centers.as_bytes(), drawn(2)));
         Rc::from([
             format!("host_{host}"),
             region.to_owned(),
             format!("{region}{center}"),
-            (drawn(3) % RACKS).to_string(),
-            (*pick(&SYSTEMS, drawn(4))).to_owned(),
-            (*pick(&ARCHITECTURES, drawn(5))).to_owned(),
-            (*pick(&TEAMS, drawn(6))).to_owned(),
-            (drawn(7) % SERVICES).to_string(),
-            (drawn(8) % SERVICE_VERSIONS).to_string(),
-            (*pick(&ENVIRONMENTS, drawn(9))).to_owned(),
+            (drawn(3) % DATA.racks).to_string(),
+            (*pick(&DATA.systems, drawn(4))).to_owned(),
+            (*pick(&DATA.architectures, drawn(5))).to_owned(),
+            (*pick(&DATA.teams, drawn(6))).to_owned(),
+            (drawn(7) % DATA.services).to_string(),
+            (drawn(8) % DATA.service_versions).to_string(),
+            (*pick(&DATA.environments, drawn(9))).to_owned(),
         ])
     };
     (0..records.hosts).map(describe).collect()
@@ -70,14 +67,14 @@ pub struct Batches {
 impl Batches {
     /// Computes what stays the same over time: tags, memory, boot times.
     #[must_use]
-    #[allow(clippy::cast_possible_wrap)] // boot times are below LONGEST_UP_S
+    #[allow(clippy::cast_possible_wrap)] // boot times are below `longest_up_s`
     pub fn new(records: &Devops, seed: u64, batch_rows: u64) -> Self {
         let boot = stream(seed, BOOT_STREAM);
         let mut columns = vec![0];
-        for table in &TABLES {
+        for table in &DATA.tables {
             columns.push(columns[columns.len() - 1] + table.walks());
         }
-        let all = columns[TABLES.len()];
+        let all = columns[DATA.tables.len()];
         Self {
             records: records.clone(),
             seed,
@@ -85,7 +82,7 @@ impl Batches {
             tags: host_tags(records, seed),
             memory: memory_bytes(records, seed),
             boot_times: (0..records.hosts)
-                .map(|host| (word(boot, host) % LONGEST_UP_S) as i64)
+                .map(|host| (word(boot, host) % DATA.longest_up_s) as i64)
                 .collect(),
             columns,
             walking: Walking::new(records, seed, all),
@@ -107,7 +104,7 @@ impl Batches {
         rows.reserve_exact(usize::try_from(end.saturating_sub(at)).unwrap_or_default());
         while at < end {
             let (rest, host) = (at / hosts, at % hosts);
-            let tables = TABLES.len() as u64;
+            let tables = DATA.tables.len() as u64;
             let until = hosts.min(host + end - at);
             self.append_rows(&mut rows, rest / tables, rest % tables, host..until);
             at += until - host;
@@ -124,10 +121,10 @@ impl Batches {
         hosts: std::ops::Range<u64>,
     ) {
         let place = table as usize;
-        let table = &TABLES[place];
+        let table = &DATA.tables[place];
         self.go_to(moment);
         let states = &self.states[(moment - self.first) as usize];
-        let width = self.columns[TABLES.len()];
+        let width = self.columns[DATA.tables.len()];
         let (begin, end) = (self.columns[place], self.columns[place + 1]);
         let since_s = moment * self.records.interval_s;
         for host in hosts.start as usize..hosts.end as usize {
@@ -161,7 +158,7 @@ impl Batches {
 
     fn go_to(&mut self, moment: u64) {
         if moment < self.first {
-            let all = self.columns[TABLES.len()];
+            let all = self.columns[DATA.tables.len()];
             self.walking = Walking::new(&self.records, self.seed, all);
             self.states.clear();
             self.first = 0;
@@ -194,12 +191,12 @@ fn whole(state: f64) -> i64 {
 
 #[allow(clippy::cast_precision_loss)] // no host has 2^53 bytes
 fn append_disk(values: &mut Vec<Number>, free: i64) {
-    let used = DISK_BYTES - free;
-    let percent = whole(100.0 * (used as f64 / DISK_BYTES as f64));
-    let (inodes, inodes_free) = (DISK_BYTES / INODE_BYTES, free / INODE_BYTES);
+    let used = DATA.disk_bytes - free;
+    let percent = whole(100.0 * (used as f64 / DATA.disk_bytes as f64));
+    let (inodes, inodes_free) = (DATA.disk_bytes / DATA.inode_bytes, free / DATA.inode_bytes);
     let inodes_used = inodes - inodes_free;
     let all = [
-        DISK_BYTES,
+        DATA.disk_bytes,
         free,
         used,
         percent,

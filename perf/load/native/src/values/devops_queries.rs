@@ -3,7 +3,7 @@
 //! The same as `perf/workloads/devops/queries.py`, which says where they come from.
 
 use super::devops::to_ms;
-use super::devops_tables::TABLES;
+use super::devops_tables::DATA;
 use super::devops_walks::moments;
 use super::splitmix::{stream, word};
 use crate::session::{Aggregate, Group, Query};
@@ -32,7 +32,7 @@ const HOSTS_STREAM: u64 = 64;
 /// What queries are about; those with fewer metrics take the first.
 #[must_use]
 pub fn metrics() -> &'static [&'static str] {
-    TABLES[0].fields
+    &DATA.tables[0].fields
 }
 
 /// Metrics, hosts (0 for all, each by itself) and hours of a type; none if it is no query.

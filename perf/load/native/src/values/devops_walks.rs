@@ -3,7 +3,7 @@
 //! The same as `perf/workloads/devops/walks.py`, to the last bit: whole-number arithmetic and IEEE sums,
 //! products and comparisons, in the same order.
 
-use super::devops_tables::{MEMORY_BYTES, Walk, all_walks};
+use super::devops_tables::{DATA, Walk, all_walks};
 use super::splitmix::{GAMMA, UNIT, mix, stream, word};
 use crate::spec::Devops;
 
@@ -25,7 +25,7 @@ pub fn moments(records: &Devops) -> u64 {
 pub fn memory_bytes(records: &Devops, seed: u64) -> Vec<i64> {
     let source = stream(seed, MEMORY_STREAM);
     (0..records.hosts)
-        .map(|host| *pick(&MEMORY_BYTES, word(source, host)))
+        .map(|host| *pick(&DATA.memory_bytes, word(source, host)))
         .collect()
 }
 
