@@ -15,16 +15,14 @@ from perf.systems.contract import (
     ReportsTelemetry,
     RunsParts,
     Settles,
-    SpeaksDevops,
-    SpeaksKeyValue,
     WantsTuning,
 )
+from perf.trial.proving.proof import models as list_models
 
 ROOT = Path(__file__).parents[1]
 
 
 PAGE = (ROOT / "docs/systems.md").read_text()
-MODELS = {"key-value": SpeaksKeyValue, "devops": SpeaksDevops}
 ABILITIES = {
     "layouts": ChecksLayout,
     "access": ChecksAccess,
@@ -61,8 +59,7 @@ def test_row_says_what_was_run_and_names_every_line(name: str) -> None:
 def test_what_a_system_can_be_asked_is_said_as_it_is(name: str) -> None:
     system = registry.load(name)
     _, models, abilities = _rows("| system | data models | abilities |")[name]
-    offered = [word for word, protocol in MODELS.items() if isinstance(system, protocol)]
-    assert models == ", ".join(("sensor", *offered))
+    assert models == ", ".join(model.name for model in list_models(system))
     able = [word for word, protocol in ABILITIES.items() if isinstance(system, protocol)]
     assert abilities == (", ".join(able) or "–")
 

@@ -8,7 +8,7 @@ from perf.systems import registry
 @click.command()
 @click.argument("system", required=False)
 def releases(system: str | None) -> None:
-    """List the known releases of SYSTEM by line, oldest first; without SYSTEM, all systems.
+    """List the known releases of SYSTEM by line, oldest first; without SYSTEM, all databases.
 
     A release comes from its official archive, or from Maven where there is one. To measure a copy of
     your own instead, set
@@ -25,7 +25,7 @@ def releases(system: str | None) -> None:
 
     Releases are kept in the user's cache directory, or in $KNICKPOINT_CACHE.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    for name in (system,) if system else registry.names():
+    for name in (system,) if system else registry.databases():
         lines: dict[str, list[str]] = {}
         for release in registry.load(name).releases():
             lines.setdefault(release.line, []).append(release.version)

@@ -6,6 +6,7 @@ an SSH host it is beside the host's Python, where the role loadgen installs it.
 
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import PurePosixPath
 
 from perf.hosts.facts import read_client_facts
@@ -16,13 +17,8 @@ from perf.model.design import EngineName, Host
 from perf.model.errors import HostUnfit, UsageError
 from perf.model.records import Records
 from perf.model.results import Fact
+from perf.systems import registry
 
-_SPEAKS = {
-    "cassandra": frozenset({"sensor", "put-get", "ycsb", "devops"}),
-    "mongodb": frozenset({"sensor", "put-get", "ycsb", "devops"}),
-    "scylladb": frozenset({"sensor", "put-get", "ycsb", "devops"}),
-}
-"""The kinds of records that the native engine can ask of each system; of others none."""
 _DIGEST_FACT = f"{ENGINE}_sha256"
 # Prints the digest of a program, wherever PATH finds it; ends with 3 if it is nowhere.
 _DIGEST = 'path=$(command -v "$1") || exit 3; sha256sum <"$path"'
@@ -30,13 +26,18 @@ _ABSENT = 3
 
 
 def native_systems(records: Records) -> tuple[str, ...]:
-    """Name the systems that the native engine can ask these records of."""
-    return tuple(sorted(name for name, kinds in _SPEAKS.items() if records.kind in kinds))
+    """Name the systems that the native engine can ask these records of, whose drivers are installed."""
+    return tuple(name for name in registry.names() if can_offer("native", name, records))
 
 
 def can_offer(engine: EngineName, system: str, records: Records) -> bool:
     """Tell whether an engine can ask these records of a system that has them."""
-    return engine == "python" or system in native_systems(records)
+    if engine == "python":
+        return True
+    with suppress(UsageError):
+        sessions = registry.load(system).sessions
+        return sessions.native_engine and sessions.find(records) is not None
+    return False
 
 
 def command_of(engine: EngineName, host: Host, remote: Remote) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a database offers to Knickpoint. A module per database; the harness owns everything else.
+"""What a database offers to Knickpoint. A folder per database; the harness owns everything else.
 
 A system contains no sleep, no clock, no retry, no thread and no print: the harness owns order, time
 limits, polling, verification and timing, so that every system is treated alike. Every verb is
@@ -9,7 +9,7 @@ protocols of their own (`BootstrapsOnce`, `Settles`); the harness asks and falls
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 from pydantic import JsonValue
 
@@ -106,10 +106,40 @@ class Target:
         )
 
 
+Opened = TypeVar("Opened")
+Connect: TypeAlias = Callable[[Target], AbstractContextManager[Opened]]
+"""Connects a client, and closes it at the end; changes no data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sessions:
+    """What a system can be asked: how a client of each data model connects, and who else is one.
+
+    The only place that says so: configs, engines, `prove` and the contract suite ask here.
+    """
+
+    sensor: Connect[SensorSession]
+    key_value: Connect[KeyValueSession] | None = None
+    devops: Connect[DevopsSession] | None = None
+    native_engine: bool = False
+    """The native engine has clients of the same data models (`perf/load/native`)."""
+
+    def find(self, records: Records) -> Connect[Any] | None:
+        """Return how a client of the data model that records are of connects; None if there is none."""
+        match records:
+            case Sensor():
+                return self.sensor
+            case PutGet() | Ycsb():
+                return self.key_value
+            case Devops():
+                return self.devops
+
+
 class System(Protocol):
     """A database product. Verbs are listed in the order in which the harness calls them."""
 
     name: ClassVar[str]
+    sessions: ClassVar[Sessions]
 
     def releases(self) -> tuple[Release, ...]:
         """Give the known releases, oldest first within each line."""
@@ -159,27 +189,27 @@ class System(Protocol):
         """Give what a client needs to connect."""
         ...
 
-    def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
-        """Connect a client of the sensor workload; change no data."""
-        ...
+
+def open_session(system: System, target: Target, records: Records) -> AbstractContextManager[Any]:
+    """Connect a client of the data model that records are of.
+
+    Raises:
+        UsageError: the system has no sessions of it.
+
+    """
+    if connect := system.sessions.find(records):
+        return connect(target)
+    raise UsageError(f"{system.name} cannot be asked workloads with records of kind {records.kind}")
 
 
 @runtime_checkable
-class SpeaksKeyValue(Protocol):
-    """A system that can be asked the workloads put/get and YCSB."""
+class StandsIn(Protocol):
+    """A part of Knickpoint that it is tested with: no database, and not listed as one."""
 
-    def connect_key_value(self, target: Target) -> AbstractContextManager[KeyValueSession]:
-        """Connect a client; change no data."""
-        ...
-
-
-@runtime_checkable
-class SpeaksDevops(Protocol):
-    """A system that can be asked the devops workload."""
-
-    def connect_devops(self, target: Target) -> AbstractContextManager[DevopsSession]:
-        """Connect a client; change no data."""
-        ...
+    loses_rows: ClassVar[str]
+    """Why nothing that was written can be read back; empty if it can."""
+    forgets: ClassVar[str]
+    """Why nothing that was written is there after a restart."""
 
 
 @runtime_checkable
@@ -198,34 +228,6 @@ class ChecksAccess(Protocol):
     def check_access(self, access: Access) -> tuple[str, ...]:
         """Give what its servers cannot do, each as "key: what, what next"; nothing is connected."""
         ...
-
-
-def can_speak(system: System, records: Records) -> bool:
-    """Say whether a system has sessions of the data model that records are of."""
-    match records:
-        case Sensor():
-            return True
-        case PutGet() | Ycsb():
-            return isinstance(system, SpeaksKeyValue)
-        case Devops():
-            return isinstance(system, SpeaksDevops)
-
-
-def open_session(system: System, target: Target, records: Records) -> AbstractContextManager[Any]:
-    """Connect a client of the data model that records are of.
-
-    Raises:
-        UsageError: the system has no sessions of it.
-
-    """
-    match records:
-        case Sensor():
-            return system.connect(target)
-        case PutGet() | Ycsb() if isinstance(system, SpeaksKeyValue):
-            return system.connect_key_value(target)
-        case Devops() if isinstance(system, SpeaksDevops):
-            return system.connect_devops(target)
-    raise UsageError(f"{system.name} cannot be asked workloads with records of kind {records.kind}")
 
 
 @runtime_checkable

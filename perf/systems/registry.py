@@ -4,13 +4,23 @@ import importlib
 from importlib.resources import files
 
 from perf.model.errors import UsageError
-from perf.systems.contract import System
+from perf.systems.contract import StandsIn, System
 
 
 def names() -> tuple[str, ...]:
     """Give the names of all systems, without importing any of them."""
     folders = files("perf.systems").iterdir()
     return tuple(sorted(folder.name for folder in folders if (folder / "system.py").is_file()))
+
+
+def databases() -> tuple[str, ...]:
+    """Return the names of the systems that are database products.
+
+    Raises:
+        UsageError: the driver of one is not installed.
+
+    """
+    return tuple(name for name in names() if not isinstance(load(name), StandsIn))
 
 
 def load(name: str) -> System:

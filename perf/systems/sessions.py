@@ -1,7 +1,7 @@
 """What a client can ask of a system: a protocol per data model, and the same where answers come later.
 
 A session is used by many threads at once and raises what its driver raises. Whether a system has a
-session of a kind is asked of the system: see `Speaks…` in `perf.systems.contract`.
+session of a kind is asked of the system: see `Sessions` in `perf.systems.contract`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -100,7 +100,7 @@ def asking(
 def test_an_engine_logs_in_over_tls_and_leaves_no_secret(asking: Asking) -> None:
     right = asking.access()
     target = replace(asking.served.target, access=right)
-    with asking.served.system.connect(target) as session:
+    with asking.served.system.sessions.sensor(target) as session:
         session.create_schema(RECORDS)
         before = session.stored().rows
         let_in = asking.gate.let_in

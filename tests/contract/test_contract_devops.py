@@ -15,7 +15,6 @@ from served import ADDRESS, Served, deploy, keep, name_promise
 from perf.model.design import Testbed
 from perf.model.records import Answer, Devops, Operation
 from perf.systems import registry
-from perf.systems.contract import SpeaksDevops
 from perf.systems.promises import connecting, devops
 from perf.systems.promises.connecting import Reach
 from perf.systems.promises.promise import Promise
@@ -62,12 +61,12 @@ def session(served: Served) -> Iterator[DevopsSession]:
 
 
 def _connect(served: Served) -> AbstractContextManager[DevopsSession]:
-    assert isinstance(served.system, SpeaksDevops)
-    return served.system.connect_devops(served.target)
+    assert served.system.sessions.devops
+    return served.system.sessions.devops(served.target)
 
 
 def test_every_system_that_speaks_devops_has_a_server_here() -> None:
-    speakers = {name for name in registry.names() if isinstance(registry.load(name), SpeaksDevops)}
+    speakers = {name for name in registry.names() if registry.load(name).sessions.devops}
     assert speakers == {param.values[0] for param in SERVERS}
 
 
@@ -105,7 +104,7 @@ def test_session_keeps(promise: Promise[DevopsSession], served: Served, session:
 
 @pytest.mark.parametrize("promise", connecting.PROMISES, ids=name_promise)
 def test_connecting_keeps(promise: Promise[Reach], served: Served, session: DevopsSession) -> None:
-    assert isinstance(served.system, SpeaksDevops)
+    assert served.system.sessions.devops
     keep(promise, served, Reach(served.system.connect_devops, served.target, session))
 
 

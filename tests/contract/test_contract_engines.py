@@ -20,7 +20,6 @@ from perf.load.results.outcome import LoadOutcome
 from perf.load.spec import Counted, LoadSpec, Preload
 from perf.model.design import ClosedLoop, Steadiness
 from perf.model.records import Operation, PutGet, Sensor
-from perf.systems.contract import SpeaksKeyValue
 from perf.systems.mongodb.client import open_client
 from perf.workloads.stages import Stage
 
@@ -138,8 +137,8 @@ def test_engines_get_what_engines_put(
 ) -> None:
     commands = _commands(beside)
     served: Served = request.getfixturevalue(f"{name}_server")
-    assert isinstance(served.system, SpeaksKeyValue)
-    with served.system.connect_key_value(served.target) as session:
+    assert served.system.sessions.key_value
+    with served.system.sessions.key_value(served.target) as session:
         session.create_schema(VALUES)
     for place, (operation, value_seed) in enumerate(
         (

@@ -10,7 +10,6 @@ import pytest
 from served import Served, keep, name_promise
 
 from perf.systems import registry
-from perf.systems.contract import SpeaksKeyValue
 from perf.systems.promises import connecting, key_values
 from perf.systems.promises.connecting import Reach
 from perf.systems.promises.promise import Promise
@@ -29,21 +28,21 @@ SERVERS = [
 @pytest.fixture(scope="module", params=SERVERS)
 def served(request: pytest.FixtureRequest) -> Served:
     server: Served = request.getfixturevalue(f"{request.param}_server")
-    assert isinstance(server.system, SpeaksKeyValue)
-    with server.system.connect_key_value(server.target) as session:
+    assert server.system.sessions.key_value
+    with server.system.sessions.key_value(server.target) as session:
         session.create_schema(key_values.RECORDS)
     return server
 
 
 @pytest.fixture
 def session(served: Served) -> Iterator[KeyValueSession]:
-    assert isinstance(served.system, SpeaksKeyValue)
-    with served.system.connect_key_value(served.target) as session:
+    assert served.system.sessions.key_value
+    with served.system.sessions.key_value(served.target) as session:
         yield session
 
 
 def test_every_system_that_keeps_records_has_a_server_here() -> None:
-    able = {name for name in registry.names() if isinstance(registry.load(name), SpeaksKeyValue)}
+    able = {name for name in registry.names() if registry.load(name).sessions.key_value}
     assert {param.values[0] for param in SERVERS} == able, "add the system's server to conftest.py"
 
 
@@ -56,5 +55,5 @@ def test_session_keeps(
 
 @pytest.mark.parametrize("promise", connecting.PROMISES, ids=name_promise)
 def test_connecting_keeps(promise: Promise[Reach], served: Served, session: KeyValueSession) -> None:
-    assert isinstance(served.system, SpeaksKeyValue)
+    assert served.system.sessions.key_value
     keep(promise, served, Reach(served.system.connect_key_value, served.target, session))

@@ -22,7 +22,7 @@ from perf.model.access import Access, Tls
 from perf.model.design import ClosedLoop, Steadiness, Testbed
 from perf.model.errors import StepFailed
 from perf.model.records import Operation, PutGet, Records, Sensor, Ycsb
-from perf.systems.contract import SpeaksKeyValue, Target
+from perf.systems.contract import Target
 from perf.systems.cql.client import KEYSPACE, open_driver
 from perf.workloads.stages import Stage
 
@@ -120,11 +120,11 @@ def readings(cassandra_server: Served) -> Iterator[Callable[[], Table]]:
 
 @contextmanager
 def records_of(served: Served, records: PutGet | Ycsb) -> Iterator[Callable[[], Table]]:
-    assert isinstance(served.system, SpeaksKeyValue)
+    assert served.system.sessions.key_value
     with open_driver(served.target) as driver:
         # Other files leave theirs on this server, with other columns.
         driver.execute(f"DROP TABLE IF EXISTS {KEYSPACE}.records", timeout=60)
-    with served.system.connect_key_value(served.target) as session:
+    with served.system.sessions.key_value(served.target) as session:
         session.create_schema(records)
     with emptied(served.target, "records") as read:
         yield read
@@ -365,10 +365,10 @@ def test_a_node_that_is_lost_fails_operations_by_the_same_names_in_both_engines(
 
 def test_a_table_of_other_records_is_refused_and_not_filled_in_part(cassandra_server: Served) -> None:
     system, target = cassandra_server.system, cassandra_server.target
-    assert isinstance(system, SpeaksKeyValue)
+    assert system.sessions.key_value
     with (
         records_of(cassandra_server, YCSB),
-        system.connect_key_value(target) as session,
+        system.sessions.key_value(target) as session,
         pytest.raises(StepFailed, match="has 3 fields, and these records have 1"),
     ):
         session.create_schema(PUT_GET)

@@ -17,7 +17,6 @@ from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
 from perf.load.spec import Counted, LoadSpec
 from perf.model.design import Steadiness
 from perf.model.records import Devops, Operation
-from perf.systems.contract import SpeaksDevops
 from perf.workloads.devops.batches import Batches
 from perf.workloads.devops.queries import QUERIES
 from perf.workloads.devops.tables import devops_rows
@@ -70,7 +69,7 @@ def test_the_native_engine_stores_what_is_asked_and_finds_what_is_changed(
 ) -> None:
     native = (str(need_native()),)
     served: Served = request.getfixturevalue(f"{name}_server")
-    assert isinstance(served.system, SpeaksDevops)
+    assert served.system.sessions.devops
 
     def spec_of(place: str, mix: Sequence[Operation], operations: int) -> LoadSpec:
         return LoadSpec(
@@ -85,7 +84,7 @@ def test_the_native_engine_stores_what_is_asked_and_finds_what_is_changed(
             output_dir=str(tmp_path / place),
         )
 
-    with served.system.connect_devops(served.target) as session:
+    with served.system.sessions.devops(served.target) as session:
         session.create_schema(RECORDS)
         before = session.stored()
         # Each engine loads every second batch: together they make the data set, or none of them does.

@@ -14,7 +14,7 @@ from served import Served, keep, name_promise
 from perf.systems import registry
 from perf.systems.promises import connecting, sensor
 from perf.systems.promises.connecting import Reach
-from perf.systems.promises.promise import IN_MEMORY, STORES_NOTHING, Promise
+from perf.systems.promises.promise import Promise
 from perf.systems.sessions import SensorSession
 
 # Fixtures with the name of a system and _server; real ones start a real program.
@@ -45,7 +45,6 @@ def session(served: Served) -> Iterator[SensorSession]:
 def test_every_system_has_a_server_here() -> None:
     served = {param.values[0] for param in SERVERS}
     assert served == set(registry.names()), "add the system's server to conftest.py"
-    assert STORES_NOTHING.keys() | IN_MEMORY.keys() <= served
 
 
 @pytest.mark.parametrize("promise", sensor.PROMISES, ids=name_promise)
@@ -55,4 +54,4 @@ def test_session_keeps(promise: Promise[SensorSession], served: Served, session:
 
 @pytest.mark.parametrize("promise", connecting.PROMISES, ids=name_promise)
 def test_connecting_keeps(promise: Promise[Reach], served: Served, session: SensorSession) -> None:
-    keep(promise, served, Reach(served.system.connect, served.target, session))
+    keep(promise, served, Reach(served.system.sessions.sensor, served.target, session))

@@ -15,7 +15,7 @@ from needs import need
 
 ROOT = Path(__file__).parents[2]
 OURS = (
-    "perf.systems.fake.system",
+    "perf.systems.fake.server",
     "perf.load.engine.process",
     "org.apache.cassandra.service.CassandraDaemon",
 )

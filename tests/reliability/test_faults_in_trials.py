@@ -300,7 +300,7 @@ class Usurped(fake.Fake):
             path = self._home / "stranger.json"
             path.write_text(f'{{"address": "{node.address}", "index": 1, "runs": "{self._version}"}}')
             self.stranger = subprocess.Popen(
-                [sys.executable, "-m", "perf.systems.fake.system", str(path)],
+                [sys.executable, "-m", "perf.systems.fake.server", str(path)],
                 env={**os.environ, **code_here()},
                 stderr=subprocess.DEVNULL,
             )

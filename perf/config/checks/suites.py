@@ -12,7 +12,6 @@ from perf.model.design import DEFAULT_ENGINE, Experiment, Suite, Testbed, Topolo
 from perf.model.errors import UsageError
 from perf.model.scaling import scale_down
 from perf.systems import registry
-from perf.systems.contract import can_speak
 
 # How a warm-up ends (see `perf.load.engines`): a second is reported a little after its end, looked for
 # once a second, and all engines are told of a whole second that is far enough ahead for each of them.
@@ -132,7 +131,7 @@ def _check_ability(
 ) -> Iterator[str]:
     """Find a system that has no client of the workload's data model, where its driver is installed."""
     with suppress(UsageError):
-        if not can_speak(registry.load(experiment.system), workload.records):
+        if not registry.load(experiment.system).sessions.find(workload.records):
             why = (
                 f"whose records are of kind {workload.records.kind}, which {experiment.system} cannot "
                 "be asked; see docs/systems.md for who can"

@@ -13,7 +13,7 @@ wait for each other; this suits a fresh and empty ring only.
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from io import StringIO
@@ -45,6 +45,7 @@ from perf.systems.contract import (
     Cluster,
     Node,
     NodeFigure,
+    Sessions,
     System,
     Target,
 )
@@ -52,7 +53,6 @@ from perf.systems.cql import client as cql
 from perf.systems.cql import keys as cql_keys
 from perf.systems.cql import layout as cql_layout
 from perf.systems.cql.devops import connect_devops
-from perf.systems.sessions import DevopsSession, KeyValueSession, SensorSession
 
 NATIVE_PORT = 9042
 STORAGE_PORT = 7000
@@ -68,6 +68,12 @@ class Cassandra:
     """The verbs of the contract, for one ring."""
 
     name: ClassVar[str] = "cassandra"
+    sessions: ClassVar[Sessions] = Sessions(
+        sensor=cql.connect,
+        key_value=cql_keys.connect,
+        devops=connect_devops,  # before 4.1, none of its queries can be asked
+        native_engine=True,
+    )
 
     def releases(self) -> tuple[Release, ...]:
         """Give the releases of the packaged catalog."""
@@ -179,18 +185,6 @@ class Cassandra:
     def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
         """Give all nodes' addresses."""
         return Target.of(cluster, port=NATIVE_PORT, consistency=consistency, timeout_s=timeout_s)
-
-    def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
-        """Connect a client."""
-        return cql.connect(target)
-
-    def connect_key_value(self, target: Target) -> AbstractContextManager[KeyValueSession]:
-        """Connect a client of the workloads put/get and YCSB."""
-        return cql_keys.connect(target)
-
-    def connect_devops(self, target: Target) -> AbstractContextManager[DevopsSession]:
-        """Connect a client of the devops workload; before 4.1, none of its queries can be asked."""
-        return connect_devops(target)
 
     def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
         """Give what is wrong with a layout; the words are those of `perf.systems.cql.layout`."""

@@ -14,7 +14,7 @@ import platform
 import shlex
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from io import StringIO
@@ -37,12 +37,20 @@ from perf.model.results import Fact, Release, Source
 from perf.releases import java
 from perf.releases.artifacts import copy_variable
 from perf.releases.origin import Origin
-from perf.systems.contract import GC_PAUSE_S, UNWRITTEN_BYTES, Cluster, Node, NodeFigure, System, Target
+from perf.systems.contract import (
+    GC_PAUSE_S,
+    UNWRITTEN_BYTES,
+    Cluster,
+    Node,
+    NodeFigure,
+    Sessions,
+    System,
+    Target,
+)
 from perf.systems.cratedb import client as crate
 from perf.systems.cratedb import devops as crate_devops
 from perf.systems.cratedb import keys as crate_key_values
 from perf.systems.cratedb import sensor as crate_sensor
-from perf.systems.sessions import DevopsSession, KeyValueSession, SensorSession
 
 HTTP_PORT = 4200
 TRANSPORT_PORT = 4300
@@ -63,6 +71,11 @@ class CrateDB:
     """The verbs of the contract, for one cluster. The port of HTTP is the same on every node."""
 
     name: ClassVar[str] = "cratedb"
+    sessions: ClassVar[Sessions] = Sessions(
+        sensor=crate_sensor.connect,
+        key_value=crate_key_values.connect,
+        devops=crate_devops.connect,
+    )
 
     def __init__(self, http_port: int = HTTP_PORT) -> None:
         """Keep the port that clients connect to."""
@@ -189,18 +202,6 @@ class CrateDB:
     def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
         """Give all nodes' addresses: each takes any statement."""
         return Target.of(cluster, port=self._http_port, consistency=consistency, timeout_s=timeout_s)
-
-    def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
-        """Connect a client of the sensor workload; return when a node has answered."""
-        return crate_sensor.connect(target)
-
-    def connect_key_value(self, target: Target) -> AbstractContextManager[KeyValueSession]:
-        """Connect a client of the workloads put/get and YCSB; return when a node has answered."""
-        return crate_key_values.connect(target)
-
-    def connect_devops(self, target: Target) -> AbstractContextManager[DevopsSession]:
-        """Connect a client of the devops workload; return when a node has answered."""
-        return crate_devops.connect(target)
 
     def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
         """Give what is wrong with a layout, each as "key: what, what next"."""

@@ -8,7 +8,7 @@ higher priority, so it is the same host from trial to trial. Journalling is the 
 import platform
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache, partial
 from importlib.resources import files
@@ -34,7 +34,16 @@ from perf.model.errors import ConfigError, NotReady, ReleaseError, StepFailed
 from perf.model.results import Release, Source
 from perf.releases.artifacts import copy_variable
 from perf.releases.origin import Origin
-from perf.systems.contract import UNWRITTEN_BYTES, Cluster, Node, NodeFigure, ServerPart, System, Target
+from perf.systems.contract import (
+    UNWRITTEN_BYTES,
+    Cluster,
+    Node,
+    NodeFigure,
+    ServerPart,
+    Sessions,
+    System,
+    Target,
+)
 from perf.systems.mongodb import keys as mongo_keys
 from perf.systems.mongodb import layout as mongo_layout
 from perf.systems.mongodb import shards as mongo_shards
@@ -48,7 +57,6 @@ from perf.systems.mongodb.client import (
 )
 from perf.systems.mongodb.devops import connect_devops
 from perf.systems.server_access import mongodb_tls
-from perf.systems.sessions import DevopsSession, KeyValueSession, SensorSession
 
 DOWNLOADS = "https://fastdl.mongodb.org/linux"
 _FIRST_WITH_HUGE_PAGES = 8
@@ -71,6 +79,12 @@ class MongoDB:
     """The MongoDB system. `port` is the same on every node."""
 
     name: ClassVar[str] = "mongodb"
+    sessions: ClassVar[Sessions] = Sessions(
+        sensor=connect,
+        key_value=mongo_keys.connect,
+        devops=connect_devops,
+        native_engine=True,
+    )
 
     def __init__(self, port: int = 27_017) -> None:
         """Keep the port that nodes listen on."""
@@ -240,18 +254,6 @@ class MongoDB:
             return said
         addresses = tuple(node.address for node in mongo_shards.routers(cluster))
         return replace(said, addresses=addresses, routers=True)
-
-    def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
-        """Connect a client; return when the server, or the primary, has answered."""
-        return connect(target)
-
-    def connect_key_value(self, target: Target) -> AbstractContextManager[KeyValueSession]:
-        """Connect a client of the workloads put/get and YCSB."""
-        return mongo_keys.connect(target)
-
-    def connect_devops(self, target: Target) -> AbstractContextManager[DevopsSession]:
-        """Connect a client of the devops workload."""
-        return connect_devops(target)
 
     def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
         """Give what is wrong with a layout; the words are those of `perf.systems.mongodb.layout`."""

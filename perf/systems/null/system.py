@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import ClassVar
 
 from pydantic import JsonValue
@@ -27,12 +27,11 @@ from perf.hosts.remote import (
 from perf.model.errors import ConfigError, NotReady, StepFailed
 from perf.model.results import Release, Source
 from perf.releases.origin import Origin
-from perf.systems.contract import Cluster, Node, System, Target
+from perf.systems.contract import Cluster, Node, Sessions, System, Target
 from perf.systems.null.behaviour import read_behaviour
 from perf.systems.null.client import NullSession
 from perf.systems.null.dialects import Wire
 from perf.systems.null.wire import PORT
-from perf.systems.sessions import SensorSession
 
 RECORD = "record.bin"
 """In a node's directory, once the server has ended: what it did, if it was told to keep a record."""
@@ -82,10 +81,24 @@ def check_node(node: Node) -> None:
         raise NotReady("start", node.name, str(error)) from error
 
 
+@contextmanager
+def _session(target: Target) -> Iterator[NullSession]:
+    session = NullSession(target)
+    try:
+        yield session
+    finally:
+        session.close()
+
+
 class Null:
     """The null system. All nodes are equal; there is nothing to install."""
 
     name: ClassVar[str] = "null"
+    sessions: ClassVar[Sessions] = Sessions(sensor=_session)
+    loses_rows: ClassVar[str] = (
+        "it acknowledges and counts what is written, and keeps no row, by design"
+    )
+    forgets: ClassVar[str] = loses_rows
 
     def releases(self) -> tuple[Release, ...]:
         """Give the one release there is."""
@@ -136,19 +149,6 @@ class Null:
     def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
         """Give all nodes' addresses."""
         return Target.of(cluster, port=PORT, consistency=consistency, timeout_s=timeout_s)
-
-    def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
-        """Connect a client."""
-        return _session(target)
-
-
-@contextmanager
-def _session(target: Target) -> Iterator[NullSession]:
-    session = NullSession(target)
-    try:
-        yield session
-    finally:
-        session.close()
 
 
 SYSTEM: System = Null()

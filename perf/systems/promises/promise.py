@@ -14,13 +14,6 @@ from perf.systems.sessions import ShowsLater
 
 Asked = TypeVar("Asked")
 
-STORES_NOTHING = {
-    "null": "it acknowledges and counts what is written, and keeps no row, by design",
-}
-"""Systems that are not asked to read back, and why."""
-IN_MEMORY = {"fake": "it is a dict, which ends with its process"}
-"""Systems that forget when they are stopped, and why."""
-
 
 class Broken(Exception):  # noqa: N818  says what happened, of a product and not of our code
     """A promise does not hold; the text says what was seen instead."""

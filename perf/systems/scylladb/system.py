@@ -22,7 +22,7 @@ import platform
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from io import StringIO
@@ -46,13 +46,20 @@ from perf.model.results import Fact, Release, Source
 from perf.model.shown import printable
 from perf.releases.artifacts import copy_variable
 from perf.releases.origin import Origin
-from perf.systems.contract import COMPACTION_PENDING_TASKS, Cluster, Node, NodeFigure, System, Target
+from perf.systems.contract import (
+    COMPACTION_PENDING_TASKS,
+    Cluster,
+    Node,
+    NodeFigure,
+    Sessions,
+    System,
+    Target,
+)
 from perf.systems.cql import client as cql
 from perf.systems.cql import devops as cql_devops
 from perf.systems.cql import keys as cql_keys
 from perf.systems.cql import layout as cql_layout
 from perf.systems.server_access import scylladb_settings
-from perf.systems.sessions import DevopsSession, KeyValueSession, SensorSession
 
 DOWNLOADS = "https://downloads.scylladb.com/downloads/scylla/relocatable"
 NATIVE_PORT = 9042
@@ -84,6 +91,12 @@ class ScyllaDB:
     """The verbs of the contract, for one ring."""
 
     name: ClassVar[str] = "scylladb"
+    sessions: ClassVar[Sessions] = Sessions(
+        sensor=cql.connect,
+        key_value=cql_keys.connect,
+        devops=cql_devops.connect_devops,  # which queries a release takes, its server says
+        native_engine=True,
+    )
 
     def releases(self) -> tuple[Release, ...]:
         """Give the releases of the packaged catalogue."""
@@ -214,18 +227,6 @@ class ScyllaDB:
     def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
         """Give all nodes' addresses."""
         return Target.of(cluster, port=NATIVE_PORT, consistency=consistency, timeout_s=timeout_s)
-
-    def connect(self, target: Target) -> AbstractContextManager[SensorSession]:
-        """Connect a client."""
-        return cql.connect(target)
-
-    def connect_key_value(self, target: Target) -> AbstractContextManager[KeyValueSession]:
-        """Connect a client of the workloads put/get and YCSB."""
-        return cql_keys.connect(target)
-
-    def connect_devops(self, target: Target) -> AbstractContextManager[DevopsSession]:
-        """Connect a client of the devops workload; which queries a release takes, its server says."""
-        return cql_devops.connect_devops(target)
 
     def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
         """Give what is wrong with a layout, in the words of `perf.systems.cql.layout`, without UCS."""

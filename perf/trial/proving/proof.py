@@ -6,7 +6,7 @@ the testbed is cleaned up at the end, as after a trial.
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,18 +19,17 @@ from perf.model.records import Records
 from perf.model.results import Reason
 from perf.systems.contract import (
     BootstrapsOnce,
+    Connect,
     KnowsVersion,
     Node,
     ReportsTelemetry,
     Settles,
-    SpeaksDevops,
-    SpeaksKeyValue,
+    StandsIn,
     System,
-    Target,
 )
 from perf.systems.promises import connecting, devops, key_values, sensor
 from perf.systems.promises.connecting import Reach
-from perf.systems.promises.promise import IN_MEMORY, STORES_NOTHING, NotAsked, Promise, require
+from perf.systems.promises.promise import NotAsked, Promise, require
 from perf.trial.proving.finding import Ended, PromiseFinding, PromiseFindings
 from perf.trial.steps import POLL_S, Steps
 
@@ -39,36 +38,29 @@ _FILES = 'find "$1" -type f ! -name "*.log" -printf "%p %s %T@\\n" | sort'
 _CONTENTS = 'find "$1" -type f -size -1024k ! -name "*.log" -exec sha256sum {} + | sort'
 _ANYTHING = 'find "$1" -mindepth 1 | head -n 3'
 
-Connect = Callable[[Target], AbstractContextManager[Any]]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """A data model that a system offers: how its clients connect, and what they promise."""
 
     name: str
-    connect: Connect
+    connect: Connect[Any]
     records: Records
     promises: tuple[Promise[Any], ...]
 
 
+_PROMISES: Mapping[str, tuple[Records, tuple[Promise[Any], ...]]] = {
+    "sensor": (sensor.RECORDS, sensor.PROMISES),
+    "key-value": (key_values.RECORDS, key_values.PROMISES),
+    "devops": (devops.RECORDS, devops.PROMISES),
+}
+
+
 def models(system: System) -> Iterator[Model]:
-    """Give the data models that a system offers."""
-    yield Model(name="sensor", connect=system.connect, records=sensor.RECORDS, promises=sensor.PROMISES)
-    if isinstance(system, SpeaksKeyValue):
-        yield Model(
-            name="key-value",
-            connect=system.connect_key_value,
-            records=key_values.RECORDS,
-            promises=key_values.PROMISES,
-        )
-    if isinstance(system, SpeaksDevops):
-        yield Model(
-            name="devops",
-            connect=system.connect_devops,
-            records=devops.RECORDS,
-            promises=devops.PROMISES,
-        )
+    """Yield the data models that a system offers."""
+    for name, (records, promises) in _PROMISES.items():
+        if connect := system.sessions.find(records):
+            yield Model(name=name, connect=connect, records=records, promises=promises)
 
 
 @dataclass(slots=True)
@@ -119,7 +111,7 @@ class Proof:
         ask("each server writes a log", self._read_logs)
 
     def _ask_sessions(self, model: Model) -> None:
-        ask, name = self.findings.ask, self.steps.system.name
+        ask, system = self.findings.ask, self.steps.system
         target = self.steps.target(self.workload)
 
         def create() -> str:
@@ -132,10 +124,10 @@ class Proof:
             ask(f"{model.name}: a client connects", partial(self._connect, model), needed=True)
             with model.connect(target) as session:
                 for promise in model.promises:
-                    ask(f"{model.name}: {promise.sentence}", _question(promise, session, name))
+                    ask(f"{model.name}: {promise.sentence}", _question(promise, session, system))
                 reach = Reach(model.connect, target, session)
                 for of_all in connecting.PROMISES:
-                    ask(f"{model.name}: {of_all.sentence}", _question(of_all, reach, name))
+                    ask(f"{model.name}: {of_all.sentence}", _question(of_all, reach, system))
                 with suppress(Exception):  # told above, where it was a promise
                     self._stored[model.name] = session.stored()
 
@@ -258,9 +250,8 @@ class Proof:
         return ", ".join(map(str, sorted(ports)))
 
     def _keep_over_restart(self) -> str:
-        name = self.steps.system.name
-        if why := (IN_MEMORY | STORES_NOTHING).get(name):
-            raise NotAsked(why)
+        if isinstance(self.steps.system, StandsIn):
+            raise NotAsked(self.steps.system.forgets)
         self.steps.start()
         target = self.steps.target(self.workload)
         for model in models(self.steps.system):
@@ -278,10 +269,10 @@ class Proof:
         return f"{len(self._nodes())} directories are empty or gone"
 
 
-def _question(promise: Promise[Any], asked: object, system: str) -> Callable[[], str]:
+def _question(promise: Promise[Any], asked: object, system: System) -> Callable[[], str]:
     def ask() -> str:
-        if promise.reads_back and system in STORES_NOTHING:
-            raise NotAsked(STORES_NOTHING[system])
+        if promise.reads_back and isinstance(system, StandsIn) and system.loses_rows:
+            raise NotAsked(system.loses_rows)
         return promise.ask(asked)
 
     return ask

@@ -45,7 +45,7 @@ def serve(directory: Path) -> Iterator[Target]:
     try:
         _wait(lambda: _SYSTEM.check(cluster), limits.start_s)
         target = _SYSTEM.target(cluster, consistency="quorum", timeout_s=10.0)
-        with _SYSTEM.connect(target) as session:
+        with _SYSTEM.sessions.sensor(target) as session:
             session.create_schema(RECORDS)
         yield target
     finally:

@@ -40,7 +40,7 @@ def host() -> LocalHost:
 def _server(host: LocalHost, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     path = tmp_path_factory.mktemp("fake")
     (path / "fake.json").write_text(json.dumps({"address": ADDRESS, "index": 0}))
-    start(host, path, "server", ["-m", "perf.systems.fake.system", str(path / "fake.json")])
+    start(host, path, "server", ["-m", "perf.systems.fake.server", str(path / "fake.json")])
     wait_for(lambda: "serving" in (path / "server.log").read_text())
     yield
     send_signal(host, str(path / "server.pid"), signal.SIGKILL)
@@ -341,19 +341,22 @@ def test_an_engine_without_a_good_start_gives_up(
 _NEVER_CLOSES = """
 import contextlib, sys, threading
 from perf.load.engine.process import main
+from perf.systems.contract import Sessions
 from perf.systems.fake import system as fake
 from perf.systems import registry
 
+@contextlib.contextmanager
+def connect(target):
+    with fake.connect(target) as session:
+        if "fails" in sys.argv:
+            session.read_latest = session.classify = session.write = None
+        try:
+            yield session
+        finally:
+            threading.Event().wait()
+
 class Fake(fake.Fake):
-    @contextlib.contextmanager
-    def connect(self, target):
-        with super().connect(target) as session:
-            if "fails" in sys.argv:
-                session.read_latest = session.classify = session.write = None
-            try:
-                yield session
-            finally:
-                threading.Event().wait()
+    sessions = Sessions(sensor=connect)
 
 registry.load = lambda name: Fake()
 sys.exit(main(sys.argv[-1:]))

@@ -257,7 +257,7 @@ def test_engines_log_in_over_tls_and_say_what_is_wrong(
     right = SYSTEM.target(closed, consistency="quorum", timeout_s=10.0)
     assert right.access is not None
     records = Sensor(kind="sensor", devices=10, payload_bytes=500)
-    with SYSTEM.connect(right) as session:
+    with SYSTEM.sessions.sensor(right) as session:
         session.create_schema(records)
     with cql.open_driver(right) as driver:
         driver.execute("TRUNCATE knickpoint.sensor_readings", timeout=60)
@@ -283,7 +283,7 @@ def test_engines_log_in_over_tls_and_say_what_is_wrong(
         )
 
     load(right.access)
-    with SYSTEM.connect(right) as session:
+    with SYSTEM.sessions.sensor(right) as session:
         assert session.stored().rows == 100
 
     def refusal(access: Access) -> str:

@@ -35,8 +35,10 @@ from perf.model.results import Artifact, Purpose, Source, Trial, TrialId, TrialS
 from perf.model.scaling import scale_down
 from perf.systems.contract import Target
 from perf.systems.fake import system as fake
+from perf.systems.fake.client import FakeSession
 from perf.systems.fake.devops import FakeDevopsSession
 from perf.systems.fake.keys import FakeKeyValueSession
+from perf.systems.fake.server import FakeServer
 from perf.systems.sessions import Session
 from perf.trial.harness import Order, run_trial
 from perf.workloads.loading import preload_rows, value_seed
@@ -170,12 +172,12 @@ def run(workload: Workload, directory: Path, **settings: int) -> Trial:
     return run_trial(order, fake.SYSTEM, Places(directory), Progress(io.StringIO()))
 
 
-class OneProcess(fake.FakeSession):
+class OneProcess(FakeSession):
     """A session whose one server is an object in the same process."""
 
     def __init__(self, settings: Mapping[str, int]) -> None:
         super().__init__(TARGET)
-        self._server = fake.FakeServer({"index": 0, **settings})
+        self._server = FakeServer({"index": 0, **settings})
 
     def ask(self, node: int, question: dict[str, Any]) -> Any:  # noqa: ANN401  JSON
         return json.loads(json.dumps(self._server.answer(json.loads(json.dumps(question)))))

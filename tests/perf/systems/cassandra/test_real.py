@@ -111,7 +111,7 @@ def write_share(session: SensorSession, first: int) -> None:
 
 def test_reads_what_many_threads_wrote(cluster: Cluster) -> None:
     target = SYSTEM.target(cluster, consistency="quorum", timeout_s=10.0)
-    with SYSTEM.connect(target) as session:
+    with SYSTEM.sessions.sensor(target) as session:
         for _ in range(2):
             session.create_schema(RECORDS)
         assert session.stored() == Stored(rows=0, payload_bytes=0)
@@ -155,7 +155,7 @@ class Answers:
 
 def test_answers_come_later_batches_are_whole_and_bytes_are_counted(cluster: Cluster) -> None:
     target = SYSTEM.target(cluster, consistency="quorum", timeout_s=10.0)
-    with SYSTEM.connect(target) as session:
+    with SYSTEM.sessions.sensor(target) as session:
         assert isinstance(session, AnswersLater)
         before = session.stored()
         written = Answers(300)
@@ -201,7 +201,7 @@ def test_a_layout_is_what_the_server_says_of_the_table(
     target = SYSTEM.target(cluster, consistency="one", timeout_s=10.0)
     with open_driver(target) as driver:
         driver.execute("DROP TABLE IF EXISTS knickpoint.sensor_readings", timeout=60)
-        with SYSTEM.connect(replace(target, layout=layout)) as session:
+        with SYSTEM.sessions.sensor(replace(target, layout=layout)) as session:
             session.create_schema(RECORDS)
             session.write([reading(3)])
         (said,) = driver.execute(
@@ -217,7 +217,7 @@ def test_a_server_that_does_not_answer_is_a_timeout_for_each_operation(cluster: 
     pid = running_pid(node.remote, node.pid_file)
     assert pid is not None
     target = SYSTEM.target(cluster, consistency="quorum", timeout_s=0.5)
-    with SYSTEM.connect(target) as session:
+    with SYSTEM.sessions.sensor(target) as session:
         assert isinstance(session, AnswersLater)
         session.write([reading(3)])
         os.kill(pid, signal.SIGSTOP)
@@ -234,7 +234,7 @@ def test_a_server_that_does_not_answer_is_a_timeout_for_each_operation(cluster: 
         kinds = [session.classify(error) for error in errors if isinstance(error, Exception)]
         assert kinds == ["timeouts"] * 50
         assert session.classify(alone.value) == "timeouts"
-    with SYSTEM.connect(replace(target, timeout_s=30.0)) as session:
+    with SYSTEM.sessions.sensor(replace(target, timeout_s=30.0)) as session:
         session.write([reading(3)])
 
 
@@ -245,7 +245,7 @@ def test_says_which_release_runs(cluster: Cluster) -> None:
 def test_says_what_it_did_for_its_writes(cluster: Cluster) -> None:
     (node,) = cluster.nodes
     target = SYSTEM.target(cluster, consistency="quorum", timeout_s=10.0)
-    with SYSTEM.open_telemetry(cluster) as read_levels, SYSTEM.connect(target) as session:
+    with SYSTEM.open_telemetry(cluster) as read_levels, SYSTEM.sessions.sensor(target) as session:
         session.create_schema(RECORDS)
         before = look(cluster, read_levels)
         for _ in range(4):
@@ -272,7 +272,7 @@ def test_says_what_it_did_for_its_writes(cluster: Cluster) -> None:
 def test_a_killed_node_is_told_comes_back_stops_cleanly_and_leaves_nothing(cluster: Cluster) -> None:
     (node,) = cluster.nodes
     target = SYSTEM.target(cluster, consistency="all", timeout_s=10.0)
-    with SYSTEM.connect(target) as session:
+    with SYSTEM.sessions.sensor(target) as session:
         session.create_schema(RECORDS)
         session.write([reading(3)])
         stop(node, force=True)
@@ -284,7 +284,7 @@ def test_a_killed_node_is_told_comes_back_stops_cleanly_and_leaves_nothing(clust
     assert not isinstance(caught.value, NotReady)
     SYSTEM.start(node, cluster)
     poll(lambda: SYSTEM.check(cluster), limit_s=180)
-    with SYSTEM.connect(target) as session:
+    with SYSTEM.sessions.sensor(target) as session:
         assert reading(3) in session.read_latest("device-3", 500)
     stop(node, force=False)
     SYSTEM.wipe(node)

@@ -12,7 +12,7 @@ from crate_peer import CratePeer, Fault
 from crate_sql import Refused
 
 from perf.model.records import Answer, Devops, Operation, PutGet, Sensor, Stored, Ycsb
-from perf.systems.contract import ChecksLayout, SpeaksDevops, SpeaksKeyValue, Target
+from perf.systems.contract import ChecksLayout, Target
 from perf.systems.cratedb.client import CrateError
 from perf.systems.cratedb.devops import render_query
 from perf.systems.cratedb.system import CrateDB
@@ -59,13 +59,13 @@ def target(peer: CratePeer) -> Target:
 
 
 def test_the_system_says_what_it_can() -> None:
-    assert isinstance(SYSTEM, SpeaksKeyValue)
-    assert isinstance(SYSTEM, SpeaksDevops)
+    assert SYSTEM.sessions.key_value
+    assert SYSTEM.sessions.devops
     assert isinstance(SYSTEM, ChecksLayout)
 
 
 def test_readings_of_a_device_share_a_shard(peer: CratePeer, target: Target) -> None:
-    with SYSTEM.connect(target) as session:
+    with SYSTEM.sessions.sensor(target) as session:
         session.create_schema(SENSOR)
     table = peer.store.tables["knickpoint.sensor_readings"]
     assert (table.key, table.clustered_by, table.shards) == (("device_id", "ts"), "device_id", None)
@@ -73,7 +73,7 @@ def test_readings_of_a_device_share_a_shard(peer: CratePeer, target: Target) -> 
 
 
 def test_a_read_sends_no_refresh_and_the_count_sends_one(peer: CratePeer, target: Target) -> None:
-    with SYSTEM.connect(target) as session:
+    with SYSTEM.sessions.sensor(target) as session:
         session.create_schema(SENSOR)
         session.write((READING,))
         assert isinstance(session, ShowsLater)
@@ -88,7 +88,7 @@ def test_one_reading_is_one_row_and_several_are_one_bulk_request(
     peer: CratePeer, target: Target
 ) -> None:
     batch = [replace(READING, ts_ms=READING.ts_ms + place) for place in range(4)]
-    with SYSTEM.connect(target) as session:
+    with SYSTEM.sessions.sensor(target) as session:
         session.create_schema(SENSOR)
         session.write((READING,))
         session.write(batch[1:3])
@@ -104,7 +104,7 @@ def test_everything_is_read_back_page_by_page(
     peer: CratePeer, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("perf.systems.cratedb.sensor._PAGE_ROWS", 2)
-    with SYSTEM.connect(target) as session:
+    with SYSTEM.sessions.sensor(target) as session:
         session.create_schema(SENSOR)
         for device in ("d1", "d2"):
             for place in range(3):
@@ -116,7 +116,7 @@ def test_everything_is_read_back_page_by_page(
 
 def test_a_record_has_a_column_per_field_that_nothing_indexes(peer: CratePeer, target: Target) -> None:
     laid_out = replace(target, layout={"shards": 7})
-    with SYSTEM.connect_key_value(laid_out) as session:
+    with SYSTEM.sessions.key_value(laid_out) as session:
         session.create_schema(YCSB)
         session.create_schema(YCSB)
     (created, _) = peer.statements("CREATE")
@@ -131,7 +131,7 @@ def test_a_field_that_is_lost_or_no_ascii_is_wrong_data(
     peer: CratePeer, target: Target, lost: object
 ) -> None:
     genuine: list[object] = [value.decode() for value in make_record(YCSB, 1, KEY)]
-    with SYSTEM.connect_key_value(target) as session:
+    with SYSTEM.sessions.key_value(target) as session:
         session.create_schema(YCSB)
         session.put(KEY, make_record(YCSB, 1, KEY))
         assert check_record(YCSB, 1, KEY, session.get(KEY)) is Answer.COMPLETED
@@ -146,24 +146,24 @@ def test_a_field_that_is_lost_or_no_ascii_is_wrong_data(
 @pytest.mark.parametrize("lost", [None, "\u00e9", "a"])
 def test_metadata_that_are_lost_are_none(peer: CratePeer, target: Target, lost: str | None) -> None:
     row = [READING.device_id, READING.ts_ms, *READING.values, lost]
-    with SYSTEM.connect(target) as session:
+    with SYSTEM.sessions.sensor(target) as session:
         peer.faults.append(Fault(200, json.dumps({"rows": [row]}).encode()))
         assert session.read_latest("d1", 1) == (replace(READING, metadata=b""),)
 
 
 def test_a_client_that_did_not_create_the_table_knows_its_columns(target: Target) -> None:
-    with SYSTEM.connect_key_value(target) as session:
+    with SYSTEM.sessions.key_value(target) as session:
         session.create_schema(PutGet(kind="put-get", keys=1))
         session.put("k", (b"first",))
         session.put("k", (b"second",))
-    with SYSTEM.connect_key_value(target) as other:
+    with SYSTEM.sessions.key_value(target) as other:
         assert other.get("k") == (b"second",)
         assert other.get("nobody") is None
         assert other.stored() == Stored(rows=1, payload_bytes=len(b"second"))
 
 
 def test_asking_before_there_is_a_table_is_an_error_each_time(target: Target) -> None:
-    with SYSTEM.connect_key_value(target) as session:
+    with SYSTEM.sessions.key_value(target) as session:
         with pytest.raises(CrateError) as failure:
             session.get("k")
         assert session.classify(failure.value) == "error:cratedb-4045"
@@ -172,7 +172,7 @@ def test_asking_before_there_is_a_table_is_an_error_each_time(target: Target) ->
 
 
 def test_insert_refuses_a_key_that_is_there_and_update_makes_none(target: Target) -> None:
-    with SYSTEM.connect_key_value(target) as session:
+    with SYSTEM.sessions.key_value(target) as session:
         session.create_schema(YCSB)
         session.insert("k", (b"a", b"b", b"c"))
         with pytest.raises(CrateError) as failure:
@@ -185,7 +185,7 @@ def test_insert_refuses_a_key_that_is_there_and_update_makes_none(target: Target
 
 
 def test_a_scan_sees_the_last_refresh_in_the_order_of_keys(target: Target) -> None:
-    with SYSTEM.connect_key_value(target) as session:
+    with SYSTEM.sessions.key_value(target) as session:
         session.create_schema(YCSB)
         for key in ("b", "a", "d", "c"):
             session.insert(key, (key.encode(),) * 3)
@@ -198,7 +198,7 @@ def test_a_scan_sees_the_last_refresh_in_the_order_of_keys(target: Target) -> No
 
 
 def test_tables_of_measurements_are_those_of_tsbs(peer: CratePeer, target: Target) -> None:
-    with SYSTEM.connect_devops(target) as session:
+    with SYSTEM.sessions.devops(target) as session:
         session.create_schema(DEVOPS)
     assert set(peer.store.tables) == {f"knickpoint.{name}" for name in TABLES}
     cpu = peer.store.tables["knickpoint.cpu"]
@@ -218,7 +218,7 @@ def test_rows_of_several_tables_are_a_bulk_request_each(peer: CratePeer, target:
         for moment in (0, 10_000)
         for table in ("cpu", "mem")
     ]
-    with SYSTEM.connect_devops(target) as session:
+    with SYSTEM.sessions.devops(target) as session:
         session.create_schema(DEVOPS)
         session.write(rows)
         values = 2 * (len(TABLES["cpu"]) + len(TABLES["mem"]))
@@ -251,7 +251,7 @@ def test_a_double_groupby_gives_the_host_too() -> None:
 
 
 def test_a_query_that_fails_is_named(peer: CratePeer, target: Target) -> None:
-    with SYSTEM.connect_devops(target) as session:
+    with SYSTEM.sessions.devops(target) as session:
         session.create_schema(DEVOPS)
         peer.faults.append(Fault.refusal(500, 5030, "JobKilledException[Job killed]"))
         with pytest.raises(CrateError) as failure:

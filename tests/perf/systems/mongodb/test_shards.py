@@ -366,7 +366,7 @@ def test_clients_go_through_the_routers_and_shard_what_they_create(
     _join(sharded)
     target = sharded.system.target(sharded.cluster, consistency="quorum", timeout_s=5.0)
     assert (target.addresses, target.port) == (("127.0.0.71", "127.0.0.72", "127.0.0.73"), port)
-    with sharded.system.connect(target) as session:
+    with sharded.system.sessions.sensor(target) as session:
         session.create_schema(Sensor(kind="sensor", devices=1, payload_bytes=1000))
     assert sharded.asked("enableSharding") == [{"enableSharding": "knickpoint"}]
     key = {"device_id": "hashed"}
@@ -379,7 +379,7 @@ def test_a_set_without_routers_shards_nothing(deploy: Callable[..., Sharded]) ->
     _join(sharded)
     target = sharded.system.target(sharded.cluster, consistency="one", timeout_s=5.0)
     member = replace(target, port=mongo_shards.part_of(sharded.cluster.nodes[1]).port, routers=False)
-    with sharded.system.connect(member) as session:
+    with sharded.system.sessions.sensor(member) as session:
         session.create_schema(Sensor(kind="sensor", devices=1, payload_bytes=1000))
     assert not sharded.asked("shardCollection")
 

@@ -66,7 +66,7 @@ class Members:
     ) -> AbstractContextManager[SensorSession]:
         """Connect a client."""
         target = self.system.target(self.cluster, consistency=consistency, timeout_s=timeout_s)
-        return self.system.connect(target)
+        return self.system.sessions.sensor(target)
 
 
 def _cluster(system: MongoDB, servers: int, testbed: Testbed) -> Cluster:
@@ -264,7 +264,7 @@ def test_a_layout_decides_the_kind_of_collection_and_not_its_index(
     none: Document = {"ok": 1, "cursor": {"id": bson.Int64(0), "ns": "k.r", "firstBatch": []}}
     members = serve(Script(STAND_ALONE, {"listCollections": none}))
     target = members.system.target(members.cluster, consistency="quorum", timeout_s=5.0)
-    with members.system.connect(replace(target, layout=layout)) as session:
+    with members.system.sessions.sensor(replace(target, layout=layout)) as session:
         session.create_schema(RECORDS)
     (created,) = members.scripts[0].named("create")
     (indexed,) = members.scripts[0].named("createIndexes")

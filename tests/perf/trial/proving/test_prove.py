@@ -142,7 +142,7 @@ def test_an_interrupted_proof_leaves_nothing_behind(configs: Path) -> None:
     ) as running:
         end_s = time.monotonic() + 60
         # The server itself, not a command that looks for one beforehand.
-        while not any("perf.systems.fake.system" in one.info["cmdline"] for one in _servers(configs)):
+        while not any("perf.systems.fake.server" in one.info["cmdline"] for one in _servers(configs)):
             assert running.poll() is None, running.stderr and running.stderr.read()
             assert time.monotonic() < end_s
             time.sleep(0.05)
