@@ -7,7 +7,6 @@ import click
 
 from perf import config
 from perf.commands.options import configs_option, data_option
-from perf.hosts.leftovers import end_leftovers
 from perf.jobs.holding import hold
 from perf.local.places import Places
 from perf.local.progress import Progress
@@ -17,10 +16,11 @@ from perf.model.records import Operation
 from perf.model.results import Release
 from perf.releases import artifacts as releases
 from perf.systems import registry
-from perf.systems.contract import Cluster, System
+from perf.systems.contract import System
 from perf.systems.promises import sensor
 from perf.trial import placement as deployment
 from perf.trial.host_checks import check_hosts
+from perf.trial.preflight import end_leftovers
 from perf.trial.proving.finding import PromiseFindings, conclude
 from perf.trial.proving.proof import Proof
 from perf.trial.steps import Steps
@@ -104,8 +104,9 @@ def _prove(
     asked: Deployment, system: System, release: Release, places: Places, progress: Progress
 ) -> PromiseFindings:
     artifact = releases.fetch(system, release, tell=progress.tell)
-    cluster = deployment.place(asked, release, artifact, places.run)
-    _end_leftovers(cluster, progress)
+    # No engine runs: what is asked, a client in this process asks.
+    cluster = replace(deployment.place(asked, release, artifact, places.run), clients=())
+    end_leftovers(cluster, progress)
     check_hosts(cluster.nodes, system.ports(), asked.testbed.needs)
     findings = PromiseFindings(tell=lambda finding: click.echo(str(finding)))
     logs = places.proofs / f"{release.system}-{release.version}"
@@ -125,14 +126,6 @@ def _require_hosts(asked: Deployment) -> None:
             f"topology {asked.topology.name} needs {asked.topology.servers} server hosts, but testbed "
             f"{asked.testbed.name} has {present}; choose a smaller topology or another testbed"
         )
-
-
-def _end_leftovers(cluster: Cluster, progress: Progress) -> None:
-    bases = {
-        node.remote.name: (node.remote, str(Path(node.work_dir).parents[1])) for node in cluster.nodes
-    }
-    for remote, base in bases.values():
-        end_leftovers(remote, base, cluster.testbed.limits.stop_s, progress)
 
 
 _ONE_SERVER = Topology(name=_NAME, description="one server", servers=1)

@@ -1,5 +1,6 @@
 """The hosts of a testbed: how they are reached, where they keep what is ours, what they cost."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from perf.hosts.remote import LocalHost, Remote, SshHost
@@ -33,7 +34,23 @@ def base_dir(testbed: Testbed, host: Host, run_dir: Path) -> str:
     return str(run_dir.absolute()) if testbed.transport == "local" else host.work_dir
 
 
-def client_hosts(testbed: Testbed, count: int) -> tuple[tuple[Host, Remote], ...]:
-    """Give the first `count` client hosts of a testbed with their remotes."""
-    clients = [host for host in testbed.hosts if host.role == "client"]
-    return tuple((host, open_host(testbed, host)) for host in clients[:count])
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A host that load comes from, and where its engines keep their files."""
+
+    host: Host
+    remote: Remote
+    base_dir: str
+
+    @property
+    def engines_dir(self) -> str:
+        """The directory of the engines' own directories."""
+        return f"{self.base_dir}/engines"
+
+
+def place_clients(testbed: Testbed, count: int, run_dir: Path) -> tuple[Client, ...]:
+    """Return the first `count` client hosts of a testbed; nothing is connected."""
+    hosts = [host for host in testbed.hosts if host.role == "client"][:count]
+    return tuple(
+        Client(host, open_host(testbed, host), base_dir(testbed, host, run_dir)) for host in hosts
+    )

@@ -14,12 +14,11 @@ from datetime import UTC, datetime
 from perf.config.catalog import Catalog, find_experiment
 from perf.history import bundle
 from perf.history.place import start_of_ids
-from perf.hosts.testbed import client_hosts
+from perf.hosts.testbed import place_clients
 from perf.hosts.tuning.readiness import check_readiness
 from perf.jobs.feasible import check_load_time, planned_s
 from perf.jobs.holding import hold, renew_lease
 from perf.jobs.night import Night, PlannedTrial, open_night
-from perf.load.programs import check_engines
 from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Suite, Testbed
@@ -37,11 +36,9 @@ from perf.model.results import (
 from perf.releases import artifacts as releases
 from perf.systems import registry
 from perf.systems.contract import name_profile
-from perf.systems.credentials import prove_access
-from perf.trial.client_access import prove_on_clients
 from perf.trial.harness import Order, run_trial
-from perf.trial.host_checks import check_hosts
 from perf.trial.placement import place_nodes
+from perf.trial.preflight import check_access, check_fitness
 
 _LOG_LINES = 12
 
@@ -227,18 +224,14 @@ def _check_hosts(session: Job) -> None:
     # Before the night is planned and anything is downloaded. Each trial checks again.
     for experiment in session.suite.experiments:
         deployment = session.catalog.resolve(session.suite, experiment)
-        clients = client_hosts(deployment.testbed, deployment.topology.clients)
-        prove_access(deployment.config.access)
-        prove_on_clients(deployment.config.access, [remote for _, remote in clients])
-        check_engines(deployment.engine, clients)
+        testbed, topology, run_dir = deployment.testbed, deployment.topology, session.places.run
+        clients = place_clients(testbed, topology.clients, run_dir)
+        check_access(deployment, clients)
         system = registry.load(experiment.system)
-        nodes = place_nodes(deployment, session.places.run)
-        # Servers that an interrupted run left behind hold ports; the first trial ends them.
-        if not any(map(system.is_running, nodes)):
-            check_hosts(nodes, system.ports(), deployment.testbed.needs, clients)
+        check_fitness(deployment, system, place_nodes(deployment, run_dir), clients)
         found = (releases.find_release(system, version) for version in experiment.releases)
         for profile in sorted({name_profile(system, release) for release in found}):
-            check_readiness(deployment, profile, session.places.run)
+            check_readiness(deployment, profile, run_dir)
 
 
 def _testbed(session: Job) -> Testbed:

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from perf.hosts.testbed import base_dir, client_hosts
+from perf.hosts.testbed import Client
 from perf.load.engines import Edge, Engine, run_engines
 from perf.load.programs import command_of
 from perf.load.results.outcome import LoadOutcome
@@ -24,12 +23,11 @@ _RUN_ROWS = 1_000_000_000
 
 @dataclass(slots=True, kw_only=True)
 class Offer:
-    """A deployment's clients: where engines run, and where they keep their files."""
+    """Offers the load of a deployment from its clients."""
 
     deployment: Deployment
     target: Target
-    run_dir: Path
-    """Where engines of a local testbed keep their files; on SSH hosts, the host says."""
+    clients: tuple[Client, ...]
     watch: Callable[[], None]
     _runs: int = field(init=False, default=0)
 
@@ -124,12 +122,9 @@ class Offer:
         value_seed: int = 0,
     ) -> tuple[Engine, ...]:
         testbed, workload = self.deployment.testbed, self.deployment.workload
-        clients = client_hosts(testbed, self.deployment.topology.clients)
-        places = [
-            (host, remote, core) for host, remote in clients for core in range(testbed.client_cores)
-        ]
+        places = [(client, core) for client in self.clients for core in range(testbed.client_cores)]
         engines = []
-        for index, (host, remote, core) in enumerate(places):
+        for index, (client, core) in enumerate(places):
             spec = LoadSpec(
                 target=self.target,
                 records=workload.records,
@@ -145,11 +140,16 @@ class Offer:
                 value_seed=value_seed,
                 run=self._runs,
                 batch_rows=workload.batch_rows or 1,
-                output_dir=f"{base_dir(testbed, host, self.run_dir)}/engines/{index}",
-                cores=host.cores[core : core + 1],
+                output_dir=f"{client.engines_dir}/{index}",
+                cores=client.host.cores[core : core + 1],
             )
-            command = command_of(self.deployment.engine, host, remote)
-            engines.append(Engine(spec=spec, remote=remote, command=command, numa_node=host.numa_node))
+            engine = Engine(
+                spec=spec,
+                remote=client.remote,
+                command=command_of(self.deployment.engine, client),
+                numa_node=client.host.numa_node,
+            )
+            engines.append(engine)
         return tuple(engines)
 
 

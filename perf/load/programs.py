@@ -11,9 +11,10 @@ from pathlib import PurePosixPath
 
 from perf.hosts.facts import read_client_facts
 from perf.hosts.remote import LocalHost, Remote, run_repeatable
+from perf.hosts.testbed import Client
 from perf.load.engines import PYTHON_ENGINE
 from perf.load.native_binary import ENGINE, find_native, sha256_of
-from perf.model.design import EngineName, Host
+from perf.model.design import EngineName
 from perf.model.errors import HostUnfit, UsageError
 from perf.model.records import Records
 from perf.model.results import Fact
@@ -40,7 +41,7 @@ def can_offer(engine: EngineName, system: str, records: Records) -> bool:
     return False
 
 
-def command_of(engine: EngineName, host: Host, remote: Remote) -> tuple[str, ...]:
+def command_of(engine: EngineName, client: Client) -> tuple[str, ...]:
     """Give the command that starts an engine on a client host; its one argument is the spec file.
 
     Raises:
@@ -48,11 +49,11 @@ def command_of(engine: EngineName, host: Host, remote: Remote) -> tuple[str, ...
 
     """
     if engine == "python":
-        return _python(host, remote), *PYTHON_ENGINE[1:]
-    return (_native_path(host, remote),)
+        return _python(client), *PYTHON_ENGINE[1:]
+    return (_native_path(client),)
 
 
-def check_engines(engine: EngineName, clients: Iterable[tuple[Host, Remote]]) -> None:
+def check_engines(engine: EngineName, clients: Iterable[Client]) -> None:
     """Insist that each client host has the native engine that was built here, if that is the one.
 
     Raises:
@@ -66,12 +67,12 @@ def check_engines(engine: EngineName, clients: Iterable[tuple[Host, Remote]]) ->
     except UsageError as error:
         raise HostUnfit(f"engine: native cannot offer the load: {error}") from error
     wanted, problems = sha256_of(built), []
-    for host, remote in clients:
-        path = _native_path(host, remote)
-        found = _read_digest(remote, path)
+    for client in clients:
+        path = _native_path(client)
+        found = _read_digest(client.remote, path)
         if found != wanted:
             state = f"{path} has the SHA-256 {found}" if found else f"there is no program {path}"
-            problems.append(f"{remote.name}: {state}")
+            problems.append(f"{client.remote.name}: {state}")
     if problems:
         raise HostUnfit(
             f"engine: native cannot offer the load, for its program is not what was built here, "
@@ -80,7 +81,7 @@ def check_engines(engine: EngineName, clients: Iterable[tuple[Host, Remote]]) ->
         )
 
 
-def read_engine_facts(engine: EngineName, host: Host, remote: Remote) -> tuple[Fact, ...]:
+def read_engine_facts(engine: EngineName, client: Client) -> tuple[Fact, ...]:
     """Read what offers the load on a client host: versions of packages, or the digest of a program.
 
     Raises:
@@ -88,20 +89,20 @@ def read_engine_facts(engine: EngineName, host: Host, remote: Remote) -> tuple[F
 
     """
     if engine == "python":
-        return read_client_facts(remote, _python(host, remote))
-    digest = _read_digest(remote, _native_path(host, remote))
-    return (Fact(host=remote.name, name=_DIGEST_FACT, value=digest or "unavailable"),)
+        return read_client_facts(client.remote, _python(client))
+    digest = _read_digest(client.remote, _native_path(client))
+    return (Fact(host=client.remote.name, name=_DIGEST_FACT, value=digest or "unavailable"),)
 
 
-def _python(host: Host, remote: Remote) -> str:
-    return sys.executable if isinstance(remote, LocalHost) else host.python
+def _python(client: Client) -> str:
+    return sys.executable if isinstance(client.remote, LocalHost) else client.host.python
 
 
-def _native_path(host: Host, remote: Remote) -> str:
-    if isinstance(remote, LocalHost):
+def _native_path(client: Client) -> str:
+    if isinstance(client.remote, LocalHost):
         return str(find_native())
     # A command without a directory is looked up in PATH, and so is its neighbour.
-    return str(PurePosixPath(host.python).with_name(ENGINE))
+    return str(PurePosixPath(client.host.python).with_name(ENGINE))
 
 
 def _read_digest(remote: Remote, program: str) -> str:

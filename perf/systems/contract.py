@@ -9,12 +9,14 @@ protocols of their own (`BootstrapsOnce`, `Settles`); the harness asks and falls
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 from pydantic import JsonValue
 
 from perf.hosts.pinning import pin
 from perf.hosts.remote import Remote
+from perf.hosts.testbed import Client
 from perf.hosts.tuning.profiles import SERVER
 from perf.model.access import Access
 from perf.model.design import SystemConfig, Testbed, Topology
@@ -57,6 +59,11 @@ class Node:
         """The file that holds the server's process id while it lives."""
         return f"{self.work_dir}/server.pid"
 
+    @property
+    def base_dir(self) -> str:
+        """The directory of all that Knickpoint keeps on the node's host."""
+        return str(Path(self.work_dir).parents[1])
+
     def pinned(self, command: Sequence[str]) -> tuple[str, ...]:
         """Give the command as it runs on the node's cores and memory, if the testbed names any."""
         return pin(command, self.cores, self.numa_node)
@@ -69,9 +76,15 @@ class Cluster:
     release: Release
     artifact: Artifact
     nodes: tuple[Node, ...]
+    clients: tuple[Client, ...] = ()
     topology: Topology
     testbed: Testbed
     config: SystemConfig
+
+    @property
+    def places(self) -> tuple[Node | Client, ...]:
+        """All that lies on a host: nodes, then clients."""
+        return (*self.nodes, *self.clients)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,6 @@ two of Cassandra are PKCS #12 and have the passphrase that its documentation use
 them, not a word that would have to be in a configuration.
 """
 
-from pathlib import Path
-
 from pydantic import JsonValue
 
 from perf.model.access import Access, Tls
@@ -91,7 +89,7 @@ def _asks_clients(tls: Tls) -> bool:
 
 def _private_file(node: Node, name: str) -> str:
     """Give the path of a file of the operator's on a node's host."""
-    path = str(Path(node.work_dir).parents[1] / "access" / name)
+    path = f"{node.base_dir}/access/{name}"
     found = node.remote.run(["find", "-L", path, *_PRIVATE], check=False).stdout
     if not found.strip():
         why = "is not there, or is open to others; put it there with mode 0600, see docs/security.md"

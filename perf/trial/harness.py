@@ -6,7 +6,6 @@ trouble becomes the trial's status and reason; a defect of ours escapes and is s
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -16,10 +15,9 @@ from perf.history import bundle
 from perf.history.faults import drop_faulty
 from perf.hosts.facts import read_facts
 from perf.hosts.lease import find_lost
-from perf.hosts.leftovers import end_leftovers
-from perf.hosts.testbed import base_dir, client_hosts, price_per_hour_usd
+from perf.hosts.testbed import price_per_hour_usd
 from perf.hosts.tuning.readiness import prove
-from perf.load.programs import check_engines, read_engine_facts
+from perf.load.programs import read_engine_facts
 from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.design import Deployment, EngineName
@@ -39,12 +37,10 @@ from perf.model.results import (
     TrialStatus,
 )
 from perf.systems.contract import Cluster, System, name_profile
-from perf.systems.credentials import prove_access
 from perf.trial import placement
-from perf.trial.client_access import prove_on_clients
 from perf.trial.data_size import find_fitting_data
-from perf.trial.host_checks import check_hosts, find_full_disk
 from perf.trial.measurement import LoadFindings, diagnose, judge, measure, summarize_load
+from perf.trial.preflight import check_access, check_fitness, end_leftovers, find_full_disks
 from perf.trial.steps import NodeDied, Steps, sentence
 
 
@@ -101,17 +97,14 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     cluster = placement.place(deployment, order.release, order.artifact, places.run)
     steps = Steps(system, cluster, progress)
     started_at, started_s = datetime.now(UTC), time.monotonic()
-    _end_leftovers(cluster, places, progress)
-    clients = client_hosts(cluster.testbed, cluster.topology.clients)
-    check_hosts(cluster.nodes, system.ports(), cluster.testbed.needs, clients)
-    check_engines(deployment.engine, clients)
+    end_leftovers(cluster, progress)
+    check_fitness(deployment, system, cluster.nodes, cluster.clients)
     proven = prove(deployment, name_profile(system, order.release), places.run, progress.tell)
     staged = bundle.stage(places, order.trial)
     draft = Draft()
     try:
         draft.findings.remarks += proven.remarks
-        prove_access(deployment.config.access)
-        prove_on_clients(deployment.config.access, [remote for _, remote in clients])
+        check_access(deployment, cluster.clients)
         draft.before = read_environment(cluster, deployment.engine) + proven.facts
         draft.findings.remarks += find_fitting_data(
             deployment.workload,
@@ -129,7 +122,7 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
         with steps.naming_the_dead():
             steps.verify_version()
             draft.before += steps.prove_pinning()
-            measure(steps, deployment, places.run, draft.findings)
+            measure(steps, deployment, draft.findings)
             draft.doubt(judge(draft.findings, deployment))
             if draft.status is TrialStatus.COMPLETED:
                 draft.doubt(steps.find_change())
@@ -144,7 +137,7 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     except StepFailed as failure:
         draft.record(TrialStatus.FAILED, f"{failure.step}-failed", sentence(failure), failure.log_tail)
     finally:
-        _clean_up(steps, staged, draft, places.run)
+        _clean_up(steps, staged, draft)
     trial = drop_faulty(_trial(order, draft, started_at, time.monotonic() - started_s))
     bundle.seal(staged, trial, draft.findings.outcome.intervals)
     return trial
@@ -152,12 +145,10 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
 
 def read_environment(cluster: Cluster, engine: EngineName) -> tuple[Fact, ...]:
     """Read the facts of every distinct host, which programs offer the load, and the price."""
-    clients = client_hosts(cluster.testbed, cluster.topology.clients)
-    remotes = {node.remote.name: node.remote for node in cluster.nodes}
-    remotes |= {remote.name: remote for _, remote in clients}
+    remotes = {placed.remote.name: placed.remote for placed in cluster.places}
     return (
         *(fact for remote in remotes.values() for fact in read_facts(remote)),
-        *(fact for host, remote in clients for fact in read_engine_facts(engine, host, remote)),
+        *(fact for client in cluster.clients for fact in read_engine_facts(engine, client)),
         *_state_price(cluster),
     )
 
@@ -173,35 +164,10 @@ def _state_price(cluster: Cluster) -> tuple[Fact, ...]:
     )
 
 
-def _end_leftovers(cluster: Cluster, places: Places, progress: Progress) -> None:
-    """End what an interrupted run left running on any host of the trial, servers and engines."""
-    clients = client_hosts(cluster.testbed, cluster.topology.clients)
-    found = {
-        node.remote.name: (node.remote, str(Path(node.work_dir).parents[1])) for node in cluster.nodes
-    }
-    found |= {
-        remote.name: (remote, base_dir(cluster.testbed, host, places.run)) for host, remote in clients
-    }
-    for remote, base in found.values():
-        end_leftovers(remote, base, cluster.testbed.limits.stop_s, progress)
-
-
-def _find_full_disks(cluster: Cluster, run_dir: Path) -> tuple[Reason, ...]:
-    """Give a reason for each disk of servers and engines that has hardly any room left."""
-    places = {(node.remote.name, node.work_dir): node.remote for node in cluster.nodes}
-    for host, remote in client_hosts(cluster.testbed, cluster.topology.clients):
-        places[remote.name, f"{base_dir(cluster.testbed, host, run_dir)}/engines"] = remote
-    found: list[str | None] = []
-    for (_, directory), remote in places.items():
-        with suppress(StepFailed):  # what is out of reach is told as that
-            found.append(find_full_disk(remote, directory))
-    return tuple(Reason(kind="disk-full", text=text) for text in dict.fromkeys(found) if text)
-
-
-def _clean_up(steps: Steps, staged: Path, draft: Draft, run_dir: Path) -> None:
+def _clean_up(steps: Steps, staged: Path, draft: Draft) -> None:
     """Leave the hosts as they were; a clean-up that fails is one more reason, and costs no bundle."""
     if draft.status is not TrialStatus.COMPLETED:
-        draft.reasons += _find_full_disks(steps.cluster, run_dir)
+        draft.reasons += find_full_disks(steps.cluster)
     undone = steps.clean_up(staged)
     for text in undone:
         draft.record(TrialStatus.FAILED, "clean-up-failed", text)

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from perf.hosts.pinning import find_unpinnable
 from perf.hosts.ports import find_taken
 from perf.hosts.remote import Remote
-from perf.model.design import Host, Needs
+from perf.hosts.testbed import Client
+from perf.model.design import Needs
 from perf.model.errors import HostUnfit
 from perf.systems.contract import Node
 
@@ -21,7 +22,7 @@ def check_hosts(
     nodes: Iterable[Node],
     ports: Iterable[int],
     needs: Needs,
-    clients: Iterable[tuple[Host, Remote]] = (),
+    clients: Iterable[Client] = (),
 ) -> None:
     """Check memory, disk and ports of all nodes, and what nodes and clients are to be pinned to.
 
@@ -51,8 +52,8 @@ def check_hosts(
     ]
     for node in nodes:
         problems += find_unpinnable(node.remote, node.cores, node.numa_node)
-    for host, remote in clients:
-        problems += find_unpinnable(remote, host.cores, host.numa_node)
+    for client in clients:
+        problems += find_unpinnable(client.remote, client.host.cores, client.host.numa_node)
     if problems:
         raise HostUnfit("this testbed cannot carry the trial:\n  " + "\n  ".join(problems))
 

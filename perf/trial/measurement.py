@@ -5,7 +5,6 @@ What was found is kept as it comes, so that a trial that ends early still says w
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from perf.hosts.testbed import price_per_hour_usd
@@ -57,7 +56,7 @@ class LoadFindings:
     remarks: list[Reason] = field(default_factory=list)
 
 
-def measure(steps: Steps, deployment: Deployment, run_dir: Path, findings: LoadFindings) -> None:
+def measure(steps: Steps, deployment: Deployment, findings: LoadFindings) -> None:
     """Run a trial's whole load on a cluster that serves; `findings` gets all that comes.
 
     Raises:
@@ -67,7 +66,9 @@ def measure(steps: Steps, deployment: Deployment, run_dir: Path, findings: LoadF
     """
     workload = deployment.workload
     target = steps.target(workload)
-    offer = Offer(deployment=deployment, target=target, run_dir=run_dir, watch=steps.watch)
+    offer = Offer(
+        deployment=deployment, target=target, clients=steps.cluster.clients, watch=steps.watch
+    )
     with steps.connect(target, workload.records) as session:
         session.create_schema(workload.records)
         _require_answers(workload, session, steps.cluster.release)

@@ -1,8 +1,8 @@
-"""Place a deployment on its testbed: nodes with addresses, hosts and directories of their own."""
+"""Place a deployment on its testbed: nodes and clients with hosts and directories of their own."""
 
 from pathlib import Path
 
-from perf.hosts.testbed import base_dir, open_host
+from perf.hosts.testbed import base_dir, open_host, place_clients
 from perf.model.design import Deployment, Host
 from perf.model.errors import ConfigError
 from perf.model.results import Artifact, Release
@@ -58,11 +58,13 @@ def _parts(deployment: Deployment) -> tuple[tuple[ServerPart | None, ...], ...]:
 
 def place(deployment: Deployment, release: Release, artifact: Artifact, run_dir: Path) -> Cluster:
     """Give the cluster that a trial of this release deploys."""
+    testbed, topology = deployment.testbed, deployment.topology
     return Cluster(
         release=release,
         artifact=artifact,
         nodes=place_nodes(deployment, run_dir),
-        topology=deployment.topology,
-        testbed=deployment.testbed,
+        clients=place_clients(testbed, topology.clients, run_dir),
+        topology=topology,
+        testbed=testbed,
         config=deployment.config,
     )

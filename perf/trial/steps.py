@@ -15,7 +15,6 @@ from perf.hosts.canary import run_canary
 from perf.hosts.fresh_disk import freshen
 from perf.hosts.pinning import prove_pinning
 from perf.hosts.remote import make_directory, read_tail, run_repeatable, running_pid
-from perf.hosts.testbed import client_hosts
 from perf.local.progress import Progress
 from perf.model.design import Workload
 from perf.model.errors import KnickpointError, NotReady, StepFailed, TimedOut, Unreachable
@@ -190,10 +189,7 @@ class Steps:
                     tell(_missing(failure))
                     return ()
 
-            clients = [
-                remote
-                for _, remote in client_hosts(self.cluster.testbed, self.cluster.topology.clients)
-            ]
+            clients = [client.remote for client in self.cluster.clients]
             yield lambda: look(self.cluster, read_levels, clients)
 
     def canaries(self, phase: str, tell: Callable[[Reason], None]) -> tuple[Sample, ...]:

@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from perf.config.catalog import load_catalog
 from perf.hosts.remote import SshHost
+from perf.hosts.testbed import Client
 from perf.load.programs import check_engines
 
 from .conftest import HOSTS, ROOT, Lab
@@ -52,7 +53,7 @@ def test_the_native_engine_is_there_as_it_was_built() -> None:
     (client,) = (
         host for host in load_catalog(ROOT / "configs").testbed("lab").hosts if host.role == "client"
     )
-    check_engines("native", [(client, REMOTES[client.name])])
+    check_engines("native", [Client(client, REMOTES[client.name], client.work_dir)])
 
 
 def test_up_repairs_what_is_broken_and_leaves_the_rest(lab: Lab) -> None:

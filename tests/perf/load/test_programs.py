@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from perf.hosts.remote import LocalHost, SshHost
+from perf.hosts.testbed import Client
 from perf.load.native_binary import SETTING, sha256_of
 from perf.load.programs import check_engines, command_of, read_engine_facts
 from perf.model.design import Host
@@ -36,26 +37,30 @@ def there(tmp_path: Path) -> Host:
 
 def test_on_this_machine_engines_are_those_of_this_code(built: Path) -> None:
     python = (sys.executable, "-m", "perf.load.engine.process")
-    assert command_of("python", replace(HERE, python="other"), LocalHost()) == python
-    assert command_of("native", HERE, LocalHost()) == (str(built),)
+    assert command_of("python", Client(replace(HERE, python="other"), LocalHost(), "")) == python
+    assert command_of("native", Client(HERE, LocalHost(), "")) == (str(built),)
 
 
 def test_on_an_ssh_host_the_native_engine_is_beside_its_python(sshd: SshHost) -> None:
     host = replace(HERE, python="/opt/knickpoint/bin/python")
-    assert command_of("python", host, sshd) == (host.python, "-m", "perf.load.engine.process")
-    assert command_of("native", host, sshd) == ("/opt/knickpoint/bin/knickload",)
-    assert command_of("native", HERE, sshd) == ("knickload",)
+    assert command_of("python", Client(host, sshd, "")) == (
+        host.python,
+        "-m",
+        "perf.load.engine.process",
+    )
+    assert command_of("native", Client(host, sshd, "")) == ("/opt/knickpoint/bin/knickload",)
+    assert command_of("native", Client(HERE, sshd, "")) == ("knickload",)
 
 
 def test_the_python_engine_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SETTING, "/nowhere/knickload")
-    check_engines("python", [(HERE, LocalHost())])
+    check_engines("python", [Client(HERE, LocalHost(), "")])
 
 
 def test_the_program_that_was_built_here_is_taken(sshd: SshHost, built: Path, there: Host) -> None:
     shutil.copy(built, Path(there.python).parent)
-    check_engines("native", [(HERE, LocalHost()), (there, sshd)])
-    (fact,) = read_engine_facts("native", there, sshd)
+    check_engines("native", [Client(HERE, LocalHost(), ""), Client(there, sshd, "")])
+    (fact,) = read_engine_facts("native", Client(there, sshd, ""))
     assert (fact.host, fact.name, fact.value) == (sshd.name, "knickload_sha256", sha256_of(built))
 
 
@@ -67,7 +72,7 @@ def test_absent_and_different_programs_are_all_told_with_what_next(
     other.chmod(0o755)
     bare = replace(there, python=str(tmp_path / "bare/bin/python"))
     with pytest.raises(HostUnfit) as caught:
-        check_engines("native", [(there, sshd), (bare, sshd)])
+        check_engines("native", [Client(there, sshd, ""), Client(bare, sshd, "")])
     said = str(caught.value)
     assert f"{built} with the SHA-256 {sha256_of(built)}" in said
     assert f"{sshd.name}: {other} has the SHA-256 {sha256_of(other)}" in said
@@ -78,6 +83,6 @@ def test_absent_and_different_programs_are_all_told_with_what_next(
 def test_one_that_is_not_built_is_no_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(SETTING, str(tmp_path / "absent"))
     with pytest.raises(UsageError, match="is no program"):
-        command_of("native", HERE, LocalHost())
+        command_of("native", Client(HERE, LocalHost(), ""))
     with pytest.raises(HostUnfit, match=r"engine: native cannot offer the load: .* is no program"):
-        check_engines("native", [(HERE, LocalHost())])
+        check_engines("native", [Client(HERE, LocalHost(), "")])
