@@ -103,12 +103,12 @@ def bisect(
     Exit codes: 0 nothing changed, or a release made it better; 1 it became worse, in one step or more;
     2 wrong usage or configuration; 3 it could not be told or measured; 130 interrupted.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    root = configs or config.default_root()
-    catalog, places, progress = config.load_catalog(root), Places(data), Progress()
+    catalog = config.load_catalog(configs or config.default_root())
+    places, progress = Places(data), Progress()
     if change_id is not None:
         if any((system, span, experiment, metric)):
             raise UsageError(f"--change says it all; write either {_FORMS}")
-        judgement = judge_history(places, root, datetime.now(UTC).date())
+        judgement = judge_history(places, catalog, datetime.now(UTC).date())
         asked = _read_change(find_change(judgement, change_id), catalog, suite_name)
     elif system and span and experiment and metric:
         suite = catalog.suite(suite_name or _DEFAULT_SUITE)

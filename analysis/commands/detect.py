@@ -75,7 +75,8 @@ def detect(data: Path, configs: Path | None, series_file: Path | None, output: P
         return
     if output is not None:
         raise UsageError("--output is for the changes of --input; name the file of series, too")
-    judgement = judge_history(Places(data), configs or config.default_root(), datetime.now(UTC).date())
+    catalog = config.load_catalog(configs or config.default_root())
+    judgement = judge_history(Places(data), catalog, datetime.now(UTC).date())
     for line in describe(judgement):
         click.echo(line)
     if judgement.verdict.outcome is Outcome.REGRESSED:

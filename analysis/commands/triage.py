@@ -60,9 +60,9 @@ def list_entries(data: Path, configs: Path | None) -> None:
     Entries that have expired, and those that cover nothing (so far, or by a slip), say so and why.
     An incident without an entry comes with the command that writes one.
     """
-    root, today = configs or config.default_root(), _today()
-    judgement = judge_history(Places(data), root, today)
-    for line in describe(judgement, config.load_catalog(root).triage, today):
+    catalog, today = config.load_catalog(configs or config.default_root()), _today()
+    judgement = judge_history(Places(data), catalog, today)
+    for line in describe(judgement, catalog.triage, today):
         click.echo(line)
 
 
@@ -107,7 +107,7 @@ def add(
         raise UsageError(f"there is no {root}/ here to write into; give --configs")
     if expires is not None and expires.date() < today:
         raise UsageError(f"--expires {expires:%Y-%m-%d} is over already; today is {today}")
-    judgement = judge_history(Places(data), root, today)
+    judgement = judge_history(Places(data), config.load_catalog(root), today)
     found = _find(incident, judgement.incidents)
     decision = Decision(
         state=TriageState(state),

@@ -55,11 +55,15 @@ class Tonight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowedUp:
-    """What came of it, in a sentence each: what was found, what no time was left for, what failed."""
+    """What came of it, in a sentence each: what was found, what no time was left for, what failed.
+
+    `has_measured` says that something was begun, so that there may be trials that nobody judged yet.
+    """
 
     found: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
+    has_measured: bool = False
 
 
 def confirm(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
@@ -78,7 +82,7 @@ def confirm(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
         for one in read_results(tonight.places)
         if one.purpose is Purpose.CONFIRMATION and one.started_at >= tonight.night.started_at
     ]
-    left_out, failed = [], []
+    left_out, failed, has_measured = [], [], False
     for question in choose_open(suspects):
         experiment = find_experiment_of(tonight.catalog, tonight.suite, question.key)
         if experiment is None or any(_is_of(one, question, experiment) for one in results):
@@ -89,6 +93,7 @@ def confirm(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
         if budget is None:
             left_out.append(f"{_name(question, experiment)}: {_say_left(left_s)}; run: {command}")
             continue
+        has_measured = True
         try:
             results.append(_compare(question, experiment, budget, tonight, command))
         except KnickpointError as error:
@@ -98,6 +103,7 @@ def confirm(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
         found=tuple(_describe_comparison(one) for one in results if one not in unmeasured),
         left_out=tuple(left_out),
         failed=(*failed, *map(_describe_comparison, unmeasured)),
+        has_measured=has_measured,
     )
 
 
@@ -161,7 +167,7 @@ def bisect(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
         return FollowedUp()
     since = tonight.night.started_at
     records = {one.id: one for one in read_bisections(tonight.places)}
-    left_out, failed = [], []
+    left_out, failed, has_measured = [], [], False
     for question in choose_traceable(suspects):
         experiment = find_experiment_of(tonight.catalog, tonight.suite, question.key)
         if experiment is None or not _has_gap(question):
@@ -186,6 +192,7 @@ def bisect(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
             left_out.append(f"{_name(question, experiment)}: {_say_left(left_s)}; run: {asked.command}")
             continue
         settings, places = tonight.catalog.detection, tonight.places
+        has_measured = True
         try:
             record = run_bisection(asked, settings, budget, places, tonight.progress)
         except KnickpointError as error:
@@ -194,7 +201,10 @@ def bisect(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
             records[record.id] = record
     found = (one for one in records.values() if one.found and one.updated_at >= since)
     return FollowedUp(
-        found=tuple(map(_describe_bisection, found)), left_out=tuple(left_out), failed=tuple(failed)
+        found=tuple(map(_describe_bisection, found)),
+        left_out=tuple(left_out),
+        failed=tuple(failed),
+        has_measured=has_measured,
     )
 
 

@@ -1,9 +1,9 @@
-"""Read a history and judge it."""
+"""Read one state of a history, and judge it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from pathlib import Path
 
 from analysis.detection.series import Series
 from analysis.detection.step_detector import StepDetector
@@ -14,34 +14,64 @@ from analysis.orchestration import readings
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.readings import RememberingDetector
 from analysis.orchestration.workers import SMALL, Pace, work_forked
-from perf import config
-from perf.history.store import open_history
+from perf.config.catalog import Catalog
+from perf.history.store import History, open_history
 from perf.local.places import Places
 from perf.local.progress import Progress
+from perf.model.columns import Observations
 from perf.model.errors import HistoryError
-from perf.model.results import Purpose
+from perf.model.results import Observation, Purpose, TrialId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All of one state of a history that a judgement rests on."""
+
+    observed: Observations
+    sentinels: tuple[Observation, ...]
+    interleaved: tuple[Observation, ...]
+    circumstances: Mapping[TrialId, Mapping[str, str]]
+
+
+def read_evidence(history: History) -> Evidence:
+    """Read what a judgement rests on, as of one moment."""
+    with history.snapshot():
+        return Evidence(
+            observed=history.observed_series(),
+            sentinels=history.observations(Purpose.SENTINEL),
+            interleaved=history.observations(*PURPOSES),
+            circumstances=history.circumstances(),
+        )
 
 
 def judge_history(
-    places: Places, configs_root: Path, today: date, progress: Progress | None = None
+    places: Places, catalog: Catalog, today: date, progress: Progress | None = None
 ) -> Judgement:
-    """Judge the history of a data directory by the rules of a configuration directory.
+    """Read the history of a data directory, and judge it as `judge_evidence` does.
+
+    Raises:
+        HistoryError: the history cannot be read, or holds values that no trial can have measured.
+        InputError: the result of a comparison is not one.
+
+    """
+    with open_history(places.history, read_only=True) as history:
+        evidence = read_evidence(history)
+    return judge_evidence(evidence, places, catalog, today, progress)
+
+
+def judge_evidence(
+    evidence: Evidence, places: Places, catalog: Catalog, today: date, progress: Progress | None = None
+) -> Judgement:
+    """Judge what the history of a data directory holds by the rules of a catalog.
 
     `today` decides which triage entries have expired. Canaries and sentinels watch the testbed. What
     finished comparisons of two releases came to counts, if their trials are in the history.
 
     Raises:
-        ConfigError: the configuration is wrong.
-        HistoryError: the history cannot be read, or holds values that no trial can have measured.
+        HistoryError: the history holds values that no trial can have measured.
         InputError: the result of a comparison is not one.
 
     """
-    catalog = config.load_catalog(configs_root)
-    with open_history(places.history, read_only=True) as history, history.snapshot():
-        observations = history.observed_series()
-        sentinels = history.observations(Purpose.SENTINEL)
-        in_turns = history.observations(*PURPOSES)
-        circumstances = history.circumstances()
     steps = StepDetector(settings=catalog.detection)
     method = readings.describe_method(steps)
     days = readings.read_file(places.readings, method)
@@ -49,12 +79,12 @@ def judge_history(
     detector = RememberingDetector(steps, known)
     try:
         judgement = judge(
-            observations,
+            evidence.observed,
             catalog.detection,
             detector,
-            watched=sentinels,
-            circumstances=circumstances,
-            answers=read_answers(read_results(places), in_turns),
+            watched=evidence.sentinels,
+            circumstances=evidence.circumstances,
+            answers=read_answers(read_results(places), evidence.interleaved),
             triage=catalog.triage,
             today=today,
             spread=partial(_search_all, progress or Progress(), detector),

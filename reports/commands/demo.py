@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from analysis.judging.judgement import Judgement
-from analysis.orchestration.judging import judge_history
+from perf import config
 from perf.history.store import append_all, open_history
 from perf.local.places import Places
 from reports.pages.whole_site import write_report
+from reports.site.context import judge_state
 from reports.site.writing import check_target
 from reports.wording.incidents import list_news
 
@@ -62,13 +63,12 @@ def build_site(shipped: Path, out: Path) -> tuple[int, Judgement, Path]:
     """
     check_target(out)
     with tempfile.TemporaryDirectory(prefix="knickpoint-demo-") as aside:
-        places, configs = Places(Path(aside)), shipped / "configs"
+        places, catalog = Places(Path(aside)), config.load_catalog(shipped / "configs")
         with tarfile.open(shipped / "trials.tar.xz") as archive:
             archive.extractall(places.data, filter="data")
         append_all(places, lambda _: None)
         with open_history(places.history, read_only=True) as history:
-            trials = history.trials()
-        now = max(trial.finished_at for trial in trials)
-        judgement = judge_history(places, configs, now.date())
-        index = write_report(places, configs, now, output=out, is_recording=True)
-    return len(trials), judgement, index
+            now = max(head.finished_at for head in history.heads())
+        judged = judge_state(places, catalog, now.date())
+        index = write_report(places, catalog, now, output=out, judged=judged, is_recording=True)
+    return len(judged.heads), judged.judgement, index

@@ -10,7 +10,6 @@ from analysis.detection.verdict import Outcome
 from analysis.judging.judgement import Judgement
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.follow_up import FollowedUp, Tonight, bisect, confirm
-from analysis.orchestration.judging import judge_history
 from perf import config
 from perf.commands.options import configs_option, data_option
 from perf.history.store import append_all, open_history
@@ -23,6 +22,7 @@ from perf.model.results import Trial, TrialStatus
 from reports.commands.options import site_url_option
 from reports.commands.report import SITE_URL_HELP
 from reports.pages.whole_site import write_report
+from reports.site.context import JudgedHistory, judge_state
 from reports.wording.incidents import list_news
 
 REGRESSION_FOUND = 1
@@ -53,8 +53,7 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     Exit codes: 0 fine, 1 a regression is confirmed, 2 wrong usage or configuration, 3 a trial of this
     night failed or was invalid, a bundle was refused, or a change could not be measured again.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    root = configs or config.default_root()
-    catalog = config.load_catalog(root)
+    catalog = config.load_catalog(configs or config.default_root())
     places, progress = Places(data), Progress()
     session = Job(catalog, catalog.suite(suite_name), places, progress)
     # What cannot be used must be known before an hour of measuring, not after it.
@@ -66,9 +65,10 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     # From the first trial until all is told: nobody else measures beside a report, which takes all
     # cores, nor takes a night that is just being told for one to be resumed.
     with hold(places, progress, [testbed], f"the nightly of suite {suite_name}"):
-        night, trials, judgement, again, traced = _measure(session, root, bad)
+        night, trials, judged, again, traced = _measure(session, bad)
+        judgement = judged.judgement
         index = write_report(
-            places, root, datetime.now(UTC), judgement=judgement, summarizes=True, site_url=site_url
+            places, catalog, datetime.now(UTC), judged=judged, summarizes=True, site_url=site_url
         )
         _tell(trials, judgement, again, traced)
         click.echo(f"Site:    {index}")
@@ -84,40 +84,43 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
 
 
 def _measure(
-    session: Job, root: Path, bad: dict[str, None]
-) -> tuple[str, tuple[Trial, ...], Judgement, FollowedUp, FollowedUp]:
-    """Measure the night and make sure; give its id, trials and judgement, and what was made sure."""
-    places, progress, suite = session.places, session.progress, session.suite
+    session: Job, bad: dict[str, None]
+) -> tuple[str, tuple[Trial, ...], JudgedHistory, FollowedUp, FollowedUp]:
+    """Measure the night and make sure; return its id, trials and judgement, and what was made sure.
+
+    It is judged again only where something was measured since.
+    """
     trials = measure_night(session, is_to_be_told=True)
-    night = read_nights(places)[-1]
+    night = read_nights(session.places)[-1]
     tonight = Tonight(
         catalog=session.catalog,
-        suite=suite,
+        suite=session.suite,
         night=night,
         trials=trials,
-        places=places,
-        progress=progress,
+        places=session.places,
+        progress=session.progress,
     )
-    judgement = _keep_and_judge(places, root, progress, bad)
-    again = confirm(judgement.suspects, tonight)
-    if suite.remeasure_minutes is not None:
-        judgement = _keep_and_judge(places, root, progress, bad)
-    traced = bisect(judgement.suspects, tonight)
-    if suite.bisect is not None:
-        judgement = _keep_and_judge(places, root, progress, bad)
-    return night.id, trials, judgement, again, traced
+    judged = _keep_and_judge(session, bad)
+    again = confirm(judged.judgement.suspects, tonight)
+    if again.has_measured:
+        judged = _keep_and_judge(session, bad)
+    traced = bisect(judged.judgement.suspects, tonight)
+    if traced.has_measured:
+        judged = _keep_and_judge(session, bad)
+    return night.id, trials, judged, again, traced
 
 
-def _keep_and_judge(places: Places, root: Path, progress: Progress, bad: dict[str, None]) -> Judgement:
+def _keep_and_judge(session: Job, bad: dict[str, None]) -> JudgedHistory:
     """Append what was measured, noting in `bad` what was refused, and judge all there is."""
+    places, progress = session.places, session.progress
     progress.expected_s = None
     progress.heading("keep, judge")
     kept = append_all(places, progress.tell)
     bad.update(dict.fromkeys(kept.bad))
     progress.tell(f"history: {kept.new} trials appended, {kept.known} already there")
-    judgement = judge_history(places, root, datetime.now(UTC).date())
-    progress.tell(f"judged {len(judgement.series)} series")
-    return judgement
+    judged = judge_state(places, session.catalog, datetime.now(UTC).date())
+    progress.tell(f"judged {len(judged.judgement.series)} series")
+    return judged
 
 
 def _tell(trials: Sequence[Trial], judgement: Judgement, again: FollowedUp, traced: FollowedUp) -> None:

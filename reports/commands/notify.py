@@ -11,10 +11,8 @@ from pathlib import Path
 import click
 
 from analysis.judging.judgement import Judgement
-from analysis.orchestration.judging import judge_history
 from perf import config
 from perf.commands.options import configs_option, data_option
-from perf.history.store import open_history
 from perf.local import durable
 from perf.local.places import Places
 from perf.model.errors import GitHubError, HistoryError, KnickpointError, UsageError, WebhookError
@@ -36,6 +34,7 @@ from reports.notifications.notice import Notice, view_notices
 from reports.notifications.notices_file import read_notices, write_notices
 from reports.notifications.sent_log import Ledger, open_ledger
 from reports.notifications.slack import MOST_ALONE, Message, render_digest, render_message
+from reports.site.context import judge_state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,17 +169,16 @@ def _do_all(tasks: Sequence[Callable[[], None]]) -> None:
 
 def _read_news(places: Places, configs_root: Path, site_url: str) -> _News:
     """Judge the history. Raises HistoryError where there is nothing that could be told of."""
-    judgement = judge_history(places, configs_root, datetime.now(UTC).date())
-    if not judgement.series:
+    judged = judge_state(places, config.load_catalog(configs_root), datetime.now(UTC).date())
+    if not judged.judgement.series:
         raise HistoryError(
             f"{places.history} holds no series that is judged, so nothing can be told of it; is --data"
             " the right directory?"
         )
-    with open_history(places.history, read_only=True) as history:
-        by_id = {one.id: one for one in history.heads()}
+    by_id = {one.id: one for one in judged.heads}
     return _News(
-        notices=view_notices(judgement, by_id),
-        find_known=_remember_handles(judgement),
+        notices=view_notices(judged.judgement, by_id),
+        find_known=_remember_handles(judged.judgement),
         site_url=site_url,
     )
 

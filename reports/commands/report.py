@@ -49,13 +49,13 @@ def report(
 
     Exit code 0 even if a series regressed: this command tells, `knickpoint detect` decides.
     """
-    root = configs or config.default_root()
+    catalog = config.load_catalog(configs or config.default_root())
     places = Places(data)
     if experiment is not None:
-        click.echo(write_experiment(places, root, datetime.now(UTC), experiment, output))
+        click.echo(write_experiment(places, catalog, datetime.now(UTC), experiment, output))
         return
     index = write_report(
-        places, root, datetime.now(UTC), output=output, summarizes=True, site_url=site_url
+        places, catalog, datetime.now(UTC), output=output, summarizes=True, site_url=site_url
     )
     if not has_history(places):
         click.echo(f"There is no history at {places.history}; the site says how to begin.", err=True)

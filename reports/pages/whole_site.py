@@ -8,13 +8,13 @@ from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 
-from analysis.judging.judgement import Judgement
+from perf.config.catalog import Catalog
 from perf.local.places import Places
 from perf.model.errors import UsageError
 from reports.notifications.step_summary import append_step_summary
 from reports.pages.feeds.page import list_attention
 from reports.pages.single_file.document import check_target_file, write_single_file
-from reports.site.context import SiteContext, read_scene
+from reports.site.context import JudgedHistory, SiteContext, read_scene
 from reports.site.rendering import static_batch
 from reports.site.writing import Batch, LazyBatches, explained, held, write_site
 
@@ -36,23 +36,22 @@ def _find_kinds() -> tuple[ModuleType, ...]:
 
 def write_report(
     places: Places,
-    configs_root: Path,
+    catalog: Catalog,
     now: datetime,
     *,
     output: Path | None = None,
-    judgement: Judgement | None = None,
+    judged: JudgedHistory | None = None,
     is_recording: bool = False,
     summarizes: bool = False,
     site_url: str = "",
 ) -> Path:
     """Write the site of a data directory, built at `now`; return the path of its front page.
 
-    What is known as `judgement` is not judged again. Trial pages link to the files of their bundles,
-    except in a recording: it says that it does not grow, and its bundles do not stay. A job on GitHub
-    Actions gets its summary, if asked; with the address of the site it links the pages.
+    What is `judged` already is neither read nor judged again. Trial pages link to the files of their
+    bundles, except in a recording: it says that it does not grow, and its bundles do not stay. A job on
+    GitHub Actions gets its summary, if asked; with the address of the site it links the pages.
 
     Raises:
-        ConfigError: the configuration is wrong.
         HistoryError: the history cannot be read.
         SiteError: the operating system refuses to read or write what the site needs, or the summary.
         UsageError: `output` holds something that is not a site, or another report keeps writing it.
@@ -62,10 +61,10 @@ def write_report(
     with held(target), explained(target):
         scene = read_scene(
             places,
-            configs_root,
+            catalog,
             now,
             target,
-            judgement=judgement,
+            judged=judged,
             links_bundles=not is_recording,
             is_recording=is_recording,
         )
@@ -76,12 +75,11 @@ def write_report(
 
 
 def write_experiment(
-    places: Places, configs_root: Path, now: datetime, experiment: str, output: Path | None
+    places: Places, catalog: Catalog, now: datetime, experiment: str, output: Path | None
 ) -> Path:
     """Write one experiment as one HTML file; return its path.
 
     Raises:
-        ConfigError: the configuration is wrong.
         HistoryError: the history cannot be read.
         SiteError: the operating system refuses.
         UsageError: there is no such experiment, or no place for its file.
@@ -90,6 +88,6 @@ def write_experiment(
     if output is None:
         raise UsageError("--single-file needs the name of its file: --output FILE.html")
     check_target_file(output)
-    scene = read_scene(places, configs_root, now, output, links_bundles=False)
+    scene = read_scene(places, catalog, now, output, links_bundles=False)
     write_single_file(scene, experiment, output)
     return output

@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -13,8 +13,7 @@ from analysis.detection.verdict import Outcome, Verdict
 from analysis.judging.judgement import Judgement
 from analysis.orchestration.bisecting import read_bisections
 from analysis.orchestration.comparing import read_results
-from analysis.orchestration.judging import judge_history
-from perf import config
+from analysis.orchestration.judging import judge_evidence, read_evidence
 from perf.config.catalog import Catalog
 from perf.history import bundle
 from perf.history.distributions import Recording
@@ -22,6 +21,7 @@ from perf.history.place import has_history
 from perf.history.store import open_history
 from perf.jobs.night import Night, read_nights
 from perf.local.places import Places
+from perf.local.progress import Progress
 from perf.model.errors import BundleError
 from perf.model.results import Move, Trial, TrialHead, TrialId
 from reports.wording.attention import LeftOut
@@ -29,11 +29,6 @@ from reports.wording.attention import LeftOut
 Bounds: TypeAlias = Mapping[tuple[TrialId, str, str], tuple[float, float]]
 
 NO_BOUNDS: Bounds = {}
-
-
-_NOTHING_TO_JUDGE = Judgement(
-    series=(), verdict=Verdict(outcome=Outcome.UNDECIDED, reason="nothing has been measured yet")
-)
 
 
 class Archive(Protocol):
@@ -81,6 +76,46 @@ class StoredArchive:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedHistory:
+    """One state of a history with its judgement: every judged trial has its head.
+
+    `heads` are in the order of start and id, `digests` the SHA-256 of the bundles, `bounds` the ends
+    between which the answers of searches lie, by trial, phase and operation.
+    """
+
+    judgement: Judgement
+    heads: Sequence[TrialHead] = ()
+    digests: Mapping[TrialId, str] = field(default_factory=dict)
+    bounds: Bounds = field(default_factory=dict)
+
+
+_NOTHING_TO_JUDGE = JudgedHistory(
+    judgement=Judgement(
+        series=(), verdict=Verdict(outcome=Outcome.UNDECIDED, reason="nothing has been measured yet")
+    )
+)
+
+
+def judge_state(
+    places: Places, catalog: Catalog, today: date, progress: Progress | None = None
+) -> JudgedHistory:
+    """Read the history of a data directory once, as of one moment, and judge it.
+
+    Raises:
+        HistoryError: the history cannot be read.
+        InputError: the result of a comparison is not one.
+
+    """
+    with open_history(places.history, read_only=True) as history, history.snapshot():
+        evidence = read_evidence(history)
+        heads, digests = history.heads(), history.bundle_digests()
+        bounds = history.search_bounds()
+    # Closed first: the judging forks.
+    judgement = judge_evidence(evidence, places, catalog, today, progress)
+    return JudgedHistory(judgement=judgement, heads=heads, digests=digests, bounds=bounds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SiteContext:
     """A history with its judgement and all that surrounds it.
 
@@ -114,39 +149,30 @@ class SiteContext:
 
 def read_scene(
     places: Places,
-    configs_root: Path,
+    catalog: Catalog,
     now: datetime,
     target: Path,
     *,
-    judgement: Judgement | None = None,
+    judged: JudgedHistory | None = None,
     links_bundles: bool = True,
     is_recording: bool = False,
 ) -> SiteContext:
-    """Read a data directory; judge its history as of `now`, unless the judgement is known already.
+    """Read a data directory; judge its history as of `now`, unless it is judged already.
 
     Raises:
-        ConfigError: the configuration is wrong.
         HistoryError: the history cannot be read.
 
     """
-    heads: Sequence[TrialHead] = ()
-    digests: Mapping[TrialId, str] = {}
-    bounds: Bounds = NO_BOUNDS
-    catalog = config.load_catalog(configs_root)
-    if has_history(places):
-        # First: what is appended after the judgement is known, but not judged; the other way round a
-        # judged trial would be unknown.
-        judgement = judgement or judge_history(places, configs_root, now.date())
-        with open_history(places.history, read_only=True) as history:
-            heads, digests = history.heads(), history.bundle_digests()
-            bounds = history.search_bounds()
-    by_id = {head.id: head for head in heads}
+    if judged is None:
+        has_any = has_history(places)
+        judged = judge_state(places, catalog, now.date()) if has_any else _NOTHING_TO_JUDGE
+    by_id = {head.id: head for head in judged.heads}
     return SiteContext(
         heads=by_id,
-        digests=digests,
-        bounds=bounds,
+        digests=judged.digests,
+        bounds=judged.bounds,
         archive=StoredArchive(places.history),
-        judgement=judgement or _NOTHING_TO_JUDGE,
+        judgement=judged.judgement,
         catalog=catalog,
         nights=read_nights(places),
         comparisons=read_results(places),

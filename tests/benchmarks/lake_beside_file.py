@@ -39,9 +39,10 @@ import sys, time
 from datetime import date
 from pathlib import Path
 from analysis.commands.detect import judge_history
+from perf.config.catalog import load_catalog
 from perf.local.places import Places
 started_s = time.monotonic()
-judge_history(Places(Path(sys.argv[1])), Path("configs"), date(2026, 1, 1))
+judge_history(Places(Path(sys.argv[1])), load_catalog(Path("configs")), date(2026, 1, 1))
 print(time.monotonic() - started_s)
 """
 TURNS = 7

@@ -11,6 +11,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from analysis.detection.step_detector import StepDetector
 from analysis.judging.judgement import judge
 from perf import config
+from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import History, append_all, open_history
 from perf.local.places import Places
@@ -73,5 +74,7 @@ def test_write_the_site_of_a_small_history(
     assert append_all(places, lambda _: None).new == TRIALS
     now = model.finished_at + timedelta(days=TRIALS)
     # The warm-up makes the script bundle, once per process.
-    index = benchmark.pedantic(write_report, args=(places, CONFIGS, now), rounds=5, warmup_rounds=1)
+    index = benchmark.pedantic(
+        write_report, args=(places, load_catalog(CONFIGS), now), rounds=5, warmup_rounds=1
+    )
     assert index.is_file()

@@ -207,7 +207,7 @@ class Beginnings:
                     samples=(sample, *(replace(sample, iteration=one) for one in (1, 2))),
                 )
         append_all(Places(here / "var"), lambda _: None)
-        judgement = judge_history(Places(here / "var"), here / "configs", started.date())
+        judgement = judge_history(Places(here / "var"), load_catalog(here / "configs"), started.date())
         (here / "incident").write_text(judgement.incidents[0].name)
 
     def _seal(self, here: Path, intervals: tuple[Interval, ...], **changes: object) -> None:

@@ -27,9 +27,9 @@ from typing import Any
 import psutil
 import season
 
-import analysis.orchestration.judging
 import reports.commands.nightly
 import reports.commands.notify
+import reports.site.context
 from analysis.judging.judgement import Judgement
 from perf.commands import main as cli
 from perf.history import bundle
@@ -42,6 +42,7 @@ from perf.systems.contract import Cluster, Node, System
 from perf.systems.fake import system as fake
 from perf.trial import harness, steps
 from reports.notifications.events import NotificationPlan
+from reports.site.context import JudgedHistory
 
 CONFIG = "season"
 OURS = ("perf", "analysis", "reports")
@@ -153,7 +154,7 @@ def patch() -> None:
     fake.Fake.configure = _with_fault(fake.Fake.configure)  # type: ignore[method-assign]
     Progress._write = _counted(Progress._write)  # type: ignore[method-assign]  # noqa: SLF001  each line of it
     for module in (reports.commands.nightly, reports.commands.notify):
-        module.judge_history = _remembered(analysis.orchestration.judging.judge_history)  # type: ignore[attr-defined]
+        module.judge_state = _remembered(reports.site.context.judge_state)  # type: ignore[attr-defined]
     telling = reports.commands.notify
     telling.plan_events = _listened(telling.plan_events)
 
@@ -253,10 +254,11 @@ def _counted(write: Callable[[Progress, str], None]) -> Callable[[Progress, str]
     return say
 
 
-def _remembered(judge: Callable[..., Judgement]) -> Callable[..., Judgement]:
-    def remember(*given: object) -> Judgement:
-        TONIGHT.judgement = judgement = judge(*given)
-        return judgement
+def _remembered(judge: Callable[..., JudgedHistory]) -> Callable[..., JudgedHistory]:
+    def remember(*given: object) -> JudgedHistory:
+        judged = judge(*given)
+        TONIGHT.judgement = judged.judgement
+        return judged
 
     return remember
 

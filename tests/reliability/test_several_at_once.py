@@ -23,7 +23,7 @@ from killed_commands import CONFIGS, Beginnings
 
 from analysis.orchestration.judging import judge_history
 from perf.commands.main import main
-from perf.config.catalog import read_triage
+from perf.config.catalog import load_catalog, read_triage
 from perf.history import bundle
 from perf.history.store import append_all, open_history, rebuild
 from perf.jobs import measuring, side_by_side
@@ -313,7 +313,9 @@ def test_decisions_of_several_people_are_all_kept(
     tries = effort(1, 5)
     for _ in range(tries):
         here = together.prepare("drops")
-        judgement = judge_history(Places(here / "var"), here / "configs", datetime.now(UTC).date())
+        judgement = judge_history(
+            Places(here / "var"), load_catalog(here / "configs"), datetime.now(UTC).date()
+        )
         names = [one.name for one in judgement.incidents]
         assert len(names) > 1
         ended = together.run(

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import append_all
 from perf.local.places import Places
@@ -196,7 +197,8 @@ def test_a_real_report_killed_from_outside_leaves_one_whole_site(
     places: Places, effort: Callable[[int, int], int], figures: dict[str, object]
 ) -> None:
     builds = [
-        functools.partial(write_report, places, CONFIGS, NOW + timedelta(days=days)) for days in (0, 3)
+        functools.partial(write_report, places, load_catalog(CONFIGS), NOW + timedelta(days=days))
+        for days in (0, 3)
     ]
     figures["kills of reports of a history"] = kill_often(places.site, builds, effort(2, 60))
     assert not [*places.data.glob(".site*")]

@@ -132,7 +132,9 @@ def remember(place: Path, *, is_slower: bool = False) -> None:
 def regress(place: Path) -> None:
     """Let the history hold one regression, whose name a file tells."""
     remember(place, is_slower=True)
-    judgement = judge_history(Places(place / "var"), place / "configs", datetime.now(UTC).date())
+    judgement = judge_history(
+        Places(place / "var"), load_catalog(place / "configs"), datetime.now(UTC).date()
+    )
     (place / "incident").write_text(judgement.incidents[0].name)
 
 

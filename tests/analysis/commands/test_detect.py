@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from analysis.commands.detect import detect
 from analysis.detection.verdict import Outcome
 from analysis.orchestration.judging import judge_history
+from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import append_all
 from perf.local.places import Places
@@ -114,18 +115,18 @@ def test_judging_twice_gives_the_same_and_leaves_the_history_alone(
 
 def test_without_a_history_the_error_says_so(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match=r"history\.duckdb"):
-        judge_history(Places(tmp_path), CONFIGS, TODAY)
+        judge_history(Places(tmp_path), load_catalog(CONFIGS), TODAY)
 
 
 def test_without_a_configuration_the_error_says_so(
     fill: Callable[[Sequence[float]], Path], tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigError):
-        judge_history(Places(fill(noise(2, 1000))), tmp_path / "nowhere", TODAY)
+    options = ["--data", str(fill(noise(2, 1000))), "--configs", str(tmp_path / "nowhere")]
+    assert isinstance(CliRunner().invoke(detect, options).exception, ConfigError)
 
 
 def test_the_judgement_is_there_for_other_commands(fill: Callable[[Sequence[float]], Path]) -> None:
-    judgement = judge_history(Places(fill(noise(3, 1000))), CONFIGS, TODAY)
+    judgement = judge_history(Places(fill(noise(3, 1000))), load_catalog(CONFIGS), TODAY)
     assert judgement.verdict.outcome is Outcome.UNDECIDED
     assert "1 has fewer than 6 points (1 night so far, about 1 more needed)" in judgement.verdict.reason
 

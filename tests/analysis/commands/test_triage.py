@@ -78,7 +78,7 @@ def run(history: Places, configs: Path) -> Callable[..., Result]:
 @pytest.fixture
 def name(history: Places, configs: Path) -> str:
     """Give the name of the one incident."""
-    (incident,) = judge_history(history, configs, TODAY).incidents
+    (incident,) = judge_history(history, load_catalog(configs), TODAY).incidents
     return incident.name
 
 
@@ -108,7 +108,7 @@ def test_what_add_writes_covers_the_incident_and_makes_it_no_news(
         "response_time": "rise",
     }
     assert {(entry.from_release, entry.to_release) for entry in entries} == {("5.0.0", "5.0.1")}
-    (incident,) = judge_history(history, configs, TODAY).incidents
+    (incident,) = judge_history(history, load_catalog(configs), TODAY).incidents
     assert incident.triage in entries
     assert not incident.is_news
     listed = run("list").output
@@ -163,7 +163,7 @@ def test_add_writes_into_no_configuration_that_came_with_the_package(
 
 
 def test_entries_that_expired_or_cover_nothing_say_so(history: Places, configs: Path) -> None:
-    judgement = judge_history(history, configs, TODAY)
+    judgement = judge_history(history, load_catalog(configs), TODAY)
     entry = TriageEntry(
         name="over",
         state=TriageState.IGNORED,
@@ -202,6 +202,6 @@ entries:
     note: Mended.
 """
     )
-    judgement = judge_history(history, configs, TODAY)
+    judgement = judge_history(history, load_catalog(configs), TODAY)
     lines = list(describe(judgement, load_catalog(configs).triage, TODAY))
     assert "    CAME BACK: it was fixed in 5.0.1 (entry old, storage)" in lines

@@ -23,6 +23,7 @@ from analysis.orchestration import readings
 from analysis.orchestration.judging import judge_history
 from analysis.orchestration.readings import RememberingDetector
 from perf import config
+from perf.config.catalog import load_catalog
 from perf.local.places import Places
 from perf.model.columns import Columns, Observations, ObservedSeries, Occasion, Occasions
 from perf.model.results import Observation, Purpose, TrialStatus
@@ -53,7 +54,7 @@ class Counting:
 
 
 def judge_as_of(places: Places, nights: int) -> Judgement:
-    return judge_history(places, CONFIGS, now_after(nights).date())
+    return judge_history(places, load_catalog(CONFIGS), now_after(nights).date())
 
 
 @pytest.mark.keeps("nights-read-what-is-new")
@@ -174,11 +175,11 @@ def test_no_number_changes_on_its_way_through_the_file(tmp_path: Path) -> None:
 def test_the_file_is_written_only_with_something_new(tmp_path: Path) -> None:
     places, today = Places(tmp_path), now_after(24).date()
     grow(places, Size(50, 24))
-    judge_history(places, CONFIGS, today)
+    judge_history(places, load_catalog(CONFIGS), today)
     written = places.readings.stat().st_ino
-    judge_history(places, CONFIGS, today)
+    judge_history(places, load_catalog(CONFIGS), today)
     assert places.readings.stat().st_ino == written
-    judge_history(places, CONFIGS, today + timedelta(days=1))
+    judge_history(places, load_catalog(CONFIGS), today + timedelta(days=1))
     assert places.readings.stat().st_ino != written
 
 

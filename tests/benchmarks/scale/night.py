@@ -16,10 +16,11 @@ sys.path[:0] = [str(Path(__file__).parents[3]), str(Path(__file__).parents[1] / 
 
 from large_history import now_after  # noqa: E402  found by the line above
 
-from analysis.orchestration.judging import judge_history  # noqa: E402
+from perf.config.catalog import load_catalog  # noqa: E402
 from perf.history.store import append_all  # noqa: E402
 from perf.local.places import Places  # noqa: E402
 from reports.pages.whole_site import write_report  # noqa: E402
+from reports.site.context import judge_state  # noqa: E402
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 
@@ -38,9 +39,10 @@ def main(data: str, nights: str) -> None:
     at = time.monotonic(), sum(os.times()[:4])
     append_all(places, lambda _: None)
     at = lap("append", at)
-    judgement = judge_history(places, CONFIGS, now.date())
+    catalog = load_catalog(CONFIGS)
+    judged = judge_state(places, catalog, now.date())
     at = lap("judge", at)
-    write_report(places, CONFIGS, now, judgement=judgement)
+    write_report(places, catalog, now, judged=judged)
     lap("site", at)
     sys.stdout.write(f"{json.dumps(told)}\n")
 

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from large_history import now_after
 
-from analysis.orchestration.judging import judge_history
+from perf.config.catalog import load_catalog
 from perf.local.places import Places
 from reports.pages.whole_site import write_report
+from reports.site.context import judge_state
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 
@@ -25,9 +26,10 @@ def main(data: str, nights: str) -> None:
     """Judge, then write the site."""
     places, now = Places(Path(data)), now_after(int(nights))
     started_s = time.monotonic()
-    judgement = judge_history(places, CONFIGS, now.date())
+    catalog = load_catalog(CONFIGS)
+    judged = judge_state(places, catalog, now.date())
     judged_s, judged_cpu_s = time.monotonic(), sum(os.times()[:4])
-    write_report(places, CONFIGS, now, judgement=judgement)
+    write_report(places, catalog, now, judged=judged)
     told = {
         "judge_s": judged_s - started_s,
         "judge_cpu_s": judged_cpu_s,

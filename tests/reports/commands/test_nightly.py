@@ -13,11 +13,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from analysis.detection.verdict import Outcome
+from analysis.orchestration import judging
 from analysis.orchestration.bisecting import read_bisections
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.judging import judge_history
+from perf import config
+from perf.config import catalog
 from perf.config.catalog import load_catalog
 from perf.history import bundle
+from perf.history.store import History
 from perf.jobs import measuring, side_by_side
 from perf.jobs.night import read_nights
 from perf.jobs.side_by_side import RESULT
@@ -174,7 +178,7 @@ def test_a_suspicion_that_turns_rule_out_is_said_and_alerts_nobody(lab: Lab) -> 
     assert "Side by side: blink, 1.0.0 to 1.0.2: unchanged" in told.stdout
     assert "Incident" not in told.stdout
     assert "Rules it out" in lab.incident_page()
-    judgement = judge_history(lab.places, lab.configs, datetime.now(UTC).date())
+    judgement = judge_history(lab.places, load_catalog(lab.configs), datetime.now(UTC).date())
     assert "rules out a difference of its size" in judgement.series[0].verdict.reason
     # Whoever touches the config asks another question; the old answer is none to it.
     config = lab.configs / "systems" / "fake" / "default.yaml"
@@ -185,6 +189,46 @@ def test_a_suspicion_that_turns_rule_out_is_said_and_alerts_nobody(lab: Lab) -> 
         Outcome.UNCHANGED,
         Outcome.REGRESSED,
     ]
+
+
+@pytest.mark.parametrize(
+    ("extra", "states"),
+    [
+        ("", 1),
+        ("bisect: auto\nbisect_minutes: 120", 1),
+        ("remeasure_minutes: 60", 2),
+        ("remeasure_minutes: 60\nbisect: auto\nbisect_minutes: 120", 3),
+    ],
+)
+def test_a_night_loads_its_configuration_once_and_judges_each_state_of_the_history_once(
+    lab: Lab, extra: str, states: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.configure(extra)
+    lab.by_night["1.0.1"] = 800.0
+    calls: Counter[str] = Counter()
+
+    def count(where: object, name: str) -> None:
+        before = getattr(where, name)
+
+        def counted(*args: object, **more: object) -> object:
+            calls[name] += 1
+            return before(*args, **more)
+
+        monkeypatch.setattr(where, name, counted)
+
+    for where in (config, catalog):
+        count(where, "load_catalog")
+    count(judging, "judge")
+    count(History, "heads")
+    count(History, "circumstances")
+    told = lab.run()
+    assert told.exit_code in {0, 1}, told.output
+    assert calls == {
+        "load_catalog": 1,
+        "judge": states,
+        "heads": states,
+        "circumstances": states,
+    }
 
 
 def test_a_night_that_is_cut_while_it_makes_sure_is_resumed_there(lab: Lab) -> None:
