@@ -12,15 +12,18 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from perf.config.checks import topologies_and_testbeds as checks
-from perf.config.checks.access import check_access
-from perf.config.checks.hosts import check_leases, check_node_dir, check_pinning
-from perf.config.checks.layouts import check_layout
-from perf.config.checks.references import check_report
-from perf.config.checks.settings import check_settings
+from perf.config.checks.files import ConfigFile, Entries, HasName, check_name
+from perf.config.checks.reports import check_report
+from perf.config.checks.rules import check_detection, check_triage
 from perf.config.checks.suites import check_suite
-from perf.config.checks.topologies_and_testbeds import ConfigFile, Entries, HasName
-from perf.config.checks.triage import check_triage
+from perf.config.checks.systems import check_access, check_layout, check_settings, check_system_config
+from perf.config.checks.testbeds import (
+    check_leases,
+    check_node_dir,
+    check_pinning,
+    check_testbed,
+    check_topology,
+)
 from perf.config.checks.workloads import check_workload
 from perf.config.variants import split_variants
 from perf.local.document import YamlDocument, read_document
@@ -162,7 +165,7 @@ def load_catalog(root: Path) -> Catalog:
     detection = _read_entry(_DETECTION, root / "detection.yaml", problems)
     problems += _check_all(entries)
     if detection is not None and detection.value is not None:
-        problems += checks.check_detection(detection.document, detection.value)
+        problems += check_detection(detection.document, detection.value)
     triage = read_triage(root / TRIAGE_FILE, problems)
     reports = _read_reports(root / "reference", problems, entries)
     if problems or detection is None or detection.value is None:
@@ -202,9 +205,9 @@ def _read_reports(folder: Path, problems: list[str], entries: Entries) -> tuple[
 
 def _check_all(entries: Entries) -> Iterator[str]:
     for topology in entries.topologies.values():
-        yield from checks.check_topology(topology)
+        yield from check_topology(topology)
     for testbed in entries.testbeds.values():
-        yield from checks.check_testbed(testbed)
+        yield from check_testbed(testbed)
         yield from check_pinning(testbed)
         yield from check_node_dir(testbed)
     yield from check_leases(entries.testbeds)
@@ -212,7 +215,7 @@ def _check_all(entries: Entries) -> Iterator[str]:
         yield from check_workload(workload)
     for folder, configs in entries.systems.items():
         for config in configs.values():
-            yield from checks.check_system_config(folder, config, entries.known_systems)
+            yield from check_system_config(folder, config, entries.known_systems)
             if folder in entries.known_systems:
                 yield from check_settings(folder, config)
                 yield from check_layout(folder, config)
@@ -253,7 +256,7 @@ def _read_folder(
     for path in sorted(folder.glob("*.yaml")):
         entry = _read_entry(adapter, path, problems)
         if entry is not None:
-            problems += checks.check_name(entry)
+            problems += check_name(entry)
         entries[path.stem] = entry or ConfigFile(_unread(path), None)
     return entries
 

@@ -15,7 +15,7 @@ from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from perf.config.catalog import read_triage
-from perf.config.checks.triage import check_new
+from perf.config.checks.rules import check_new
 from perf.local import durable
 from perf.model.errors import ConfigError
 from perf.model.rules import TriageEntry

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from perf.config.checks.topologies_and_testbeds import ConfigFile, Entries, find_repeated
+from perf.config.checks.files import ConfigFile, Entries, find_repeated
 from perf.load.programs import can_offer, native_systems
 from perf.local.document import Steps, YamlDocument
 from perf.local.problems import say, say_dangling, suggest, suggest_few

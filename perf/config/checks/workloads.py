@@ -1,15 +1,22 @@
 """What the schema of a workload cannot see: confused phases, and operations that cannot be."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from perf.config.checks.topologies_and_testbeds import ConfigFile, find_repeated
-from perf.config.checks.workload_sizes import check_floors
+from perf.config.checks.files import ConfigFile, find_repeated
 from perf.local.document import Steps, YamlDocument
 from perf.local.problems import say, suggest
-from perf.model.design import CountedPhase, Measurement, SearchLoad, SteppedLoad, Workload
+from perf.model.design import (
+    CountedPhase,
+    Load,
+    Measurement,
+    OpenLoop,
+    SearchLoad,
+    SteppedLoad,
+    Workload,
+)
 from perf.model.metrics import CANARY_PHASES
 from perf.model.records import ASKED_OF, Devops, Operation, PutGet, Sensor, Ycsb
 from perf.model.scaling import scale_of
@@ -271,3 +278,56 @@ def _confused_phases(document: YamlDocument, parts: Sequence[Measurement]) -> It
             if is_taken:
                 why = f"which names a phase of the measurement {other.name}; rename one of the two"
                 yield say(document, steps, part.name, why)
+
+
+def check_floors(document: YamlDocument, workload: Workload) -> Iterator[str]:
+    """Find floors above all sizes that they bound: nothing would be smaller but the name."""
+    floors = workload.floors
+    if floors is None:
+        return
+    for name, written in _list_sizes(workload).items():
+        floor = getattr(floors, name)
+        if written and floor > max(written):
+            why = (
+                f"but what is written is {max(written):g} at most, so that no suite could scale it "
+                "down; make it no more than that"
+            )
+            yield say(document, ("floors", name), floor, why)
+
+
+def _list_sizes(workload: Workload) -> Mapping[str, list[float]]:
+    """Give the sizes that each floor bounds, as they are written."""
+    parts, phases = workload.measurements, workload.sequence
+    sizes: dict[str, list[float]] = {
+        "operations": [one.operations for one in phases if one.operations is not None],
+        "in_flight": [
+            workload.preload_in_flight,
+            *(one.in_flight for one in phases),
+            *(part.load.in_flight for part in parts),
+        ],
+        "offered_load_ops_per_s": [one for part in parts for one in _offered(part.load)],
+        "seconds": [part.iteration_s for part in parts],
+    }
+    match workload.records:
+        case Sensor(devices=count) | PutGet(keys=count):
+            sizes["records"] = [count]
+        case Ycsb(record_count=count, operation_count=expected):
+            sizes["records"] = [count]
+            sizes["operations"] += [] if expected is None else [expected]
+        case Devops() as records:
+            sizes["records"] = [records.hosts]
+            sizes["operations"].append(records.queries)
+            sizes["seconds"].append(records.span_s)
+    return sizes
+
+
+def _offered(load: Load) -> tuple[float, ...]:
+    match load:
+        case OpenLoop(offered_load_ops_per_s=offered):
+            return (offered,)
+        case SteppedLoad(offered_loads_ops_per_s=(lowest, *_)):
+            return (lowest,)
+        case SearchLoad(lowest_ops_per_s=lowest):
+            return (lowest,)
+        case _:
+            return ()

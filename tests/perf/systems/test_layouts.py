@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue, TypeAdapter
 
-from perf.config.checks.layouts import check_layout
-from perf.config.checks.topologies_and_testbeds import ConfigFile
+from perf.config.checks.files import ConfigFile
+from perf.config.checks.systems import check_layout
 from perf.local.document import read_document
 from perf.model.design import SystemConfig, Topology
 from perf.model.errors import ConfigError

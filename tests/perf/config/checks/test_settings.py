@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from needs import need
 from pydantic import TypeAdapter
 
-from perf.config.checks.settings import check_settings, is_harmless
-from perf.config.checks.topologies_and_testbeds import ConfigFile
+from perf.config.checks.files import ConfigFile
+from perf.config.checks.systems import check_settings, is_harmless
 from perf.local.document import read_document
 from perf.model.design import SystemConfig
 from perf.systems import registry

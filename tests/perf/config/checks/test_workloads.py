@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from perf.config.checks.topologies_and_testbeds import ConfigFile
+from perf.config.checks.files import ConfigFile
 from perf.config.checks.workloads import check_workload
 from perf.local.document import read_document
 from perf.model.design import Workload

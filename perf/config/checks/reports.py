@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
 
-from perf.config.checks.topologies_and_testbeds import Entries, find_repeated
+from perf.config.checks.files import Entries, find_repeated
 from perf.local.document import Steps, YamlDocument, dotted
 from perf.local.problems import say, say_dangling, suggest
 from perf.model.design import SteppedLoad, Workload

@@ -1,4 +1,6 @@
-"""What the schema of triage.yaml cannot see: decisions that never end, or are about no change at all.
+"""What the schemas of detection.yaml and triage.yaml cannot see: rules that contradict each other.
+
+Among them decisions that never end, or are about no change at all.
 
 Systems, lines and releases are not held against what is known here: an entry may be about imported
 results, or about a release that is still to come. `knickpoint triage list` tells which cover nothing.
@@ -7,12 +9,60 @@ results, or about a release that is still to come. `knickpoint triage list` tell
 from collections.abc import Collection, Iterator, Sequence
 from typing import get_args
 
-from perf.config.checks.topologies_and_testbeds import find_repeated
+from perf.config.checks.files import find_repeated
 from perf.local.document import Steps, YamlDocument, dotted
 from perf.local.problems import say, suggest
-from perf.model.metrics import METRICS
-from perf.model.rules import Triage, TriageEntry, TriageState, is_like
+from perf.model.metrics import DIAGNOSTICS, METRICS
+from perf.model.rules import Detection, Triage, TriageEntry, TriageState, is_like
 from perf.model.scalars import Statistic
+
+
+def _check_trusted(document: YamlDocument, detection: Detection) -> Iterator[str]:
+    """Find what a verdict is to rest on, but is not judged at all."""
+    for load, metrics in detection.comparison.trusted.items():
+        for metric, statistics in metrics.items():
+            place = document.locate(("comparison", "trusted", load, metric))
+            if metric not in METRICS:
+                known = suggest(metric, METRICS)
+                yield f"{place}: comparison.trusted.{load}: {metric} is no metric; {known}"
+            # A metric that is not under judged at all is told there.
+            for statistic in statistics:
+                if statistic not in detection.judged.get(metric, (statistic,)):
+                    yield (
+                        f"{place}: comparison.trusted.{load}: {statistic} of {metric} is not judged; "
+                        "name it under judged as well, or trust one that is there"
+                    )
+
+
+def check_detection(document: YamlDocument, detection: Detection) -> Iterator[str]:
+    """Insist on one entry for each metric in each table, on no other, and on weaker first evidence."""
+    for first, final in (
+        ("provisional_p_value", "max_p_value"),
+        ("provisional_rank_p_value", "max_rank_p_value"),
+    ):
+        early, late = getattr(detection, first), getattr(detection, final)
+        if early < late:
+            why = (
+                f"but {final} is {late:g}; a change is provisional before it is confirmed, so make "
+                "this one at least as large"
+            )
+            yield say(document, (first,), early, why)
+    yield from _check_trusted(document, detection)
+    for name, table, entry in (
+        ("judged", detection.judged, "a list of statistics"),
+        ("relevant_change", detection.relevant_change, "a share"),
+    ):
+        for metric in table:
+            place = document.locate((name, metric))
+            if metric in DIAGNOSTICS:
+                yield f"{place}: {name}.{metric} explains results and is not judged; remove it"
+            elif metric not in METRICS:
+                yield f"{place}: {name}.{metric} is no metric; {suggest(metric, METRICS)}"
+        for metric in METRICS:
+            if metric not in table:
+                place = document.locate((name,))
+                yield f"{place}: the key {name}.{metric} is missing; add it, as {entry}"
+
 
 _ENDING = (TriageState.ACKNOWLEDGED, TriageState.IGNORED)
 _PROSE = ("name", "state", "owner", "note", "expires", "fixed_in")

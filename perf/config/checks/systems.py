@@ -19,7 +19,8 @@ proposed are never measured on.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -28,11 +29,27 @@ from importlib.resources import files
 from pydantic import JsonValue, TypeAdapter
 from ruamel.yaml import YAML
 
-from perf.config.checks.topologies_and_testbeds import ConfigFile
-from perf.local.document import Steps
-from perf.local.problems import say
+from perf.config.checks.files import ConfigFile
+from perf.local.document import Steps, YamlDocument
+from perf.local.problems import say, suggest
+from perf.model.access import VARIABLES_BEGIN, Access
 from perf.model.design import SystemConfig
+from perf.model.errors import UsageError
 from perf.model.scalars import STRICT
+from perf.systems import registry
+from perf.systems.contract import ChecksAccess, ChecksLayout
+
+
+def check_system_config(
+    folder: str, entry: ConfigFile[SystemConfig], known: Collection[str]
+) -> Iterator[str]:
+    """Insist that a config belongs to a system that exists, and to the folder that it is in."""
+    if folder not in known:
+        yield f"{entry.document.path}: there is no system {folder!r}; {suggest(folder, known)}"
+    elif entry.value is not None and entry.value.system != folder:
+        why = f"but the file is in systems/{folder}/; make them equal"
+        yield say(entry.document, ("system",), entry.value.system, why)
+
 
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
 _PATH = re.compile(r"[/\\$`]|\.\.|[\x00-\x1f\x7f]")
@@ -168,3 +185,82 @@ def _read_rules(system: str) -> _Rules:
         return _Rules()
     rules = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     return TypeAdapter(_Rules).validate_python(rules, strict=False)
+
+
+def check_layout(system: str, entry: ConfigFile[SystemConfig]) -> Iterator[str]:
+    """Find words of a layout that its system does not know.
+
+    A system whose driver is not installed here cannot be asked: then nothing is measured here either.
+    """
+    if entry.value is None or not entry.value.layout:
+        return
+    document, layout = entry.document, entry.value.layout
+    with suppress(UsageError):
+        loaded = registry.load(system)
+        if not isinstance(loaded, ChecksLayout):
+            why = f"but {system} lays out its tables in one way only; remove it"
+            yield say(document, ("layout",), ", ".join(layout), why)
+            return
+        for problem in loaded.check_layout(layout):
+            key, _, what = problem.partition(": ")
+            yield f"{document.locate(('layout', key))}: layout.{key} {what}"
+
+
+_VARIABLE = re.compile(rf"{VARIABLES_BEGIN}[A-Z0-9_]*")
+
+
+def check_access(system: str, entry: ConfigFile[SystemConfig]) -> Iterator[str]:
+    """Find accounts without a password or with two, halves of a certificate, and what no server has.
+
+    A system whose driver is not installed here cannot be asked: then nothing is measured here either.
+    """
+    if entry.value is None or entry.value.access is None:
+        return
+    document, access = entry.document, entry.value.access
+    yield from _check_password(document, access)
+    yield from _check_tls(document, access)
+    with suppress(UsageError):
+        loaded = registry.load(system)
+        place = document.locate(("access",))
+        if not isinstance(loaded, ChecksAccess):
+            yield f"{place}: access is for systems with accounts or TLS; {system} has none, remove it"
+            return
+        for problem in loaded.check_access(access):
+            key, _, what = problem.partition(": ")
+            yield f"{document.locate(('access', key))}: access.{key} {what}"
+
+
+def _check_password(document: YamlDocument, access: Access) -> Iterator[str]:
+    place = document.locate(("access",))
+    sources = [name for name in ("password_env", "password_file") if getattr(access, name) is not None]
+    if access.username is not None and not sources:
+        yield (
+            f"{place}: access.username is {document.show(('access', 'username'), access.username)}, "
+            "without a password; add password_env, the name of a variable, or password_file"
+        )
+    if access.username is None and sources:
+        yield f"{place}: access.{sources[0]} is there without a username; add one, or remove it"
+    if len(sources) > 1:
+        yield f"{place}: access.password_env and access.password_file are both there; remove one"
+    if access.password_env is not None and not _VARIABLE.fullmatch(access.password_env):
+        # Not shown: it may be the password itself.
+        yield (
+            f"{document.locate(('access', 'password_env'))}: access.password_env is not the name of a "
+            "variable for this; write KNICKPOINT_PASSWORD or KNICKPOINT_PASSWORD_… (capitals, digits), "
+            "and put the password into the environment, never into a file of the configuration"
+        )
+    if access.username is None and not sources and access.tls is None:
+        yield f"{place}: access is empty; add username and password_env, or tls, or remove it"
+
+
+def _check_tls(document: YamlDocument, access: Access) -> Iterator[str]:
+    tls = access.tls
+    if tls is None:
+        return
+    halves = {"certificate_file": tls.certificate_file, "key_file": tls.key_file}
+    for name, other in (("certificate_file", "key_file"), ("key_file", "certificate_file")):
+        path = halves[name]
+        if path is not None and halves[other] is None:
+            yield say(
+                document, ("access", "tls", name), path, f"without a {other}; add it, or remove this"
+            )

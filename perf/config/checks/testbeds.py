@@ -1,0 +1,160 @@
+"""What the schemas of topologies and testbeds cannot see: keys and hosts that contradict each other."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import ip_address
+
+from perf.config.checks.files import ConfigFile, find_repeated
+from perf.hosts.tuning.profiles import name_settings
+from perf.local.document import Steps, YamlDocument, dotted
+from perf.local.problems import say, suggest
+from perf.model.design import Host, Testbed, Topology
+
+# RFC 1123, 2.1: labels of letters, digits and inner hyphens; the last is not all digits, so that a
+# mistyped IP address is no name.
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOST_NAME = re.compile(rf"(?=.{{1,253}}\Z)(?:{_LABEL}\.)*(?![0-9]+\Z){_LABEL}")
+
+
+def check_topology(entry: ConfigFile[Topology]) -> Iterator[str]:
+    """Find more copies than servers."""
+    topology = entry.value
+    if topology is not None and topology.replication_factor > topology.servers:
+        why = f"but servers is {topology.servers}; keep no more copies than there are servers"
+        yield say(entry.document, ("replication_factor",), topology.replication_factor, why)
+
+
+def check_testbed(entry: ConfigFile[Testbed]) -> Iterator[str]:
+    """Find addresses that lead nowhere, and hosts or engines that could not live side by side."""
+    testbed, document = entry.value, entry.document
+    if testbed is None:
+        return
+    hosts, engines = testbed.hosts, testbed.client_cores
+    yield from find_repeated(document, ("hosts",), hosts, "name", lambda host: host.name)
+    for index, host in enumerate(hosts):
+        if why := _refuse_address(host, testbed.transport):
+            yield say(document, ("hosts", index, "address"), host.address, why)
+        pinned = len(set(host.cores))
+        if host.role == "client" and 0 < pinned < engines:
+            steps: Steps = ("hosts", index, "cores")
+            yield (
+                f"{document.locate(steps)}: {dotted(steps)} names {pinned} of the {engines} cores "
+                "that client_cores asks for, and the other engine processes would not be pinned; "
+                f"name {engines}, lower client_cores, or remove cores to pin none"
+            )
+    servers = [(index, host) for index, host in enumerate(hosts) if host.role == "server"]
+    seen: dict[str, int] = {}
+    for index, host in servers:
+        first = seen.setdefault(host.address, index)
+        if first != index:
+            why = f"as in hosts[{first}]; each server needs an address of its own"
+            yield say(document, ("hosts", index, "address"), host.address, why)
+    yield from _check_prices(document, hosts)
+    if testbed.prices_from and all(host.price_per_hour_usd is None for host in hosts):
+        steps = ("prices_from",)
+        yield (
+            f"{document.locate(steps)}: prices_from says where prices come from, but no host has one; "
+            "add price_per_hour_usd to each server, or remove it"
+        )
+    known = name_settings()
+    for name in testbed.tuning.unavailable if testbed.tuning else ():
+        if name not in known:
+            key: Steps = ("tuning", "unavailable", name)
+            yield (
+                f"{document.locate(key)}: tuning.unavailable names {name}, which is a setting of no "
+                f"profile; {suggest(name, known)}"
+            )
+
+
+def _check_prices(document: YamlDocument, hosts: Sequence[Host]) -> Iterator[str]:
+    """Insist on a price of all server hosts or of none, and on none that nothing would count."""
+    is_priced = any(host.role == "server" and host.price_per_hour_usd is not None for host in hosts)
+    for index, host in enumerate(hosts):
+        key: Steps = ("hosts", index, "price_per_hour_usd")
+        if host.role == "client" and host.price_per_hour_usd is not None:
+            why = "but only hosts of servers are counted in operations per dollar; remove it"
+            yield say(document, key, host.price_per_hour_usd, why)
+        elif host.role == "server" and is_priced and host.price_per_hour_usd is None:
+            yield (
+                f"{document.locate(key)}: {dotted(key)} is missing, and other servers have one; "
+                "add it, or remove those of the others"
+            )
+
+
+def _refuse_address(host: Host, transport: str) -> str | None:
+    """Say why a host cannot have its address; None if it can. No name is looked up."""
+    try:
+        address = ip_address(host.address)
+    except ValueError:
+        address = None
+    if address is None and not _HOST_NAME.fullmatch(host.address):
+        return "which is neither an IP address nor a host name; write one, for example 192.0.2.11"
+    is_own = address is not None and address.is_loopback
+    if transport == "local" and host.role == "server" and not is_own:
+        return (
+            "but with transport local the servers run on this machine, with open ports and without "
+            "passwords; take an address of 127.0.0.0/8 or ::1, or transport ssh"
+        )
+    return None
+
+
+def check_pinning(entry: ConfigFile[Testbed]) -> Iterator[str]:
+    """Find cores that a host names twice, or that servers and clients of one machine would share."""
+    testbed, document = entry.value, entry.document
+    if testbed is None:
+        return
+    for index, host in enumerate(testbed.hosts):
+        # Of a client that names too few, `checks` has said so.
+        is_short = host.role == "client" and len(set(host.cores)) < testbed.client_cores
+        for place, core in enumerate(() if is_short else host.cores):
+            if core in host.cores[:place]:
+                why = "for the second time; name each core once"
+                yield say(document, ("hosts", index, "cores", place), core, why)
+        if host.role == "client":
+            yield from _shared_with_servers(document, index, testbed)
+
+
+def _shared_with_servers(document: YamlDocument, index: int, testbed: Testbed) -> Iterator[str]:
+    client = testbed.hosts[index]
+    for other, server in enumerate(testbed.hosts):
+        is_one_machine = testbed.transport == "local" or _name(server) == _name(client)
+        shared = [core for core in client.cores if core in server.cores]
+        if server.role == "server" and is_one_machine and shared:
+            why = (
+                f"and hosts[{other}], a server on the same machine, has it as well: the load would take"
+                " from the server what it measures; give each its own"
+            )
+            steps: Steps = ("hosts", index, "cores", client.cores.index(shared[0]))
+            yield say(document, steps, shared[0], why)
+            return
+
+
+def check_leases(testbeds: Mapping[str, ConfigFile[Testbed]]) -> Iterator[str]:
+    """Insist on one `work_dir` for each host over SSH: its lease lies there, for all testbeds."""
+    seen: dict[tuple[str, int], tuple[str, str, str]] = {}
+    for name, entry in testbeds.items():
+        if entry.value is None or entry.value.transport != "ssh":
+            continue
+        for index, host in enumerate(entry.value.hosts):
+            here = (host.work_dir, f"hosts[{index}]", name)
+            work_dir, place, first = seen.setdefault(_name(host), here)
+            if work_dir != host.work_dir:
+                where = place if first == name else f"{place} of testbed {first}"
+                why = (
+                    f"but {where}, the same host, has {work_dir}; the lease that keeps jobs apart lies "
+                    "there, so make them equal"
+                )
+                steps: Steps = ("hosts", index, "work_dir")
+                yield say(entry.document, steps, host.work_dir, why)
+
+
+def check_node_dir(entry: ConfigFile[Testbed]) -> Iterator[str]:
+    """Find a directory for nodes where each host names its own."""
+    testbed = entry.value
+    if testbed and testbed.node_dir is not None and testbed.transport != "local":
+        why = "but over SSH each host says its own work_dir; set that, and remove this"
+        yield say(entry.document, ("node_dir",), testbed.node_dir, why)
+
+
+def _name(host: Host) -> tuple[str, int]:
+    return host.address.lower(), host.port
