@@ -37,7 +37,7 @@ from perf.model.results import Fact, Release, Source
 from perf.releases import java
 from perf.releases.artifacts import SUMS
 from perf.releases.origin import Origin
-from perf.systems import server_access
+from perf.systems.cassandra.access import FAST_ACCOUNT, access_settings
 from perf.systems.contract import (
     COMPACTION_PENDING_TASKS,
     COMPACTION_REMAINING_BYTES,
@@ -310,7 +310,7 @@ def _own_settings(node: Node, cluster: Cluster, per_node: int) -> Settings:
         "saved_caches_directory": f"{node.work_dir}/saved_caches",
         "hints_directory": f"{node.work_dir}/hints",
         "cdc_raw_directory": f"{node.work_dir}/cdc_raw",
-        **server_access.cassandra_settings(node, cluster.config.access),
+        **access_settings(node, cluster.config.access),
     }
 
 
@@ -331,7 +331,7 @@ def java_command(node: Node, cluster: Cluster) -> tuple[str, ...]:
         f"-Dcassandra.config=file://{home}/conf/cassandra.yaml",
         f"-Dcassandra.storagedir={home}",
         f"-Dlogback.configurationFile=file://{home}/conf/logback.xml",
-        *((server_access.FAST_ACCOUNT,) if config.access and config.access.username else ()),
+        *((FAST_ACCOUNT,) if config.access and config.access.username else ()),
         *cluster.testbed.jvm_options,
         *config.jvm_options,
         *("-cp", f"{home}/conf:{home}/release/lib/*"),

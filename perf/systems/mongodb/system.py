@@ -47,6 +47,7 @@ from perf.systems.contract import (
 from perf.systems.mongodb import keys as mongo_keys
 from perf.systems.mongodb import layout as mongo_layout
 from perf.systems.mongodb import shards as mongo_shards
+from perf.systems.mongodb.access import tls_settings
 from perf.systems.mongodb.client import (
     REPLICA_SET,
     Client,
@@ -56,7 +57,6 @@ from perf.systems.mongodb.client import (
     open_client,
 )
 from perf.systems.mongodb.devops import connect_devops
-from perf.systems.server_access import mongodb_tls
 
 DOWNLOADS = "https://fastdl.mongodb.org/linux"
 _FIRST_WITH_HUGE_PAGES = 8
@@ -166,7 +166,7 @@ class MongoDB:
                 "bindIp": node.address,
                 "port": self._port_of(node),
                 "unixDomainSocket": {"enabled": False},
-                **mongodb_tls(node, cluster.config.access),
+                **tls_settings(node, cluster.config.access),
             },
             "processManagement": {"fork": False},
         }

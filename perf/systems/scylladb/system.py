@@ -59,7 +59,7 @@ from perf.systems.cql import client as cql
 from perf.systems.cql import devops as cql_devops
 from perf.systems.cql import keys as cql_keys
 from perf.systems.cql import layout as cql_layout
-from perf.systems.server_access import scylladb_settings
+from perf.systems.scylladb.access import access_settings
 
 DOWNLOADS = "https://downloads.scylladb.com/downloads/scylla/relocatable"
 NATIVE_PORT = 9042
@@ -312,7 +312,7 @@ def _settings(node: Node, cluster: Cluster, shipped: str) -> Settings:
         ],
         "api_ui_dir": f"{node.work_dir}/server/swagger-ui/dist/",
         "api_doc_dir": f"{node.work_dir}/server/api/api-doc/",
-        **scylladb_settings(node, cluster.config.access),
+        **access_settings(node, cluster.config.access),
     }
     return kept | config | own
 
