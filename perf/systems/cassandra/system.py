@@ -10,7 +10,6 @@ ranges have one size and neighbours belong to different nodes. Every node is a s
 wait for each other; this suits a fresh and empty ring only.
 """
 
-import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,8 +26,6 @@ from perf.hosts.remote import (
     make_directory,
     read_tail,
     remove_tree,
-    running_pid,
-    send_signal,
     write_text,
 )
 from perf.model.access import Access
@@ -53,6 +50,7 @@ from perf.systems.cql import client as cql
 from perf.systems.cql import keys as cql_keys
 from perf.systems.cql import layout as cql_layout
 from perf.systems.cql.devops import connect_devops
+from perf.systems.processes import ServerProcess
 
 NATIVE_PORT = 9042
 STORAGE_PORT = 7000
@@ -64,7 +62,7 @@ _BUSY_POOLS = ("CompactionExecutor", "MemtableFlushWriter", "MemtableReclaimMemo
 Settings: TypeAlias = dict[str, JsonValue]
 
 
-class Cassandra:
+class Cassandra(ServerProcess):
     """The verbs of the contract, for one ring."""
 
     name: ClassVar[str] = "cassandra"
@@ -161,18 +159,6 @@ class Cassandra:
             if len(peers) != len(cluster.nodes) - 1:
                 why = f"sees {len(peers)} of its {len(cluster.nodes) - 1} peers"
                 raise NotReady("start", node.name, why)
-
-    def is_running(self, node: Node) -> bool:
-        """Say whether the node's JVM lives."""
-        return running_pid(node.remote, node.pid_file) is not None
-
-    def stop(self, node: Node, *, force: bool) -> None:
-        """Send SIGTERM, upon which Cassandra shuts down cleanly, or SIGKILL."""
-        send_signal(node.remote, node.pid_file, signal.SIGKILL if force else signal.SIGTERM)
-
-    def wipe(self, node: Node) -> None:
-        """Remove the node's directory; the release that it links to stays."""
-        remove_tree(node.remote, node.work_dir)
 
     def ports(self) -> tuple[int, ...]:
         """Give the ports of clients and of the other nodes."""

@@ -12,7 +12,6 @@ segments before 6.0, so nothing here claims to know when they are done.
 
 import platform
 import shlex
-import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -28,8 +27,6 @@ from perf.hosts.remote import (
     make_directory,
     read_tail,
     remove_tree,
-    running_pid,
-    send_signal,
     write_text,
 )
 from perf.model.errors import ConfigError, NotReady, ReleaseError, StepFailed
@@ -51,6 +48,7 @@ from perf.systems.cratedb import client as crate
 from perf.systems.cratedb import devops as crate_devops
 from perf.systems.cratedb import keys as crate_key_values
 from perf.systems.cratedb import sensor as crate_sensor
+from perf.systems.processes import ServerProcess
 
 HTTP_PORT = 4200
 TRANSPORT_PORT = 4300
@@ -67,7 +65,7 @@ _UNCOMMITTED = (
 )
 
 
-class CrateDB:
+class CrateDB(ServerProcess):
     """The verbs of the contract, for one cluster. The port of HTTP is the same on every node."""
 
     name: ClassVar[str] = "cratedb"
@@ -178,18 +176,6 @@ class CrateDB:
         with self._asking(cluster.nodes[:1], _PROBE_S, "ask") as client:
             found = client.ask("SELECT name, version['number'] FROM sys.nodes ORDER BY name")
         return tuple((name, version) for name, version in found)
-
-    def is_running(self, node: Node) -> bool:
-        """Say whether the node's server process lives."""
-        return running_pid(node.remote, node.pid_file) is not None
-
-    def stop(self, node: Node, *, force: bool) -> None:
-        """Ask for a clean shutdown, or kill."""
-        send_signal(node.remote, node.pid_file, signal.SIGKILL if force else signal.SIGTERM)
-
-    def wipe(self, node: Node) -> None:
-        """Remove the node's directory."""
-        remove_tree(node.remote, node.work_dir)
 
     def ports(self) -> tuple[int, ...]:
         """Give the ports of HTTP, of the other nodes, and of the PostgreSQL protocol."""

@@ -6,7 +6,6 @@ Its `settings` plant faults: see `perf.systems.fake.server`.
 """
 
 import json
-import signal
 import socket
 import sys
 from typing import ClassVar
@@ -15,9 +14,6 @@ from perf.hosts.remote import (
     code_here,
     make_directory,
     read_tail,
-    remove_tree,
-    running_pid,
-    send_signal,
     write_text,
 )
 from perf.model.errors import NotReady, StepFailed
@@ -26,13 +22,14 @@ from perf.releases.origin import Origin
 from perf.systems.contract import Cluster, Node, Sessions, System, Target
 from perf.systems.fake.client import connect, connect_devops, connect_key_value
 from perf.systems.fake.server import PORT
+from perf.systems.processes import ServerProcess
 
 SERVER = "perf.systems.fake.server"
 _LINES = (("1.0", 3), ("1.1", 2), ("2.0", 8))
 """Each line, and how many releases it has."""
 
 
-class Fake:
+class Fake(ServerProcess):
     """The fake system. All nodes are equal; there is nothing to install."""
 
     name: ClassVar[str] = "fake"
@@ -106,18 +103,6 @@ class Fake:
             except (OSError, ValueError) as error:
                 raise NotReady("ask", node.name, str(error)) from error
         return tuple(told)
-
-    def is_running(self, node: Node) -> bool:
-        """Say whether the node's server process lives."""
-        return running_pid(node.remote, node.pid_file) is not None
-
-    def stop(self, node: Node, *, force: bool) -> None:
-        """End the server process."""
-        send_signal(node.remote, node.pid_file, signal.SIGKILL if force else signal.SIGTERM)
-
-    def wipe(self, node: Node) -> None:
-        """Remove the node's directory."""
-        remove_tree(node.remote, node.work_dir)
 
     def ports(self) -> tuple[int, ...]:
         """Give the one port."""

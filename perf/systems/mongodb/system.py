@@ -6,7 +6,6 @@ higher priority, so it is the same host from trial to trial. Journalling is the 
 """
 
 import platform
-import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -24,8 +23,6 @@ from perf.hosts.remote import (
     make_directory,
     read_tail,
     remove_tree,
-    running_pid,
-    send_signal,
     write_text,
 )
 from perf.model.access import Access
@@ -57,6 +54,7 @@ from perf.systems.mongodb.client import (
     open_client,
 )
 from perf.systems.mongodb.devops import connect_devops
+from perf.systems.processes import ServerProcess
 
 DOWNLOADS = "https://fastdl.mongodb.org/linux"
 _FIRST_WITH_HUGE_PAGES = 8
@@ -75,7 +73,7 @@ _OWNED = {
 }
 
 
-class MongoDB:
+class MongoDB(ServerProcess):
     """The MongoDB system. `port` is the same on every node."""
 
     name: ClassVar[str] = "mongodb"
@@ -226,18 +224,6 @@ class MongoDB:
     def running_versions(self, cluster: Cluster) -> tuple[tuple[str, str], ...]:
         """Ask each node for its version."""
         return tuple((node.name, self._ask_version(node, cluster)) for node in cluster.nodes)
-
-    def is_running(self, node: Node) -> bool:
-        """Say whether the node's server process lives."""
-        return running_pid(node.remote, node.pid_file) is not None
-
-    def stop(self, node: Node, *, force: bool) -> None:
-        """Ask for a clean shutdown, or kill."""
-        send_signal(node.remote, node.pid_file, signal.SIGKILL if force else signal.SIGTERM)
-
-    def wipe(self, node: Node) -> None:
-        """Remove the node's directory."""
-        remove_tree(node.remote, node.work_dir)
 
     def ports(self) -> tuple[int, ...]:
         """Give the one port, for clients and members alike."""

@@ -6,7 +6,6 @@ their rows and bytes, and every read is answered as if nothing were stored. What
 """
 
 import json
-import signal
 import socket
 import sys
 from collections.abc import Iterator, Mapping
@@ -19,9 +18,7 @@ from perf.hosts.remote import (
     code_here,
     make_directory,
     read_tail,
-    remove_tree,
     running_pid,
-    send_signal,
     write_text,
 )
 from perf.model.errors import ConfigError, NotReady, StepFailed
@@ -32,6 +29,7 @@ from perf.systems.null.behaviour import read_behaviour
 from perf.systems.null.client import NullSession
 from perf.systems.null.dialects import Wire
 from perf.systems.null.wire import PORT
+from perf.systems.processes import ServerProcess
 
 RECORD = "record.bin"
 """In a node's directory, once the server has ended: what it did, if it was told to keep a record."""
@@ -90,7 +88,7 @@ def _session(target: Target) -> Iterator[NullSession]:
         session.close()
 
 
-class Null:
+class Null(ServerProcess):
     """The null system. All nodes are equal; there is nothing to install."""
 
     name: ClassVar[str] = "null"
@@ -125,18 +123,6 @@ class Null:
         """See that each node lets a client connect."""
         for node in cluster.nodes:
             check_node(node)
-
-    def is_running(self, node: Node) -> bool:
-        """Say whether the node's server process lives."""
-        return running_pid(node.remote, node.pid_file) is not None
-
-    def stop(self, node: Node, *, force: bool) -> None:
-        """End the server process; its record is written if it is not forced."""
-        send_signal(node.remote, node.pid_file, signal.SIGKILL if force else signal.SIGTERM)
-
-    def wipe(self, node: Node) -> None:
-        """Remove the node's directory."""
-        remove_tree(node.remote, node.work_dir)
 
     def ports(self) -> tuple[int, ...]:
         """Give the one port."""

@@ -19,7 +19,6 @@ shards to know of.
 import http.client
 import json
 import platform
-import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,8 +35,6 @@ from perf.hosts.remote import (
     make_directory,
     read_tail,
     remove_tree,
-    running_pid,
-    send_signal,
     write_text,
 )
 from perf.model.access import Access
@@ -59,6 +56,7 @@ from perf.systems.cql import client as cql
 from perf.systems.cql import devops as cql_devops
 from perf.systems.cql import keys as cql_keys
 from perf.systems.cql import layout as cql_layout
+from perf.systems.processes import ServerProcess
 from perf.systems.scylladb.access import access_settings
 
 DOWNLOADS = "https://downloads.scylladb.com/downloads/scylla/relocatable"
@@ -87,7 +85,7 @@ _OWNED = (
 _COMMAND_LINE = ("smp", "memory", "overprovisioned")
 
 
-class ScyllaDB:
+class ScyllaDB(ServerProcess):
     """The verbs of the contract, for one ring."""
 
     name: ClassVar[str] = "scylladb"
@@ -203,18 +201,6 @@ class ScyllaDB:
             if normal != len(cluster.nodes):
                 why = f"sees {normal} of {len(cluster.nodes)} nodes up and normal"
                 raise NotReady("start", node.name, why)
-
-    def is_running(self, node: Node) -> bool:
-        """Say whether the node's server process lives."""
-        return running_pid(node.remote, node.pid_file) is not None
-
-    def stop(self, node: Node, *, force: bool) -> None:
-        """Send SIGTERM, upon which ScyllaDB shuts down cleanly, or SIGKILL."""
-        send_signal(node.remote, node.pid_file, signal.SIGKILL if force else signal.SIGTERM)
-
-    def wipe(self, node: Node) -> None:
-        """Remove the node's directory."""
-        remove_tree(node.remote, node.work_dir)
 
     def ports(self) -> tuple[int, ...]:
         """Give the ports of clients, of the other nodes, of the API and of metrics."""
