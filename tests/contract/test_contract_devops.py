@@ -105,7 +105,7 @@ def test_session_keeps(promise: Promise[DevopsSession], served: Served, session:
 @pytest.mark.parametrize("promise", connecting.PROMISES, ids=name_promise)
 def test_connecting_keeps(promise: Promise[Reach], served: Served, session: DevopsSession) -> None:
     assert served.system.sessions.devops
-    keep(promise, served, Reach(served.system.connect_devops, served.target, session))
+    keep(promise, served, Reach(served.system.sessions.devops, served.target, session))
 
 
 def test_every_answer_is_the_expected_one(answers: Answers) -> None:

@@ -56,4 +56,4 @@ def test_session_keeps(
 @pytest.mark.parametrize("promise", connecting.PROMISES, ids=name_promise)
 def test_connecting_keeps(promise: Promise[Reach], served: Served, session: KeyValueSession) -> None:
     assert served.system.sessions.key_value
-    keep(promise, served, Reach(served.system.connect_key_value, served.target, session))
+    keep(promise, served, Reach(served.system.sessions.key_value, served.target, session))
