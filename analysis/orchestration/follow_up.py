@@ -18,12 +18,12 @@ from analysis.orchestration.bisecting import read_bisections, run_bisection
 from analysis.orchestration.comparing import Budget, read_results, run_comparison
 from perf.config.catalog import Catalog, find_experiment_of
 from perf.jobs.feasible import planned_s
-from perf.jobs.night import Night
 from perf.jobs.side_by_side import Pairing, take_side
 from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.design import Experiment, Suite
 from perf.model.errors import KnickpointError
+from perf.model.nights import Night
 from perf.model.results import TURNS, Purpose, Trial, TrialStatus
 from perf.model.shown import format_duration
 from perf.systems import registry

@@ -35,7 +35,7 @@ from perf.local.places import Places
 from perf.local.plain_files import read_plain
 from perf.model.errors import BundleError
 from perf.model.results import Interval, Trial, TrialId
-from perf.model.scalars import STRICT
+from perf.model.scalars import SAFE_ID, STRICT
 from perf.model.shown import list_faults, list_some, printable, tame
 
 SCHEMA_VERSION = 2
@@ -50,8 +50,6 @@ MOST_TRIAL_BYTES = 64 * 1024**2
 MOST_MANIFEST_BYTES = 16 * 1024**2
 """So much is read at once; of the interval log, see `hlog`. Logs may be of any size."""
 
-SAFE_ID = r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,199}"
-"""What the id of a trial may be: it names a directory."""
 IMPORTED = "imported-"
 """So begin the ids of trials that are imported, and not measured."""
 _STAGING = ".staging-"

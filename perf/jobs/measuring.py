@@ -18,12 +18,13 @@ from perf.hosts.testbed import place_clients
 from perf.hosts.tuning.readiness import check_readiness
 from perf.jobs.feasible import check_load_time, planned_s
 from perf.jobs.holding import hold, renew_lease
-from perf.jobs.night import Night, PlannedTrial, open_night
+from perf.jobs.night import find_missing, open_night
 from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Suite, Testbed
 from perf.model.errors import BundleError, HostUnfit
 from perf.model.metrics import RESPONSE_TIME, THROUGHPUT
+from perf.model.nights import Night, PlannedTrial
 from perf.model.results import (
     Artifact,
     Purpose,
@@ -73,7 +74,7 @@ def measure_night(session: Job, *, is_to_be_told: bool = False) -> tuple[Trial, 
         night, is_resumed = open_night(
             session.places, session.catalog, session.suite, now, is_to_be_told=is_to_be_told
         )
-        missing = night.missing(session.places)
+        missing = find_missing(night, session.places)
         done = len(night.trials) - len(missing)
         how = f"resumed, {done} of {len(night.trials)} trials are done" if is_resumed else "new"
         session.progress.heading(
@@ -212,7 +213,7 @@ def _expected_s(session: Job, night: Night, missing: tuple[PlannedTrial, ...]) -
 
 
 def _read_finished(session: Job, night: Night) -> Iterator[Trial]:
-    missing = {trial.id for trial in night.missing(session.places)}
+    missing = {trial.id for trial in find_missing(night, session.places)}
     for planned in night.trials:
         if planned.id not in missing:
             # A damaged bundle is refused loudly when it is appended; it must not stop a night.

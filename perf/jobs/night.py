@@ -1,4 +1,4 @@
-"""A night: the trials that a suite plans, written down before the first starts.
+"""The files of nights: what a suite plans to measure is on disk before the first trial starts.
 
 A trial's id follows from its night and its place in the plan, so that an interrupted night is
 resumed by measuring exactly the trials whose bundles are missing: none lost, none doubled. Where
@@ -9,52 +9,30 @@ several labs share a history, the lab is part of the night's id.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from pydantic import AwareDatetime, TypeAdapter
+from pydantic import TypeAdapter
 
 from perf.config.catalog import Catalog
 from perf.history.place import start_of_ids
-from perf.jobs.plans import PlanId, no_plan, read_plan
+from perf.jobs.plans import no_plan, read_plan
 from perf.local import durable
 from perf.local.places import Places
 from perf.model.design import Suite
 from perf.model.identity import content_hash
+from perf.model.nights import Night, PlannedTrial
 from perf.model.results import TrialId
-from perf.model.scalars import STRICT
 
 RESUMABLE_FOR = timedelta(hours=20)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedTrial:
-    """One trial of a night's plan."""
-
-    __pydantic_config__ = STRICT
-    id: PlanId
-    experiment: str
-    version: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Night:
-    """The plan of one night. `plan_sha256` is of the suite with all that it names, resolved."""
-
-    __pydantic_config__ = STRICT
-    id: PlanId
-    suite: str
-    plan_sha256: str
-    started_at: AwareDatetime
-    trials: tuple[PlannedTrial, ...]
-
-    def missing(self, places: Places) -> tuple[PlannedTrial, ...]:
-        """Give the planned trials without a bundle, in order."""
-        return tuple(trial for trial in self.trials if not (places.trials / trial.id).is_dir())
-
-
 _NIGHT = TypeAdapter(Night)
+
+
+def find_missing(night: Night, places: Places) -> tuple[PlannedTrial, ...]:
+    """Return the planned trials without a bundle, in order."""
+    return tuple(trial for trial in night.trials if not (places.trials / trial.id).is_dir())
 
 
 def open_night(
@@ -74,7 +52,7 @@ def open_night(
     if nights:
         last = nights[-1]
         is_same = last.suite == suite.name and last.plan_sha256 == plan
-        is_open = last.missing(places) or (is_to_be_told and _untold(places, last.id).exists())
+        is_open = find_missing(last, places) or (is_to_be_told and _untold(places, last.id).exists())
         if is_same and now - last.started_at < RESUMABLE_FOR and is_open:
             if is_to_be_told:
                 durable.write(_untold(places, last.id), b"")

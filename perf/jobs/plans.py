@@ -1,11 +1,10 @@
 """Plans as they are read back, of nights and of comparisons: whole and of their form, or refused."""
 
 from pathlib import Path
-from typing import Annotated, TypeAlias, TypeVar
+from typing import TypeVar
 
-from pydantic import StringConstraints, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from perf.history.bundle import SAFE_ID
 from perf.local.plain_files import read_plain
 from perf.model.errors import BundleError
 from perf.model.shown import list_faults, list_some
@@ -14,8 +13,6 @@ T = TypeVar("T")
 
 MOST_BYTES = 16 * 1024**2
 """Of a plan that is read."""
-PlanId: TypeAlias = Annotated[str, StringConstraints(pattern=f"^{SAFE_ID}$")]
-"""Names files and directories."""
 
 
 def read_plan(path: Path, form: TypeAdapter[T], what: str) -> T:

@@ -22,7 +22,7 @@ from perf.history import bundle
 from perf.history.place import start_of_ids
 from perf.jobs.holding import renew_lease
 from perf.jobs.measuring import explain
-from perf.jobs.plans import PlanId, no_plan, read_plan
+from perf.jobs.plans import no_plan, read_plan
 from perf.local import durable
 from perf.local.places import Places
 from perf.local.progress import Progress
@@ -41,7 +41,7 @@ from perf.model.results import (
     TrialId,
     TrialStatus,
 )
-from perf.model.scalars import STRICT
+from perf.model.scalars import STRICT, SafeId
 from perf.releases import artifacts as releases
 from perf.systems import registry
 from perf.trial.harness import Order, run_trial
@@ -112,7 +112,7 @@ class ComparisonPlan:
     """A comparison on disk. Equal `question_sha256`, equal question: same deployments, same bytes."""
 
     __pydantic_config__ = STRICT
-    id: PlanId
+    id: SafeId
     question_sha256: str
     purpose: Purpose
     suite: str

@@ -7,6 +7,10 @@ from pydantic import AllowInfNan, ConfigDict, StringConstraints
 
 STRICT = ConfigDict(strict=True, extra="forbid")
 
+SAFE_ID = r"[A-Za-z0-9][A-Za-z0-9._+@-]{0,199}"
+"""What the id of a trial may be: it names a directory."""
+SafeId: TypeAlias = Annotated[str, StringConstraints(pattern=f"^{SAFE_ID}$")]
+"""Names files and directories."""
 Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
 Version: TypeAlias = Annotated[
     str, StringConstraints(pattern=r"^[0-9]+(\.[0-9A-Za-z]+)*(-[0-9A-Za-z]+)*$")

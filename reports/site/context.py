@@ -19,10 +19,11 @@ from perf.history import bundle
 from perf.history.distributions import Recording
 from perf.history.place import has_history
 from perf.history.store import open_history
-from perf.jobs.night import Night, read_nights
+from perf.jobs.night import read_nights
 from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.errors import BundleError
+from perf.model.nights import Night
 from perf.model.results import Move, Trial, TrialHead, TrialId
 from reports.wording.attention import LeftOut
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from perf.config.catalog import Catalog
-from perf.jobs.night import Night
 from perf.model.design import Testbed, Workload
 from perf.model.identity import named
+from perf.model.nights import Night
 from perf.model.results import Named, TrialHead
 from perf.model.scaling import unscaled_name
 

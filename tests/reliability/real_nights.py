@@ -25,8 +25,9 @@ from watching import find_processes, weigh
 
 from perf.history import bundle
 from perf.history.store import open_history
-from perf.jobs.night import Night, read_nights
+from perf.jobs.night import read_nights
 from perf.local.places import Places
+from perf.model.nights import Night
 
 ROOT = Path(__file__).parents[2]
 SUITE = "soak"

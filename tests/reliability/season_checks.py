@@ -18,7 +18,8 @@ from season_run import Seen
 
 from perf.history import bundle
 from perf.history.store import open_history, rebuild
-from perf.jobs.night import Night, read_nights
+from perf.jobs.night import find_missing, read_nights
+from perf.model.nights import Night
 from perf.model.results import TrialStatus
 
 Run = dict[str, Any]
@@ -173,7 +174,7 @@ def check_history(seen: Seen) -> tuple[list[str], dict[str, object]]:
     nights = read_nights(places)
     for night in nights:
         fault, _, rest = season.fault_of(night_of(night.id)).partition(",")
-        missing = night.missing(places)
+        missing = find_missing(night, places)
         if missing and (rest or not fault.startswith("kill")):
             wrong.append(f"night {night.id} ({fault or 'calm'}) lacks {[one.id for one in missing]}")
         wrong += _check_ends(seen, night, fault)

@@ -25,10 +25,11 @@ from ruamel.yaml import YAML
 from perf.config.catalog import load_catalog
 from perf.config.triage_file import add_entries
 from perf.history.place import read_place
-from perf.jobs.night import Night, PlannedTrial, open_night, read_nights
+from perf.jobs.night import open_night, read_nights
 from perf.local.document import MAX_BYTES
 from perf.local.places import Places
 from perf.model.errors import BundleError, ConfigError
+from perf.model.nights import Night, PlannedTrial
 from perf.model.rules import TriageEntry
 
 LONGEST_S = 60.0

@@ -27,7 +27,7 @@ from perf.config.catalog import load_catalog, read_triage
 from perf.history import bundle
 from perf.history.store import append_all, open_history, rebuild
 from perf.jobs import measuring, side_by_side
-from perf.jobs.night import read_nights
+from perf.jobs.night import find_missing, read_nights
 from perf.local.places import Places
 from perf.model.results import Interval, Trial
 
@@ -284,7 +284,7 @@ def test_two_nightlies_beside_readers_and_writers(
         refused += count_refused(ended, (0, 1))
         nightlies = sum(code in (0, 1) for code, _ in ended[:2])
         nights = read_nights(Places(here / "var"))
-        assert [night.missing(Places(here / "var")) for night in nights] == [()] * nightlies
+        assert [find_missing(night, Places(here / "var")) for night in nights] == [()] * nightlies
         assert check_history(here) == 2 * nightlies
         assert not list((here / "var" / "nights").glob("*.untold"))
     figures["two nightlies, append, report"] = f"{tries} times, {refused} commands refused"

@@ -24,7 +24,7 @@ from analysis.orchestration.judging import judge_history
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import append_all, open_history
-from perf.jobs.night import read_nights
+from perf.jobs.night import find_missing, read_nights
 from perf.local.places import Places
 from perf.model.identity import named
 from perf.model.results import Purpose, Sample, Trial, TrialId
@@ -276,7 +276,7 @@ def describe(name: str, place: Path) -> dict[str, object]:
         said["in bundles"] = kept == {one.name for one in bundle.find(places)}
     if is_timed:
         said["nights"] = [
-            len(night.trials) - len(night.missing(places)) for night in read_nights(places)
+            len(night.trials) - len(find_missing(night, places)) for night in read_nights(places)
         ]
         said["compared"] = [one.outcome for one in read_results(places)]
         found = [one.found.sentence if one.found else "" for one in read_bisections(places)]

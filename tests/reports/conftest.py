@@ -25,7 +25,7 @@ from playwright.sync_api import Browser
 from analysis.judging.judgement import Judgement, judge
 from perf import config
 from perf.history.distributions import Recording
-from perf.jobs.night import Night, PlannedTrial
+from perf.model.nights import Night, PlannedTrial
 from perf.model.results import (
     Counter,
     Fact,

@@ -18,7 +18,7 @@ from analysis.detection.series import Point, Points, Series
 from analysis.detection.verdict import Outcome, Verdict
 from analysis.judging.judgement import JudgedSeries, Judgement
 from perf import config
-from perf.jobs.night import Night, PlannedTrial
+from perf.model.nights import Night, PlannedTrial
 from perf.model.references import PublishedColumn, PublishedRow, PublishedTable, Report, Spot, Subject
 from perf.model.results import (
     Move,

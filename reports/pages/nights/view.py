@@ -11,8 +11,8 @@ from analysis.detection.series import nights_of
 from analysis.detection.verdict import Outcome
 from analysis.judging.findings import REPLAYED_NIGHTS, may_be_older
 from analysis.judging.judgement import JudgedSeries
-from perf.jobs.night import Night
 from perf.model.metrics import METRICS
+from perf.model.nights import Night
 from perf.model.results import Purpose, Sample, Trial, TrialHead, TrialId, TrialStatus
 from reports.wording import links
 from reports.wording.attention import Attention, first_reason, is_trouble, view_missing

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from analysis.judging.drift import is_canary
 from analysis.judging.judgement import JudgedSeries
-from perf.jobs.night import Night
+from perf.model.nights import Night
 from perf.model.results import Move, Purpose, SeriesKey, TrialHead, TrialId, TrialStatus
 from reports.wording import links
 from reports.wording.wording import (

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from analysis.judging.drift import is_canary
 from analysis.judging.judgement import JudgedSeries
-from perf.jobs.night import Night
+from perf.model.nights import Night
 from perf.model.results import TrialHead, TrialId
 from reports.pages.reproduction.view import PageLink, link_reproductions
 from reports.pages.trial import rows

@@ -5,10 +5,18 @@ from pathlib import Path
 import pytest
 
 from perf.config.catalog import Catalog, load_catalog
-from perf.jobs.night import RESUMABLE_FOR, Night, finish_night, open_night, plan_hash, read_nights
+from perf.jobs.night import (
+    RESUMABLE_FOR,
+    find_missing,
+    finish_night,
+    open_night,
+    plan_hash,
+    read_nights,
+)
 from perf.local.places import Places
 from perf.model.design import Suite
 from perf.model.errors import BundleError
+from perf.model.nights import Night
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 NOW = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
@@ -41,7 +49,7 @@ def test_a_first_night_plans_every_release_of_every_experiment(
         "2026-03-01-1.03.fake-read.1.0.0",
         "2026-03-01-1.04.fake-read.1.0.1",
     ]
-    assert night.missing(places) == night.trials
+    assert find_missing(night, places) == night.trials
     assert read_nights(places) == (night,)
 
 
@@ -54,7 +62,7 @@ def test_an_unfinished_night_is_resumed_with_what_is_missing(
     again, is_resumed = open_night(places, catalog, suite, NOW + timedelta(hours=5))
     assert is_resumed
     assert again == first
-    assert again.missing(places) == (first.trials[1], first.trials[3])
+    assert find_missing(again, places) == (first.trials[1], first.trials[3])
 
 
 def test_after_a_finished_night_comes_the_next_in_the_other_order(
@@ -158,7 +166,7 @@ def test_a_resumed_night_keeps_its_sentinel_and_counts_once(
     finish(places, *(trial.id for trial in first.trials if trial.experiment == "fake-write"))
     again, is_resumed = open_night(places, catalog, watched, NOW + timedelta(hours=1))
     assert is_resumed
-    assert [trial.experiment for trial in again.missing(places)] == ["fake-read"]
+    assert [trial.experiment for trial in find_missing(again, places)] == ["fake-read"]
     finish(places, first.trials[-1].id)
     second, _ = open_night(places, catalog, watched, NOW + timedelta(hours=2))
     third, _ = open_night(places, catalog, watched, NOW + 2 * RESUMABLE_FOR)
