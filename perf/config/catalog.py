@@ -16,11 +16,9 @@ from perf.config.checks.files import ConfigFile, Entries, HasName, check_name
 from perf.config.checks.reports import check_report
 from perf.config.checks.rules import check_detection, check_triage
 from perf.config.checks.suites import check_suite
-from perf.config.checks.systems import check_access, check_layout, check_settings, check_system_config
+from perf.config.checks.systems import check_system_config
 from perf.config.checks.testbeds import (
     check_leases,
-    check_node_dir,
-    check_pinning,
     check_testbed,
     check_topology,
 )
@@ -208,18 +206,12 @@ def _check_all(entries: Entries) -> Iterator[str]:
         yield from check_topology(topology)
     for testbed in entries.testbeds.values():
         yield from check_testbed(testbed)
-        yield from check_pinning(testbed)
-        yield from check_node_dir(testbed)
     yield from check_leases(entries.testbeds)
     for workload in entries.workloads.values():
         yield from check_workload(workload)
     for folder, configs in entries.systems.items():
         for config in configs.values():
             yield from check_system_config(folder, config, entries.known_systems)
-            if folder in entries.known_systems:
-                yield from check_settings(folder, config)
-                yield from check_layout(folder, config)
-                yield from check_access(folder, config)
     for suite in entries.suites.values():
         yield from check_suite(suite, entries)
 

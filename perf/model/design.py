@@ -5,13 +5,13 @@ Everything that can move a number is here, and its content hash travels with eac
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Annotated, Literal, TypeAlias
 
 from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import Field, JsonValue
 
 from perf.model.access import Access
-from perf.model.prices import PriceSource
 from perf.model.records import Operation, Records
 from perf.model.scalars import (
     STRICT,
@@ -154,6 +154,20 @@ class DiskPolicy:
     """Write dirty pages out, and forget what is cached of any file."""
     trims: bool
     """Tell the device of the node's directory which blocks are free (fstrim)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceSource:
+    """Where the prices of a testbed's hosts come from, and on which day they held."""
+
+    __pydantic_config__ = STRICT
+    date: date
+    source: Text
+
+    @property
+    def text(self) -> str:
+        """Write it as a fact of a trial."""
+        return f"{self.date.isoformat()}, {self.source}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,12 +43,16 @@ from perf.systems.contract import ChecksAccess, ChecksLayout
 def check_system_config(
     folder: str, entry: ConfigFile[SystemConfig], known: Collection[str]
 ) -> Iterator[str]:
-    """Insist that a config belongs to a system that exists, and to the folder that it is in."""
+    """Insist that a config belongs to the system of its folder, and says only what that can obey."""
     if folder not in known:
         yield f"{entry.document.path}: there is no system {folder!r}; {suggest(folder, known)}"
-    elif entry.value is not None and entry.value.system != folder:
+        return
+    if entry.value is not None and entry.value.system != folder:
         why = f"but the file is in systems/{folder}/; make them equal"
         yield say(entry.document, ("system",), entry.value.system, why)
+    yield from check_settings(folder, entry)
+    yield from check_layout(folder, entry)
+    yield from check_access(folder, entry)
 
 
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")

@@ -1,7 +1,7 @@
 """What the schemas of topologies and testbeds cannot see: keys and hosts that contradict each other."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 
 from perf.config.checks.files import ConfigFile, find_repeated
@@ -49,13 +49,7 @@ def check_testbed(entry: ConfigFile[Testbed]) -> Iterator[str]:
         if first != index:
             why = f"as in hosts[{first}]; each server needs an address of its own"
             yield say(document, ("hosts", index, "address"), host.address, why)
-    yield from _check_prices(document, hosts)
-    if testbed.prices_from and all(host.price_per_hour_usd is None for host in hosts):
-        steps = ("prices_from",)
-        yield (
-            f"{document.locate(steps)}: prices_from says where prices come from, but no host has one; "
-            "add price_per_hour_usd to each server, or remove it"
-        )
+    yield from _check_prices(document, testbed)
     known = name_settings()
     for name in testbed.tuning.unavailable if testbed.tuning else ():
         if name not in known:
@@ -64,10 +58,15 @@ def check_testbed(entry: ConfigFile[Testbed]) -> Iterator[str]:
                 f"{document.locate(key)}: tuning.unavailable names {name}, which is a setting of no "
                 f"profile; {suggest(name, known)}"
             )
+    yield from _check_pinning(document, testbed)
+    if testbed.node_dir is not None and testbed.transport != "local":
+        why = "but over SSH each host says its own work_dir; set that, and remove this"
+        yield say(document, ("node_dir",), testbed.node_dir, why)
 
 
-def _check_prices(document: YamlDocument, hosts: Sequence[Host]) -> Iterator[str]:
+def _check_prices(document: YamlDocument, testbed: Testbed) -> Iterator[str]:
     """Insist on a price of all server hosts or of none, and on none that nothing would count."""
+    hosts = testbed.hosts
     is_priced = any(host.role == "server" and host.price_per_hour_usd is not None for host in hosts)
     for index, host in enumerate(hosts):
         key: Steps = ("hosts", index, "price_per_hour_usd")
@@ -79,6 +78,11 @@ def _check_prices(document: YamlDocument, hosts: Sequence[Host]) -> Iterator[str
                 f"{document.locate(key)}: {dotted(key)} is missing, and other servers have one; "
                 "add it, or remove those of the others"
             )
+    if testbed.prices_from and all(host.price_per_hour_usd is None for host in hosts):
+        yield (
+            f"{document.locate(('prices_from',))}: prices_from says where prices come from, but no "
+            "host has one; add price_per_hour_usd to each server, or remove it"
+        )
 
 
 def _refuse_address(host: Host, transport: str) -> str | None:
@@ -98,13 +102,10 @@ def _refuse_address(host: Host, transport: str) -> str | None:
     return None
 
 
-def check_pinning(entry: ConfigFile[Testbed]) -> Iterator[str]:
+def _check_pinning(document: YamlDocument, testbed: Testbed) -> Iterator[str]:
     """Find cores that a host names twice, or that servers and clients of one machine would share."""
-    testbed, document = entry.value, entry.document
-    if testbed is None:
-        return
     for index, host in enumerate(testbed.hosts):
-        # Of a client that names too few, `checks` has said so.
+        # Of a client that names too few, this has been said.
         is_short = host.role == "client" and len(set(host.cores)) < testbed.client_cores
         for place, core in enumerate(() if is_short else host.cores):
             if core in host.cores[:place]:
@@ -146,14 +147,6 @@ def check_leases(testbeds: Mapping[str, ConfigFile[Testbed]]) -> Iterator[str]:
                 )
                 steps: Steps = ("hosts", index, "work_dir")
                 yield say(entry.document, steps, host.work_dir, why)
-
-
-def check_node_dir(entry: ConfigFile[Testbed]) -> Iterator[str]:
-    """Find a directory for nodes where each host names its own."""
-    testbed = entry.value
-    if testbed and testbed.node_dir is not None and testbed.transport != "local":
-        why = "but over SSH each host says its own work_dir; set that, and remove this"
-        yield say(entry.document, ("node_dir",), testbed.node_dir, why)
 
 
 def _name(host: Host) -> tuple[str, int]:

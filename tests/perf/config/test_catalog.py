@@ -9,11 +9,10 @@ import pytest
 
 from perf.config.catalog import Catalog, default_root, load_catalog
 from perf.config.schema import schema_texts, write_schemas
-from perf.model.design import OpenLoop, Testbed, Workload
+from perf.model.design import OpenLoop, PriceSource, Testbed, Workload
 from perf.model.errors import UsageError
 from perf.model.identity import canonical, content_hash, named
 from perf.model.metrics import METRICS
-from perf.model.prices import PriceSource
 from perf.model.scaling import unscaled_name
 from perf.workloads.stages import plan_stages
 

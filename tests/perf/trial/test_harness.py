@@ -21,10 +21,9 @@ from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.local.places import Places
 from perf.local.progress import Progress
-from perf.model.design import Deployment, Testbed
+from perf.model.design import Deployment, PriceSource, Testbed
 from perf.model.errors import HostUnfit, StepFailed
 from perf.model.metrics import PRICE_PER_HOUR
-from perf.model.prices import PriceSource
 from perf.model.results import Artifact, Fact, Purpose, Source, Trial, TrialId, TrialStatus
 from perf.systems.contract import Cluster, Node
 from perf.systems.fake import system as fake
