@@ -36,8 +36,10 @@ WORST_FIRST = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """An outcome with its reason in one sentence.
+    """An outcome with its reason.
 
+    `reason` is what it rests on, in words, `notes` what else is known of that, one thing each. `change`
+    is the index of the change that it is about, in its series; None where it is about no change.
     `relative_change` is (after - before) / before, signed as measured, not by direction. Whether the
     change is significant (more than this series' own scatter) and whether it is relevant (large enough
     to act on) are two questions; None where one cannot be answered.
@@ -45,6 +47,8 @@ class Verdict:
 
     outcome: Outcome
     reason: str
+    notes: tuple[str, ...] = ()
+    change: int | None = None
     relative_change: float | None = None
     p_value: float | None = None
     is_significant: bool | None = None

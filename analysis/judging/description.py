@@ -12,6 +12,7 @@ from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries, Judgement
 from analysis.judging.remeasurement import measure_of, say
+from analysis.judging.standing import find_told
 
 _INDENT = " " * 12
 
@@ -21,7 +22,7 @@ def describe(judgement: Judgement) -> Iterator[str]:
     ranked = sorted(judgement.series, key=lambda judged: WORST_FIRST.index(judged.verdict.outcome))
     for judged in ranked:
         yield f"{judged.verdict.outcome:<11} {words.series(judged.series.key)}"
-        yield f"{_INDENT}{judged.verdict.reason}"
+        yield f"{_INDENT}{say_reason(judged)}"
         yield from (f"{_INDENT}{line}" for line in _describe_series(judged))
     for incident in judgement.incidents:
         yield from _describe_incident(incident)
@@ -30,6 +31,17 @@ def describe(judgement: Judgement) -> Iterator[str]:
             yield f"testbed     {words.series(judged.series.key)}"
             yield f"{_INDENT}{_describe_change(change)}"
     yield judgement.verdict.reason
+
+
+def say_reason(judged: JudgedSeries) -> str:
+    """Say in one sentence what a verdict rests on, what else is known, and what could be seen."""
+    verdict, told = judged.verdict, find_told(judged.detectable)
+    seen = (
+        f"with this noise, {told.nights} nights see ≥ {words.percent(told.relative_change)}"
+        if told
+        else ""
+    )
+    return "; ".join(filter(None, (verdict.reason, *verdict.notes, seen)))
 
 
 def _describe_series(judged: JudgedSeries) -> Iterator[str]:

@@ -256,19 +256,21 @@ def remark(case: Case, incident: Incident | None, scene: IncidentContext) -> Cha
     elif is_imported(case.change):
         set_aside = "all that lies after it was imported in bulk, which is no news"
     priced = case.priced.text if case.priced else ""
-    told = "; ".join(filter(None, (priced, say(case.reply) if case.reply else "")))
+    known = tuple(filter(None, (priced, say(case.reply) if case.reply else "")))
     is_testbed = is_put_down_to_testbed(case, incident)
-    waits = told if case.is_cleared else ""
+    waits = "; ".join(known) if case.is_cleared else ""
     if incident is None:
-        note = "; ".join(filter(None, (told, _in_words(case, (), scene))))
         return ChangeRemark(
-            set_aside=set_aside, testbed=told if is_testbed else "", waits=waits, note=note
+            set_aside=set_aside,
+            testbed="; ".join(known) if is_testbed else "",
+            waits=waits,
+            notes=tuple(filter(None, (*known, _in_words(case, (), scene)))),
         )
     followed = [one.text for one in incident.evidence if one.follows]
     unmoved = [one.text for one in incident.evidence if one.is_of_sentinel and not one.follows]
     back = case.came_back_after
     notes = (
-        "" if is_testbed or waits else told,
+        *(() if is_testbed or waits else known),
         f"it came back: fixed in {back.fixed_in} by triage entry {back.name} of {back.owner}"
         if back
         else "",
@@ -277,9 +279,9 @@ def remark(case: Case, incident: Incident | None, scene: IncidentContext) -> Cha
     )
     return ChangeRemark(
         set_aside=set_aside,
-        testbed="; ".join(filter(None, (told, _some(followed)))) if is_testbed else "",
+        testbed="; ".join(filter(None, (*known, _some(followed)))) if is_testbed else "",
         waits=waits,
-        note="; ".join(filter(None, notes)),
+        notes=tuple(filter(None, notes)),
     )
 
 

@@ -46,7 +46,7 @@ from analysis.judging.incidents import (
 from analysis.judging.places import locate
 from analysis.judging.prices import explain_by_price
 from analysis.judging.remeasurement import Reply, SeriesAnswer, find_reply, settle
-from analysis.judging.standing import ChangeRemark, Detectable, add_sensitivity, detectable, stand
+from analysis.judging.standing import ChangeRemark, Detectable, detectable, stand
 from analysis.judging.suspects import Suspect, find_suspects
 from analysis.judging.triage import came_back, match
 from perf.model.columns import Observations, ObservedSeries, Occasion, gather
@@ -316,7 +316,7 @@ def _judge_series(
     return JudgedSeries(
         series=finding.series,
         change_points=finding.changes,
-        verdict=add_sensitivity(verdict, visible),
+        verdict=verdict,
         noise=finding.reading.noise,
         detectable=visible,
         drifts=finding.reading.drifts,

@@ -12,8 +12,8 @@ that somebody has set aside.
 - It is the testbed's: undecided, with the evidence.
 - A later change that is not confirmed: undecided, unless a regression stands.
 
-Each reason answers "significant?" and "relevant?" in words of their own, and ends with what could have
-been seen at all.
+Each reason answers "significant?" and "relevant?" in words of their own. What could have been seen at
+all is no part of it: `JudgedSeries.detectable` holds it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,13 +46,13 @@ class ChangeRemark:
     """What is known of a change beside its series, each in words; empty where there is nothing.
 
     `set_aside` says why nobody has to look, `testbed` that the testbed made it, `waits` why it is not
-    confirmed yet, `note` what else a reader should know.
+    confirmed yet, `notes` what else a reader should know, one thing each.
     """
 
     set_aside: str = ""
     testbed: str = ""
     waits: str = ""
-    note: str = ""
+    notes: tuple[str, ...] = ()
 
 
 NOTHING_KNOWN = ChangeRemark()
@@ -74,14 +74,6 @@ def stand(
     """Judge the newest established level of a series; `remarks` are by index of the change."""
     level = _Level(series=series, changes=changes, settings=settings, remarks=remarks, noise=noise)
     return level.judge()
-
-
-def add_sensitivity(verdict: Verdict, visible: Sequence[Detectable]) -> Verdict:
-    """Say at the end of a verdict how small a change could have been seen, where that is known."""
-    if (told := find_told(visible)) is None:
-        return verdict
-    tail = f"with this noise, {told.nights} nights see ≥ {words.percent(told.relative_change)}"
-    return replace(verdict, reason=f"{verdict.reason}; {tail}")
 
 
 def find_told(visible: Sequence[Detectable]) -> Detectable | None:
@@ -147,7 +139,7 @@ class _Level:
         if remark.set_aside:
             since = self._without_change(self.series.points[told.index :])
             reason = f"{_found(told)}: {remark.set_aside}; since then, {since.reason}"
-            return replace(since, reason=reason)
+            return replace(since, reason=reason, change=told.index)
         if remark.testbed:
             reason = f"{_found(told)} is the testbed's, not the database's: {remark.testbed}"
             return _verdict_of(told, Outcome.UNDECIDED, reason, self.relevant)
@@ -167,9 +159,8 @@ class _Level:
             reason = (
                 f"{found}, but smaller than the {words.percent(self.relevant)} that matter; {shown}"
             )
-        if remark.note:
-            reason += f"; {remark.note}"
-        return _verdict_of(change, outcome, reason, self.relevant)
+        verdict = _verdict_of(change, outcome, reason, self.relevant)
+        return replace(verdict, notes=remark.notes)
 
     def _suspected(self, change: ChangePoint) -> Verdict:
         """Say that a change shows, and why it is not believed yet."""
@@ -182,10 +173,9 @@ class _Level:
             if len(side) < needed
         ]
         why = remark.waits or (short[0] if short else "is not confirmed yet: the evidence is too weak")
-        more = (remark.testbed and f"it looks like the testbed's: {remark.testbed}", remark.note)
-        reason = "; ".join((f"{shows} {why}", *filter(None, more)))
-        verdict = _verdict_of(change, Outcome.UNDECIDED, reason, self.relevant)
-        return replace(verdict, is_significant=None)
+        testbed = (f"it looks like the testbed's: {remark.testbed}",) if remark.testbed else ()
+        verdict = _verdict_of(change, Outcome.UNDECIDED, f"{shows} {why}", self.relevant)
+        return replace(verdict, notes=(*testbed, *remark.notes), is_significant=None)
 
     def _sides(self, change: ChangePoint) -> tuple[Points, Points]:
         start = max((one.index for one in self.changes if one.index < change.index), default=0)
@@ -234,6 +224,7 @@ def _verdict_of(change: ChangePoint, outcome: Outcome, reason: str, relevant: fl
     return Verdict(
         outcome=outcome,
         reason=reason,
+        change=change.index,
         relative_change=change.relative_change,
         p_value=change.p_value,
         is_significant=True,

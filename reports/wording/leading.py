@@ -1,7 +1,7 @@
 """What a series' page begins with: what moved, how sure that is and whether it matters; then the rest.
 
-The reason of a verdict is one sentence for a terminal and a log, and has all in it. A page has room for
-most of it elsewhere, so it begins with what a reader asks first.
+A terminal has all of a verdict in one sentence. A page has room for most of it elsewhere, so it begins
+with what a reader asks first.
 """
 
 import math
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from analysis.detection import words
 from analysis.detection.detection import ChangePoint
-from analysis.detection.verdict import Outcome
+from analysis.detection.verdict import Outcome, Verdict
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
 from perf.model.results import SeriesKey
@@ -26,10 +26,7 @@ from reports.wording.wording import (
     sentence,
 )
 
-_SENSITIVITY = "; with this noise, "
-"""Begins the end of a reason; each page that shows one says the same beside it, and more of it."""
-_RELEVANT = " matter; "
-"""Stands in the reason of a relevant change between what moved and what else is known of it."""
+_TOLD = (Outcome.REGRESSED, Outcome.IMPROVED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,42 +43,34 @@ def lead_series(
     settings: Detection,
 ) -> Lead:
     """Say first of a regression or an improvement what moved; of all else, why nothing is claimed."""
-    change = _find_told(judged)
+    verdict, change = judged.verdict, _find_told(judged)
     incident = incidents.get((change.series.key, change.index)) if change else None
-    reason = _name_plainly(_without_sensitivity(judged), incident)
     relevant = settings.relevant_change.get(judged.series.key.metric)
     if change is None or relevant is None:
-        return Lead(text=sentence(reason))
-    more = reason.partition(_RELEVANT)[2]
+        return Lead(text=_say_all(verdict))
+    notes = (sentence(_name_plainly(one, incident)) for one in verdict.notes)
     return Lead(
         text=" ".join(filter(None, (_say_change(change, relevant), _say_cause(incident)))),
-        more=" ".join(map(sentence, filter(None, more.split("; ")))),
+        more=" ".join(notes),
     )
 
 
 def view_reason(judged: JudgedSeries) -> str:
     """Give the reason of a verdict for a row that says elsewhere how small a change could be seen."""
-    reason = _without_sensitivity(judged)
-    if judged.verdict.outcome in (Outcome.REGRESSED, Outcome.IMPROVED):
-        reason = reason.partition(_RELEVANT)[0] + (" matter" if _RELEVANT in reason else "")
-    return sentence(reason)
+    verdict = judged.verdict
+    return sentence(verdict.reason) if verdict.outcome in _TOLD else _say_all(verdict)
 
 
-def _without_sensitivity(judged: JudgedSeries) -> str:
-    return judged.verdict.reason.partition(_SENSITIVITY)[0]
+def _say_all(verdict: Verdict) -> str:
+    return sentence("; ".join((verdict.reason, *verdict.notes)))
 
 
 def _find_told(judged: JudgedSeries) -> ChangePoint | None:
     """Give the change that made a series regressed or improved; None for all other verdicts."""
     verdict = judged.verdict
-    if verdict.outcome not in (Outcome.REGRESSED, Outcome.IMPROVED):
+    if verdict.outcome not in _TOLD:
         return None
-    same = (
-        change
-        for change in reversed(judged.change_points)
-        if (change.relative_change, change.p_value) == (verdict.relative_change, verdict.p_value)
-    )
-    return next(same, None)
+    return next((one for one in judged.change_points if one.index == verdict.change), None)
 
 
 def _name_plainly(reason: str, incident: Incident | None) -> str:

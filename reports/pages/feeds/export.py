@@ -16,6 +16,7 @@ from pydantic import Field, TypeAdapter
 
 from analysis.detection.detection import ChangePoint
 from analysis.detection.series import find_occasions
+from analysis.judging.description import say_reason
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries, Judgement
 from perf.model.columns import Occasion
@@ -221,7 +222,7 @@ def _verdict_row(judged: JudgedSeries) -> VerdictRow:
     return VerdictRow(
         series=series_stem(judged.series.key),
         outcome=verdict.outcome.value,
-        reason=verdict.reason,
+        reason=say_reason(judged),
         relative_change=_finite(verdict.relative_change),
         p_value=_finite(verdict.p_value),
         is_significant=verdict.is_significant,

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
 from analysis.detection.verdict import Outcome
+from analysis.judging.description import say_reason
 from analysis.judging.judgement import JudgedSeries, Judgement
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from reports.wording.attention import Attention
@@ -49,7 +50,7 @@ def render_junit(
     for judged, name in zip(judgement.series, _name_all(judgement.series), strict=True):
         experiment = line(experiment_of(judged, by_id), _MOST_NAME)
         verdict = judged.verdict
-        tag, said = _TAGS.get(verdict.outcome, ""), sentence(verdict.reason)
+        tag, said = _TAGS.get(verdict.outcome, ""), sentence(say_reason(judged))
         suites[experiment].append(_case(experiment, name, tag, verdict.outcome, said))
     for number, trouble in enumerate(troubles, start=1):
         name = line(f"Trial {number} of the newest night: {trouble.subject}", _MOST_NAME)

@@ -107,7 +107,9 @@ def test_a_sentinel_that_stood_still_makes_it_the_databases_whatever_a_canary_sa
     )
     assert judgement.verdict.outcome is Outcome.REGRESSED
     assert only(judgement).cause is Cause.DATABASE
-    assert "did not move (9 points before, 6 after, which show ≥" in judgement.series[0].verdict.reason
+    assert (
+        "did not move (9 points before, 6 after, which show ≥" in judgement.series[0].verdict.notes[-1]
+    )
     assert [one.follows for one in only(judgement).evidence] == [False, True]
 
 
@@ -122,7 +124,7 @@ def test_a_sentinel_of_every_fifth_night_answers_once_it_was_measured_again(
     assert not evidence.can_tell
     assert "not measured since (last: 2026-12-06-1)" in evidence.text
     assert only(waiting).cause is Cause.UNKNOWN
-    assert "not measured since" in waiting.series[0].verdict.reason
+    assert "not measured since" in waiting.series[0].verdict.notes[-1]
     short = judge_planted(planted(nights[:47]), watched=sparse[:10], detector=quiet)
     assert "too few points to tell (8 points before, 2 after)" in only(short).evidence[0].text
     answered = judge_planted(planted(nights, range(1, 68)), watched=sparse, detector=quiet)

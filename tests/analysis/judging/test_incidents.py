@@ -211,7 +211,7 @@ def test_a_change_that_comes_back_after_its_fix_alerts_again(
     judgement = judge_planted(planted(values, range(1, 25)), triage=(fixed,))
     assert judgement.verdict.outcome is Outcome.REGRESSED
     assert "it came back: fixed in 5.0.13 by triage entry known-drop of ana" in (
-        judgement.series[0].verdict.reason
+        judgement.series[0].verdict.notes
     )
     back, known = judgement.incidents
     assert (back.came_back_after, back.is_news) == (fixed, True)
@@ -241,7 +241,7 @@ def test_what_else_changed_there_is_listed_and_what_flickers_is_not(
     kernel = Explanation(name="kernel of node-1", before="a", after="b")
     assert incident.explanations == (Explanation(name="artifact", before="k", after="l"), kernel)
     assert "what else changed there: artifact (k → l), kernel of node-1 (a → b)" in (
-        judgement.series[0].verdict.reason
+        judgement.series[0].verdict.notes
     )
     # Between two releases, another artifact is what is measured.
     released = planted(DROP, RELEASES)
@@ -257,9 +257,9 @@ def test_without_a_release_and_an_explanation_it_says_what_is_known(
     recorded = judge_planted(observations, circumstances=facts(observations, "kernel", "a" * 12))
     assert (
         "no release lies between, and nothing that is recorded of the trials changed there"
-        in recorded.series[0].verdict.reason
+        in recorded.series[0].verdict.notes
     )
-    unknown = judge_planted(observations).series[0].verdict.reason
+    unknown = judge_planted(observations).series[0].verdict.notes
     assert "no release lies between, so look at the host and the configuration first" in unknown
 
 
@@ -298,7 +298,7 @@ def test_two_builds_of_a_moving_target_are_two_releases(
     circumstances = facts(observations, "artifact", "k" * 6 + "l" * 6)
     judgement = judge_planted(observations, circumstances=circumstances)
     assert judgement.incidents[0].explanations == ()
-    assert "no release lies between" not in judgement.series[0].verdict.reason
+    assert judgement.series[0].verdict.notes == ()
 
 
 def test_a_suspicion_between_two_releases_asks_to_be_measured_again(

@@ -59,10 +59,10 @@ def test_a_confirmed_relevant_step_is_regressed_or_improved(
     assert judged.verdict.outcome is outcome
     assert word in judged.verdict.reason
     assert "between 5.0.20 and 5.0.21 (p = 6e-05, 20 points before, 10 after)" in judged.verdict.reason
-    assert (
-        f": significant, and relevant: {'5' if metric == 'throughput' else '10'} % matter; with this"
-        in (judged.verdict.reason)
+    assert judged.verdict.reason.endswith(
+        f": significant, and relevant: {'5' if metric == 'throughput' else '10'} % matter"
     )
+    assert judged.verdict.change == 20
     assert (judged.verdict.is_significant, judged.verdict.is_relevant) == (True, True)
     assert judged.verdict.relative_change == judged.change_points[0].relative_change
     assert judged.verdict.p_value == judged.change_points[0].p_value
@@ -135,7 +135,7 @@ def test_a_step_within_one_release_points_at_the_host(make_observations: Make) -
     judged = judge_one(make_observations(noise(20) + noise(10, 80), per_release=30))
     assert judged.verdict.outcome is Outcome.REGRESSED
     assert "between the nights 2026-03-20 and 2026-03-21 (p" in judged.verdict.reason
-    assert "look at the host and the configuration first" in judged.verdict.reason
+    assert "look at the host and the configuration first" in judged.verdict.notes[0]
 
 
 def test_unchanged_is_shown_by_an_interval(make_observations: Make) -> None:

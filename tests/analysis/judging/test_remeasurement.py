@@ -11,6 +11,7 @@ from analysis.comparing.results import ComparisonResult, MeasureResult, SideReco
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import Effect
 from analysis.detection.verdict import Outcome
+from analysis.judging.description import say_reason
 from analysis.judging.incidents import Cause
 from analysis.judging.judgement import Judgement
 from analysis.judging.remeasurement import (
@@ -126,7 +127,7 @@ def test_a_suspicion_that_trials_in_turns_agree_with_is_confirmed(
     assert series.verdict.outcome is judgement.verdict.outcome is Outcome.REGRESSED
     assert (
         "side by side, 4 and 4 trials in turns (2026-11-11) differ by −10.0 % (−14.0 % to −6.0 %),"
-        " which agrees" in series.verdict.reason
+        " which agrees" in series.verdict.notes
     )
     assert (incident.cause, incident.question, incident.is_news) == (Cause.DATABASE, None, True)
     assert [reply.agrees for _, reply in incident.replies] == [True]
@@ -139,7 +140,7 @@ def test_one_that_they_rule_out_is_no_news_and_stays_provisional(
     (series,), (incident,) = judgement.series, judgement.incidents
     assert series.change_points[0].state is ChangeState.PROVISIONAL
     assert series.verdict.outcome is Outcome.UNDECIDED
-    assert series.verdict.reason.count("which rules out a difference of its size") == 1
+    assert say_reason(series).count("which rules out a difference of its size") == 1
     assert (incident.is_news, incident.question) == (False, None)
     assert judgement.suspects == ()
 
@@ -151,7 +152,7 @@ def test_one_that_they_cannot_tell_about_stays_as_it_was_and_both_are_told(
     (series,), (incident,) = judgement.series, judgement.incidents
     assert series.change_points[0].state is ChangeState.PROVISIONAL
     assert "only 1 point after it; 3 needed" in series.verdict.reason
-    assert "which cannot tell" in series.verdict.reason
+    assert "which cannot tell" in series.verdict.notes[0]
     assert incident.is_news
     assert incident.question == RemeasurementQuestion(changes=(incident.lead,))
 

@@ -7,6 +7,7 @@ import pytest
 from analysis.detection.detection import Detector
 from analysis.detection.noise import least_rank_p_value, minimum_detectable_effect
 from analysis.detection.verdict import Outcome
+from analysis.judging.description import say_reason
 from analysis.judging.judgement import JudgedSeries, Judgement
 from analysis.judging.triage import Sign
 from perf.model.results import Observation, TrialStatus
@@ -73,7 +74,7 @@ def test_every_reason_ends_with_what_could_have_been_seen(
     share = minimum_detectable_effect(judged.noise, fewest.nights, 2e-4)
     assert fewest.relative_change == share
     told = f"; with this noise, {fewest.nights} nights see ≥ {100 * share:.3g} %"
-    assert judged.verdict.reason.endswith(told)
+    assert say_reason(judged).endswith(told)
 
 
 def test_where_the_noise_is_not_known_nothing_is_claimed_of_it(
@@ -82,7 +83,7 @@ def test_where_the_noise_is_not_known_nothing_is_claimed_of_it(
     judged = only(judge_planted(planted([100.0] * 9), detector=jumps(deviation=None)))
     assert judged.noise is None
     assert judged.detectable == ()
-    assert "noise" not in judged.verdict.reason
+    assert "noise" not in say_reason(judged)
 
 
 def test_equal_points_and_a_level_of_zero_are_no_claim_to_see_everything(
@@ -92,7 +93,7 @@ def test_equal_points_and_a_level_of_zero_are_no_claim_to_see_everything(
         judged = only(judge_planted(planted(values), detector=jumps(deviation=deviation)))
         assert judged.noise is not None
         assert judged.detectable == ()
-        assert "noise" not in judged.verdict.reason
+        assert "noise" not in say_reason(judged)
 
 
 def test_what_could_be_seen_is_told_also_where_the_newest_trial_failed(
@@ -101,7 +102,7 @@ def test_what_could_be_seen_is_told_also_where_the_newest_trial_failed(
     *good, last = planted([100.0] * 30)
     judged = only(judge_planted((*good, replace(last, status=TrialStatus.FAILED))))
     assert "but the newest trial, " in judged.verdict.reason
-    assert "; with this noise, 3 nights see ≥ " in judged.verdict.reason
+    assert "; with this noise, 3 nights see ≥ " in say_reason(judged)
 
 
 def test_a_moving_target_speaks_of_nights(planted: Planted, judge_planted: JudgePlanted) -> None:
