@@ -18,8 +18,26 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic_core import to_json
 
 from reports.site.writing import Batch, SiteFile
+from reports.wording import links
+from reports.wording.changes import name_gap
 from reports.wording.links import data_path, in_file
+from reports.wording.measures import ends_words
 from reports.wording.navigation import NAVIGATION
+from reports.wording.wording import (
+    OUTCOME_BADGES,
+    STATE_BADGES,
+    STATUS_BADGES,
+    at_least,
+    direction_arrow,
+    direction_words,
+    moment,
+    number,
+    percent,
+    probability,
+    quantity,
+    series_words,
+    space_percent,
+)
 
 # The bundle's other names (vega, vegaLite) are not needed by our scripts.
 _SNIPPET = "window.vegaEmbed = vegaEmbed;"
@@ -29,6 +47,29 @@ _UNPRINTABLE = re.compile(
 )
 _SHARED, _PAGES = Path(str(files("reports.site"))), Path(str(files("reports"))) / "pages"
 _FIRST_SCRIPT, _FIRST_STYLE = "core.js", "base.css"
+_FILTERS = {
+    "at_least": at_least,
+    "comparison_page": links.comparison_page,
+    "direction_arrow": direction_arrow,
+    "direction_words": direction_words,
+    "ends_words": ends_words,
+    "in_file": in_file,
+    "incident_page": links.incident_page,
+    "moment": moment,
+    "name_gap": name_gap,
+    "number": number,
+    "outcome_badge": OUTCOME_BADGES.__getitem__,
+    "percent": percent,
+    "probability": probability,
+    "quantity": quantity,
+    "series_page": links.series_page,
+    "series_words": series_words,
+    "space_percent": space_percent,
+    "state_badge": STATE_BADGES.__getitem__,
+    "status_badge": STATUS_BADGES.__getitem__,
+    "trial_page": links.trial_page,
+}
+"""How templates write values; the words themselves are those of `reports.wording`."""
 
 
 def render(template: str, path: str, **values: object) -> SiteFile:
@@ -106,7 +147,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["in_file"] = in_file
+    environment.filters.update(_FILTERS)
     return environment
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from analysis.bisecting.record import BisectionRecord
 from analysis.detection.detection import ChangePoint, ChangeState
+from analysis.detection.effects import Effect
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
@@ -15,26 +16,10 @@ from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.rules import TriageEntry
 from reports.pages.releases.medians import variant_id
 from reports.wording import links
-from reports.wording.changes import name_gap
 from reports.wording.incidents import triage_command, view_badges
-from reports.wording.measures import ends_words
 from reports.wording.series_list import draw_trend
 from reports.wording.sparklines import Sparkline
-from reports.wording.wording import (
-    NOTHING,
-    OUTCOME_BADGES,
-    STATE_BADGES,
-    Badge,
-    at_least,
-    count,
-    direction_arrow,
-    direction_words,
-    number,
-    percent,
-    quantity,
-    series_words,
-    times,
-)
+from reports.wording.wording import Badge, count
 
 _MOST_OTHERS = 6
 """Further series of an incident on the front page; its own page has them all."""
@@ -51,23 +36,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeLine:
-    """One change of one series.
+    """One change of one series; `interval` is that of the change, None if its noise is not known."""
 
-    `visible` is the smallest change that its noise shows, `factor` how many times that the change is.
-    """
-
-    title: str
-    page: str
-    arrow: str
-    direction: str
-    before: str
-    after: str
-    change: str
-    interval: str
-    visible: str
-    factor: str
-    outcome: Badge
-    state: Badge
+    change: ChangePoint
+    weight: Weight
+    interval: Effect | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +53,6 @@ class IncidentRow:
 
     name: str
     page: str
-    system: str
-    step: str
-    workload: str
-    experiment: str
     lead: ChangeLine
     badges: tuple[Badge, ...]
     owner: str
@@ -127,21 +96,17 @@ def view_rows(incidents: Iterable[Incident], around: IncidentRowContext) -> tupl
 
 
 def _view_row(incident: Incident, around: IncidentRowContext) -> IncidentRow:
-    lead, key = incident.lead, incident.lead.series.key
+    lead = incident.lead
     others = _find_others(incident)
     listed = tuple(_view_line(one, around.judged) for one in others[:_MOST_OTHERS])
     todo, command = _tell_next(incident, around)
     return IncidentRow(
         name=incident.name,
         page=links.incident_page(incident.name),
-        system=key.system,
-        step=name_gap(lead),
-        workload=key.workload.partition("@")[0],
-        experiment=_experiment_of(incident, around),
         lead=_view_line(lead, around.judged),
         badges=view_badges(incident),
         owner=_own(incident),
-        spark=draw_trend(around.judged[key].series),
+        spark=draw_trend(around.judged[lead.series.key].series),
         links=tuple(_link(incident, around)),
         todo=todo,
         command=command,
@@ -165,23 +130,12 @@ def _find_others(incident: Incident) -> list[ChangePoint]:
 
 
 def _view_line(change: ChangePoint, judged: Mapping[SeriesKey, JudgedSeries]) -> ChangeLine:
-    key, own = change.series.key, judged[change.series.key]
-    weight = _weigh(change, judged)
+    own = judged[change.series.key]
     start = max((one.index for one in own.change_points if one.index < change.index), default=0)
-    interval = find_interval(change, change.index - start, own.noise)
     return ChangeLine(
-        title=series_words(key),
-        page=links.series_page(key),
-        arrow=direction_arrow(key.metric),
-        direction=direction_words(key.metric),
-        before=number(change.before),
-        after=quantity(change.after, key.metric),
-        change=percent(change.relative_change),
-        interval=ends_words(interval.low, interval.high) if interval else "not known",
-        visible=at_least(weight.visible) if weight.visible is not None else "not known",
-        factor=times(1.0, weight.factor) if weight.factor is not None else NOTHING,
-        outcome=OUTCOME_BADGES[change.outcome],
-        state=STATE_BADGES[change.state],
+        change=change,
+        weight=_weigh(change, judged),
+        interval=find_interval(change, change.index - start, own.noise),
     )
 
 

@@ -7,42 +7,18 @@ from analysis.judging.incidents import Incident
 from analysis.judging.judgement import Judgement
 from analysis.judging.movers import Mover, find_mover, rank
 from perf.model.results import SeriesKey
-from reports.wording import links
 from reports.wording.series_list import draw_trend
 from reports.wording.sparklines import Sparkline
-from reports.wording.wording import (
-    Badge,
-    direction_arrow,
-    direction_words,
-    number,
-    percent,
-    quantity,
-    series_words,
-)
 
 _MOST = 3
-_FLAGGED = Badge(kind="calm", symbol="●", word="Flagged")
-_NOT_FLAGGED = Badge(kind="unsure", symbol="○", word="Not flagged")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoverRow:
-    """One series that moved far tonight; `incident` is the page of what was told, empty if nothing."""
+    """One series that moved far tonight, with what was told of it and its trend."""
 
-    system: str
-    release: str
-    workload: str
-    title: str
-    page: str
-    arrow: str
-    direction: str
-    before: str
-    after: str
-    change: str
-    deviations: str
-    badge: Badge
-    incident: str
-    text: str
+    mover: Mover
+    incident: Incident | None
     spark: Sparkline
 
 
@@ -70,26 +46,6 @@ def _by_place(incidents: Iterable[Incident]) -> Mapping[SeriesKey, list[tuple[ra
 
 
 def _view_mover(mover: Mover, told: Mapping[SeriesKey, list[tuple[range, Incident]]]) -> MoverRow:
-    series, point, metric = mover.series, mover.point, mover.series.key.metric
-    at = series.points.index(point)
-    incident = next((one for after, one in told.get(series.key, ()) if at == after.start), None)
-    return MoverRow(
-        system=series.key.system,
-        release=point.release.version,
-        workload=series.key.workload.partition("@")[0],
-        title=series_words(series.key),
-        page=links.series_page(series.key),
-        arrow=direction_arrow(metric),
-        direction=direction_words(metric),
-        before=number(mover.level),
-        after=quantity(point.value, metric),
-        change=percent(mover.relative_change),
-        deviations=f"{number(mover.deviations)} σ",
-        badge=_FLAGGED if incident else _NOT_FLAGGED,
-        incident=links.incident_page(incident.name) if incident else "",
-        text="A change is told here."
-        if incident
-        else "No change is told here: one point cannot tell a spike from a step. "
-        "Look again after the next night.",
-        spark=draw_trend(series),
-    )
+    at = mover.series.points.index(mover.point)
+    incident = next((one for after, one in told.get(mover.series.key, ()) if at == after.start), None)
+    return MoverRow(mover=mover, incident=incident, spark=draw_trend(mover.series))

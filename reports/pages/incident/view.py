@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 from analysis.bisecting.record import BisectionRecord
 from analysis.detection.detection import ChangePoint
+from analysis.detection.series import nights_of
 from analysis.judging.drift import WatchEvidence, is_canary
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
-from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
+from analysis.judging.remeasurement import RemeasurementQuestion, Reply, compare_command
 from analysis.judging.suspects import traces
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from reports.pages.incident.chart import ChangeChart, draw_change
 from reports.pages.incident.culprit import CulpritView, view_culprit
 from reports.pages.incident.explaining import ExplanationRow, compare_configs, explain_otherwise
 from reports.pages.incident.story import StoryStep, tell_story
-from reports.pages.incident.turns import MakingSure, view_making_sure
 from reports.wording import links
 from reports.wording.changes import (
     TYPICAL,
@@ -29,7 +29,13 @@ from reports.wording.changes import (
     triage_words,
     view_change_briefly,
 )
-from reports.wording.incidents import _tell_movement, _tell_price, triage_command, view_badges
+from reports.wording.incidents import (
+    _tell_movement,
+    _tell_price,
+    tell_missing,
+    triage_command,
+    view_badges,
+)
 from reports.wording.reproducing import (
     NOTHING_KNOWN,
     Contents,
@@ -41,34 +47,18 @@ from reports.wording.sensitivity import view_sensitivity
 from reports.wording.wording import (
     NOTHING,
     OUTCOME_BADGES,
-    STATE_BADGES,
     Badge,
     count,
     direction_words,
     heading,
     join_caveats,
+    night_words,
     percent,
     probability,
     quantity,
     sentence,
     series_words,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberRow:
-    """One change of an incident; `page` leads to its series."""
-
-    title: str
-    experiment: str
-    page: str
-    between: str
-    before: str
-    after: str
-    change: str
-    p_value: str
-    outcome: Badge
-    state: Badge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +74,12 @@ class EvidenceRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncidentView:
-    """All that is told of an incident."""
+    """All that is told of an incident.
+
+    Changes stand beside their experiment, replies of comparisons beside their meaning. `missing` says
+    why there is nothing more to see side by side, or what would settle it; `settling` is the command
+    that does. Both are empty where nothing is missing.
+    """
 
     page: str
     name: str
@@ -96,15 +91,18 @@ class IncidentView:
     outcome: Badge
     series: str
     between: str
-    members: tuple[MemberRow, ...]
-    mended_by: tuple[MemberRow, ...]
+    members: tuple[tuple[ChangePoint, str], ...]
+    mended_by: tuple[tuple[ChangePoint, str], ...]
     evidence: tuple[EvidenceRow, ...]
     others: tuple[EvidenceRow, ...]
     others_title: str
     explanations: tuple[ExplanationRow, ...]
     timeline: tuple[StoryStep, ...]
     triage: str
-    sure: MakingSure
+    nights: str
+    turns: tuple[tuple[ChangePoint, Reply, Badge], ...]
+    missing: str
+    settling: str
     chart: ChangeChart | None
     chart_text: str
     chart_page: str
@@ -116,6 +114,11 @@ class IncidentView:
 
 
 _NO_SUITES: Mapping[str, str] = {}
+_MEANINGS = {
+    True: Badge(kind="calm", symbol="●", word="Agrees"),
+    False: Badge(kind="good", symbol="=", word="Rules it out"),
+    None: Badge(kind="unsure", symbol="?", word="Cannot tell"),
+}
 _MOVED = Badge(kind="unsure", symbol="≠", word="Moved with it")
 _CALM = Badge(kind="calm", symbol="=", word="Did not move that far")
 _SILENT = Badge(kind="calm", symbol="?", word="Cannot tell yet")
@@ -160,15 +163,18 @@ def view_incident(
         outcome=OUTCOME_BADGES[lead.outcome],
         series=count(len({one.series.key for one in incident.changes}), "series", "series"),
         between=name_gap(lead),
-        members=_view_members(incident.changes, trials),
-        mended_by=_view_members(incident.mended_by, trials),
+        members=_with_experiments(incident.changes, trials),
+        mended_by=_with_experiments(incident.mended_by, trials),
         evidence=tuple(_view_evidence(one) for one in incident.evidence if _tells_most(one)),
         others=tuple(_view_evidence(one) for one in others),
         others_title=f"Other statistics of the canaries: {count_silent(others)}",
         explanations=explain_otherwise(incident, experiment),
         timeline=tell_story(incident, own, origins),
         triage=sentence(triage_words(incident.triage)) if incident.triage else "",
-        sure=view_making_sure(incident, own, experiment, suite),
+        nights=_tell_nights(lead, own),
+        turns=tuple((change, reply, _MEANINGS[reply.agrees]) for change, reply in incident.replies),
+        missing=tell_missing(incident),
+        settling=compare_command(incident.question, suite, experiment) if incident.question else "",
         chart=chart,
         chart_text=_tell_chart(lead, chart) if chart else "",
         chart_page=links.series_page(lead.series.key),
@@ -225,21 +231,17 @@ def _view_evidence(evidence: WatchEvidence) -> EvidenceRow:
     )
 
 
-def _view_members(
+def _with_experiments(
     changes: Sequence[ChangePoint], trials: Mapping[TrialId, TrialHead]
-) -> tuple[MemberRow, ...]:
-    return tuple(
-        MemberRow(
-            title=series_words(change.series.key),
-            experiment=trials[change.first_after.trial].experiment,
-            page=links.series_page(change.series.key),
-            between=name_gap(change),
-            before=quantity(change.before, change.series.key.metric),
-            after=quantity(change.after, change.series.key.metric),
-            change=percent(change.relative_change),
-            p_value=probability(change.p_value),
-            outcome=OUTCOME_BADGES[change.outcome],
-            state=STATE_BADGES[change.state],
-        )
-        for change in changes
+) -> tuple[tuple[ChangePoint, str], ...]:
+    return tuple((change, trials[change.first_after.trial].experiment) for change in changes)
+
+
+def _tell_nights(lead: ChangePoint, own: JudgedSeries) -> str:
+    start = max((one.index for one in own.change_points if one.index < lead.index), default=0)
+    nights = nights_of(lead.series)
+    return sentence(
+        f"{percent(lead.relative_change)} ({probability(lead.p_value)}) from"
+        f" {count(lead.index - start, 'point')} before and {count(lead.points_after, 'point')} after,"
+        f" the newest of {night_words(nights[-1])}"
     )

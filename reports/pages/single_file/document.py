@@ -18,7 +18,6 @@ from markupsafe import Markup
 from analysis.detection.series import Series
 from perf.local import disk
 from perf.model.errors import SiteError, UsageError
-from perf.model.results import TrialHead
 from reports.pages.front.experiments import view_experiments
 from reports.pages.incident import page as incidents
 from reports.pages.method import page as method
@@ -28,16 +27,14 @@ from reports.site.context import SiteContext
 from reports.site.rendering import render, static_files
 from reports.site.writing import Batch, LazyBatches, SiteFile, flatten
 from reports.wording.attention import view_incidents
-from reports.wording.links import in_file, incident_page, trial_page
+from reports.wording.links import in_file, incident_page
 from reports.wording.series_list import ExperimentGroup, group_series
 from reports.wording.wording import (
-    STATUS_BADGES,
     WATCH_BADGE,
     Badge,
     count,
     moment,
     sentence,
-    space_percent,
 )
 
 _GENERATOR = "knickpoint report --single-file"
@@ -50,17 +47,6 @@ _LINK = re.compile(
 _MAIN = re.compile(r'<main id="main">(.*)</main>', re.DOTALL)
 _TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 _DATA = re.compile(r"^knickpoint\.receive\((.*)\);$", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SingleFileTrial:
-    """One trial in a line; `why` says what kept it out of its series."""
-
-    name: str
-    page: str
-    status: Badge
-    release: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +163,7 @@ def render_single_file(scene: SiteContext, experiment: str) -> bytes:
         incidents=[
             (f"{one.subject}: {one.text}", one.page) for one in view_incidents(told, scene.heads)
         ],
-        trials=_list_trials(part.heads.values()),
+        trials=sorted(part.heads.values(), key=lambda head: (head.started_at, head.id), reverse=True),
     ).content
 
 
@@ -230,20 +216,6 @@ def _pick(batches: Iterable[Batch | LazyBatches], paths: Collection[str]) -> Ite
     for batch in flatten(batches):
         if wanted := paths & batch.versions.keys():
             yield from (file for file in batch.make(wanted) if file.path in wanted)
-
-
-def _list_trials(heads: Iterable[TrialHead]) -> Sequence[SingleFileTrial]:
-    newest_first = sorted(heads, key=lambda head: (head.started_at, head.id), reverse=True)
-    return [
-        SingleFileTrial(
-            name=head.id,
-            page=trial_page(head.id),
-            status=STATUS_BADGES[head.status],
-            release=head.release.version,
-            why=space_percent("; ".join(reason.text for reason in head.reasons)),
-        )
-        for head in newest_first
-    ]
 
 
 def _carry(file: SiteFile, paths: Collection[str]) -> _Page:

@@ -61,13 +61,13 @@ def render(view: IncidentView) -> str:
 
 def test_what_was_not_measured_in_turns_is_said_with_the_command(demo: Any, incident: Incident) -> None:
     view = page(demo, incident)
-    assert view.sure.nights.startswith("−13.5")
-    assert view.sure.nights.endswith(
+    assert view.nights.startswith("−13.5")
+    assert view.nights.endswith(
         "(p = 1e-09) from 16 points before and 8 points after, the newest of night 2026-03-08-1."
     )
-    assert (view.sure.turns, view.culprit.origins) == ((), ())
-    assert "would settle it" in view.sure.missing
-    assert view.sure.command == (
+    assert (view.turns, view.culprit.origins) == ((), ())
+    assert "would settle it" in view.missing
+    assert view.settling == (
         f"knickpoint compare --suite quickstart --experiment {EXPERIMENT} --baseline 5.0.2"
         " --candidate 5.0.3 --measure saturation/write/throughput/mean"
     )
@@ -76,11 +76,15 @@ def test_what_was_not_measured_in_turns_is_said_with_the_command(demo: Any, inci
 def test_trials_in_turns_are_told_beside_the_nights(demo: Any, incident: Incident) -> None:
     told = replace(incident, question=None, replies=((incident.lead, reply(incident, agrees=True)),))
     view = page(demo, told)
-    (row,) = view.sure.turns
-    assert (row.change, row.interval) == (f"−12.0{NBSP}%", f"−14.1{NBSP}% to −9.9{NBSP}%")
-    assert (row.trials, row.when, row.meaning.word) == ("6 and 5", "2026-03-08 04:12 UTC", "Agrees")
-    assert (view.sure.missing, view.sure.command) == ("", "")
-    assert view.timeline[-1].page == row.page == "comparison/cmp-2026-03-08-1.html"
+    ((change, _, meaning),) = view.turns
+    html = render(view)
+    assert (change, meaning.word) == (incident.lead, "Agrees")
+    for cell in (f"−12.0{NBSP}%", f"−14.1{NBSP}% to −9.9{NBSP}%", "6 and 5"):
+        assert f'<td class="num">{cell}</td>' in html
+    assert "<td>2026-03-08 04:12 UTC</td>" in html
+    assert (view.missing, view.settling) == ("", "")
+    assert view.timeline[-1].page == "comparison/cmp-2026-03-08-1.html"
+    assert '<th scope="row"><a href="../comparison/cmp-2026-03-08-1.html">' in html
     assert "6 and 5 trials in turns (2026-03-08) differ by −12.0" in "".join(list_news([told]))
 
 
@@ -91,7 +95,7 @@ def test_each_answer_has_its_word(
     demo: Any, incident: Incident, *, agrees: bool | None, word: str
 ) -> None:
     told = replace(incident, replies=((incident.lead, reply(incident, agrees=agrees)),))
-    assert [row.meaning.word for row in page(demo, told).sure.turns] == [word]
+    assert [meaning.word for _, _, meaning in page(demo, told).turns] == [word]
 
 
 def test_within_one_release_only_nights_can_tell(demo: Any, incident: Incident) -> None:
@@ -99,10 +103,10 @@ def test_within_one_release_only_nights_can_tell(demo: Any, incident: Incident) 
     lead = replace(incident.lead, last_before=replace(incident.lead.last_before, release=release))
     within = replace(incident, lead=lead, changes=(lead,), question=None)
     view = page(demo, within)
-    assert view.sure.missing.endswith("only more nights can tell.")
-    assert view.sure.command == ""
+    assert view.missing.endswith("only more nights can tell.")
+    assert view.settling == ""
     settled = replace(within, is_news=False)
-    assert page(demo, settled).sure.missing == ""
+    assert page(demo, settled).missing == ""
 
 
 def culprit(incident: Incident) -> BisectionRecord:
