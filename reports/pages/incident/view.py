@@ -147,11 +147,7 @@ def view_incident(
     others = [one for one in incident.evidence if not _tells_most(one)]
     asked = RemeasurementQuestion(changes=incident.changes)
     origins = [one for one in bisections if traces(one, asked, experiment)]
-    texts = [
-        f"{point.release.version}, {name_night(point)}: {quantity(point.value, metric)}"
-        for point in lead.series.points
-    ]
-    chart = draw_change(lead, own.change_points, texts)
+    chart = _draw(lead, own.change_points)
     return IncidentView(
         page=links.incident_page(incident.name),
         name=incident.name,
@@ -187,6 +183,14 @@ def view_incident(
         command=triage_command(incident.name),
         caveat=join_caveats({trials[trial].testbed.name for trial in ends}, caveats),
     )
+
+
+def _draw(lead: ChangePoint, changes: Sequence[ChangePoint]) -> ChangeChart | None:
+    texts = [
+        f"{one.release.version}, {name_night(one)}: {quantity(one.value, lead.series.key.metric)}"
+        for one in lead.series.points
+    ]
+    return draw_change(lead, changes, texts)
 
 
 def _tell_chart(lead: ChangePoint, chart: ChangeChart) -> str:
