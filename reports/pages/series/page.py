@@ -11,10 +11,10 @@ from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
 from perf.model.references import Reference
 from perf.model.results import SeriesKey, TrialId
-from reports.pages.series.point_rows import rows_of_points
+from reports.pages.series.point_rows import NEWEST_ROWS, rows_of_points
 from reports.pages.series.series_data import series_data
 from reports.pages.series.track import Track, TrackKey, find_tracks, track_data, track_of
-from reports.pages.series.view import WATCHES, SeriesView, view_newest, view_series
+from reports.pages.series.view import WATCHES, SeriesView, view_series
 from reports.site.context import SiteContext
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, LazyBatches, SiteFile
@@ -152,9 +152,8 @@ def _make(
     shared: _Shared, judged: JudgedSeries, view: SeriesView, _: Collection[str]
 ) -> Iterator[SiteFile]:
     bounds, key = shared.scene.bounds, track_of(judged.series.key)
-    newest = view_newest(judged, bounds)
-    rows = rows_of_points(newest)
-    yield render("series.html", view.page, page=view, rows=rows, listed=len(newest))
+    rows, listed = rows_of_points(judged, bounds), min(view.points, NEWEST_ROWS)
+    yield render("series.html", view.page, page=view, rows=rows, listed=listed)
     yield to_script(
         view.data,
         series_data(

@@ -3,35 +3,51 @@
 The series of an experiment share their trials, so what a row says of its trial is made once.
 """
 
-from collections.abc import Iterable
+from datetime import datetime
 from functools import lru_cache
 from html import escape
 
 from markupsafe import Markup
 
-from reports.pages.series.view import PointRow
-from reports.wording.wording import Moment
+from analysis.detection.series import Point
+from analysis.judging.judgement import JudgedSeries
+from perf.model.results import Purpose, SeriesKey, TrialId
+from reports.pages.series.view import find_ends
+from reports.site.context import NO_BOUNDS, Bounds
+from reports.wording import links
+from reports.wording.wording import interval, moment, quantity, spread
 
+NEWEST_ROWS = 100
+"""Points that a page lists by itself; the others are in its data, and listed when asked for."""
 _TRIALS_AT_HAND = 20_000
 
 
-def rows_of_points(points: Iterable[PointRow]) -> Markup:
-    """Give a row for each point; all texts are escaped."""
-    return Markup("\n".join(map(_row, points)))  # noqa: S704  each text is escaped below
+def rows_of_points(judged: JudgedSeries, bounds: Bounds = NO_BOUNDS) -> Markup:
+    """Return a row for each of the newest points of a series, the newest first; all texts are escaped.
+
+    `bounds` are the ends between which the answers of searches lie, by trial, phase and operation.
+    """
+    key, points = judged.series.key, judged.series.points
+    newest = range(len(points) - 1, max(0, len(points) - NEWEST_ROWS) - 1, -1)
+    rows = (_row(key, index + 1, points[index], bounds) for index in newest)
+    return Markup("\n".join(rows))  # noqa: S704  each text is escaped below
 
 
-def _row(point: PointRow) -> str:
-    before = _cells_before(point.release, point.night, point.started)
-    imported = ' <span class="note">imported</span>' if point.is_imported else ""
+def _row(key: SeriesKey, number: int, point: Point, bounds: Bounds) -> str:
+    ends = find_ends(key, point.trial, bounds)
+    around = f"between {interval(*ends)}" if ends else spread(point.iterations)
+    before = _cells_before(point.release.version, point.night, point.started_at)
+    imported = ' <span class="note">imported</span>' if point.purpose is Purpose.IMPORTED else ""
     return (
-        f'<tr id="point-{point.index}">\n<th scope="row" class="num">{point.index}</th>\n{before}\n'
-        f'<td class="num">{escape(point.text)}{imported}</td>\n'
-        f'<td class="num">{escape(point.spread)}</td>\n{_trial(point.trial, point.page)}\n</tr>'
+        f'<tr id="point-{number}">\n<th scope="row" class="num">{number}</th>\n{before}\n'
+        f'<td class="num">{escape(quantity(point.value, key.metric))}{imported}</td>\n'
+        f'<td class="num">{escape(around)}</td>\n{_trial(point.trial)}\n</tr>'
     )
 
 
 @lru_cache(_TRIALS_AT_HAND)
-def _cells_before(release: str, night: str, started: Moment) -> str:
+def _cells_before(release: str, night: str, started_at: datetime) -> str:
+    started = moment(started_at)
     return (
         f'<td>{escape(release)}</td>\n<td class="nowrap">{escape(night)}</td>\n'
         f'<td class="nowrap"><time datetime="{started.iso}">{started.text}</time></td>'
@@ -39,5 +55,6 @@ def _cells_before(release: str, night: str, started: Moment) -> str:
 
 
 @lru_cache(_TRIALS_AT_HAND)
-def _trial(trial: str, page: str) -> str:
+def _trial(trial: TrialId) -> str:
+    page = links.trial_page(trial)
     return f'<td class="trial"><a href="../{escape(page)}">{escape(trial)}</a></td>'

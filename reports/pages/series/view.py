@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean
 
@@ -17,7 +16,7 @@ from perf.model.metrics import HIGHEST_LOAD
 from perf.model.references import Reference, references_for
 from perf.model.results import Purpose, SeriesKey, TrialHead, TrialId
 from perf.model.rules import Detection
-from reports.site.context import NO_BOUNDS, Bounds
+from reports.site.context import Bounds
 from reports.wording import links
 from reports.wording.beginnings import Chain, tell_change
 from reports.wording.changes import (
@@ -37,20 +36,17 @@ from reports.wording.wording import (
     OUTCOME_BADGES,
     WATCH_BADGE,
     Badge,
-    Moment,
     NamedValue,
     count,
     definition_words,
     direction_words,
     heading,
-    interval,
     metric_words,
     moment,
     night_words,
     phase_words,
     quantity,
     series_words,
-    spread,
     unit_words,
 )
 
@@ -60,25 +56,6 @@ WATCHES = (
 )
 
 NO_CHAIN = Chain()
-
-
-NEWEST_ROWS = 100
-"""Points that a page lists by itself; the others are in its data, and listed when asked for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PointRow:
-    """One point as text; `index` is its number in the series, from 1."""
-
-    index: int
-    release: str
-    night: str
-    started: Moment
-    text: str
-    spread: str
-    trial: str
-    page: str
-    is_imported: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,36 +219,6 @@ def _say_chart(
             f"Newest value: {value}, {newest.release.version}, {night_words(newest.night)}.",
         )
     )
-
-
-def view_newest(
-    judged: JudgedSeries, bounds: Bounds = NO_BOUNDS, *, rows: int = NEWEST_ROWS
-) -> tuple[PointRow, ...]:
-    """Put the newest points of a series into words, the newest first.
-
-    `bounds` are the ends between which the answers of searches lie, by trial, phase and operation.
-    """
-    key, points = judged.series.key, judged.series.points
-    first = max(0, len(points) - rows)
-    return tuple(
-        PointRow(
-            index=index,
-            release=point.release.version,
-            night=point.night,
-            started=_moment(point.started_at),
-            text=quantity(point.value, key.metric),
-            spread=f"between {interval(*ends)}" if ends else spread(point.iterations),
-            trial=point.trial,
-            page=links.trial_page(point.trial),
-            is_imported=point.purpose is Purpose.IMPORTED,
-        )
-        for index, point in reversed(list(enumerate(points[first:], start=first + 1)))
-        for ends in [find_ends(key, point.trial, bounds)]
-    )
-
-
-_moment = lru_cache(20_000)(moment)
-"""The series of an experiment share their trials."""
 
 
 def find_ends(key: SeriesKey, trial: TrialId, bounds: Bounds) -> tuple[float, float] | None:

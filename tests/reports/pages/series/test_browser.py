@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page
 
 from perf.model.results import SeriesKey, Trial
 from reports.pages.series import page as series
-from reports.pages.series.view import NEWEST_ROWS
+from reports.pages.series.point_rows import NEWEST_ROWS
 from reports.site.publishing import FRONT
 from reports.site.rendering import static_files
 from reports.site.writing import SiteFile, batch_of, write_site

@@ -12,8 +12,8 @@ from made_up_series import INVALID, KEY, MISSING, SLOWER, make_scene
 
 from perf.model.results import Move, Named, Purpose, Trial, TrialId
 from reports.pages.series import page as series
+from reports.pages.series.point_rows import NEWEST_ROWS
 from reports.pages.series.track import find_tracks, track_data, track_of
-from reports.pages.series.view import NEWEST_ROWS
 from reports.site.context import SiteContext
 from reports.site.writing import SiteFile, flatten
 from reports.wording.links import data_path, series_page, series_stem, track_stem
