@@ -1,14 +1,46 @@
-"""The page of the method: what each number means."""
+"""The page of the method: what each number means, how it came about, what is not known.
+
+Its prose is in its template. Quantities, rules and badges are taken from where they are used, so that
+none of it can go stale.
+"""
 
 from collections.abc import Iterator
 
-from reports.pages.method.view import view_method
+from perf.config.catalog import Catalog
+from perf.model.metrics import (
+    CANARY_CPU,
+    CANARY_FSYNC,
+    CANARY_LOOPBACK,
+    CANARY_MEMORY,
+    DIAGNOSTICS,
+    METRICS,
+    OPERATIONS_PER_DOLLAR,
+)
+from reports.pages.trial.validity import RULES
 from reports.site.context import SiteContext
 from reports.site.rendering import render
-from reports.site.writing import Batch, batch_of
+from reports.site.writing import Batch, SiteFile, batch_of
+from reports.wording import links, wording
+
+_CANARIES = (CANARY_CPU, CANARY_MEMORY, CANARY_FSYNC, CANARY_LOOPBACK)
 
 
 def batches(scene: SiteContext) -> Iterator[Batch]:
-    """Give the page of the method."""
-    page = view_method(scene.catalog)
-    yield batch_of(render("method.html", page.page, page=page))
+    """Yield the page of the method."""
+    yield batch_of(render_method(scene.catalog))
+
+
+def render_method(catalog: Catalog) -> SiteFile:
+    """Return the page that says what the numbers on all pages mean, by the rules of a configuration."""
+    return render(
+        "method.html",
+        links.METHOD_PAGE,
+        catalog=catalog,
+        rules=catalog.detection,
+        metrics=METRICS.values(),
+        diagnostics=[one for one in DIAGNOSTICS.values() if one not in _CANARIES],
+        canaries=_CANARIES,
+        validity_rules=RULES,
+        price=OPERATIONS_PER_DOLLAR,
+        words=wording,
+    )

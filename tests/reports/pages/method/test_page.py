@@ -9,11 +9,11 @@ from typing import Any
 
 from markupsafe import escape
 
+from perf.config.catalog import Catalog
 from perf.model.design import Validity
 from perf.model.metrics import DIAGNOSTICS, METRICS
-from reports.pages.method.view import MethodView, view_method
+from reports.pages.method.page import render_method
 from reports.pages.trial.validity import RULES
-from reports.site.rendering import render
 from reports.wording.wording import (
     CAUSE_BADGES,
     OUTCOME_BADGES,
@@ -23,12 +23,12 @@ from reports.wording.wording import (
 )
 
 
-def text(view: MethodView) -> str:
-    return render("method.html", view.page, page=view).content.decode()
+def text(catalog: Catalog) -> str:
+    return render_method(catalog).content.decode()
 
 
 def test_every_quantity_has_its_unit_and_its_definition(demo: Any) -> None:
-    html = text(view_method(demo.scene().catalog))
+    html = text(demo.scene().catalog)
     for metric in (METRICS | DIAGNOSTICS).values():
         entry = html[html.index(f'id="metric-{metric.name}"') :].partition("</div>")[0]
         assert f"{metric.better} is better" in entry
@@ -37,10 +37,10 @@ def test_every_quantity_has_its_unit_and_its_definition(demo: Any) -> None:
 
 
 def test_every_badge_of_a_judgement_is_explained(demo: Any) -> None:
-    view = view_method(demo.scene().catalog)
-    shown = {term.badge for section in view.sections for term in section.terms}
+    html = text(demo.scene().catalog)
+    shown = set(re.findall(r'<span class="badge (\w+)"><span[^>]*>(.)</span>([^<]+)</span></dt>', html))
     for badges in (OUTCOME_BADGES, STATE_BADGES, STATUS_BADGES, STEP_BADGES, CAUSE_BADGES):
-        assert set(badges.values()) <= shown
+        assert {(one.kind, one.symbol, one.word) for one in badges.values()} <= shown
 
 
 def test_the_numbers_of_the_rules_are_those_of_the_configuration(demo: Any) -> None:
@@ -52,22 +52,22 @@ def test_the_numbers_of_the_rules_are_those_of_the_configuration(demo: Any) -> N
         false_alarms_per_1000_series_nights=4.56,
         relevant_change={"throughput": 0.077},
     )
-    html = text(view_method(replace(catalog, detection=detection)))
+    html = text(replace(catalog, detection=detection))
     for said in ("at most 0.00123", "At least 7 points", "4.56 per 1,000", "7.7\N{NO-BREAK SPACE}%"):
         assert said in html
     testbed = catalog.testbeds["local"]
     strict = replace(testbed, validity=replace(testbed.validity, max_clock_step_ms=12.5))
-    assert "local: at most 12.5 ms" in text(view_method(replace(catalog, testbeds={"local": strict})))
+    assert "local: at most 12.5 ms" in text(replace(catalog, testbeds={"local": strict}))
 
 
 def test_the_rules_of_validity_are_all_there(demo: Any) -> None:
     assert [rule.name for rule in RULES] == [field.name for field in fields(Validity)]
-    html = text(view_method(demo.scene().catalog))
+    html = text(demo.scene().catalog)
     assert all(f'id="rule-{rule.name}"' in html for rule in RULES)
 
 
 def test_whatever_leads_to_the_method_finds_its_heading(demo: Any) -> None:
-    html = text(view_method(demo.scene().catalog))
+    html = text(demo.scene().catalog)
     ids = set(re.findall(r'id="([^"]+)"', html))
     asked = set()
     for template in Path(str(files("reports"))).rglob("*.html"):
