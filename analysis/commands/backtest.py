@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 import click
 
@@ -18,7 +19,7 @@ from analysis.detection.series_file import (
     write_findings,
 )
 from analysis.detection.step_detector import StepDetector
-from analysis.orchestration.workers import work_through
+from analysis.orchestration.workers import SMALL, Pace, work_through
 from perf import config
 from perf.commands.options import configs_option
 from perf.local import durable
@@ -38,6 +39,8 @@ SERIES.json, UTF-8; other keys are left alone:
 A missing trial is left out, never filled in; every index written counts all values from 0, nulls
 too. All that is wrong with the file is said at once, and nothing is written (exit code 2)."""
 
+Answer_co = TypeVar("Answer_co", covariant=True)
+
 input_path = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -56,7 +59,7 @@ def judge_file(series_file: Path, output: Path | None, configs: Path | None) -> 
     judge = Judge(settings=settings, detector=StepDetector(settings=settings))
     progress = Progress()
     progress.tell(f"{len(series):,} series to judge")
-    findings = work_through(judge, series, judge.cost, progress)
+    findings = _work_through(judge, series, progress)
     _write(output, write_findings(findings))
     changes = [change for found in findings for change in found.changes]
     progress.expected_s = None
@@ -98,12 +101,28 @@ def backtest(series_file: Path, output: Path | None, first: int, configs: Path |
     replay = Backtest(settings=settings, detector=StepDetector(settings=settings), first=first)
     progress = Progress()
     progress.tell(f"{len(series):,} series to judge, night by night")
-    replayed = work_through(replay, series, replay.cost, progress)
+    replayed = _work_through(replay, series, progress)
     _write(output, write_alerts(replayed))
     alerts = [alert for one in replayed for alert in one.alerts]
     withdrawn = sum(alert.withdrawn_at is not None for alert in alerts)
     progress.expected_s = None
     progress.tell(f"{len(series):,} series replayed: {_count(alerts)} alerts, {withdrawn:,} withdrawn")
+
+
+class _Work(Protocol[Answer_co]):
+    """What is done with each series, and how many values it searches for that."""
+
+    def __call__(self, series: ForeignSeries, /) -> Answer_co: ...
+
+    def cost(self, series: ForeignSeries, /) -> int: ...
+
+
+def _work_through(
+    work: _Work[Answer_co], series: Sequence[ForeignSeries], progress: Progress
+) -> tuple[Answer_co, ...]:
+    costs = [work.cost(one) for one in series]
+    pace = Pace(progress, costs, "series")
+    return work_through(work, series, pace.tell, is_small=sum(costs) <= SMALL)
 
 
 def _settings(configs: Path | None) -> Detection:

@@ -13,7 +13,7 @@ from analysis.judging.remeasurement import PURPOSES, read_answers
 from analysis.orchestration import readings
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.readings import RememberingDetector
-from analysis.orchestration.workers import SMALL, Pace, work_forked
+from analysis.orchestration.workers import SMALL, Pace, work_through
 from perf.config.catalog import Catalog
 from perf.history.store import History, open_history
 from perf.local.places import Places
@@ -109,7 +109,7 @@ def _search_all(
     if sum(len(one.points) for one in series) <= SMALL:
         return map(search, series)
     course = Pace(progress, [len(one.points) for one in series], "series judged")
-    answers = work_forked(
+    answers = work_through(
         lambda one: detector.noting(partial(search, one)),
         series,
         course.tell,

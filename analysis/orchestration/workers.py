@@ -1,10 +1,10 @@
 """Work spread over all cores: answers in order, progress told, soon ended by an interruption.
 
-In two ways: `work_through` hands items to processes that know nothing, `work_forked` to ones that
-inherit all there is, so that neither work nor items are copied.
+By processes that inherit all there is, so that neither work nor items are copied. Each has a pipe of
+its own, whose end is its end: the pool of the standard library has one pipe for all, and waits for good
+for the rest of an answer amid which a process was killed, say for want of memory.
 """
 
-import contextlib
 import gc
 import io
 import multiprocessing
@@ -12,64 +12,26 @@ import os
 import pickle
 import signal
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, ProcessPoolExecutor
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
-from multiprocessing.synchronize import Event, Lock
-from typing import Any, TypeVar
+from multiprocessing.sharedctypes import Synchronized
+from typing import TypeVar
 
 from perf.local.children import end_with_parent
 from perf.local.progress import QUIET_S, Progress
 
 _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM)
-_stop: Event | None = None
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 SMALL = 10_000
 """Up to so many values are searched in this process: starting others would take as long."""
-_CHUNK = 20_000
-"""Values that a process gets at a time: many against the handing over, few against the whole."""
 
 
-def work_through(
-    work: Callable[[Item], Answer],
-    items: Sequence[Item],
-    cost: Callable[[Item], int],
-    progress: Progress,
-) -> tuple[Answer, ...]:
-    """Do the work on all items and give the answers in the order of the items.
-
-    `cost` is the number of values to be searched for an item. Where there is much to do, work, items
-    and answers are pickled. After an error or an interruption, each process ends once it is done with
-    its item.
-    """
-    costs = [cost(item) for item in items]
-    cores = min(len(os.sched_getaffinity(0)), len(items))
-    if cores < 2 or sum(costs) <= SMALL:  # noqa: PLR2004  there is nothing to share
-        return tuple(_told(map(work, items), costs, progress))
-    per_chunk = max(1, _CHUNK * len(items) // sum(costs))
-    fair_share = -(-len(items) // cores)
-    context = multiprocessing.get_context("fork")
-    stop = context.Event()
-    with ProcessPoolExecutor(cores, context, _begin, (stop, os.getpid())) as pool:
-        try:
-            with undisturbed():
-                chunk = min(per_chunk, fair_share)
-                answers = pool.map(partial(_unless_stopped, work), items, chunksize=chunk)
-            return tuple(_told(answers, costs, progress))
-        except BaseException:  # an interruption too: nobody waits for answers that nobody wants
-            with undisturbed():
-                stop.set()
-                pool.shutdown(cancel_futures=True)
-            raise
-
-
-@contextlib.contextmanager
+@contextmanager
 def undisturbed() -> Iterator[None]:
     """Put interruptions off: amid the start or the end of processes, one leaves them waiting forever.
 
@@ -84,34 +46,6 @@ def undisturbed() -> Iterator[None]:
             signal.signal(one, handler)
         for number in came[:1]:
             signal.raise_signal(number)
-
-
-def _begin(stop: Event, parent: int) -> None:
-    """Set a process up. Ctrl-C reaches all processes of a terminal; it is the parent's to answer."""
-    global _stop  # noqa: PLW0603  a process can be given an event only when it starts
-    # Else it would wait for work for good.
-    end_with_parent(parent)
-    _stop = stop
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _unless_stopped(work: Callable[[Item], Answer], item: Item) -> Answer:
-    """Do the work; once all is to stop, do none: killed amid an answer, it could block the parent."""
-    if _stop is not None and _stop.is_set():
-        raise CancelledError
-    return work(item)
-
-
-def _told(answers: Iterable[Answer], costs: Sequence[int], progress: Progress) -> Iterator[Answer]:
-    """Pass the answers on, saying how far the work is and how long it may still take."""
-    started_s, done, total = progress.clock(), 0, sum(costs)
-    for number, (answer, cost) in enumerate(zip(answers, costs, strict=True), start=1):
-        done += cost
-        if done:
-            progress.expect((progress.clock() - started_s) * (total - done) / done)
-        progress.tell_sometimes(f"{number:,} of {len(costs):,} series")
-        yield answer
 
 
 class Pace:
@@ -138,17 +72,20 @@ def nothing(_: object) -> Sequence[object]:
     return ()
 
 
-def work_forked(
+def work_through(
     work: Callable[[Item], Answer],
     items: Sequence[Item],
     told: Callable[[int], None],
     shares: Callable[[Item], Sequence[object]] = nothing,
+    *,
+    is_small: bool = False,
 ) -> tuple[Answer, ...]:
-    """Do the work on all items in forked processes; give the answers in the order of the items.
+    """Do the work on all items in forked processes; return the answers in the order of the items.
 
     The processes inherit work and items; answers are pickled. `shares` gives the parts of an item that
     its answer refers to: the answer will refer to the very same objects, they are not copied. `told`
-    is called with the place of each item that is done. With one core all is done in this process.
+    is called with the place of each item that is done. Small work, or any with one core, is done in
+    this process.
 
     Raises:
         ChildProcessError: a process was killed, say for want of memory.
@@ -157,11 +94,25 @@ def work_forked(
 
     """
     cores = min(len(os.sched_getaffinity(0)), len(items))
-    if cores < 2:  # noqa: PLR2004  there is nothing to share
+    if is_small or cores < 2:  # noqa: PLR2004  there is nothing to share
         return tuple(_each(work, items, told))
     context = multiprocessing.get_context("fork")
-    turn = context.RawValue("L", 0)
-    lock = context.Lock()
+    turn, parent = context.Value("L", 0), os.getpid()
+
+    def serve(sender: Connection) -> None:
+        # It has inherited the locks of its parent: they must not outlive that.
+        end_with_parent(parent)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for ending in (signal.SIGTERM, signal.SIGPIPE):
+            signal.signal(ending, signal.SIG_DFL)
+        while (place := _take(turn)) < len(items):
+            try:
+                answer = _Writer.write(work(items[place]), shares(items[place]))
+            except Exception as error:  # noqa: BLE001  the parent raises it
+                sender.send((None, _pickle_error(error)))
+                return
+            sender.send((place, answer))
+
     answers: dict[int, Answer] = {}
     running: dict[Connection, ForkProcess] = {}
     # What is there already is garbage of nobody: marking it would copy every page of it.
@@ -171,18 +122,12 @@ def work_forked(
         with undisturbed():
             for _ in range(cores):
                 receiver, sender = context.Pipe(duplex=False)
-                mine = _Share(os.getpid(), turn, lock, sender, (*running, receiver))
-                process = context.Process(target=_serve, args=(work, items, shares, mine))
-                process.start()
+                running[receiver] = context.Process(target=serve, args=(sender,))
+                running[receiver].start()
                 sender.close()
-                running[receiver] = process
-        while running:
-            ready = wait(tuple(running))
-            for receiver in [one for one in running if one in ready]:
-                place, answer = _receive(receiver, items, shares, running)
-                if place is not None:
-                    answers[place] = answer
-                    told(place)
+        for place, pickled in _receive(running):
+            answers[place] = _Reader(pickled, shares(items[place])).load()
+            told(place)
     finally:
         with undisturbed():
             for receiver, process in running.items():
@@ -201,69 +146,37 @@ def _each(
         told(place)
 
 
-def _receive(
-    receiver: Connection,
-    items: Sequence[Item],
-    shares: Callable[[Item], Sequence[object]],
-    running: dict[Connection, ForkProcess],
-) -> tuple[int | None, Any]:
-    """Take an answer and the place of its item; None once the process has ended, as it should."""
-    try:
-        place, pickled = receiver.recv()
-    except EOFError:
-        process = running.pop(receiver)
-        process.join()
-        receiver.close()
-        if process.exitcode:
-            raise ChildProcessError(
-                f"a process that did a part of the work was ended (exit code {process.exitcode}), "
-                "perhaps for want of memory"
-            ) from None
-        return None, None
-    if place is None:
-        raise pickle.loads(pickled)  # noqa: S301  our own process wrote it
-    return place, _Reader(pickled, shares(items[place])).load()
+def _take(turn: "Synchronized[int]") -> int:
+    """Take the place of the next item."""
+    with turn.get_lock():
+        turn.value += 1
+        return turn.value - 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Share:
-    """What a forked process takes part with; `inherited` are ends of pipes that are not its own."""
-
-    parent: int
-    turn: Any
-    lock: Lock
-    answers: Connection
-    inherited: Sequence[Connection]
-
-
-def _serve(
-    work: Callable[[Item], Answer],
-    items: Sequence[Item],
-    shares: Callable[[Item], Sequence[object]],
-    mine: _Share,
-) -> None:
-    """Do the work on one item after the other, whichever is next, until there is none."""
-    # It has inherited the locks of its parent: they must not outlive that.
-    end_with_parent(mine.parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # A pipe breaks once nobody can read it: with these open, not even if the parent is killed.
-    for one in mine.inherited:
-        one.close()
-    # If the parent is gone nobody wants the answers, and nobody would read an error either.
-    with contextlib.suppress(BrokenPipeError):
-        while True:
-            with mine.lock:
-                place = mine.turn.value
-                mine.turn.value += 1
-            if place >= len(items):
-                return
+def _receive(running: dict[Connection, ForkProcess]) -> Iterator[tuple[int, bytes]]:
+    """Yield pickled answers and their items' places, until each process has ended as it should."""
+    while running:
+        ready = wait(tuple(running))
+        for receiver in [one for one in running if one in ready]:
             try:
-                answer = _Writer.write(work(items[place]), shares(items[place]))
-            except Exception as error:  # noqa: BLE001  the parent raises it
-                mine.answers.send((None, _pickle_error(error)))
-                return
-            mine.answers.send((place, answer))
+                place, pickled = receiver.recv()
+            except EOFError:
+                _end(receiver, running.pop(receiver))
+                continue
+            if place is None:
+                raise pickle.loads(pickled)  # noqa: S301  our own process wrote it
+            yield place, pickled
+
+
+def _end(receiver: Connection, process: ForkProcess) -> None:
+    """Part with a process that has ended; complain if it did not end as it should."""
+    process.join()
+    receiver.close()
+    if process.exitcode:
+        raise ChildProcessError(
+            f"a process that did a part of the work was ended (exit code {process.exitcode}), "
+            "perhaps for want of memory"
+        ) from None
 
 
 def _pickle_error(error: Exception) -> bytes:

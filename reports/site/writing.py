@@ -18,7 +18,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from analysis.orchestration.workers import work_forked
+from analysis.orchestration.workers import work_through
 from perf.local import disk
 from perf.local.plain_files import read_plain
 from perf.local.progress import Progress
@@ -281,7 +281,7 @@ def _make(
 
     make = partial(_make_part, aside=aside, known=known)
     kept: dict[str, Known] = {}
-    for unchanged, made in work_forked(make, todo, tell) if size > _SMALL else map(make, todo):
+    for unchanged, made in work_through(make, todo, tell, is_small=size <= _SMALL):
         same += unchanged
         kept |= made
     for path in same:

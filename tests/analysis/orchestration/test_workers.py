@@ -13,41 +13,23 @@ from pathlib import Path
 
 import pytest
 
-from analysis.orchestration.workers import SMALL, work_forked, work_through
+from analysis.orchestration.workers import Pace, work_through
 from perf.local.progress import Progress
 from perf.model.errors import ConfigError, UsageError
 
 
-def large(_: object) -> int:
-    return SMALL
-
-
-def test_answers_come_in_the_order_of_the_items() -> None:
-    items = [float(number) for number in range(40)]
-    assert work_through(math.sqrt, items, large, Progress(stream=io.StringIO())) == tuple(
-        map(math.sqrt, items)
-    )
-
-
 def test_small_work_stays_in_this_process() -> None:
-    unpicklable = lambda item: item + 1  # noqa: E731  it is the point that this cannot be sent away
-    assert work_through(unpicklable, [1, 2], lambda _: 1, Progress(stream=io.StringIO())) == (2, 3)
-    assert work_through(unpicklable, [], large, Progress(stream=io.StringIO())) == ()
-
-
-def test_an_error_ends_all_work_once_each_process_is_done_with_its_item() -> None:
-    started_s = time.monotonic()
-    items: list[float | str] = ["no number", 0.01, *[0.5] * 500]
-    with pytest.raises(TypeError):
-        work_through(time.sleep, items, large, Progress(io.StringIO()))
-    assert multiprocessing.active_children() == []
-    assert time.monotonic() - started_s < 60  # all items take 125 s and more
+    places: list[int] = []
+    answers = work_through(lambda _: os.getpid(), [1, 2], places.append, is_small=True)
+    assert set(answers) == {os.getpid()}
+    assert places == [0, 1]
+    assert work_through(lambda _: 1, [], places.append) == ()
 
 
 def test_progress_says_how_far_it_is_and_how_long_it_may_take() -> None:
     stream, seconds = io.StringIO(), iter(range(0, 10_000, 20))
-    progress = Progress(stream=stream, clock=lambda: float(next(seconds)))
-    work_through(math.sqrt, [1.0] * 10, lambda _: 1, progress)
+    pace = Pace(Progress(stream=stream, clock=lambda: float(next(seconds))), [1] * 10, "series")
+    work_through(math.sqrt, [1.0] * 10, pace.tell)
     assert "1 of 10 series" in stream.getvalue()
     assert "left]" in stream.getvalue()
 
@@ -65,7 +47,7 @@ def ignore(_: int) -> None:
 @pytest.mark.usefixtures("two_cores")
 def test_forked_work_needs_no_pickling_and_answers_in_order() -> None:
     places: list[int] = []
-    answers = work_forked(lambda item: (item, os.getpid()), list("abcdef"), places.append)
+    answers = work_through(lambda item: (item, os.getpid()), list("abcdef"), places.append)
     assert [item for item, _ in answers] == list("abcdef")
     assert os.getpid() not in {process for _, process in answers}
     assert sorted(places) == list(range(6))
@@ -74,7 +56,9 @@ def test_forked_work_needs_no_pickling_and_answers_in_order() -> None:
 @pytest.mark.usefixtures("two_cores")
 def test_what_an_answer_shares_with_its_item_stays_the_very_same() -> None:
     items = [[datetime(2026, 3, day, tzinfo=UTC), "other"] for day in range(1, 4)]
-    answers = work_forked(lambda item: {"first": item[0], "new": [1]}, items, ignore, lambda item: item)
+    answers = work_through(
+        lambda item: {"first": item[0], "new": [1]}, items, ignore, lambda item: item
+    )
     assert all(answer["first"] is item[0] for answer, item in zip(answers, items, strict=True))
     assert answers[0]["new"] == [1]
 
@@ -86,20 +70,20 @@ def test_what_forked_work_raises_is_raised_and_ends_all() -> None:
             raise UsageError("item 1 does not exist")
 
     with pytest.raises(UsageError, match="item 1 does not exist"):
-        work_forked(fail, range(4), ignore)
+        work_through(fail, range(4), ignore)
 
     def fail_oddly(_: int) -> None:
         raise ConfigError(["a problem that does not survive pickling"])
 
     with pytest.raises(RuntimeError, match="a problem that does not survive pickling"):
-        work_forked(fail_oddly, range(4), ignore)
+        work_through(fail_oddly, range(4), ignore)
     assert not multiprocessing.active_children()
 
 
 @pytest.mark.usefixtures("two_cores")
 def test_a_forked_process_that_is_killed_is_told() -> None:
     with pytest.raises(ChildProcessError, match="exit code -9"):
-        work_forked(lambda _: os.kill(os.getpid(), signal.SIGKILL), range(4), ignore)
+        work_through(lambda _: os.kill(os.getpid(), signal.SIGKILL), range(4), ignore)
     assert not multiprocessing.active_children()
 
 
@@ -109,38 +93,23 @@ def test_an_interruption_ends_forked_work_at_once() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        work_forked(lambda item: time.sleep(item and 600), [0, 1], interrupt)
+        work_through(lambda item: time.sleep(item and 600), [0, 1], interrupt)
     assert not multiprocessing.active_children()
 
 
 ORPHANS = """
 import os
-from analysis.orchestration.workers import work_forked
-
-os.sched_getaffinity = lambda _: {0, 1}
-print("started", flush=True)
-work_forked(lambda item: bytes(20_000), range(1_000_000), lambda _: None)
-"""
-
-
-POOL = """
-import io, os, time
 from analysis.orchestration.workers import work_through
-from perf.local.progress import Progress
-
-def work(item):
-    time.sleep(0.01)
 
 os.sched_getaffinity = lambda _: {0, 1}
 print("started", flush=True)
-work_through(work, range(100_000), lambda _: 10_000, Progress(io.StringIO()))
+work_through(lambda item: bytes(20_000), range(1_000_000), lambda _: None)
 """
 
 
 @pytest.mark.keeps("a-kill-needs-no-hand")
-@pytest.mark.parametrize("program", [ORPHANS, POOL])
-def test_processes_end_soon_after_their_parent_was_killed(program: str) -> None:
-    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+def test_processes_end_soon_after_their_parent_was_killed() -> None:
+    parent = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE)
     assert parent.stdout
     assert parent.stdout.readline() == b"started\n"
     children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
