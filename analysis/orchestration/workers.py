@@ -100,11 +100,7 @@ def work_through(
     turn, parent = context.Value("L", 0), os.getpid()
 
     def serve(sender: Connection) -> None:
-        # It has inherited the locks of its parent: they must not outlive that.
-        end_with_parent(parent)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        for ending in (signal.SIGTERM, signal.SIGPIPE):
-            signal.signal(ending, signal.SIG_DFL)
+        _begin(parent)
         while (place := _take(turn)) < len(items):
             try:
                 answer = _Writer.write(work(items[place]), shares(items[place]))
@@ -144,6 +140,15 @@ def _each(
     for place, item in enumerate(items):
         yield work(item)
         told(place)
+
+
+def _begin(parent: int) -> None:
+    """Set a process up. Ctrl-C reaches all processes of a terminal; it is the parent's to answer."""
+    # It has inherited the locks of its parent: they must not outlive that.
+    end_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for ending in (signal.SIGTERM, signal.SIGPIPE):
+        signal.signal(ending, signal.SIG_DFL)
 
 
 def _take(turn: "Synchronized[int]") -> int:
