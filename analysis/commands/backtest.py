@@ -20,8 +20,8 @@ from analysis.detection.series_file import (
 )
 from analysis.detection.step_detector import StepDetector
 from analysis.orchestration.workers import SMALL, Pace, work_through
-from perf import config
 from perf.commands.options import configs_option
+from perf.config.catalog import default_root, load_catalog
 from perf.local import durable
 from perf.local.plain_files import read_plain
 from perf.local.progress import Progress
@@ -126,7 +126,7 @@ def _work_through(
 
 
 def _settings(configs: Path | None) -> Detection:
-    return config.load_catalog(configs or config.default_root()).detection
+    return load_catalog(configs or default_root()).detection
 
 
 def _read(path: Path) -> tuple[ForeignSeries, ...]:

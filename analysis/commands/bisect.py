@@ -22,9 +22,8 @@ from analysis.orchestration.bisecting import run_bisection
 from analysis.orchestration.comparing import Budget
 from analysis.orchestration.judging import judge_history
 from analysis.orchestration.question import BisectionQuestion, releases_between
-from perf import config
 from perf.commands.options import configs_option, data_option
-from perf.config.catalog import Catalog, find_experiment, find_experiment_of
+from perf.config.catalog import Catalog, default_root, find_experiment, find_experiment_of, load_catalog
 from perf.history.store import append_all
 from perf.local import durable
 from perf.local.places import Places
@@ -103,7 +102,7 @@ def bisect(
     Exit codes: 0 nothing changed, or a release made it better; 1 it became worse, in one step or more;
     2 wrong usage or configuration; 3 it could not be told or measured; 130 interrupted.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    catalog = config.load_catalog(configs or config.default_root())
+    catalog = load_catalog(configs or default_root())
     places, progress = Places(data), Progress()
     if change_id is not None:
         if any((system, span, experiment, metric)):

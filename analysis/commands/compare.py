@@ -17,9 +17,8 @@ from analysis.comparing.results import (
 from analysis.comparing.turns import list_measures
 from analysis.detection.verdict import Outcome
 from analysis.orchestration.comparing import Budget, run_comparison
-from perf import config
 from perf.commands.options import configs_option, data_option, spell_command
-from perf.config.catalog import Catalog, find_experiment
+from perf.config.catalog import Catalog, default_root, find_experiment, load_catalog
 from perf.history.store import append_all
 from perf.jobs.side_by_side import Pairing, Side, take_side
 from perf.local import durable
@@ -96,7 +95,7 @@ def compare(
     The interval holds although it is looked at after each block. The same command resumes what was
     interrupted.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    catalog = config.load_catalog(configs or config.default_root())
+    catalog = load_catalog(configs or default_root())
     suite = catalog.suite(suite_name)
     before, after = (_read_side(catalog, suite, experiment, each) for each in (baseline, candidate))
     pairing = _pair(suite, before, after, seed)

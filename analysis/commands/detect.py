@@ -9,8 +9,8 @@ from analysis.commands.backtest import INPUT_FORMAT, input_path, judge_file
 from analysis.detection.verdict import Outcome
 from analysis.judging.description import describe
 from analysis.orchestration.judging import judge_history
-from perf import config
 from perf.commands.options import configs_option, data_option
+from perf.config.catalog import default_root, load_catalog
 from perf.local.places import Places
 from perf.model.errors import UsageError
 
@@ -75,7 +75,7 @@ def detect(data: Path, configs: Path | None, series_file: Path | None, output: P
         return
     if output is not None:
         raise UsageError("--output is for the changes of --input; name the file of series, too")
-    catalog = config.load_catalog(configs or config.default_root())
+    catalog = load_catalog(configs or default_root())
     judgement = judge_history(Places(data), catalog, datetime.now(UTC).date())
     for line in describe(judgement):
         click.echo(line)

@@ -13,8 +13,9 @@ from analysis.judging.incidents import Incident
 from analysis.judging.judgement import Judgement
 from analysis.judging.triage import PATTERNS, Account, Decision, account, describe_place, match, propose
 from analysis.orchestration.judging import judge_history
-from perf import config
 from perf.commands.options import configs_option, data_option
+from perf.config.catalog import TRIAGE_FILE, default_root, load_catalog
+from perf.config.triage_file import add_entries
 from perf.local.places import Places
 from perf.model.errors import UsageError
 from perf.model.rules import TriageEntry, TriageState
@@ -60,7 +61,7 @@ def list_entries(data: Path, configs: Path | None) -> None:
     Entries that have expired, and those that cover nothing (so far, or by a slip), say so and why.
     An incident without an entry comes with the command that writes one.
     """
-    catalog, today = config.load_catalog(configs or config.default_root()), _today()
+    catalog, today = load_catalog(configs or default_root()), _today()
     judgement = judge_history(Places(data), catalog, today)
     for line in describe(judgement, catalog.triage, today):
         click.echo(line)
@@ -107,7 +108,7 @@ def add(
         raise UsageError(f"there is no {root}/ here to write into; give --configs")
     if expires is not None and expires.date() < today:
         raise UsageError(f"--expires {expires:%Y-%m-%d} is over already; today is {today}")
-    judgement = judge_history(Places(data), config.load_catalog(root), today)
+    judgement = judge_history(Places(data), load_catalog(root), today)
     found = _find(incident, judgement.incidents)
     decision = Decision(
         state=TriageState(state),
@@ -117,8 +118,8 @@ def add(
         fixed_in=fixed_in,
     )
     entries = propose(found.name, found.changes, decision)
-    path = root / config.TRIAGE_FILE
-    text = config.add_entries(path, entries)
+    path = root / TRIAGE_FILE
+    text = add_entries(path, entries)
     covered = sum(match(change, entries, today) is not None for change in found.changes)
     changes = words.counted(len(found.changes), "change", "changes")
     click.echo(f"written into {path}:\n\n{text}" if text else f"{path} says so already")

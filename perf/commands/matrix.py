@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from perf import config
 from perf.commands.options import configs_option, data_option
-from perf.config.catalog import find_experiment
+from perf.config.catalog import default_root, find_experiment, load_catalog
 from perf.history import bundle
 from perf.history.store import append_all
 from perf.jobs.backfill import Backfill, count_cells, read_known
@@ -93,7 +92,7 @@ def matrix(
 
     Exit codes: 0 fine, also if time ran out; 2 wrong usage; 3 something could not be measured.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    catalog = config.load_catalog(configs or config.default_root())
+    catalog = load_catalog(configs or default_root())
     session = Job(catalog, catalog.suite(suite_name), Places(data), Progress())
     grid = read_grid(session, experiments, releases, repeat)
     if dry_run:

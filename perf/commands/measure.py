@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from perf import config
 from perf.commands.options import configs_option, data_option
+from perf.config.catalog import default_root, load_catalog
 from perf.jobs.measuring import Job, describe, measure_night, measure_one
 from perf.local.places import Places
 from perf.local.progress import Progress
@@ -41,7 +41,7 @@ def measure(
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     if (experiment is None) != (release is None):
         raise UsageError("--experiment and --release belong together; give both or neither")
-    catalog = config.load_catalog(configs or config.default_root())
+    catalog = load_catalog(configs or default_root())
     session = Job(catalog, catalog.suite(suite_name), Places(data), Progress())
     if experiment is not None and release is not None:
         trials: tuple[Trial, ...] = (measure_one(session, experiment, release),)

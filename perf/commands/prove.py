@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from perf import config
 from perf.commands.options import configs_option, data_option
+from perf.config.catalog import default_root, load_catalog
 from perf.jobs.holding import hold
 from perf.local.places import Places
 from perf.local.progress import Progress
@@ -73,7 +73,7 @@ def prove(
     Exits with 0 if all that was asked is kept, and with 3 if anything is broken: the system cannot be
     measured there. Nothing is measured, and nothing is added to the history.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    catalog = config.load_catalog(configs or config.default_root())
+    catalog = load_catalog(configs or default_root())
     catalog = replace(
         catalog,
         topologies={_NAME: _ONE_SERVER, **catalog.topologies},

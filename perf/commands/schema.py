@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from perf import config
+from perf.config.schema import write_schemas
 
 
 @click.command()
@@ -17,5 +17,5 @@ from perf import config
 )
 def schema(output: Path) -> None:
     """Write the JSON Schemas of all configuration files, for editors to check as you type."""
-    for path in config.write_schemas(output):
+    for path in write_schemas(output):
         click.echo(path)

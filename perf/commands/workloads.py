@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from perf import config
 from perf.commands.options import configs_option
+from perf.config.catalog import default_root, load_catalog
 from perf.model.design import CountedPhase, Suite, Workload
 from perf.model.identity import content_hash
 from perf.model.records import Records
@@ -39,7 +39,7 @@ def workloads(name: str | None, configs: Path | None) -> None:
     whoever changes a workload, but for its prose, begins new series. docs/workloads.md holds the
     procedures of the public reports, and what was chosen where they leave a choice.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    catalog = config.load_catalog(configs or config.default_root())
+    catalog = load_catalog(configs or default_root())
     if name is None:
         click.echo(list_workloads(catalog.workloads[one] for one in sorted(catalog.workloads)))
     else:

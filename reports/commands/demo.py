@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from analysis.judging.judgement import Judgement
-from perf import config
+from perf.config.catalog import load_catalog
 from perf.history.store import append_all, open_history
 from perf.local.places import Places
 from reports.pages.whole_site import write_report
@@ -63,7 +63,7 @@ def build_site(shipped: Path, out: Path) -> tuple[int, Judgement, Path]:
     """
     check_target(out)
     with tempfile.TemporaryDirectory(prefix="knickpoint-demo-") as aside:
-        places, catalog = Places(Path(aside)), config.load_catalog(shipped / "configs")
+        places, catalog = Places(Path(aside)), load_catalog(shipped / "configs")
         with tarfile.open(shipped / "trials.tar.xz") as archive:
             archive.extractall(places.data, filter="data")
         append_all(places, lambda _: None)

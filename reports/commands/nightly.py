@@ -10,8 +10,8 @@ from analysis.detection.verdict import Outcome
 from analysis.judging.judgement import Judgement
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.follow_up import FollowedUp, Tonight, bisect, confirm
-from perf import config
 from perf.commands.options import configs_option, data_option
+from perf.config.catalog import default_root, load_catalog
 from perf.history.store import append_all, open_history
 from perf.jobs.holding import hold
 from perf.jobs.measuring import Job, describe, measure_night
@@ -53,7 +53,7 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     Exit codes: 0 fine, 1 a regression is confirmed, 2 wrong usage or configuration, 3 a trial of this
     night failed or was invalid, a bundle was refused, or a change could not be measured again.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    catalog = config.load_catalog(configs or config.default_root())
+    catalog = load_catalog(configs or default_root())
     places, progress = Places(data), Progress()
     session = Job(catalog, catalog.suite(suite_name), places, progress)
     # What cannot be used must be known before an hour of measuring, not after it.

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from analysis.judging.judgement import Judgement
-from perf import config
 from perf.commands.options import configs_option, data_option
+from perf.config.catalog import default_root, load_catalog
 from perf.local import durable
 from perf.local.places import Places
 from perf.model.errors import GitHubError, HistoryError, KnickpointError, UsageError, WebhookError
@@ -131,7 +131,7 @@ def notify(
     if repo and not token and not dry_run:
         raise UsageError(f"no token: set {' or '.join(TOKENS)}; --dry-run prints without one")
     places = Places(data)
-    news = _find_news(notices, places, configs or config.default_root(), site_url)
+    news = _find_news(notices, places, configs or default_root(), site_url)
     if save:
         durable.write(save, write_notices(news.notices, news.find_known()))
         click.echo(f"{len(news.notices)} to tell: {save}")
@@ -169,7 +169,7 @@ def _do_all(tasks: Sequence[Callable[[], None]]) -> None:
 
 def _read_news(places: Places, configs_root: Path, site_url: str) -> _News:
     """Judge the history. Raises HistoryError where there is nothing that could be told of."""
-    judged = judge_state(places, config.load_catalog(configs_root), datetime.now(UTC).date())
+    judged = judge_state(places, load_catalog(configs_root), datetime.now(UTC).date())
     if not judged.judgement.series:
         raise HistoryError(
             f"{places.history} holds no series that is judged, so nothing can be told of it; is --data"

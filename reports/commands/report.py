@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from perf import config
 from perf.commands.options import configs_option, data_option
+from perf.config.catalog import default_root, load_catalog
 from perf.history.place import has_history
 from perf.local.places import Places
 from reports.commands.options import site_url_option
@@ -49,7 +49,7 @@ def report(
 
     Exit code 0 even if a series regressed: this command tells, `knickpoint detect` decides.
     """
-    catalog = config.load_catalog(configs or config.default_root())
+    catalog = load_catalog(configs or default_root())
     places = Places(data)
     if experiment is not None:
         click.echo(write_experiment(places, catalog, datetime.now(UTC), experiment, output))

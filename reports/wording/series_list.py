@@ -27,7 +27,7 @@ _SPARK_POINTS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesRow:
+class SeriesLine:
     """One series in a line."""
 
     title: str
@@ -49,7 +49,7 @@ class ExperimentGroup:
     name: str
     anchor: str
     description: str
-    rows: tuple[SeriesRow, ...]
+    rows: tuple[SeriesLine, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ def view_all(groups: Sequence[ExperimentGroup], caveats: Sequence[str]) -> AllSe
 def group_series(
     series: Sequence[JudgedSeries],
     by_id: Mapping[TrialId, TrialHead],
-    view_row: Callable[[JudgedSeries], SeriesRow] | None = None,
+    view_row: Callable[[JudgedSeries], SeriesLine] | None = None,
 ) -> tuple[ExperimentGroup, ...]:
     """Put series into lines, by experiment and what its series have in common."""
     show = view_row or view_series_row
@@ -127,10 +127,10 @@ def experiment_of(judged: JudgedSeries, by_id: Mapping[TrialId, TrialHead]) -> s
     return f"{key.system}, {key.workload.partition('@')[0]}"
 
 
-def view_series_row(judged: JudgedSeries) -> SeriesRow:
+def view_series_row(judged: JudgedSeries) -> SeriesLine:
     """Put a series into a line."""
     key, points = judged.series.key, judged.series.points
-    return SeriesRow(
+    return SeriesLine(
         title=series_words(key),
         page=links.series_page(key),
         direction=direction_words(key.metric),

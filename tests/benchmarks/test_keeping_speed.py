@@ -10,7 +10,6 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from analysis.detection.step_detector import StepDetector
 from analysis.judging.judgement import judge
-from perf import config
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import History, append_all, open_history
@@ -53,7 +52,7 @@ def test_judge_100_series_of_100_points(
         steps = [0.9 if number % 10 == 0 and point >= 60 else 1.0 for point in range(100)]
         values = [1000 * step * generator.gauss(1, 0.02) for step in steps]
         observations += make_observations(values, per_release=10, operation=f"operation-{number}")
-    settings = config.load_catalog(CONFIGS).detection
+    settings = load_catalog(CONFIGS).detection
     detector = StepDetector(settings=settings)
     judgement = benchmark.pedantic(judge, args=(observations, settings, detector), rounds=3)
     assert sum(bool(judged.change_points) for judged in judgement.series) >= 10

@@ -23,7 +23,7 @@ from analysis.commands.backtest import _read
 from analysis.detection.backtest import Judge
 from analysis.detection.series_file import FileFindings, parse_series, write_findings
 from analysis.detection.step_detector import StepDetector
-from perf import config
+from perf.config.catalog import default_root, load_catalog
 from perf.model.errors import InputError
 from perf.model.metrics import LARGEST
 
@@ -37,7 +37,7 @@ TREE: dict[str, Any] = {
 }
 SOUND = json.dumps(TREE).encode()
 PATH = Path("series.json")
-SETTINGS = config.load_catalog(config.default_root()).detection
+SETTINGS = load_catalog(default_root()).detection
 JUDGE = Judge(settings=SETTINGS, detector=StepDetector(settings=SETTINGS))
 
 

@@ -23,7 +23,7 @@ from made_up_times import record
 from playwright.sync_api import Browser
 
 from analysis.judging.judgement import Judgement, judge
-from perf import config
+from perf.config.catalog import load_catalog
 from perf.history.distributions import Recording
 from perf.model.nights import Night, PlannedTrial
 from perf.model.results import (
@@ -78,7 +78,7 @@ class Demo:
 
     def scene(self) -> SiteContext:
         """Give all that a site of this history is made of."""
-        catalog = config.load_catalog(CONFIGS)
+        catalog = load_catalog(CONFIGS)
         local = replace(catalog.testbeds["local"], caveat=CAVEAT)
         return SiteContext(
             heads={trial.id: trial for trial in self.trials},

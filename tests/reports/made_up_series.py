@@ -17,7 +17,7 @@ from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.series import Point, Points, Series
 from analysis.detection.verdict import Outcome, Verdict
 from analysis.judging.judgement import JudgedSeries, Judgement
-from perf import config
+from perf.config.catalog import load_catalog
 from perf.model.nights import Night, PlannedTrial
 from perf.model.references import PublishedColumn, PublishedRow, PublishedTable, Report, Spot, Subject
 from perf.model.results import (
@@ -113,7 +113,7 @@ def make_scene(make_trial: Callable[..., Trial], trials: int, target: Path) -> S
         throughput,
         _judge(SLOWER, new, 7.9, noise),
     )
-    catalog = config.load_catalog(CONFIGS)
+    catalog = load_catalog(CONFIGS)
     return SiteContext(
         heads={head.id: head for head in (*old, *new)},
         digests={head.id: f"digest of {head.id}" for head in (*old, *new)},

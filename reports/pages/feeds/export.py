@@ -27,8 +27,8 @@ from reports.notifications.notice import stand
 from reports.pages.feeds.tables import (
     FORMAT,
     ChangePointRow,
-    ExportedIncident,
-    ExportedSeries,
+    IncidentRow,
+    SeriesRow,
     VerdictRow,
 )
 from reports.wording.links import experiment_stem, incident_page, series_page, series_stem
@@ -60,10 +60,10 @@ class ExportedJudgement:
     points: Annotated[
         tuple[str, ...], Field(description="files of the points, relative to the root of the site")
     ]
-    series: tuple[ExportedSeries, ...]
+    series: tuple[SeriesRow, ...]
     verdicts: tuple[VerdictRow, ...]
     change_points: tuple[ChangePointRow, ...]
-    incidents: tuple[ExportedIncident, ...]
+    incidents: tuple[IncidentRow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,10 +192,10 @@ def _find_homes(incidents: Sequence[Incident]) -> Mapping[tuple[SeriesKey, int],
     return mending | parts
 
 
-def _series_row(judged: JudgedSeries, experiment: str) -> ExportedSeries:
+def _series_row(judged: JudgedSeries, experiment: str) -> SeriesRow:
     key = judged.series.key
     metric = _KNOWN.get(key.metric)
-    return ExportedSeries(
+    return SeriesRow(
         series=series_stem(key),
         system=key.system,
         line=key.line,
@@ -265,9 +265,9 @@ def _change_row(change: ChangePoint, incident: Incident | None) -> ChangePointRo
     )
 
 
-def _incident_row(incident: Incident) -> ExportedIncident:
+def _incident_row(incident: Incident) -> IncidentRow:
     lead = incident.lead
-    return ExportedIncident(
+    return IncidentRow(
         incident=incident.name,
         standing=stand(incident).value,
         outcome="regressed" if lead.outcome.value == "regressed" else "improved",

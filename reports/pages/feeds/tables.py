@@ -28,7 +28,7 @@ _SHARE = "share: 0.1 is 10 %"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportedSeries:
+class SeriesRow:
     """A judged series: what must be equal for two values to be comparable."""
 
     __pydantic_config__ = STRICT
@@ -72,7 +72,7 @@ class VerdictRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportedPoint:
+class PointRow:
     """A point: one completed trial's value in one series."""
 
     __pydantic_config__ = STRICT
@@ -115,7 +115,7 @@ class ChangePointRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExportedIncident:
+class IncidentRow:
     """Change points of one cause."""
 
     __pydantic_config__ = STRICT
@@ -137,13 +137,13 @@ class ExportedIncident:
     page: Annotated[str, _column("its page, relative to the root of the site")]
 
 
-Row: TypeAlias = ExportedSeries | VerdictRow | ExportedPoint | ChangePointRow | ExportedIncident
+Row: TypeAlias = SeriesRow | VerdictRow | PointRow | ChangePointRow | IncidentRow
 TABLES: dict[str, type[Row]] = {
-    "series": ExportedSeries,
+    "series": SeriesRow,
     "verdicts": VerdictRow,
     "change_points": ChangePointRow,
-    "incidents": ExportedIncident,
-    "points": ExportedPoint,
+    "incidents": IncidentRow,
+    "points": PointRow,
 }
 """By name of the Parquet file; points are a folder of files, one for each experiment."""
 _SQL = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN", datetime: "TIMESTAMP"}

@@ -44,7 +44,7 @@ class ChangeLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IncidentRow:
+class IncidentLine:
     """One incident: its lead, and the further series that moved with it.
 
     `todo` says what to do next, `command` is what does it where there is one; `rest` counts the
@@ -66,7 +66,7 @@ class IncidentRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IncidentRowContext:
+class IncidentLineContext:
     """What rows of incidents are made of beside them.
 
     `judged` holds all series, `heads` all trials, `suites` gives a suite of each experiment, and
@@ -90,17 +90,17 @@ def _weigh(change: ChangePoint, judged: Mapping[SeriesKey, JudgedSeries]) -> Wei
     return weigh(change.relative_change, judged[change.series.key].detectable)
 
 
-def view_rows(incidents: Iterable[Incident], around: IncidentRowContext) -> tuple[IncidentRow, ...]:
+def view_rows(incidents: Iterable[Incident], around: IncidentLineContext) -> tuple[IncidentLine, ...]:
     """Put incidents into rows, in the order in which they come."""
     return tuple(_view_row(incident, around) for incident in incidents)
 
 
-def _view_row(incident: Incident, around: IncidentRowContext) -> IncidentRow:
+def _view_row(incident: Incident, around: IncidentLineContext) -> IncidentLine:
     lead = incident.lead
     others = _find_others(incident)
     listed = tuple(_view_line(one, around.judged) for one in others[:_MOST_OTHERS])
     todo, command = _tell_next(incident, around)
-    return IncidentRow(
+    return IncidentLine(
         name=incident.name,
         page=links.incident_page(incident.name),
         lead=_view_line(lead, around.judged),
@@ -116,7 +116,7 @@ def _view_row(incident: Incident, around: IncidentRowContext) -> IncidentRow:
     )
 
 
-def _experiment_of(incident: Incident, around: IncidentRowContext) -> str:
+def _experiment_of(incident: Incident, around: IncidentLineContext) -> str:
     return around.heads[incident.lead.first_after.trial].experiment
 
 
@@ -144,7 +144,7 @@ def _own(incident: Incident) -> str:
     return entry.owner if entry else NOBODY
 
 
-def _link(incident: Incident, around: IncidentRowContext) -> Iterator[Link]:
+def _link(incident: Incident, around: IncidentLineContext) -> Iterator[Link]:
     """Link what says more: the incident, what took turns, what looked for the release."""
     yield Link("Incident", links.incident_page(incident.name))
     yield from _link_releases(incident.lead, around.heads)
@@ -176,7 +176,7 @@ def _link_releases(change: ChangePoint, heads: Mapping[TrialId, TrialHead]) -> I
         yield Link("Compare", f"{links.COMPARE_PAGE}#a={sides[0]}&b={sides[1]}")
 
 
-def _tell_next(incident: Incident, around: IncidentRowContext) -> tuple[str, str]:
+def _tell_next(incident: Incident, around: IncidentLineContext) -> tuple[str, str]:
     """Say what to do next, and give the command that does it, if one does."""
     lead = incident.lead
     if incident.triage:

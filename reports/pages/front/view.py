@@ -24,8 +24,8 @@ from reports.pages.front.freshness import (
     view_recording,
 )
 from reports.pages.front.incident_rows import (
-    IncidentRow,
-    IncidentRowContext,
+    IncidentLine,
+    IncidentLineContext,
     order_by_weight,
     view_rows,
 )
@@ -85,7 +85,7 @@ class Listed:
 class ListedIncidents:
     """The first of many incidents: `rest` says how many more there are."""
 
-    rows: tuple[IncidentRow, ...]
+    rows: tuple[IncidentLine, ...]
     rest: str = ""
 
 
@@ -266,10 +266,10 @@ def _view_lists(
     )
 
 
-def _surround(incidents: Iterable[Incident], scene: SiteContext) -> IncidentRowContext:
+def _surround(incidents: Iterable[Incident], scene: SiteContext) -> IncidentLineContext:
     first = {incident.lead.first_after.trial for incident in incidents}
     heads = [scene.heads[trial] for trial in first]
-    return IncidentRowContext(
+    return IncidentLineContext(
         judged={one.series.key: one for one in scene.judgement.series},
         heads=scene.heads,
         suites={head.experiment: find_suite(head, scene.catalog, scene.nights) for head in heads},
@@ -285,7 +285,7 @@ def _list(rows: Sequence[Attention], page: str = "", where: str = "") -> Listed:
 
 
 def _list_incidents(
-    incidents: Sequence[Incident], around: IncidentRowContext, most: int
+    incidents: Sequence[Incident], around: IncidentLineContext, most: int
 ) -> ListedIncidents:
     ordered = order_by_weight(incidents, around.judged)
     rest = len(ordered) - most

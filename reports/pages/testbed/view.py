@@ -23,7 +23,7 @@ from reports.wording.changes import (
     view_scatter,
     view_slopes,
 )
-from reports.wording.series_list import ExperimentGroup, SeriesRow, group_series, view_series_row
+from reports.wording.series_list import ExperimentGroup, SeriesLine, group_series, view_series_row
 from reports.wording.wording import (
     MOVED_BADGE,
     NOTHING,
@@ -214,7 +214,7 @@ def _is_short(judged: JudgedSeries, settings: Detection) -> bool:
     return not judged.change_points and not (is_searched and can_confirm(half, points - half, settings))
 
 
-def _view_row(judged: JudgedSeries, settings: Detection) -> SeriesRow:
+def _view_row(judged: JudgedSeries, settings: Detection) -> SeriesLine:
     """Put a watching series into a line: it says whether a step was seen, in place of a verdict."""
     newest = judged.change_points[-1] if judged.change_points else None
     return replace(

@@ -22,7 +22,6 @@ from analysis.judging.judgement import Judgement, judge
 from analysis.orchestration import readings
 from analysis.orchestration.judging import judge_history
 from analysis.orchestration.readings import RememberingDetector
-from perf import config
 from perf.config.catalog import load_catalog
 from perf.local.places import Places
 from perf.model.columns import Columns, Observations, ObservedSeries, Occasion, Occasions
@@ -184,7 +183,7 @@ def test_the_file_is_written_only_with_something_new(tmp_path: Path) -> None:
 
 
 def test_the_method_is_that_of_one_version_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    detector = StepDetector(settings=config.load_catalog(CONFIGS).detection)
+    detector = StepDetector(settings=load_catalog(CONFIGS).detection)
     method = readings.describe_method(detector)
     assert readings.describe_method(detector) == method
     monkeypatch.setattr(sys, "version", "3.99.0")
@@ -244,7 +243,7 @@ def test_a_series_of_a_million_points_is_judged(
     levels = [1000.0 if number // every % 2 else 1120.0 for number in range(count)]
     values = [level * (1 + 0.02 * generator.gauss(0, 1)) for level in levels[:-20]] + levels[-20:]
     columns = Columns.of(Occasions(occasions), range(count), values, ((),) * count)
-    settings = config.load_catalog(CONFIGS).detection
+    settings = load_catalog(CONFIGS).detection
     observed = Observations((ObservedSeries(model.key, columns),))
     judgement = judge(observed, settings, RememberingDetector(StepDetector(settings=settings), {}))
     (judged,) = judgement.series

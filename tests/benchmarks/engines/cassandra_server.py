@@ -8,7 +8,7 @@ from pathlib import Path
 
 from case import RECORDS
 
-from perf import config
+from perf.config.catalog import load_catalog
 from perf.hosts.remote import LocalHost
 from perf.model.errors import NotReady
 from perf.releases.artifacts import fetch, find_release
@@ -25,7 +25,7 @@ _HEAP_MB = 1024
 @contextmanager
 def serve(directory: Path) -> Iterator[Target]:
     """Run it for as long as the context lasts."""
-    catalog = config.load_catalog(_CONFIGS)
+    catalog = load_catalog(_CONFIGS)
     release = find_release(_SYSTEM, _RELEASE)
     directory.mkdir()
     node = Node(

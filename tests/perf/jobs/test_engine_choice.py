@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from perf import config
 from perf.commands.workloads import describe_workload
 from perf.config.catalog import Catalog, find_experiment_of, load_catalog
 from perf.config.difference import compare_catalogs
@@ -19,7 +18,7 @@ from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.design import Deployment
 from perf.model.errors import ConfigError, HostUnfit, UsageError
-from perf.model.identity import content_hash
+from perf.model.identity import content_hash, named
 from perf.model.results import Artifact, Purpose, SeriesKey, Source, Trial, TrialId, TrialStatus
 from perf.systems.fake import system as fake
 from perf.trial.harness import Order, run_trial
@@ -156,7 +155,7 @@ def test_another_engine_at_head_does_not_compare_with_base(say: Say) -> None:
 
 def test_a_series_is_measured_by_its_own_engine_alone(deployment: Deployment) -> None:
     catalog = load_catalog(CONFIGS)
-    workload = config.named(deployment.workload)
+    workload = named(deployment.workload)
     key = SeriesKey(
         system="fake",
         line="1.0",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from perf import config
+from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.local.places import Places
 from perf.local.progress import Progress
@@ -26,7 +26,7 @@ CONFIGS = Path(__file__).parents[3] / "configs"
 
 def short_deployment() -> Deployment:
     """Give the quickstart's read experiment with one short measured phase."""
-    catalog = config.load_catalog(CONFIGS)
+    catalog = load_catalog(CONFIGS)
     suite = catalog.suite("quickstart")
     experiment = next(e for e in suite.experiments if e.workload == "sensor-read")
     deployment = catalog.resolve(suite, experiment)

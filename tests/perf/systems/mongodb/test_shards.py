@@ -16,7 +16,7 @@ import pytest
 from mongo_script import Document, Script, serve_scripts
 from ruamel.yaml import YAML
 
-from perf import config
+from perf.config.catalog import default_root, load_catalog
 from perf.hosts.remote import LocalHost
 from perf.model.design import Deployment, SystemConfig, Testbed, Topology
 from perf.model.errors import ConfigError, NotReady, StepFailed
@@ -70,7 +70,7 @@ def test_members_go_round_the_hosts(
 def test_a_host_of_a_testbed_has_a_node_for_each_part(
     tmp_path: Path,
 ) -> None:
-    catalog = config.load_catalog(config.default_root())
+    catalog = load_catalog(default_root())
     suite = catalog.suite("quickstart")
     given = catalog.resolve(suite, suite.experiments[0])
     experiment = replace(given.experiment, system="mongodb")
