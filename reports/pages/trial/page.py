@@ -17,7 +17,6 @@ from analysis.judging.judgement import JudgedSeries
 from perf.model.nights import Night
 from perf.model.results import TrialHead, TrialId
 from reports.pages.reproduction.view import PageLink, link_reproductions
-from reports.pages.trial import rows
 from reports.pages.trial.previous import find_previous
 from reports.pages.trial.steps_chart import draw_steps
 from reports.pages.trial.view import BundleFile, SeriesLink, view_trial
@@ -121,7 +120,7 @@ def _make(
             bundle_sha256=scene.digests.get(trial.id, ""),
             reproductions=around.reproductions.get(trial.id, ()),
         )
-        yield render("trial.html", view.page, page=view, tables=rows)
+        yield render("trial.html", view.page, page=view)
         if view.data:
             yield to_script(view.data, draw_steps(view.steps), of=view.page)
 

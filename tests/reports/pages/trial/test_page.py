@@ -2,7 +2,7 @@
 # ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,25 +23,14 @@ from perf.model.results import (
     TrialStatus,
 )
 from reports.pages.trial import page as trial_pages
-from reports.pages.trial import rows
 from reports.pages.trial.page import list_bundle
-from reports.pages.trial.phases import PhaseRow, view_phases
+from reports.pages.trial.phases import view_phases
 from reports.pages.trial.previous import find_previous, view_previous
-from reports.pages.trial.rows import (
-    items_of_series,
-    rows_of_numbers,
-    rows_of_phases,
-    rows_of_rules,
-    rows_of_text,
-    tables_of_numbers,
-)
 from reports.pages.trial.validity import RuleRow, view_validity
-from reports.pages.trial.values import PhaseTable, ValueRow
 from reports.pages.trial.view import SeriesLink, view_trial
 from reports.site.rendering import render
 from reports.site.writing import flatten
 from reports.wording.reproducing import list_changed, read_contents, view_reproduction
-from reports.wording.wording import Badge
 
 NBSP = "\N{NO-BREAK SPACE}"
 AT: Any = {"phase": "steady", "operation": "write"}
@@ -278,7 +267,7 @@ def test_the_series_of_canaries_are_folded_and_what_is_not_at_hand_is_one_line(d
         SeriesLink(title="CPU canary", page="series/b.html", is_canary=True),
     )
     view = view_trial(demo.trials[0], series=links, files=(), reproduce="", caveats={})
-    html = render("trial.html", view.page, page=view, tables=rows).content.decode()
+    html = render("trial.html", view.page, page=view).content.decode()
     listed = html.split('<h2 id="series">')[1].split("</section>")[0]
     plain, folded = listed.split("<details>")
     assert ("throughput" in plain, "CPU canary" in plain, "CPU canary" in folded) == (True, False, True)
@@ -286,26 +275,17 @@ def test_the_series_of_canaries_are_folded_and_what_is_not_at_hand_is_one_line(d
     assert 'id="log"' not in html
 
 
-def test_rows_made_without_a_template_escape_all_that_they_hold() -> None:
-    row = ValueRow(name="<n>", note="a & b", cells=("<b>", "2"))
-    written = (
-        '<tr><th scope="row">&lt;n&gt; <span class="note">a &amp; b</span></th>'
-        "<td>&lt;b&gt;</td><td>2</td></tr>"
+def test_cells_and_names_are_escaped(make_trial: Callable[..., Trial]) -> None:
+    hostile = "<i>&"
+    fact = Fact(host=hostile, name=hostile, value=hostile)
+    sample = Sample(
+        phase=hostile, operation=hostile, metric="throughput", statistic="mean", value=1.0, host=hostile
     )
-    assert rows_of_numbers([row]) == written
-    table = tables_of_numbers([PhaseTable(title='"<t>', columns=("<c>",), rows=(row,))], "<k>")
-    assert written in table
-    assert 'aria-label="&lt;k&gt;: &quot;&lt;t&gt;">' in table
-    assert '<th scope="col">&lt;k&gt;</th><th scope="col">All iterations</th>' in table
-    assert '<th scope="col">&lt;c&gt;</th></tr>' in table
-    hostile = dict.fromkeys((field.name for field in fields(PhaseRow)), "<i>")
-    assert "<i>" not in rows_of_phases([PhaseRow(**hostile)])
-    badge = Badge(kind="<i>", symbol="<i>", word="<i>")
-    said = {field.name: "<i>" for field in fields(RuleRow) if field.name != "held"}
-    assert "<i>" not in rows_of_rules([RuleRow(**said, held=badge)])
-    assert items_of_series([SeriesLink(title="<i>", page='"&')]) == (
-        '<li><a href="../&quot;&amp;">&lt;i&gt;</a></li>'
-    )
-    assert rows_of_text([("<a>", "&"), ("b",)]) == (
-        '<tr><th scope="row">&lt;a&gt;</th><td>&amp;</td></tr>\n<tr><th scope="row">b</th></tr>'
-    )
+    counter = Counter(phase=hostile, operation=hostile, iteration=1, name=hostile, value=1)
+    trial = make_trial(environment_before=(fact,), samples=(sample,), counters=(counter,))
+    links = (SeriesLink(title=hostile, page='"&'), SeriesLink(title=hostile, page="", is_canary=True))
+    view = view_trial(trial, series=links, files=(), reproduce=hostile, caveats={})
+    html = render("trial.html", view.page, page=view).content.decode()
+    assert "<i>" not in html
+    assert '<a href="../&#34;&amp;">&lt;i&gt;&amp;</a>' in html
+    assert html.count("&lt;i&gt;&amp;") > 8
