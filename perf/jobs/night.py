@@ -8,15 +8,13 @@ several labs share a history, the lab is part of the night's id.
     <data>/nights/<id>.untold     there until all has been told: until then the night is resumed
 """
 
-import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from perf.config.catalog import Catalog
-from perf.history.place import start_of_ids
-from perf.jobs.plans import no_plan, read_plan
+from perf.jobs.plans import next_id, no_plan, read_plan
 from perf.local import durable
 from perf.local.places import Places
 from perf.model.design import Suite
@@ -57,7 +55,7 @@ def open_night(
             if is_to_be_told:
                 durable.write(_untold(places, last.id), b"")
             return last, True
-    night_id = _next_id(places, start_of_ids(places, "", now))
+    night_id = next_id(places, "", now, places.nights.glob("*.json"))
     night = Night(
         id=night_id,
         suite=suite.name,
@@ -101,13 +99,6 @@ def read_nights(places: Places) -> tuple[Night, ...]:
             raise no_plan(path, "a night", ["id: a plan lies under the id of its night"])
         nights.append(night)
     return tuple(sorted(nights, key=lambda night: night.started_at))
-
-
-def _next_id(places: Places, start: str) -> str:
-    # Bundles count too: a plan that was lost or moved away must not lend its trials to a new night.
-    known = (*places.nights.glob(f"{start}-*.json"), *places.trials.glob(f"{start}-*"))
-    numbers = [re.match(rf"{re.escape(start)}-(\d+)\.", path.name) for path in known]
-    return f"{start}-{1 + max((int(found[1]) for found in numbers if found), default=0)}"
 
 
 def plan_hash(catalog: Catalog, suite: Suite) -> str:

@@ -1,10 +1,16 @@
-"""Plans as they are read back, of nights and of comparisons: whole and of their form, or refused."""
+"""Plans of nights and of comparisons: their ids, and how they are read back, whole or refused."""
 
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from perf.history.place import start_of_ids
+from perf.local.places import Places
 from perf.local.plain_files import read_plain
 from perf.model.errors import BundleError
 from perf.model.shown import list_faults, list_some
@@ -34,3 +40,19 @@ def no_plan(path: Path, what: str, problems: list[str]) -> BundleError:
     """Give the error for a file that is no plan."""
     listed = "".join(f"\n  {problem}" for problem in list_some(problems))
     return BundleError(f"{path} is not the plan of {what}; move it away, its trials are kept:{listed}")
+
+
+def next_id(places: Places, kind: str, now: datetime, planned: Iterable[Path]) -> str:
+    """Return the id of a new plan: kind, day, the lab in a shared history, and the next number.
+
+    `planned` are files or folders named after the ids of their plans. Bundles count too: a plan that
+    was lost or moved away must not lend its trials to a new one.
+
+    Raises:
+        ConfigError: history.yaml is wrong.
+
+    """
+    start = start_of_ids(places, kind, now)
+    of_a_plan = re.compile(rf"{re.escape(start)}-(\d+)(?:\.|$)")
+    found = (of_a_plan.match(path.name) for path in chain(planned, places.trials.glob(f"{start}-*")))
+    return f"{start}-{1 + max((int(one[1]) for one in found if one), default=0)}"

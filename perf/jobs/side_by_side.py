@@ -19,10 +19,9 @@ from pydantic import AwareDatetime, TypeAdapter
 
 from perf.config.catalog import Catalog, find_experiment
 from perf.history import bundle
-from perf.history.place import start_of_ids
 from perf.jobs.holding import renew_lease
 from perf.jobs.measuring import explain
-from perf.jobs.plans import no_plan, read_plan
+from perf.jobs.plans import next_id, no_plan, read_plan
 from perf.local import durable
 from perf.local.places import Places
 from perf.local.progress import Progress
@@ -187,7 +186,8 @@ def open_plan(
     if unfinished is not None and unfinished.seed == pairing.seed:
         return unfinished, True
     plan = ComparisonPlan(
-        id=_next_id(places, start_of_ids(places, "cmp-", now)),
+        # A directory without plan and result is what a killed process left, and is used.
+        id=next_id(places, "cmp-", now, (path.parent for path in places.comparisons.glob("*/*.json"))),
         question_sha256=question,
         purpose=pairing.purpose,
         suite=pairing.suite,
@@ -321,12 +321,3 @@ class ComparisonRun:
             raise HostUnfit(f"{problem}\n{hint}") from problem
         self.progress.tell(explain(trial, self.places))
         return trial
-
-
-def _next_id(places: Places, start: str) -> str:
-    # Bundles count too: a plan that was lost or moved away must not lend its trials to a new one.
-    # A directory without plan and result is what a killed process left, and is used.
-    planned = (path.parent for path in places.comparisons.glob(f"{start}-*/*.json"))
-    known = (*planned, *places.trials.glob(f"{start}-*"))
-    numbers = [re.match(rf"{re.escape(start)}-(\d+)", path.name) for path in known]
-    return f"{start}-{1 + max((int(found[1]) for found in numbers if found), default=0)}"
