@@ -42,6 +42,7 @@ from perf.trial.data_size import find_fitting_data
 from perf.trial.measurement import LoadFindings, diagnose, judge, measure, summarize_load
 from perf.trial.preflight import check_access, check_fitness, end_leftovers, find_full_disks
 from perf.trial.steps import NodeDied, Steps, sentence
+from perf.workloads.stages import plan_stages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +65,11 @@ class Order:
 class Draft:
     """What is known of a trial so far; it is worth a bundle at any moment."""
 
+    findings: LoadFindings
     status: TrialStatus = TrialStatus.COMPLETED
     reasons: list[Reason] = field(default_factory=list)
     before: tuple[Fact, ...] = ()
     after: tuple[Fact, ...] = ()
-    findings: LoadFindings = field(default_factory=LoadFindings)
     canaries: tuple[Sample, ...] = ()
     log_tail: str = ""
 
@@ -101,7 +102,7 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     check_fitness(deployment, system, cluster.nodes, cluster.clients)
     proven = prove(deployment, name_profile(system, order.release), places.run, progress.tell)
     staged = bundle.stage(places, order.trial)
-    draft = Draft()
+    draft = Draft(LoadFindings(plan_stages(deployment.workload)))
     try:
         draft.findings.remarks += proven.remarks
         check_access(deployment, cluster.clients)

@@ -36,7 +36,6 @@ from perf.workloads.stages import (
     counted_stage,
     ladder_phases,
     operations_of,
-    plan_stages,
     search_stage,
     searches,
 )
@@ -44,8 +43,9 @@ from perf.workloads.stages import (
 
 @dataclass(slots=True)
 class LoadFindings:
-    """All that the load of a trial brought to light so far."""
+    """All that the load of a trial brought to light so far; `planned` are its iterated stages."""
 
+    planned: tuple[Stage, ...]
     outcome: LoadOutcome = field(default_factory=LoadOutcome)
     windows: list[Window] = field(default_factory=list)
     counted: list[Stage] = field(default_factory=list)
@@ -79,9 +79,9 @@ def measure(steps: Steps, deployment: Deployment, findings: LoadFindings) -> Non
         run = _Run(steps, offer, look, findings)
         for place in range(len(workload.sequence)):
             run.count(place)
-        if stages := plan_stages(workload):
+        if findings.planned:
             steps.progress.tell(describe_load(workload))
-            run.offer_planned(stages)
+            run.offer_planned(findings.planned)
         for phase, search in searches(workload):
             run.search(phase, search)
 
@@ -90,7 +90,7 @@ def judge(findings: LoadFindings, deployment: Deployment) -> tuple[Reason, ...]:
     """Give every reason why the load of a trial cannot be trusted."""
     workload = deployment.workload
     ladders = ladder_phases(workload)
-    plain = [stage for stage in plan_stages(workload) if stage.phase not in ladders]
+    plain = [stage for stage in findings.planned if stage.phase not in ladders]
     plain += findings.counted
     validity = deployment.testbed.validity
     # A release that cannot hold even the lowest load has no point in the series: that must be heard.
@@ -115,7 +115,7 @@ def diagnose(findings: LoadFindings, workload: Workload) -> Diagnostics:
     operations: dict[str, tuple[Operation, ...]] = {
         phase.name: (phase.operation,) for phase in workload.sequence
     }
-    operations |= {stage.phase: tuple(workload.offered_mix) for stage in plan_stages(workload)}
+    operations |= {stage.phase: tuple(workload.offered_mix) for stage in findings.planned}
     return summarize_windows(
         [window for window in findings.windows if window.phase in operations],
         findings.outcome.counters,
@@ -128,7 +128,7 @@ def summarize_load(findings: LoadFindings, deployment: Deployment) -> tuple[Samp
     workload, servers = deployment.workload, deployment.topology.servers
     return summarize(
         workload,
-        (*findings.counted, *plan_stages(workload)),
+        (*findings.counted, *findings.planned),
         findings.outcome,
         findings.load_steps,
         findings.answers,

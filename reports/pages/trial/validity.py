@@ -140,7 +140,6 @@ class RuleRow:
     """What came of one rule in one trial; `where` is where the worst value was measured."""
 
     title: str
-    meaning: str
     limit: str
     measured: str
     where: str
@@ -248,7 +247,6 @@ def _view_rule(
     where = worst.where if worst else ""
     return RuleRow(
         title=rule.title,
-        meaning=rule.meaning,
         limit=rule.say_limit(limit) if limit is not None else NOTHING,
         measured=rule.say(worst.value) if worst else NOT_RECORDED if said is None else BEYOND,
         where=space_percent(said) if said is not None else where,
