@@ -6,14 +6,16 @@ in one field; annotate them as `Callable[..., Trial]` and so on. All are pure an
 
 import os
 import random
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from hdrh.histogram import HdrHistogram
 from hypothesis import settings
 from kept import Promises
@@ -172,6 +174,13 @@ def figures(record_property: Callable[[str, object], None]) -> dict[str, object]
     told: dict[str, object] = {}
     record_property("figures", told)
     return told
+
+
+@pytest.fixture(scope="module")
+def fake_ports() -> Iterator[None]:
+    """Keep the ports of the fake servers, which are fixed, to one module of all workers at a time."""
+    with FileLock(Path(tempfile.gettempdir()) / "knickpoint-tests-fake-ports.lock"):
+        yield
 
 
 @pytest.fixture(scope="session")

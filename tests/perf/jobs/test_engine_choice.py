@@ -23,6 +23,8 @@ from perf.model.results import Artifact, Purpose, SeriesKey, Source, Trial, Tria
 from perf.systems.fake import system as fake
 from perf.trial.harness import Order, run_trial
 
+pytestmark = pytest.mark.usefixtures("fake_ports")
+
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 OURS = Path(__file__).parents[3] / "configs"
 TESTBED, WORKLOAD = "testbeds/loop.yaml", "workloads/blink.yaml"

@@ -44,6 +44,8 @@ from perf.trial.harness import Order, run_trial
 from perf.workloads.loading import preload_rows, value_seed
 from perf.workloads.stages import operations_of
 
+pytestmark = pytest.mark.usefixtures("fake_ports")
+
 ROOT = Path(__file__).parents[3]
 CATALOG = load_catalog(ROOT / "configs")
 TESTBED = load_catalog(ROOT / "tests/data/configs").testbeds["loop"]

@@ -29,6 +29,8 @@ from perf.systems.contract import Cluster, Node
 from perf.systems.fake import system as fake
 from perf.trial.harness import Order, run_trial
 
+pytestmark = pytest.mark.usefixtures("fake_ports")
+
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 Run = Callable[..., Trial]
 

@@ -18,6 +18,8 @@ from perf.model.errors import UsageError
 from perf.systems.promises import connecting, devops, key_values, sensor
 from perf.trial.proving.finding import Ended, PromiseFinding, PromiseFindings, conclude
 
+pytestmark = pytest.mark.usefixtures("fake_ports")
+
 CONFIGS = Path(__file__).parents[4] / "configs"
 ADDRESS = f"127.27.0.{1 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))}"
 Prove = Callable[..., subprocess.CompletedProcess[str]]
