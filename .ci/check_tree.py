@@ -68,7 +68,8 @@ def _check_code() -> Iterator[str]:
                 yield f"{name}:{node.lineno}: a string that nothing uses; is a parenthesis missing?"
             elif _is_patch_by_string(node):
                 yield f"{name}:{node.lineno}: patches nothing once the name moves; pass a fake in"
-        if name.match("perf/systems/*/system.py") and name.parts[2] != "fake":
+        is_lifecycle = name.match("perf/systems/*/system.py") or name.match("perf/systems/*.py")
+        if is_lifecycle and name.parts[0] == "perf" and name.parts[2] != "fake":
             yield from _check_patience(name, tree)
 
 
