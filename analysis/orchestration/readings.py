@@ -12,14 +12,14 @@ import sys
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import date, timedelta
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, TypeAlias, TypeVar, cast
 
 from pydantic import Field, TypeAdapter
 
@@ -37,9 +37,9 @@ _Share: TypeAlias = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Deviation: TypeAlias = Annotated[float, Field(ge=0, le=_LARGEST, allow_inf_nan=False)]
 _Persistence: TypeAlias = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 _Stored: TypeAlias = tuple[
-    list[tuple[int, int, int, _Share, bool]],
-    list[tuple[int, int, _Number, _Number]],
-    list[tuple[int, _Deviation, _Deviation, _Share]],
+    tuple[tuple[int, int, int, _Share, bool], ...],
+    tuple[tuple[int, int, _Number, _Number], ...],
+    tuple[tuple[int, _Deviation, _Deviation, _Share], ...],
     tuple[_Deviation, _Persistence, _Number, int, int] | None,
 ]
 """Shifts, drifts, changes of the scatter and the noise, each as its fields in their order."""
@@ -75,7 +75,7 @@ class RememberingDetector:
         if stored is None:
             stored = self.known.get(digest)
             if stored is None or not _can_be_of(len(values), stored):
-                stored = _store(self.detector.read(values))
+                stored = cast("_Stored", astuple(self.detector.read(values)))
             self.asked[digest] = stored
         return _restore(stored)
 
@@ -86,40 +86,6 @@ class RememberingDetector:
             return work(), self.asked
         finally:
             self.asked = before
-
-
-def _store(reading: DetectorResult) -> _Stored:
-    """Give a reading as JSON holds it, in plain numbers."""
-    noise = reading.noise
-    return (
-        [
-            (
-                int(one.index),
-                int(one.earliest),
-                int(one.latest),
-                float(one.p_value),
-                bool(one.is_confirmed),
-            )
-            for one in reading.shifts
-        ],
-        [
-            (int(one.first), int(one.last), float(one.before), float(one.after))
-            for one in reading.drifts
-        ],
-        [
-            (int(one.index), float(one.before), float(one.after), float(one.p_value))
-            for one in reading.spreads
-        ],
-        None
-        if noise is None
-        else (
-            float(noise.deviation),
-            float(noise.persistence),
-            float(noise.level),
-            int(noise.points),
-            int(noise.all_points),
-        ),
-    )
 
 
 def _can_be_of(count: int, stored: _Stored) -> bool:

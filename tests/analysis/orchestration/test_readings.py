@@ -35,7 +35,7 @@ NOISE = Noise(deviation=0.1 + 0.2, persistence=0.0, level=-0.0, points=4, all_po
 EVERYTHING = DetectorResult(shifts=(SHIFT,), drifts=(DRIFT,), spreads=(SPREAD,), noise=NOISE)
 VALUES = [float(number) for number in range(10)]
 DIGEST = "0123456789abcdef" * 4
-NOTHING: Any = ([], [], [], None)
+NOTHING: Any = ((), (), (), None)
 DAYS = {"2026-03-01": {DIGEST: NOTHING}}
 
 
@@ -165,10 +165,10 @@ def test_a_file_that_is_too_large_or_a_pipe_is_as_none(
 def test_no_number_changes_on_its_way_through_the_file(tmp_path: Path) -> None:
     generator, file = random.Random(4), tmp_path / "readings.json"  # noqa: S311  test data, not a secret
     numbers = [generator.uniform(-1, 1) * 10 ** generator.randint(-320, 149) for _ in range(20_000)]
-    drifts = [(0, 1, one, one) for one in (0.0, -0.0, 5e-324, *numbers)]
-    readings.write_file(file, "method", {"2026-03-01": {DIGEST: ([], drifts, [], None)}})
+    drifts = tuple((0, 1, one, one) for one in (0.0, -0.0, 5e-324, *numbers))
+    readings.write_file(file, "method", {"2026-03-01": {DIGEST: ((), drifts, (), None)}})
     found = readings.read_file(file, "method")["2026-03-01"][DIGEST]
-    assert repr(found) == repr(([], drifts, [], None))
+    assert repr(found) == repr(((), drifts, (), None))
 
 
 def test_the_file_is_written_only_with_something_new(tmp_path: Path) -> None:
