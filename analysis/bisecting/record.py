@@ -15,7 +15,7 @@ from pydantic import ConfigDict, StringConstraints, TypeAdapter, ValidationError
 from analysis.bisecting.bisection import Culprit, Inconclusive, NextStep, next_step
 from analysis.bisecting.probing import Probed, ReleaseStatus
 from analysis.comparing.blocks import Measure
-from analysis.comparing.results import TrialRecord
+from analysis.comparing.results import TrialRecord, tell_faults
 from analysis.detection.verdict import Outcome
 from perf.model.errors import InputError
 from perf.model.metrics import METRICS, Better
@@ -142,19 +142,14 @@ def read_bisection(content: bytes, path: Path) -> BisectionRecord:
         InputError: it is none.
 
     """
-    advice = f"move {path.parent} away, its trials are kept"
     try:
         found = _RECORD.validate_json(content)
         # What it says must make sense together, too: it is asked this when it is resumed or shown.
         with np.errstate(divide="raise", over="raise", invalid="raise"):
             found.next_step(None)
     except ValidationError as error:
-        problems = [
-            f"{printable('.'.join(map(str, each['loc']))) or 'the whole file'}: {each['msg']}"
-            for each in error.errors(include_url=False, include_input=False)[:20]
-        ]
-        raise InputError(path, [*problems, advice]) from error
+        raise InputError(path, tell_faults(error)) from error
     except (ValueError, LookupError, ArithmeticError) as error:
         why = printable(f"{error}")
-        raise InputError(path, [f"it contradicts itself: {why}", advice]) from error
+        raise InputError(path, [f"it contradicts itself: {why}"]) from error
     return found

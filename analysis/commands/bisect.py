@@ -18,17 +18,15 @@ from analysis.detection.detection import ChangePoint
 from analysis.judging.incidents import name_incident
 from analysis.judging.judgement import Judgement
 from analysis.judging.remeasurement import measure_of
-from analysis.orchestration.bisecting import run_bisection
-from analysis.orchestration.comparing import Budget
+from analysis.orchestration.bisecting import BisectionQuestion, releases_between, run_bisection
+from analysis.orchestration.comparing import Budget, allow
 from analysis.orchestration.judging import judge_history
-from analysis.orchestration.question import BisectionQuestion, releases_between
 from perf.commands.options import configs_option, data_option
-from perf.config.catalog import Catalog, default_root, find_experiment, find_experiment_of, load_catalog
+from perf.config.catalog import Catalog, find_experiment, find_experiment_of
 from perf.history.store import append_all
+from perf.jobs.measuring import Job, open_job
 from perf.local import durable
-from perf.local.places import Places
 from perf.local.problems import suggest
-from perf.local.progress import Progress
 from perf.model.design import Suite, Workload
 from perf.model.errors import UsageError
 from perf.model.rules import Detection
@@ -102,12 +100,12 @@ def bisect(
     Exit codes: 0 nothing changed, or a release made it better; 1 it became worse, in one step or more;
     2 wrong usage or configuration; 3 it could not be told or measured; 130 interrupted.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    catalog = load_catalog(configs or default_root())
-    places, progress = Places(data), Progress()
+    job = open_job(data, configs)
+    catalog = job.catalog
     if change_id is not None:
         if any((system, span, experiment, metric)):
             raise UsageError(f"--change says it all; write either {_FORMS}")
-        judgement = judge_history(places, catalog, datetime.now(UTC).date())
+        judgement = judge_history(job.places, catalog, datetime.now(UTC).date())
         asked = _read_change(find_change(judgement, change_id), catalog, suite_name)
     elif system and span and experiment and metric:
         suite = catalog.suite(suite_name or _DEFAULT_SUITE)
@@ -115,21 +113,21 @@ def bisect(
     else:
         raise UsageError(f"something is missing; write {_FORMS}")
     question = replace(asked, trials=trials, minutes=minutes)
-    budget = _budget(question)
-    progress.tell(_announce(question, budget))
+    budget = allow(catalog.detection, trials, minutes, times=_count_probes(question))
+    job.progress.tell(_announce(question, budget))
     try:
-        record = run_bisection(question, catalog.detection, budget, places, progress)
+        record = run_bisection(job, question, budget)
     except KeyboardInterrupt:
         where = shlex.join(("--data", str(data), *(("--configs", str(configs)) if configs else ())))
         click.echo(f"each finished probe is saved; go on with:\n  {question.command} {where}", err=True)
         raise
-    _tell(record, places, progress, output)
+    _tell(record, job, output)
 
 
-def _tell(record: BisectionRecord, places: Places, progress: Progress, output: Path | None) -> None:
-    progress.expected_s = None
-    if places.trials.is_dir():
-        append_all(places, progress.tell)
+def _tell(record: BisectionRecord, job: Job, output: Path | None) -> None:
+    job.progress.expected_s = None
+    if job.places.trials.is_dir():
+        append_all(job.places, job.progress.tell)
     if output is not None:
         durable.write(output, write_bisection(record))
     for line in describe_bisection(record):
@@ -152,9 +150,7 @@ def _read_span(
     releases_between(system, first, last)
     workload = catalog.resolve(suite, found).workload
     measure = choose_measure(metric, workload, catalog.detection)
-    return BisectionQuestion(
-        catalog=catalog, suite=suite, experiment=experiment, measure=measure, first=first, last=last
-    )
+    return BisectionQuestion(suite=suite, experiment=found, measure=measure, first=first, last=last)
 
 
 def choose_measure(text: str, workload: Workload, settings: Detection) -> Measure:
@@ -216,9 +212,8 @@ def _read_change(change: ChangePoint, catalog: Catalog, suite_name: str | None) 
     for suite in suites:
         if experiment := find_experiment_of(catalog, suite, key):
             return BisectionQuestion(
-                catalog=catalog,
                 suite=suite,
-                experiment=experiment.name,
+                experiment=experiment,
                 measure=measure_of(key),
                 first=change.last_before.release.version,
                 last=change.first_after.release.version,
@@ -231,14 +226,9 @@ def _read_change(change: ChangePoint, catalog: Catalog, suite_name: str | None) 
     )
 
 
-def _budget(asked: BisectionQuestion) -> Budget:
-    """Take what was asked for, else what each probe of a binary search may take at most."""
-    probes = 1 + ceil(log2(len(asked.releases) - 1))
-    allowed = asked.catalog.detection.comparison
-    return Budget(
-        trials=asked.trials or probes * allowed.trials,
-        minutes=asked.minutes or probes * allowed.minutes,
-    )
+def _count_probes(asked: BisectionQuestion) -> int:
+    """Say how many probes a binary search takes, the one of the bad end included."""
+    return 1 + ceil(log2(len(asked.releases) - 1))
 
 
 def _announce(asked: BisectionQuestion, budget: Budget) -> str:

@@ -8,23 +8,17 @@ import click
 
 from analysis.comparing.blocks import Measure
 from analysis.comparing.description import describe_comparison
-from analysis.comparing.results import (
-    SCHEMA_VERSION,
-    ComparisonFile,
-    ComparisonResult,
-    write_comparisons,
-)
+from analysis.comparing.results import SCHEMA_VERSION, ComparisonFile, write_comparisons
 from analysis.comparing.turns import list_measures
 from analysis.detection.verdict import Outcome
-from analysis.orchestration.comparing import Budget, run_comparison
+from analysis.orchestration.comparing import allow, run_comparison
 from perf.commands.options import configs_option, data_option, spell_command
-from perf.config.catalog import Catalog, default_root, find_experiment, load_catalog
+from perf.config.catalog import Catalog, find_experiment
 from perf.history.store import append_all
+from perf.jobs.measuring import open_job
 from perf.jobs.side_by_side import Pairing, Side, take_side
 from perf.local import durable
-from perf.local.places import Places
 from perf.local.problems import suggest
-from perf.local.progress import Progress
 from perf.model.design import Suite, Workload
 from perf.model.errors import UsageError
 from perf.model.results import TURNS, Purpose
@@ -95,32 +89,31 @@ def compare(
     The interval holds although it is looked at after each block. The same command resumes what was
     interrupted.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    catalog = load_catalog(configs or default_root())
-    suite = catalog.suite(suite_name)
-    before, after = (_read_side(catalog, suite, experiment, each) for each in (baseline, candidate))
+    job = open_job(data, configs)
+    suite, settings = job.catalog.suite(suite_name), job.catalog.detection
+    before, after = (_read_side(job.catalog, suite, experiment, each) for each in (baseline, candidate))
     pairing = _pair(suite, before, after, seed)
     result = run_comparison(
+        job,
         pairing,
-        catalog.detection,
-        _allow(catalog.detection, trials, minutes),
-        Places(data),
-        Progress(),
-        trusted=_read_measures(measures, before.deployment.workload, catalog.detection),
+        allow(settings, trials, minutes),
+        trusted=_read_measures(measures, before.deployment.workload, settings),
         reproduce=spell_command(click.get_current_context()),
     )
     # Said and written first: a history that cannot take the trials must not cost the verdict.
     for line in describe_comparison(result):
         click.echo(line)
     if output is not None:
-        durable.write(output, write_comparisons(_as_file(result)))
-    kept = append_all(Places(data), lambda text: click.echo(text, err=True))
+        content = ComparisonFile(
+            schema_version=SCHEMA_VERSION,
+            created_at=result.finished_at,
+            knickpoint=version("knickpoint"),
+            comparisons=(result,),
+        )
+        durable.write(output, write_comparisons(content))
+    kept = append_all(job.places, lambda text: click.echo(text, err=True))
     code = _EXIT_CODES.get(result.outcome, 0)
     click.get_current_context().exit(code or (_NOT_KEPT if kept.bad else 0))
-
-
-def _allow(settings: Detection, trials: int | None, minutes: float | None) -> Budget:
-    most = settings.comparison
-    return Budget(trials=trials or most.trials, minutes=minutes or most.minutes)
 
 
 def _pair(suite: Suite, baseline: Side, candidate: Side, seed: int) -> Pairing:
@@ -133,15 +126,6 @@ def _pair(suite: Suite, baseline: Side, candidate: Side, seed: int) -> Pairing:
         baseline=baseline,
         candidate=candidate,
         seed=seed,
-    )
-
-
-def _as_file(result: ComparisonResult) -> ComparisonFile:
-    return ComparisonFile(
-        schema_version=SCHEMA_VERSION,
-        created_at=result.finished_at,
-        knickpoint=version("knickpoint"),
-        comparisons=(result,),
     )
 
 

@@ -18,6 +18,7 @@ from analysis.detection.effects import Effect
 from analysis.detection.verdict import Outcome, merge
 from perf.model.errors import InputError
 from perf.model.results import Named, Purpose, Reason, SideName, TrialStatus
+from perf.model.shown import printable
 
 SCHEMA_VERSION = 1
 MOST_BYTES = 20_000_000
@@ -27,7 +28,6 @@ LONGEST = 2000
 """Characters of a text."""
 _Line = Annotated[str, StringConstraints(max_length=LONGEST)]
 _MOST = 1e15
-_LONGEST_KEY = 60
 _Count = Annotated[int, Field(ge=0, le=1_000_000)]
 _Number = Annotated[float, Field(ge=-_MOST, le=_MOST, allow_inf_nan=False)]
 _Share = Annotated[float, Field(allow_inf_nan=False)]
@@ -234,7 +234,7 @@ def read_comparisons(content: bytes, path: Path) -> ComparisonFile:
     try:
         found = _FILE.validate_json(content)
     except ValidationError as error:
-        raise InputError(path, _problems(error)) from error
+        raise InputError(path, tell_faults(error)) from error
     if found.schema_version != SCHEMA_VERSION:
         version = found.schema_version
         raise InputError(path, [f"schema_version {version}; this Knickpoint reads {SCHEMA_VERSION}"])
@@ -251,18 +251,12 @@ def read_result(content: bytes, path: Path) -> ComparisonResult:
     try:
         return _RESULT.validate_json(content)
     except ValidationError as error:
-        raise InputError(path, _problems(error)) from error
+        raise InputError(path, tell_faults(error)) from error
 
 
-def _problems(error: ValidationError) -> list[str]:
-    """Put what is wrong into a line each; names of keys are text of the file as well."""
+def tell_faults(error: ValidationError) -> list[str]:
+    """Put the first of what is wrong into a line each; names of keys are text of the file as well."""
     return [
-        f"{'.'.join(_show(str(part)) for part in each['loc']) or 'the whole file'}: {each['msg']}"
+        f"{'.'.join(printable(str(part)) for part in each['loc']) or 'the whole file'}: {each['msg']}"
         for each in error.errors(include_url=False, include_input=False)[:20]
     ]
-
-
-def _show(key: str) -> str:
-    """Escape what a log or a terminal might obey, and cut."""
-    shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in key[:_LONGEST_KEY])
-    return shown if len(key) <= _LONGEST_KEY else f"{shown}…"

@@ -1,12 +1,11 @@
-"""A bisection from its first probe to its answer: ask for the next step, compare, save, go on.
+"""A bisection from its question to its answer: ask for the next step, compare, save, go on.
 
 An edge: each probe is a side-by-side comparison of a release with the known good end. What to probe and
 what was found is decided by `bisection`, which is pure.
 """
 
-import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -29,26 +28,24 @@ from analysis.bisecting.record import (
     read_bisection,
     write_bisection,
 )
-from analysis.comparing.results import MOST_BYTES, ComparisonResult
-from analysis.comparing.turns import Inquiry, is_over
+from analysis.comparing.blocks import Measure
+from analysis.comparing.results import ComparisonResult, TrialRecord
+from analysis.comparing.turns import is_over
 from analysis.detection import words
 from analysis.detection.verdict import Outcome
-from analysis.orchestration.comparing import Budget, run_comparison
-from analysis.orchestration.question import BisectionQuestion
-from perf.config.catalog import find_experiment
-from perf.history.place import start_of_ids
+from analysis.orchestration.comparing import Budget, allow, inquire, read_saved, run_comparison
 from perf.jobs.holding import hold
+from perf.jobs.measuring import Job
 from perf.jobs.past_turns import find_past_turns, has_trials
+from perf.jobs.plans import contents, next_id
 from perf.jobs.side_by_side import Pairing, Side, fetch_sides, take_side
 from perf.local import durable
 from perf.local.places import Places
-from perf.local.plain_files import read_plain
-from perf.local.progress import Progress
-from perf.model.errors import InputError, MeasureError, ReleaseError
+from perf.model.design import Experiment, Suite
+from perf.model.errors import MeasureError, ReleaseError, UsageError
 from perf.model.identity import content_hash
-from perf.model.results import TURNS, Purpose, Release, SideName, Taken, TrialStatus
-from perf.model.rules import Detection
-from perf.releases import artifacts as releases
+from perf.model.results import Purpose, Release, SideName, Taken, TrialStatus
+from perf.releases.artifacts import find_release
 from perf.systems import registry
 
 RESUMABLE_FOR = timedelta(days=14)
@@ -58,14 +55,65 @@ _TRIED = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Search:
-    """A bisection under way: its sides by version, and all that measuring needs."""
+class BisectionQuestion:
+    """Which release, after `first` and up to `last`, changed a measure of an experiment of a suite.
 
-    sides: Mapping[str, Side]
-    settings: Detection
-    budget: Budget
-    places: Places
-    progress: Progress
+    `trials` and `minutes` are what was said of the budget, if anything; the command repeats it.
+    """
+
+    suite: Suite
+    experiment: Experiment
+    measure: Measure
+    first: str
+    last: str
+    trials: int | None = None
+    minutes: float | None = None
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """Give the range; raise UsageError where it is none."""
+        return releases_between(self.experiment.system, self.first, self.last)
+
+    @property
+    def command(self) -> str:
+        """Give the command line that asks it."""
+        return shlex.join(
+            (
+                *("knickpoint", "bisect", self.experiment.system, f"{self.first}..{self.last}"),
+                *("--suite", self.suite.name, "--experiment", self.experiment.name),
+                *("--metric", str(self.measure)),
+                *(("--trials", str(self.trials)) if self.trials else ()),
+                *(("--minutes", f"{self.minutes:g}") if self.minutes else ()),
+            )
+        )
+
+
+def releases_between(system: str, first: str, last: str) -> tuple[Release, ...]:
+    """Give the releases of a line from the first to the last, both included, in order.
+
+    Raises:
+        UsageError: a release is unknown, the two are of different lines, or the first is not before
+            the last.
+
+    """
+    loaded = registry.load(system)
+    good, bad = (find_release(loaded, version) for version in (first, last))
+    if good.line != bad.line:
+        raise UsageError(
+            f"{first} is of line {good.line} and {last} of line {bad.line}: only releases of one line"
+            " have an order. To compare two of different lines: knickpoint compare"
+        )
+    if good.ordinal >= bad.ordinal:
+        raise UsageError(
+            f"{first} is not before {last}: give the known good end first, then the known bad one;"
+            f" the order is that of: knickpoint releases {system}"
+        )
+    within = (
+        release
+        for release in loaded.releases()
+        if release.line == good.line and good.ordinal <= release.ordinal <= bad.ordinal
+    )
+    return tuple(sorted(within, key=lambda release: release.ordinal))
 
 
 def read_bisections(places: Places) -> tuple[BisectionRecord, ...]:
@@ -75,26 +123,17 @@ def read_bisections(places: Places) -> tuple[BisectionRecord, ...]:
         InputError: a file is not one.
 
     """
-    found = []
-    for path in places.bisections.glob(f"*/{BISECTION}"):
-        try:
-            content = read_plain(path, MOST_BYTES)
-        except OSError as error:
-            hint = f"move {path.parent} away, its trials are kept"
-            raise InputError(path, [f"{error.strerror}", hint]) from error
-        found.append(read_bisection(content, path))
+    found = read_saved(places.bisections.glob(f"*/{BISECTION}"), read_bisection)
     return tuple(sorted(found, key=lambda one: (one.started_at, one.id)))
 
 
-def run_bisection(
-    question: BisectionQuestion, settings: Detection, budget: Budget, places: Places, progress: Progress
-) -> BisectionRecord:
+def run_bisection(job: Job, question: BisectionQuestion, budget: Budget) -> BisectionRecord:
     """Probe release after release until the culprit is found, or nothing more can be said.
 
     Each probe is saved as soon as it is over; a bisection of the same question that was cut short is
     resumed, also in the middle of a probe. What was measured before counts and is not measured again.
-    `budget` holds for the whole bisection; a probe takes at most `settings.comparison.trials`. No other
-    process measures here meanwhile, not between two probes either.
+    `budget` holds for the whole bisection; a probe takes at most `comparison.trials` of the rules. No
+    other process measures here meanwhile, not between two probes either.
 
     Raises:
         InputError: a saved bisection is none.
@@ -104,202 +143,188 @@ def run_bisection(
         UsageError: the releases are no range.
 
     """
-    sides = _take_sides(question)
-    search = _Search(sides=sides, settings=settings, budget=budget, places=places, progress=progress)
-    testbed = question.catalog.testbeds[question.suite.testbed]
-    purpose = f"a bisection of {question.experiment}, {question.first} to {question.last}"
-    with hold(places, progress, [testbed], purpose):
-        record = _open(question, search)
-        while record.found is None:
-            step = record.next_step(_trials_left(record, search))
-            if isinstance(step, Probe):
-                probe = _measure(_prefer_known(step, record, search), record, search)
-                record = replace(record, probes=(*record.probes, probe))
-                record = replace(record, remarks=_remarks(record, search))
-            else:
-                record = replace(record, found=step)
-            record = _save(record, places)
-    return record
-
-
-def _take_sides(question: BisectionQuestion) -> dict[str, Side]:
-    return {
-        release.version: take_side(
-            question.catalog, question.suite, question.experiment, release.version
-        )
+    suite, experiment = question.suite, question.experiment.name
+    sides = {
+        release.version: take_side(job.catalog, suite, experiment, release.version)
         for release in question.releases
     }
+    testbed = job.catalog.testbed(suite.testbed)
+    purpose = f"a bisection of {experiment}, {question.first} to {question.last}"
+    with hold(job.places, job.progress, [testbed], purpose):
+        run = _Run(job=job, sides=sides, budget=budget, record=_open(job, question, sides, budget))
+        run.save()
+        while run.record.found is None:
+            step = run.record.next_step(run.trials_left())
+            if isinstance(step, Probe):
+                run.add(run.measure(run.prefer_known(step)))
+            else:
+                run.record = replace(run.record, found=step)
+            run.save()
+    return run.record
 
 
-def _open(question: BisectionQuestion, search: _Search) -> BisectionRecord:
-    """Resume the newest unfinished, young bisection of the same question; else begin and save one."""
-    now = datetime.now(UTC)
-    fresh = _plan(question, search, now)
-    for known in reversed(read_bisections(search.places)):
-        is_same = known.question_sha256 == fresh.question_sha256
-        if is_same and known.found is None and now - known.started_at < RESUMABLE_FOR:
-            record = replace(known, most_trials=fresh.most_trials, most_minutes=fresh.most_minutes)
+def _open(
+    job: Job, question: BisectionQuestion, sides: Mapping[str, Side], budget: Budget
+) -> BisectionRecord:
+    """Resume the newest unfinished, young bisection of the same question; else begin one."""
+    now, asked = datetime.now(UTC), _hash(job, question, sides)
+    for known in reversed(read_bisections(job.places)):
+        is_open = known.found is None and now - known.started_at < RESUMABLE_FOR
+        if is_open and known.question_sha256 == asked:
+            record = replace(known, most_trials=budget.trials, most_minutes=budget.minutes)
             how = f"resumed, {words.counted(len(known.probes), 'probe is', 'probes are')} done"
             break
     else:
-        record, how = fresh, "new"
-    search.progress.heading(
+        # A directory without a record is what a killed process left, and is used.
+        saved = (path.parent for path in job.places.bisections.glob(f"*/{BISECTION}"))
+        how, record = (
+            "new",
+            BisectionRecord(
+                id=next_id(job.places, "bis-", now, saved),
+                question_sha256=asked,
+                purpose=Purpose.BISECTION,
+                suite=question.suite.name,
+                experiment=question.experiment.name,
+                system=question.experiment.system,
+                measure=question.measure,
+                releases=question.releases,
+                most_trials=budget.trials,
+                most_minutes=budget.minutes,
+                trials_per_probe=job.catalog.detection.comparison.trials,
+                started_at=now,
+                updated_at=now,
+                command=question.command,
+                caveat=sides[question.first].deployment.testbed.caveat,
+            ),
+        )
+    job.progress.heading(
         f"bisection {record.id} ({how}): {record.measure} of {record.experiment},"
         f" {record.good.version} to {record.bad.version}"
     )
-    return _save(record, search.places)
-
-
-def _plan(question: BisectionQuestion, search: _Search, now: datetime) -> BisectionRecord:
-    experiment = find_experiment(question.suite, question.experiment)
-    span = question.releases
-    start = start_of_ids(search.places, "bis-", now)
-    numbers = [
-        # A directory without a record is what a killed process left, and is used.
-        re.match(rf"{re.escape(start)}-(\d+)$", path.parent.name)
-        for path in search.places.bisections.glob(f"*/{BISECTION}")
-    ]
-    number = 1 + max((int(found[1]) for found in numbers if found), default=0)
-    return BisectionRecord(
-        id=f"{start}-{number}",
-        question_sha256=_hash(question, span, search),
-        purpose=Purpose.BISECTION,
-        suite=question.suite.name,
-        experiment=experiment.name,
-        system=experiment.system,
-        measure=question.measure,
-        releases=span,
-        most_trials=search.budget.trials,
-        most_minutes=search.budget.minutes,
-        trials_per_probe=search.settings.comparison.trials,
-        started_at=now,
-        updated_at=now,
-        command=question.command,
-        caveat=search.sides[question.first].deployment.testbed.caveat,
-    )
-
-
-def _hash(question: BisectionQuestion, span: Sequence[Release], search: _Search) -> str:
-    """Hash all that decides what is measured and asked; not the budget, so that more may be given."""
-    system = registry.load(span[0].system)
-    # All probes are held against it, so that its bytes must be there, and stay the same.
-    good = releases.fetch(system, span[0], tell=search.progress.tell)
-    sides = (search.sides[release.version] for release in span)
-    parts = tuple(
-        content_hash(part)
-        for side in sides
-        for deployment in (side.deployment,)
-        for part in (
-            side.version,
-            tuple(remark.text for remark in side.remarks),
-            *(deployment.topology, deployment.testbed, deployment.workload, deployment.config),
-        )
-    )
-    return content_hash((*parts, span[0].system, str(question.measure), good.sha256))
-
-
-def _save(record: BisectionRecord, places: Places) -> BisectionRecord:
-    record = replace(record, updated_at=datetime.now(UTC))
-    durable.write(places.bisections / record.id / BISECTION, write_bisection(record))
     return record
 
 
-def _trials_left(record: BisectionRecord, search: _Search) -> int:
-    """Give how many more trials the budget allows by number and by time."""
-    measured = len(record.measured)
-    left = search.budget.trials - measured
-    minutes_left = search.budget.minutes - record.minutes
-    if measured:
-        left = min(left, int(minutes_left / (record.minutes / measured)))
-    return left if minutes_left > 0 else 0
-
-
-def _pair(version: str, record: BisectionRecord, search: _Search) -> Pairing:
-    return Pairing(
-        purpose=record.purpose,
-        suite=record.suite,
-        baseline=search.sides[record.good.version],
-        candidate=search.sides[version],
-    )
-
-
-def _prefer_known(step: Probe, record: BisectionRecord, search: _Search) -> Probe:
-    """Take a release that teaches as well, and whose earlier trials tell where it stands, instead."""
-    for release in (step.release, *step.others) if step.others else ():
-        if not has_trials(record.experiment, release.version, search.places):
-            continue
-        pairing = _pair(release.version, record, search)
-        try:
-            prior = _find_prior(pairing, record, search)
-        except ReleaseError:
-            continue
-        if prior and is_over(prior, _inquiry(step, record, search, prior)):
-            if release == step.release:
-                return step
-            reason = "what was measured before tells where it stands"
-            return replace(step, release=release, reason=reason)
-    return step
-
-
-def _find_prior(pairing: Pairing, record: BisectionRecord, search: _Search) -> tuple[Taken, ...]:
-    """Find what was measured before. Nights that made the bad end suspect have no second vote on it."""
-    artifacts = fetch_sides(pairing, search.progress)
-    now, is_bad_end = datetime.now(UTC), pairing.candidate.version == record.bad.version
-    return find_past_turns(
-        pairing, artifacts, search.places, now, search.progress, with_nights=not is_bad_end
-    )
-
-
-def _inquiry(step: Probe, record: BisectionRecord, search: _Search, prior: Sequence[Taken]) -> Inquiry:
-    """Give what `run_comparison` will ask of these turns."""
-    trials = _budget(record, search).trials
-    return Inquiry(
-        settings=search.settings,
-        trusted=(record.measure,),
-        most_blocks=max(1, trials // TURNS) + len({one.block for one in prior}),
-        seed=_pair(step.release.version, record, search).seed,
-        looker=partial(probe_look, full_change=step.full_change),
-    )
-
-
-def _budget(record: BisectionRecord, search: _Search) -> Budget:
-    """Give what one probe may take."""
-    return Budget(
-        trials=min(record.trials_per_probe, search.budget.trials - len(record.measured)),
-        minutes=min(search.settings.comparison.minutes, search.budget.minutes - record.minutes),
-    )
-
-
-def _measure(step: Probe, record: BisectionRecord, search: _Search) -> ProbeRecord:
-    """Compare a release with the known good end; resumes a comparison that was cut short."""
-    version = step.release.version
-    pairing = _pair(version, record, search)
-    search.progress.heading(f"probe {len(record.probes) + 1}: {version}: {step.reason}")
-    try:
-        prior = _find_prior(pairing, record, search)
-    except ReleaseError as error:
-        return ProbeRecord(
-            asked=step.reason,
-            probed=Probed(release=step.release, reason=f"it cannot be fetched: {error}"),
-            standing=ReleaseStatus.SKIPPED,
+def _hash(job: Job, question: BisectionQuestion, sides: Mapping[str, Side]) -> str:
+    """Hash all that decides what is measured and asked; not the budget, so that more may be given."""
+    system = question.experiment.system
+    # All probes are held against it, so that its bytes must be there, and stay the same.
+    good = job.fetch(system, question.first).artifact
+    parts = (
+        content_hash(part)
+        for side in sides.values()
+        for part in (
+            side.version,
+            tuple(remark.text for remark in side.remarks),
+            *contents(side.deployment),
         )
-    result = run_comparison(
-        pairing,
-        search.settings,
-        _budget(record, search),
-        search.places,
-        search.progress,
-        trusted=(record.measure,),
-        looker=partial(probe_look, full_change=step.full_change),
-        prior=prior,
-        reproduce=_compare_command(version, record),
     )
-    probe = _read(step, result, record)
-    rest = _trials_left(replace(record, probes=(*record.probes, probe)), search)
-    if probe.outcome is Outcome.UNDECIDED and probe.probed.estimate is None and rest < LEAST:
-        # The budget ended it before it could teach anything, so nothing is wrong with the release.
-        return replace(probe, standing=ReleaseStatus.UNDECIDED)
-    return probe
+    return content_hash((*parts, system, str(question.measure), good.sha256))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """A bisection under way: its sides by version, what it may take, and what is known so far."""
+
+    job: Job
+    sides: Mapping[str, Side]
+    budget: Budget
+    record: BisectionRecord
+
+    def save(self) -> None:
+        self.record = replace(self.record, updated_at=datetime.now(UTC))
+        path = self.job.places.bisections / self.record.id / BISECTION
+        durable.write(path, write_bisection(self.record))
+
+    def add(self, probe: ProbeRecord) -> None:
+        """Add a probe, and what was said of the trials of all that was probed, each once."""
+        self.record = replace(self.record, probes=(*self.record.probes, probe))
+        probed = {self.record.good, *(one.probed.release for one in self.record.probes)}
+        said: dict[str, list[str]] = {}
+        for release in self.record.releases:
+            for remark in self.sides[release.version].remarks if release in probed else ():
+                said.setdefault(remark.text, []).append(release.version)
+        remarks = tuple(f"{', '.join(versions)}: {text}" for text, versions in said.items())
+        self.record = replace(self.record, remarks=remarks)
+
+    def trials_left(self, *further: TrialRecord) -> int:
+        """Say how many more trials the budget allows by number and by time, after `further` ones."""
+        measured = (*self.record.measured, *further)
+        taken_s = sum(trial.duration_s for trial in measured)
+        left = self.budget.after(len(measured), taken_s)
+        return left.count(taken_s / len(measured)) if measured else left.trials
+
+    def of_probe(self) -> Budget:
+        """Say what one probe may take."""
+        left = self.budget.after(len(self.record.measured), self.record.minutes * 60)
+        return left.within(allow(self.job.catalog.detection, trials=self.record.trials_per_probe))
+
+    def pair(self, version: str) -> Pairing:
+        return Pairing(
+            purpose=self.record.purpose,
+            suite=self.record.suite,
+            baseline=self.sides[self.record.good.version],
+            candidate=self.sides[version],
+        )
+
+    def find_prior(self, pairing: Pairing) -> tuple[Taken, ...]:
+        """Find what was measured before. Nights that made the bad end suspect have no vote on it."""
+        is_bad_end = pairing.candidate.version == self.record.bad.version
+        artifacts = fetch_sides(self.job, pairing)
+        return find_past_turns(self.job, pairing, artifacts, with_nights=not is_bad_end)
+
+    def prefer_known(self, step: Probe) -> Probe:
+        """Take a release that teaches as well, and whose trials tell where it stands, instead."""
+        for release in (step.release, *step.others) if step.others else ():
+            if not has_trials(self.record.experiment, release.version, self.job.places):
+                continue
+            pairing = self.pair(release.version)
+            try:
+                prior = self.find_prior(pairing)
+            except ReleaseError:
+                continue
+            inquiry = inquire(
+                self.job,
+                pairing,
+                self.of_probe(),
+                trusted=(self.record.measure,),
+                looker=partial(probe_look, full_change=step.full_change),
+                prior=prior,
+            )
+            if prior and is_over(prior, inquiry):
+                if release == step.release:
+                    return step
+                reason = "what was measured before tells where it stands"
+                return replace(step, release=release, reason=reason)
+        return step
+
+    def measure(self, step: Probe) -> ProbeRecord:
+        """Compare a release with the known good end; resumes a comparison that was cut short."""
+        version, number = step.release.version, len(self.record.probes) + 1
+        pairing = self.pair(version)
+        self.job.progress.heading(f"probe {number}: {version}: {step.reason}")
+        try:
+            prior = self.find_prior(pairing)
+        except ReleaseError as error:
+            return ProbeRecord(
+                asked=step.reason,
+                probed=Probed(release=step.release, reason=f"it cannot be fetched: {error}"),
+                standing=ReleaseStatus.SKIPPED,
+            )
+        result = run_comparison(
+            self.job,
+            pairing,
+            self.of_probe(),
+            trusted=(self.record.measure,),
+            looker=partial(probe_look, full_change=step.full_change),
+            prior=prior,
+            reproduce=_compare_command(version, self.record),
+        )
+        probe = _read(step, result, self.record)
+        is_cut_short = self.trials_left(*probe.measured) < LEAST
+        if is_cut_short and probe.outcome is Outcome.UNDECIDED and probe.probed.estimate is None:
+            # The budget ended it before it could teach anything, so nothing is wrong with the release.
+            return replace(probe, standing=ReleaseStatus.UNDECIDED)
+        return probe
 
 
 def _compare_command(version: str, record: BisectionRecord) -> str:
@@ -368,13 +393,3 @@ def _why(result: ComparisonResult, side: SideName) -> str:
     """Say why the last trial of a side did not complete."""
     *_, last = (one for one in result.trials if one.side == side)
     return "; ".join(reason.text for reason in last.reasons) or result.reason
-
-
-def _remarks(record: BisectionRecord, search: _Search) -> tuple[str, ...]:
-    """Say what was said of the trials of the releases that were probed, each once."""
-    probed = {record.good, *(one.probed.release for one in record.probes)}
-    said: dict[str, list[str]] = {}
-    for release in record.releases:
-        for remark in search.sides[release.version].remarks if release in probed else ():
-            said.setdefault(remark.text, []).append(release.version)
-    return tuple(f"{', '.join(versions)}: {text}" for text, versions in said.items())

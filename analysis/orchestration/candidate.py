@@ -1,35 +1,54 @@
-"""What a proposed change of the configuration does: each comparison of its plan, within one budget.
+"""What a proposed change of the configuration does: what to compare, each comparison within one budget.
 
-An edge: it measures through `run`.
+An edge: it measures through `comparing`.
 """
 
+import hashlib
 import statistics
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import TypeAlias
 
-from analysis.comparing.results import Attribution, ComparisonFile, ComparisonResult
-from analysis.detection.verdict import Outcome
-from analysis.orchestration.candidate_plan import (
-    Allowance,
-    CandidatePlan,
-    Planned,
-    bound,
-    cut,
-    record_candidate,
-    record_knob,
+from analysis.comparing.results import (
+    SCHEMA_VERSION,
+    Attribution,
+    ComparisonFile,
+    ComparisonResult,
+    ExperimentChange,
+    KnobValues,
+    Revision,
 )
-from analysis.orchestration.comparing import Budget, read_results, run_comparison
+from analysis.detection.verdict import Outcome
+from analysis.orchestration.comparing import Budget, allow, read_results, run_comparison
 from perf.config import difference
-from perf.config.revisions import SHORT
+from perf.config.difference import ConfigDifference, Touched, hash_deployment
+from perf.config.revisions import SHORT, RevisionRange
+from perf.jobs.feasible import planned_s
 from perf.jobs.holding import hold
-from perf.jobs.side_by_side import RESUMABLE_FOR, Pairing, fetch_sides, find_unfinished, question_hash
-from perf.local.places import Places
-from perf.local.progress import Progress
-from perf.model.errors import KnickpointError, MeasureError
-from perf.model.results import TURNS
+from perf.jobs.measuring import Job
+from perf.jobs.side_by_side import (
+    RESUMABLE_FOR,
+    Pairing,
+    Side,
+    fetch_sides,
+    find_unfinished,
+    question_hash,
+)
+from perf.model.design import Deployment
+from perf.model.errors import KnickpointError, MeasureError, UsageError
+from perf.model.results import TURNS, Purpose
+from perf.model.rules import Detection
+from perf.releases.artifacts import find_release
+from perf.systems import registry
 
+MOST_MEASURED = 90
+"""Experiments of one candidate: what the file of its comparisons holds."""
+_MOST_KNOBS = 499
+_MOST_VALUE = 600
+_MOST_LINE = 1900
+_MOST_SENTENCES = 99
 _LEAST_TO_ATTRIBUTE = 2 * TURNS
 """Trials below which leaving a knob out would show nothing."""
 _MOST_ATTRIBUTED = 150
@@ -37,11 +56,184 @@ _MOST_ATTRIBUTED = 150
 Save: TypeAlias = Callable[[ComparisonFile], None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """One comparison to be made, the knobs of its config, and about how long a trial takes."""
+
+    pairing: Pairing
+    knobs: tuple[difference.Knob, ...]
+    trial_s: float
+    also: tuple[tuple[str, str], ...] = ()
+    """Suites and experiments that measure the very same, under whatever names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidatePlan:
+    """What a change comes to before anything is measured."""
+
+    base: Revision
+    head: Revision
+    planned: tuple[Planned, ...]
+    changes: tuple[ExperimentChange, ...]
+    total: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """The most that all comparisons may take together, and that each may take by itself."""
+
+    total: Budget
+    each: Budget
+
+
+def plan_candidate(found: ConfigDifference, span: RevisionRange, release: str = "") -> CandidatePlan:
+    """Plan a comparison for each experiment that differs, at `release` or the newest that it lists.
+
+    Experiments that are the same at base, and the same at head, are measured once.
+
+    Raises:
+        UsageError: a system has no such release, or too many experiments differ.
+
+    """
+    planned: dict[object, Planned] = {}
+    for one in found.touched:
+        if one.base is None or one.head is None or one.why_not:
+            continue
+        each = _plan(one, one.base, one.head, span, release)
+        sides = (each.pairing.baseline, each.pairing.candidate)
+        same = tuple((side.version, hash_deployment(side.deployment)) for side in sides)
+        if same in planned:
+            also = (*planned[same].also, (one.suite, one.experiment))
+            planned[same] = replace(planned[same], also=also)
+        else:
+            planned[same] = each
+    if len(planned) > MOST_MEASURED or len(found.touched) > _MOST_KNOBS:
+        raise UsageError(
+            f"{len(found.touched)} experiments differ, and {len(planned)} of them can be measured; at"
+            f" most {MOST_MEASURED} fit into one comparison. Choose some with --suite"
+        )
+    return CandidatePlan(
+        base=Revision(ref=span.base, sha=span.merge_base),
+        head=Revision(ref=span.head, sha=span.head_tip),
+        planned=tuple(planned.values()),
+        changes=tuple(_record_change(one) for one in found.touched),
+        total=found.total,
+        notes=(*_note_merge_base(span), *_note_same(planned.values()), *found.notes),
+    )
+
+
+def share_out(
+    plan: CandidatePlan, settings: Detection, trials: int | None, minutes: float | None
+) -> Allowance:
+    """Give the budget; what is not said is what the rules allow each comparison.
+
+    Raises:
+        UsageError: the trials are too few for one block of each comparison.
+
+    """
+    count = len(plan.planned)
+    if trials is not None and trials < TURNS * count:
+        raise UsageError(
+            f"--trials {trials} is too few: {count} experiments need {TURNS} each, which makes"
+            f" {TURNS * count}; or choose some with --suite"
+        )
+    return Allowance(
+        total=allow(settings, trials, minutes, times=count), each=allow(settings, trials, minutes)
+    )
+
+
+def record_candidate(plan: CandidatePlan, problems: Sequence[str] = ()) -> ComparisonFile:
+    """Give the file of a candidate of which nothing was measured."""
+    return ComparisonFile(
+        schema_version=SCHEMA_VERSION,
+        created_at=datetime.now(UTC),
+        knickpoint=version("knickpoint"),
+        base=plan.base,
+        head=plan.head,
+        changes=plan.changes,
+        problems=bound(problems),
+        notes=bound(plan.notes),
+    )
+
+
+def cut(text: str) -> str:
+    """Bound a sentence to what the file of comparisons takes."""
+    return text if len(text) <= _MOST_LINE else f"{text[:_MOST_LINE]} …"
+
+
+def bound(sentences: Sequence[str]) -> tuple[str, ...]:
+    """Bound sentences in length and number to what the file of comparisons takes."""
+    shown = tuple(cut(sentence) for sentence in sentences[:_MOST_SENTENCES])
+    more = len(sentences) - len(shown)
+    return (*shown, f"… and {more} more") if more else shown
+
+
+def _plan(
+    one: Touched, base: Deployment, head: Deployment, span: RevisionRange, release: str
+) -> Planned:
+    system = registry.load(head.experiment.system)
+    known = [each.version for each in system.releases()]
+    chosen = release or max(head.experiment.releases, key=known.index)
+    find_release(system, chosen)
+    # Equal but for the config, so that a rename does not tell the two sides apart. The testbed is that
+    # of base: its hash leaves out how SSH reaches the hosts, and no change is measured its own way.
+    head = replace(head, testbed=base.testbed)
+    before = replace(head, config=base.config)
+    return Planned(
+        pairing=Pairing(
+            purpose=Purpose.CANDIDATE,
+            suite=one.suite,
+            baseline=Side(label=f"base {span.merge_base[:SHORT]}", version=chosen, deployment=before),
+            candidate=Side(label=f"head {span.head_tip[:SHORT]}", version=chosen, deployment=head),
+        ),
+        knobs=one.knobs,
+        trial_s=planned_s(head),
+    )
+
+
+def _note_merge_base(span: RevisionRange) -> Iterator[str]:
+    if span.merge_base != span.base_tip:
+        yield (
+            f"compared is where the two parted, {span.merge_base[:SHORT]}: {span.base} has moved on to"
+            f" {span.base_tip[:SHORT]}, and what was changed there since is on neither side"
+        )
+
+
+def _note_same(planned: Iterable[Planned]) -> Iterator[str]:
+    for one in planned:
+        if one.also:
+            others = ", ".join(f"{experiment} of suite {suite}" for suite, experiment in one.also)
+            which = f"{_experiment(one.pairing)} of suite {one.pairing.suite}"
+            yield f"{which} is measured once for all that are the same: {others}"
+
+
+def _record_change(one: Touched) -> ExperimentChange:
+    knobs = tuple(record_knob(knob) for knob in one.knobs[:_MOST_KNOBS])
+    more = len(one.knobs) - len(knobs)
+    rest = (KnobValues(path=f"… and {more} more", before="", after=""),) if more else ()
+    return ExperimentChange(
+        suite=one.suite, experiment=one.experiment, knobs=(*knobs, *rest), text=cut(one.why_not)
+    )
+
+
+def record_knob(knob: difference.Knob) -> KnobValues:
+    """Give a knob as the file has it, with values of bounded length."""
+    return KnobValues(path=cut(knob.path), before=_cut_value(knob.before), after=_cut_value(knob.after))
+
+
+def _cut_value(text: str) -> str:
+    """Bound a value; two that differ behind the cut still differ."""
+    if len(text) <= _MOST_VALUE:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+    return f"{text[:_MOST_VALUE]}… ({len(text)} characters, SHA-256 {digest})"
+
+
 def run_candidate(
+    job: Job,
     plan: CandidatePlan,
     allowed: Allowance,
-    places: Places,
-    progress: Progress,
     save: Save,
     *,
     attributes: bool = False,
@@ -58,25 +250,23 @@ def run_candidate(
     no room for is not compared, and a knob of which nothing is found out is a note.
     """
     run = _Run(
+        job=job,
         plan=plan,
-        places=places,
-        progress=progress,
         save=save,
         told=told,
-        reproduce=reproduce,
+        reproduce=cut(reproduce),
         left=allowed.total,
         each=allowed.each,
     )
-    sides = (side for one in plan.planned for side in (one.pairing.baseline, one.pairing.candidate))
-    testbeds = [side.deployment.testbed for side in sides]
+    # Both sides run on the testbed of base.
+    testbeds = [one.pairing.baseline.deployment.testbed for one in plan.planned]
     try:
-        with hold(places, progress, testbeds, f"candidate {plan.head.sha[:SHORT]}"):
+        with hold(job.places, job.progress, testbeds, f"candidate {plan.head.sha[:SHORT]}"):
             run.compare()
             if attributes:
                 run.attribute()
     except MeasureError as error:
-        run.problems.append(cut(f"nothing could be measured: {error}"))
-        progress.tell(run.problems[-1])
+        run.note(run.problems, f"nothing could be measured: {error}")
     return run.content()
 
 
@@ -84,9 +274,8 @@ def run_candidate(
 class _Run:
     """A candidate under way: what is left of its budget, and what is known so far."""
 
+    job: Job
     plan: CandidatePlan
-    places: Places
-    progress: Progress
     save: Save
     told: Collection[str]
     reproduce: str
@@ -99,62 +288,64 @@ class _Run:
     unmeasured: dict[tuple[str, str], str] = field(default_factory=dict)
     """Why an experiment of a suite was not measured, though it could have been."""
 
+    def note(self, where: list[str], text: str) -> None:
+        where.append(cut(text))
+        self.job.progress.tell(where[-1])
+
     def compare(self) -> None:
         planned = self.plan.planned
         for place, one in enumerate(planned):
-            missing = len(planned) - place
+            missing, name = len(planned) - place, _name(one.pairing)
             self._save(f"{missing} of {len(planned)} experiments are not measured yet")
-            self.progress.heading(f"experiment {place + 1} of {len(planned)}: {_name(one.pairing)}")
-            budget = self._share(missing)
+            self.job.progress.heading(f"experiment {place + 1} of {len(planned)}: {name}")
+            budget = self.left.share(missing).within(self.each)
             if budget.trials < TURNS or budget.minutes <= 0:
-                why = f"not measured: {_tell_spent(budget)} were left of the budget"
-                for name in ((one.pairing.suite, _experiment(one.pairing)), *one.also):
-                    self.unmeasured[name] = why
-                self.progress.tell(f"{_name(one.pairing)} is {why}")
+                few = f"too few trials for a block of {TURNS}" if budget.minutes > 0 else "no minutes"
+                why = f"not measured: {few} were left of the budget"
+                for each in ((one.pairing.suite, _experiment(one.pairing)), *one.also):
+                    self.unmeasured[each] = why
+                self.job.progress.tell(f"{name} is {why}")
                 continue
             try:
                 self.results.append((one, self._answer(one.pairing, budget)))
             except KnickpointError as error:
                 # Also a wrong use: it is known only now, and others are still to be measured.
-                self.problems.append(cut(f"{_name(one.pairing)} could not be measured: {error}"))
-                self.progress.tell(self.problems[-1])
+                self.note(self.problems, f"{name} could not be measured: {error}")
 
     def attribute(self) -> None:
         moved = (Outcome.REGRESSED, Outcome.IMPROVED)
         jobs = [
-            (knob, one, result)
+            (knob, one.pairing, result)
             for one, result in self.results
             if result.outcome in moved and len(one.knobs) > 1
             for knob in one.knobs
         ]
-        for place, (knob, one, result) in enumerate(jobs):
-            missing = len(jobs) - place
-            budget = self._share_for_knobs(min(missing, _MOST_ATTRIBUTED), _trial_s(result))
-            if budget is None or place >= _MOST_ATTRIBUTED:
-                self.notes.append(
-                    f"not attributed: {knob.path} of {_name(one.pairing)}, since the budget is used up"
-                )
+        for place, (knob, pairing, result) in enumerate(jobs):
+            missing, name = len(jobs) - place, _name(pairing)
+            trial_s = statistics.median(trial.duration_s for trial in result.trials)
+            # Shared out among as many knobs as it is enough for.
+            room = self.left.count(trial_s) // _LEAST_TO_ATTRIBUTE
+            if not room or place >= _MOST_ATTRIBUTED:
+                self.notes.append(f"not attributed: {knob.path} of {name}, since the budget is used up")
                 continue
+            budget = self.left.share(min(missing, _MOST_ATTRIBUTED, room)).within(self.each)
             self._save(f"{missing} of {len(jobs)} changes are not attributed yet")
-            self.progress.heading(f"what {knob.path} does in {_name(one.pairing)}")
+            self.job.progress.heading(f"what {knob.path} does in {name}")
             try:
-                answer = self._answer(_leave_out(knob, one.pairing), budget)
+                answer = self._answer(_leave_out(knob, pairing), budget)
             except KnickpointError as error:
                 # What was asked first is answered; that stays so.
-                self.notes.append(cut(f"not attributed: {knob.path} of {_name(one.pairing)}: {error}"))
-                self.progress.tell(self.notes[-1])
+                self.note(self.notes, f"not attributed: {knob.path} of {name}: {error}")
             else:
                 self.attributions.append(Attribution(knob=record_knob(knob), comparison=answer))
 
     def content(self, problem: str = "") -> ComparisonFile:
-        content = record_candidate(
-            self.plan, datetime.now(UTC), (*([problem] if problem else []), *self.problems)
-        )
+        known = record_candidate(self.plan, (*([problem] if problem else []), *self.problems))
         return replace(
-            content,
+            known,
             changes=tuple(
                 replace(one, text=one.text or self.unmeasured.get((one.suite, one.experiment), ""))
-                for one in content.changes
+                for one in known.changes
             ),
             comparisons=tuple(result for _, result in self.results),
             attributions=tuple(self.attributions),
@@ -166,50 +357,30 @@ class _Run:
         why = "the run was cut short, or still goes on; the same command goes on from there"
         self.save(self.content(f"{what}: {why}"))
 
-    def _share(self, among: int) -> Budget:
-        return Budget(
-            trials=min(self.each.trials, self.left.trials // among),
-            minutes=min(self.each.minutes, self.left.minutes / among),
-        )
-
-    def _share_for_knobs(self, knobs: int, trial_s: float) -> Budget | None:
-        """Share out what is left among as many knobs as it is enough for; None if for none."""
-        least_minutes = _LEAST_TO_ATTRIBUTE * trial_s / 60
-        room = min(self.left.trials // _LEAST_TO_ATTRIBUTE, int(self.left.minutes / least_minutes))
-        return self._share(min(knobs, room)) if room > 0 else None
-
     def _answer(self, pairing: Pairing, budget: Budget) -> ComparisonResult:
         result = self._find(pairing) or run_comparison(
-            pairing,
-            self.plan.settings,
-            budget,
-            self.places,
-            self.progress,
-            reproduce=cut(self.reproduce),
+            self.job, pairing, budget, reproduce=self.reproduce
         )
         seconds = sum(trial.duration_s for trial in result.trials)
-        self.left = Budget(
-            trials=max(0, self.left.trials - len(result.trials)),
-            minutes=self.left.minutes - seconds / 60,
-        )
+        self.left = self.left.after(len(result.trials), seconds)
         return result
 
     def _find(self, pairing: Pairing) -> ComparisonResult | None:
         """Give an answer to this question that a run found that was cut short later."""
-        question, now = question_hash(pairing, fetch_sides(pairing, self.progress)), datetime.now(UTC)
-        if find_unfinished(question, pairing.purpose, self.places, now):
+        question, now = question_hash(pairing, fetch_sides(self.job, pairing)), datetime.now(UTC)
+        if find_unfinished(question, pairing.purpose, self.job.places, now):
             return None
-        for result in reversed(read_results(self.places)):
+        for result in reversed(read_results(self.job.places)):
             is_same = result.question_sha256 == question and result.purpose is pairing.purpose
             is_news = now - result.finished_at < RESUMABLE_FOR and result.id not in self.told
             # The command names both revisions, and so the rules of base, and the budget.
-            is_asked_alike = result.command == cut(self.reproduce)
+            is_asked_alike = result.command == self.reproduce
             if is_same and is_news and is_asked_alike and result.outcome is not Outcome.INVALID:
-                self.progress.tell(f"{result.id} answered it already: {result.outcome}")
+                self.job.progress.tell(f"{result.id} answered it already: {result.outcome}")
                 return replace(
                     result,
                     suite=pairing.suite,
-                    experiment=pairing.candidate.deployment.experiment.name,
+                    experiment=_experiment(pairing),
                     baseline=replace(result.baseline, label=pairing.baseline.label),
                     candidate=replace(result.candidate, label=pairing.candidate.label),
                 )
@@ -230,11 +401,3 @@ def _name(pairing: Pairing) -> str:
 
 def _experiment(pairing: Pairing) -> str:
     return pairing.candidate.deployment.experiment.name
-
-
-def _tell_spent(budget: Budget) -> str:
-    return "no minutes" if budget.minutes <= 0 else f"too few trials for a block of {TURNS}"
-
-
-def _trial_s(result: ComparisonResult) -> float:
-    return statistics.median(trial.duration_s for trial in result.trials)

@@ -4,9 +4,11 @@ An edge: it measures through `perf.jobs.side_by_side` and keeps the result besid
 judged is pure: `turns`, `paired` and `sequential`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
 
 from analysis.comparing.blocks import Measure
 from analysis.comparing.description import describe_looks
@@ -33,6 +35,7 @@ from analysis.detection import words
 from analysis.detection.verdict import Outcome
 from perf.jobs.feasible import planned_s
 from perf.jobs.holding import hold
+from perf.jobs.measuring import Job
 from perf.jobs.side_by_side import (
     RESULT,
     Artifacts,
@@ -45,13 +48,13 @@ from perf.jobs.side_by_side import (
 from perf.local import durable
 from perf.local.places import Places
 from perf.local.plain_files import read_plain
-from perf.local.progress import Progress
 from perf.model.errors import InputError, UsageError
 from perf.model.identity import named
 from perf.model.results import SIDES, TURNS, SideName, Taken, Trial, TrialStatus
 from perf.model.rules import Detection
 from perf.workloads.stages import ladder_phases
 
+T = TypeVar("T")
 _HOPELESS = 2
 """Trials of one side that failed, before one completed: a third would fail as well."""
 _BARREN = 2
@@ -65,6 +68,31 @@ class Budget:
     trials: int
     minutes: float
 
+    def after(self, trials: int, seconds: float) -> "Budget":
+        """Return what is left after so many trials that took so long."""
+        return Budget(trials=max(0, self.trials - trials), minutes=self.minutes - seconds / 60)
+
+    def share(self, among: int) -> "Budget":
+        """Return the part of each of several comparisons."""
+        return Budget(trials=self.trials // among, minutes=self.minutes / among)
+
+    def within(self, other: "Budget") -> "Budget":
+        """Return what this budget and another one allow both."""
+        trials, minutes = min(self.trials, other.trials), min(self.minutes, other.minutes)
+        return Budget(trials=trials, minutes=minutes)
+
+    def count(self, trial_s: float) -> int:
+        """Return how many trials of this length, in seconds, fit."""
+        return max(0, min(self.trials, int(self.minutes * 60 / trial_s)))
+
+
+def allow(
+    settings: Detection, trials: int | None = None, minutes: float | None = None, times: int = 1
+) -> Budget:
+    """Return what was asked for; of what was not said, what the rules allow so many comparisons."""
+    usual = settings.comparison
+    return Budget(trials=trials or times * usual.trials, minutes=minutes or times * usual.minutes)
+
 
 def read_results(places: Places) -> tuple[ComparisonResult, ...]:
     """Give what all finished comparisons of a data directory came to, oldest first.
@@ -73,23 +101,30 @@ def read_results(places: Places) -> tuple[ComparisonResult, ...]:
         InputError: a result is not one.
 
     """
-    found = []
-    for path in places.comparisons.glob(f"*/{RESULT}"):
+    found = read_saved(places.comparisons.glob(f"*/{RESULT}"), read_result)
+    return tuple(sorted(found, key=lambda one: (one.started_at, one.id)))
+
+
+def read_saved(paths: Iterable[Path], read: Callable[[bytes, Path], T]) -> Iterator[T]:
+    """Read files that were kept beside their trials.
+
+    Raises:
+        InputError: one of them cannot be read; says what to do about it.
+
+    """
+    for path in paths:
         try:
-            found.append(read_result(read_plain(path, MOST_BYTES), path))
+            yield read(read_plain(path, MOST_BYTES), path)
         except (InputError, OSError) as error:
             why = error.problems if isinstance(error, InputError) else (f"{error.strerror}",)
             hint = f"move {path.parent} away, its trials are kept"
             raise InputError(path, (*why, hint)) from error
-    return tuple(sorted(found, key=lambda one: (one.started_at, one.id)))
 
 
 def run_comparison(
+    job: Job,
     pairing: Pairing,
-    settings: Detection,
     budget: Budget,
-    places: Places,
-    progress: Progress,
     *,
     trusted: Sequence[Measure] = (),
     looker: Looker = look,
@@ -110,30 +145,52 @@ def run_comparison(
         UsageError: a release is unknown, or no measure can be trusted.
 
     """
-    inquiry = Inquiry(
+    inquiry = inquire(job, pairing, budget, trusted=trusted, looker=looker, prior=prior)
+    sides = pairing.baseline, pairing.candidate
+    purpose = f"a comparison of {sides[1].label} with {sides[0].label}"
+    with hold(job.places, job.progress, [side.deployment.testbed for side in sides], purpose):
+        artifacts = fetch_sides(job, pairing)
+        plan, is_resumed = open_plan(pairing, artifacts, job.places, datetime.now(UTC))
+        how = "resumed" if is_resumed else "new"
+        job.progress.heading(f"comparison {plan.id} ({how}): {sides[0].label} against {sides[1].label}")
+        course = ComparisonRun(plan=plan, pairing=pairing, artifacts=artifacts, job=job)
+        taken, ended = _take_turns(course, inquiry, budget, prior)
+        result = _conclude(course, inquiry, (*prior, *taken), ended, reproduce)
+        durable.write(job.places.comparisons / plan.id / RESULT, write_result(result))
+    return result
+
+
+def inquire(
+    job: Job,
+    pairing: Pairing,
+    budget: Budget,
+    *,
+    trusted: Sequence[Measure],
+    looker: Looker,
+    prior: Sequence[Taken],
+) -> Inquiry:
+    """Return how the turns of a comparison are judged.
+
+    Raises:
+        UsageError: no measure can be trusted.
+
+    """
+    workload, settings = pairing.baseline.deployment.workload, job.catalog.detection
+    trusted = tuple(dict.fromkeys(trusted)) or choose_trusted(workload, settings)
+    if not trusted:
+        kinds = ", ".join(sorted({part.load.kind for part in workload.measurements}))
+        raise UsageError(
+            f"nothing of workload {workload.name} can decide a comparison: comparison.trusted in"
+            f" detection.yaml names no metric for its loads ({kinds}); add one, or name a measure"
+        )
+    return Inquiry(
         settings=settings,
-        trusted=tuple(dict.fromkeys(trusted)) or _choose(pairing, settings),
-        may_lack=frozenset(ladder_phases(pairing.baseline.deployment.workload)),
+        trusted=trusted,
+        may_lack=frozenset(ladder_phases(workload)),
         most_blocks=max(1, budget.trials // TURNS) + len({one.block for one in prior}),
         seed=pairing.seed,
         looker=looker,
     )
-    sides = pairing.baseline, pairing.candidate
-    purpose = f"a comparison of {sides[1].label} with {sides[0].label}"
-    with hold(places, progress, [side.deployment.testbed for side in sides], purpose):
-        artifacts = fetch_sides(pairing, progress)
-        plan, is_resumed = open_plan(pairing, artifacts, places, datetime.now(UTC))
-        how = "resumed" if is_resumed else "new"
-        progress.heading(
-            f"comparison {plan.id} ({how}): {pairing.baseline.label} against {pairing.candidate.label}"
-        )
-        course = ComparisonRun(
-            plan=plan, pairing=pairing, artifacts=artifacts, places=places, progress=progress
-        )
-        taken, ended = _take_turns(course, inquiry, budget, prior)
-        result = _conclude(course, inquiry, (*prior, *taken), ended, reproduce)
-        durable.write(places.comparisons / plan.id / RESULT, write_result(result))
-    return result
 
 
 def _conclude(
@@ -168,18 +225,6 @@ def _conclude(
     )
 
 
-def _choose(pairing: Pairing, settings: Detection) -> tuple[Measure, ...]:
-    workload = pairing.baseline.deployment.workload
-    trusted = choose_trusted(workload, settings)
-    if not trusted:
-        kinds = ", ".join(sorted({part.load.kind for part in workload.measurements}))
-        raise UsageError(
-            f"nothing of workload {workload.name} can decide a comparison: comparison.trusted in"
-            f" detection.yaml names no metric for its loads ({kinds}); add one, or name a measure"
-        )
-    return trusted
-
-
 def _take_turns(
     course: ComparisonRun, inquiry: Inquiry, budget: Budget, prior: Sequence[Taken]
 ) -> tuple[list[Taken], str]:
@@ -199,7 +244,7 @@ def _take_turns(
         blocks = words.counted(block, "block", "blocks")
         said = f"after {blocks}, {words.counted(len(taken), 'trial', 'trials')}"
         for line in describe_looks(judge_measures((*prior, *taken), inquiry)):
-            course.progress.tell(f"{said}: {line}")
+            course.job.progress.tell(f"{said}: {line}")
         ended = _find_end(taken, prior, inquiry, budget, block)
     return taken, f"{ended} {said}"
 
@@ -228,9 +273,9 @@ def _find_end(
 def _expect(course: ComparisonRun, taken: Sequence[Taken], budget: Budget) -> None:
     deployment = course.pairing.baseline.deployment
     each_s = _seconds(taken) / len(taken) if taken else planned_s(deployment)
-    left_s = budget.minutes * 60 - _seconds(taken)
-    turns = max(TURNS, (budget.trials - len(taken)) // TURNS * TURNS)
-    course.progress.expect(min(turns * each_s, max(left_s, TURNS * each_s)))
+    left = budget.after(len(taken), _seconds(taken))
+    turns = max(TURNS, left.trials // TURNS * TURNS)
+    course.job.progress.expect(min(turns * each_s, max(left.minutes * 60, TURNS * each_s)))
 
 
 def _seconds(taken: Sequence[Taken]) -> float:

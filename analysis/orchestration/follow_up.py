@@ -1,26 +1,26 @@
 """What a night does about what it found, before anyone is told: measure suspects again, and bisect.
 
-An edge: it measures through `comparing.run` and `bisecting.run`. What is worth minutes is chosen by
+An edge: it measures through `comparing` and `bisecting`. What is worth minutes is chosen by
 `suspects`, which is pure. Whatever is left out is said, with the command that makes up for it.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
+from typing import TypeVar
 
 from analysis.bisecting.record import BisectionRecord
 from analysis.comparing.results import ComparisonResult
 from analysis.detection.verdict import Outcome
 from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
 from analysis.judging.suspects import Suspect, choose_open, choose_traceable, is_final, traces
-from analysis.orchestration import question as bisection_question
-from analysis.orchestration.bisecting import read_bisections, run_bisection
-from analysis.orchestration.comparing import Budget, read_results, run_comparison
-from perf.config.catalog import Catalog, find_experiment_of
+from analysis.orchestration.bisecting import BisectionQuestion, read_bisections, run_bisection
+from analysis.orchestration.comparing import Budget, allow, read_results, run_comparison
+from perf.config.catalog import find_experiment_of
 from perf.jobs.feasible import planned_s
+from perf.jobs.measuring import Job
 from perf.jobs.side_by_side import Pairing, take_side
-from perf.local.places import Places
-from perf.local.progress import Progress
 from perf.model.design import Experiment, Suite
 from perf.model.errors import KnickpointError
 from perf.model.nights import Night
@@ -28,6 +28,7 @@ from perf.model.results import TURNS, Purpose, Trial, TrialStatus
 from perf.model.shown import format_duration
 from perf.systems import registry
 
+Answer = TypeVar("Answer")
 _FEWEST_BLOCKS = 2
 """Below that nothing can be decided: one block has no scatter between blocks."""
 
@@ -36,12 +37,10 @@ _FEWEST_BLOCKS = 2
 class Tonight:
     """The night whose findings are followed up, and what there is to measure with."""
 
-    catalog: Catalog
+    job: Job
     suite: Suite
     night: Night
     trials: tuple[Trial, ...]
-    places: Places
-    progress: Progress
 
     def trial_s(self, experiment: Experiment) -> float:
         """Say how long a trial takes: those of this night, else what the configuration says."""
@@ -50,20 +49,38 @@ class Tonight:
             for trial in self.trials
             if trial.experiment == experiment.name and trial.status is TrialStatus.COMPLETED
         ]
-        return median(taken) if taken else planned_s(self.catalog.resolve(self.suite, experiment))
+        return median(taken) if taken else planned_s(self.job.catalog.resolve(self.suite, experiment))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class FollowedUp:
     """What came of it, in a sentence each: what was found, what no time was left for, what failed.
 
     `has_measured` says that something was begun, so that there may be trials that nobody judged yet.
     """
 
-    found: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-    failed: tuple[str, ...] = ()
+    found: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
     has_measured: bool = False
+
+    def attempt(
+        self, what: str, command: str, left_s: float, trial_s: float, measure: Callable[[], Answer]
+    ) -> Answer | None:
+        """Measure if the seconds that are left are enough to decide anything; note where it is not.
+
+        `command` makes up for it.
+        """
+        if left_s < _FEWEST_BLOCKS * TURNS * trial_s:
+            left = f"{format_duration(left_s)} left are too short for two blocks of {TURNS} trials"
+            self.left_out.append(f"{what}: {left}; run: {command}")
+            return None
+        self.has_measured = True
+        try:
+            return measure()
+        except KnickpointError as error:
+            self.failed.append(f"{what}: {error}; again with: {command}")
+            return None
 
 
 def confirm(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
@@ -75,36 +92,28 @@ def confirm(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
         InputError: the result of a comparison is not one.
 
     """
-    if tonight.suite.remeasure_minutes is None:
-        return FollowedUp()
+    done, job, suite = FollowedUp(), tonight.job, tonight.suite
+    if suite.remeasure_minutes is None:
+        return done
     results = [
         one
-        for one in read_results(tonight.places)
+        for one in read_results(job.places)
         if one.purpose is Purpose.CONFIRMATION and one.started_at >= tonight.night.started_at
     ]
-    left_out, failed, has_measured = [], [], False
     for question in choose_open(suspects):
-        experiment = find_experiment_of(tonight.catalog, tonight.suite, question.key)
+        experiment = find_experiment_of(job.catalog, suite, question.key)
         if experiment is None or any(_is_of(one, question, experiment) for one in results):
             continue
-        left_s = tonight.suite.remeasure_minutes * 60 - sum(map(_spent_s, results))
-        budget = _afford(left_s, experiment, tonight)
-        command = compare_command(question, tonight.suite.name, experiment.name)
-        if budget is None:
-            left_out.append(f"{_name(question, experiment)}: {_say_left(left_s)}; run: {command}")
-            continue
-        has_measured = True
-        try:
-            results.append(_compare(question, experiment, budget, tonight, command))
-        except KnickpointError as error:
-            failed.append(f"{_name(question, experiment)}: {error}; again with: {command}")
-    unmeasured = [one for one in results if one.outcome is Outcome.INVALID]
-    return FollowedUp(
-        found=tuple(_describe_comparison(one) for one in results if one not in unmeasured),
-        left_out=tuple(left_out),
-        failed=(*failed, *map(_describe_comparison, unmeasured)),
-        has_measured=has_measured,
-    )
+        left_s = suite.remeasure_minutes * 60 - sum(map(_spent_s, results))
+        command = compare_command(question, suite.name, experiment.name)
+        measure = partial(_compare, question, experiment, left_s, tonight)
+        what, trial_s = _name(question, experiment), tonight.trial_s(experiment)
+        if result := done.attempt(what, command, left_s, trial_s, measure):
+            results.append(result)
+    for one in results:
+        told = done.failed if one.outcome is Outcome.INVALID else done.found
+        told.append(_describe_comparison(one))
+    return done
 
 
 def _is_of(result: ComparisonResult, question: RemeasurementQuestion, experiment: Experiment) -> bool:
@@ -116,40 +125,25 @@ def _spent_s(result: ComparisonResult) -> float:
     return sum(trial.duration_s for trial in result.trials)
 
 
-def _afford(left_s: float, experiment: Experiment, tonight: Tonight) -> Budget | None:
-    """Give what so many seconds can measure; None where that would decide nothing."""
-    blocks = int(left_s / tonight.trial_s(experiment) / TURNS)
-    most = tonight.catalog.detection.comparison.trials // TURNS
-    if blocks < _FEWEST_BLOCKS:
-        return None
-    return Budget(trials=min(blocks, most) * TURNS, minutes=left_s / 60)
-
-
 def _compare(
-    question: RemeasurementQuestion,
-    experiment: Experiment,
-    budget: Budget,
-    tonight: Tonight,
-    command: str,
+    question: RemeasurementQuestion, experiment: Experiment, left_s: float, tonight: Tonight
 ) -> ComparisonResult:
+    job, suite = tonight.job, tonight.suite
     baseline, candidate = (
-        take_side(tonight.catalog, tonight.suite, experiment.name, release.version)
+        take_side(job.catalog, suite, experiment.name, release.version)
         for release in (question.baseline, question.candidate)
     )
     pairing = Pairing(
-        purpose=Purpose.CONFIRMATION,
-        suite=tonight.suite.name,
-        baseline=baseline,
-        candidate=candidate,
+        purpose=Purpose.CONFIRMATION, suite=suite.name, baseline=baseline, candidate=candidate
     )
+    settings = job.catalog.detection
+    blocks = allow(settings, minutes=left_s / 60).count(tonight.trial_s(experiment)) // TURNS
     return run_comparison(
+        job,
         pairing,
-        tonight.catalog.detection,
-        budget,
-        tonight.places,
-        tonight.progress,
+        Budget(trials=blocks * TURNS, minutes=left_s / 60),
         trusted=question.measures,
-        reproduce=command,
+        reproduce=compare_command(question, suite.name, experiment.name),
     )
 
 
@@ -163,49 +157,39 @@ def bisect(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
         InputError: a saved bisection is none.
 
     """
-    if tonight.suite.bisect is None or tonight.suite.bisect_minutes is None:
-        return FollowedUp()
+    done, job, suite = FollowedUp(), tonight.job, tonight.suite
+    if suite.bisect is None or suite.bisect_minutes is None:
+        return done
     since = tonight.night.started_at
-    records = {one.id: one for one in read_bisections(tonight.places)}
-    left_out, failed, has_measured = [], [], False
+    records = {one.id: one for one in read_bisections(job.places)}
     for question in choose_traceable(suspects):
-        experiment = find_experiment_of(tonight.catalog, tonight.suite, question.key)
+        experiment = find_experiment_of(job.catalog, suite, question.key)
         if experiment is None or not _has_gap(question):
             continue
         known = [one for one in records.values() if traces(one, question, experiment.name)]
         if any(is_final(one) or (one.found and one.started_at >= since) for one in known):
             continue
         begun = next((one for one in reversed(known) if one.found is None), None)
-        asked = bisection_question.BisectionQuestion(
-            catalog=tonight.catalog,
-            suite=tonight.suite,
-            experiment=experiment.name,
+        asked = BisectionQuestion(
+            suite=suite,
+            experiment=experiment,
             measure=begun.measure if begun else question.measures[0],
             first=question.baseline.version,
             last=question.candidate.version,
         )
         spent = (one.minutes for one in records.values() if one != begun and one.updated_at >= since)
-        left_s = (tonight.suite.bisect_minutes - sum(spent)) * 60
-        earlier_s = begun.minutes * 60 if begun and begun.started_at < since else 0.0
-        budget = _afford_bisection(left_s, earlier_s, experiment, tonight)
-        if budget is None:
-            left_out.append(f"{_name(question, experiment)}: {_say_left(left_s)}; run: {asked.command}")
-            continue
-        settings, places = tonight.catalog.detection, tonight.places
-        has_measured = True
-        try:
-            record = run_bisection(asked, settings, budget, places, tonight.progress)
-        except KnickpointError as error:
-            failed.append(f"{_name(question, experiment)}: {error}; again with: {asked.command}")
-        else:
+        left_s = (suite.bisect_minutes - sum(spent)) * 60
+        # What it took on earlier nights is of its budget, but not of the minutes of this one.
+        whole_s = left_s + (begun.minutes * 60 if begun and begun.started_at < since else 0.0)
+        trial_s = tonight.trial_s(experiment)
+        budget = Budget(trials=int(whole_s / trial_s), minutes=whole_s / 60)
+        measure = partial(run_bisection, job, asked, budget)
+        what = _name(question, experiment)
+        if record := done.attempt(what, asked.command, left_s, trial_s, measure):
             records[record.id] = record
     found = (one for one in records.values() if one.found and one.updated_at >= since)
-    return FollowedUp(
-        found=tuple(map(_describe_bisection, found)),
-        left_out=tuple(left_out),
-        failed=tuple(failed),
-        has_measured=has_measured,
-    )
+    done.found += map(_describe_bisection, found)
+    return done
 
 
 def _has_gap(question: RemeasurementQuestion) -> bool:
@@ -218,23 +202,8 @@ def _has_gap(question: RemeasurementQuestion) -> bool:
     )
 
 
-def _afford_bisection(
-    left_s: float, earlier_s: float, experiment: Experiment, tonight: Tonight
-) -> Budget | None:
-    """Give what a bisection may take in all, with what it took on earlier nights."""
-    trial_s = tonight.trial_s(experiment)
-    if left_s < _FEWEST_BLOCKS * TURNS * trial_s:
-        return None
-    whole_s = left_s + earlier_s
-    return Budget(trials=int(whole_s / trial_s), minutes=whole_s / 60)
-
-
 def _name(question: RemeasurementQuestion, experiment: Experiment) -> str:
     return f"{experiment.name}, {question.baseline.version} to {question.candidate.version}"
-
-
-def _say_left(left_s: float) -> str:
-    return f"{format_duration(left_s)} left are too short for two blocks of {TURNS} trials"
 
 
 def _describe_comparison(result: ComparisonResult) -> str:

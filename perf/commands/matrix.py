@@ -1,31 +1,21 @@
 """The command that backfills: it measures releases × experiments, what teaches most first."""
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
-from perf.commands.options import configs_option, data_option
-from perf.config.catalog import default_root, find_experiment, load_catalog
+from perf.commands.history_texts import align
+from perf.commands.options import configs_option, data_option, spell_command
+from perf.config.catalog import Catalog, find_experiment
 from perf.history import bundle
 from perf.history.store import append_all
-from perf.jobs.backfill import Backfill, count_cells, read_known
 from perf.jobs.holding import hold
-from perf.jobs.matrix import (
-    Cell,
-    Grid,
-    Tally,
-    choose_rows,
-    plan_cells,
-)
-from perf.jobs.measuring import Job, describe
-from perf.local.places import Places
+from perf.jobs.matrix import Cell, Grid, Tally, choose_rows, open_backfill, plan_cells
+from perf.jobs.measuring import Job, describe, open_job
 from perf.local.problems import suggest
-from perf.local.progress import Progress
+from perf.model.design import Suite
 from perf.model.errors import MeasureError, UsageError
-from perf.model.shown import format_duration
 from perf.systems import registry
 
 NOT_MEASURED = MeasureError.exit_code
@@ -92,33 +82,35 @@ def matrix(
 
     Exit codes: 0 fine, also if time ran out; 2 wrong usage; 3 something could not be measured.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    catalog = load_catalog(configs or default_root())
-    session = Job(catalog, catalog.suite(suite_name), Places(data), Progress())
-    grid = read_grid(session, experiments, releases, repeat)
+    job = open_job(data, configs)
+    suite = job.catalog.suite(suite_name)
+    grid = read_grid(job.catalog, suite, experiments, releases, repeat)
     if dry_run:
-        backfill = Backfill(session, grid, read_known(session, grid))
+        backfill = open_backfill(job, grid)
         click.echo("\n".join((backfill.announce(), "", *describe_grid(grid, backfill.tally))))
         return
-    testbed = catalog.testbeds[session.suite.testbed]
-    with hold(session.places, session.progress, [testbed], f"the matrix of suite {suite_name}"):
-        backfill = Backfill(session, grid, read_known(session, grid))
+    testbed = job.catalog.testbed(suite.testbed)
+    with hold(job.places, job.progress, [testbed], f"the matrix of suite {suite_name}"):
+        backfill = open_backfill(job, grid)
         click.echo(backfill.announce())
         backfill.measure(minutes)
-    session.progress.expected_s = None
-    is_kept = _append(session)
+    job.progress.expected_s = None
+    is_kept = _append(job)
     for trial in backfill.trials:
         click.echo(describe(trial))
-    if left := plan_cells(grid, backfill.tally):
-        about = format_duration(backfill.expect_s(left))
-        again = write_command(click.get_current_context())
-        click.echo(f"{count_cells(left)} left, about {about}; go on with:\n  {again}")
+    if plan_cells(grid, backfill.tally):
+        left, about = backfill.count_left()
+        again = spell_command(click.get_current_context(), without=())
+        click.echo(f"{left} left, {about}; go on with:\n  {again}")
     for cell, why in backfill.lost.items():
         click.echo(f"{cell.experiment} at {cell.release.version} is not measured: {why}", err=True)
     if backfill.lost or not is_kept:
         click.get_current_context().exit(NOT_MEASURED)
 
 
-def read_grid(session: Job, experiments: Sequence[str], releases: Sequence[str], repeat: int) -> Grid:
+def read_grid(
+    catalog: Catalog, suite: Suite, experiments: Sequence[str], releases: Sequence[str], repeat: int
+) -> Grid:
     """Give what is wanted of a suite: the named experiments at the named releases.
 
     Raises:
@@ -126,7 +118,6 @@ def read_grid(session: Job, experiments: Sequence[str], releases: Sequence[str],
             of the suite's are.
 
     """
-    suite = session.suite
     of_releases = [each.name for each in suite.experiments if not each.sentinel_every_nights]
     for name in experiments:
         if name not in of_releases:
@@ -138,7 +129,7 @@ def read_grid(session: Job, experiments: Sequence[str], releases: Sequence[str],
     chosen = tuple(dict.fromkeys(experiments or of_releases))
     if not chosen:
         raise UsageError(f"suite {suite.name} has sentinels only; name another one with --suite")
-    deployments = [session.catalog.resolve(suite, find_experiment(suite, name)) for name in chosen]
+    deployments = [catalog.resolve(suite, find_experiment(suite, name)) for name in chosen]
     known = {
         name: registry.load(name).releases()
         for name in dict.fromkeys(each.experiment.system for each in deployments)
@@ -161,28 +152,15 @@ def describe_grid(grid: Grid, tally: Tally) -> tuple[str, ...]:
             known = [f"known {count}"] if count else ["failed before"] if tally.failed[cell] else []
             marks.append(", ".join(known + turns.get(cell, [])) if cell in wanted else "·")
         table.append([f"{release.system} {release.version}", *marks])
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in table)
-    return (*lines, "", _LEGEND)
+    return (*align(table), "", _LEGEND)
 
 
-def write_command(context: click.Context) -> str:
-    """Write the command line that was given, for somebody to give it again."""
-    words = [*context.command_path.split()]
-    for option in context.command.params:
-        value = context.params[option.name or ""]
-        if context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
-            for each in value if isinstance(value, tuple) else (value,):
-                words += [option.opts[0], f"{each:g}" if isinstance(each, float) else f"{each}"]
-    return shlex.join(words)
-
-
-def _append(session: Job) -> bool:
+def _append(job: Job) -> bool:
     """Append what the history lacks; tell whether all bundles are sound."""
-    if not bundle.find(session.places):
+    if not bundle.find(job.places):
         return True
-    kept = append_all(session.places, session.progress.tell)
-    session.progress.tell(f"history: {kept.new} trials appended, {kept.known} already there")
+    kept = append_all(job.places, job.progress.tell)
+    job.progress.tell(f"history: {kept.new} trials appended, {kept.known} already there")
     for problem in kept.bad:
         click.echo(f"A bundle was refused: {problem}", err=True)
     return not kept.bad

@@ -5,10 +5,8 @@ from pathlib import Path
 import click
 
 from perf.commands.options import configs_option, data_option
-from perf.config.catalog import default_root, load_catalog
-from perf.jobs.measuring import Job, describe, measure_night, measure_one
-from perf.local.places import Places
-from perf.local.progress import Progress
+from perf.jobs.measuring import describe, measure_one, open_job
+from perf.jobs.night import measure_night
 from perf.model.errors import UsageError
 from perf.model.results import Trial, TrialStatus
 
@@ -41,12 +39,12 @@ def measure(
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     if (experiment is None) != (release is None):
         raise UsageError("--experiment and --release belong together; give both or neither")
-    catalog = load_catalog(configs or default_root())
-    session = Job(catalog, catalog.suite(suite_name), Places(data), Progress())
+    job = open_job(data, configs)
+    suite = job.catalog.suite(suite_name)
     if experiment is not None and release is not None:
-        trials: tuple[Trial, ...] = (measure_one(session, experiment, release),)
+        trials: tuple[Trial, ...] = (measure_one(job, suite, experiment, release),)
     else:
-        trials = measure_night(session)
+        trials = measure_night(job, suite)
     for trial in trials:
         click.echo(describe(trial))
     if any(trial.status is not TrialStatus.COMPLETED for trial in trials):

@@ -1,13 +1,11 @@
-"""The options that commands share: where the data are, and where the configuration is."""
+"""The options that commands share: where the data are, where the configuration is."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import click
-
-_OF_THE_PLACE = frozenset({"data", "output"})
 
 
 def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,17 +29,21 @@ def configs_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def spell_command(context: click.Context) -> str:
-    """Write the command line that asks the same again, without defaults and places of data."""
-    words = ["knickpoint", context.info_name or ""]
+def spell_command(
+    context: click.Context, without: Collection[str] = ("data", "output"), **instead: str
+) -> str:
+    """Return the command line that asks the same again; defaults and options `without` stay out.
+
+    `instead` are values to be said in place of those that were given.
+    """
+    words = ["knickpoint", context.command.name or ""]
     for option in context.command.params:
         name = option.name or ""
-        value = context.params.get(name)
-        if name in _OF_THE_PLACE or value in {None, option.get_default(context)}:
+        value = instead.get(name, context.params.get(name))
+        if name in without or value in {None, option.get_default(context)}:
             continue
-        words += (
-            word
-            for each in (value if isinstance(value, tuple) else (value,))
-            for word in (option.opts[0], f"{each}")
-        )
+        for each in value if isinstance(value, tuple) else (value,):
+            words.append(option.opts[0])
+            if each is not True:
+                words.append(f"{each:g}" if isinstance(each, float) else f"{each}")
     return shlex.join(words)

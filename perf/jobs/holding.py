@@ -44,18 +44,8 @@ def hold(
             keeps doing so; or a host cannot be reached.
 
     """
-    with _only_one(places, progress), lease.hold(testbeds, purpose, progress.tell):
-        yield
-
-
-@contextmanager
-def _only_one(places: Places, progress: Progress) -> Iterator[None]:
-    """Hold the lock of a data directory; raise MeasureError if another process keeps holding it.
-
-    Who holds it already, as a bisection over its probes, holds it on.
-    """
     places.data.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(places.lock, is_singleton=True)
+    lock, pid_file = filelock.FileLock(places.lock, is_singleton=True), places.lock.with_suffix(".pid")
     try:
         try:
             lock.acquire(timeout=0)
@@ -64,16 +54,16 @@ def _only_one(places: Places, progress: Progress) -> Iterator[None]:
             progress.tell(f"another run measures into {places.data}; waiting up to {_LOCK_WAIT_S:g} s")
             lock.acquire(timeout=_LOCK_WAIT_S)
     except filelock.Timeout as error:
-        holder = places.lock.with_suffix(".pid")
-        pid = holder.read_text().strip() if holder.exists() else "unknown"
+        pid = pid_file.read_text().strip() if pid_file.exists() else "unknown"
         raise MeasureError(
             f"another run (pid {pid}) measures into {places.data}; wait for it to end, "
             "or give --data another directory"
         ) from error
     try:
-        places.lock.with_suffix(".pid").write_text(f"{os.getpid()}\n")
+        pid_file.write_text(f"{os.getpid()}\n")
         bundle.remove_interrupted(places)
-        yield
+        with lease.hold(testbeds, purpose, progress.tell):
+            yield
     finally:
         lock.release()
 

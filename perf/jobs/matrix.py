@@ -1,4 +1,4 @@
-"""A matrix of releases × experiments: what of it is known, and which cell teaches most next. Pure.
+"""A matrix of releases × experiments: what of it is known, which cell teaches most next, measuring it.
 
 Every choice follows from what has been measured so far alone, so a matrix that was stopped goes on as
 if it had not been.
@@ -11,11 +11,16 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NoReturn
 
+from perf.history import bundle
+from perf.jobs.feasible import planned_s
+from perf.jobs.measuring import Job, measure_extra
 from perf.local.problems import suggest_few
 from perf.model.design import Deployment
-from perf.model.errors import UsageError
+from perf.model.errors import BundleError, ReleaseError, UsageError
 from perf.model.identity import content_hash, named
-from perf.model.results import Purpose, Release, Trial, TrialStatus
+from perf.model.results import Purpose, Release, Source, Trial, TrialStatus
+from perf.model.shown import format_duration
+from perf.releases.artifacts import copy_variable
 
 ATTEMPTS = 2
 """A cell that could not be measured is tried so often, the second time behind all others."""
@@ -76,13 +81,9 @@ class Tally:
         """Note that a cell cannot be measured at all: its release is out of reach, for example."""
         self.failed[cell] = max(self.failed[cell], ATTEMPTS)
 
-    def copy(self) -> "Tally":
-        """Give a tally that can be changed without changing this one."""
-        return replace(self, completed=self.completed.copy(), failed=self.failed.copy())
 
-
-def count_trial(tally: Tally, grid: Grid, trial: Trial) -> bool:
-    """Count a trial for each cell that it answers; tell whether there is any.
+def count_trial(tally: Tally, grid: Grid, trial: Trial) -> None:
+    """Count a trial for each cell that it answers.
 
     It answers a cell if its release, topology, testbed, workload and config are the same by content
     hash, so that a changed configuration is measured anew; and if it is a point of a release's series.
@@ -101,7 +102,6 @@ def count_trial(tally: Tally, grid: Grid, trial: Trial) -> bool:
         for cell in answered:
             seconds = (trial.finished_at - trial.started_at).total_seconds()
             tally.taken_s[cell.experiment].append(seconds)
-    return bool(answered)
 
 
 def count_known(grid: Grid, trials: Iterable[Trial]) -> Tally:
@@ -140,24 +140,119 @@ def next_cell(grid: Grid, tally: Tally) -> Cell | None:
 
 def plan_cells(grid: Grid, tally: Tally) -> tuple[Cell, ...]:
     """Give the order in which the rest will be measured if every trial completes."""
-    ahead, order = tally.copy(), []
+    ahead = replace(tally, completed=tally.completed.copy())
+    order = []
     while cell := next_cell(grid, ahead):
         ahead.completed[cell] += 1
         order.append(cell)
     return tuple(order)
 
 
-def expect_s(grid: Grid, tally: Tally, cells: Iterable[Cell], planned_s: Sequence[float]) -> float:
+def expect_s(grid: Grid, tally: Tally, cells: Iterable[Cell]) -> float:
     """Give about how long these cells take, in seconds.
 
-    The median of an experiment's own trials is the best guess; before the first, `planned_s` is, which
-    has a value for each row of the grid.
+    The median of an experiment's own trials is the best guess; before the first, its configuration is.
     """
     guesses = {
-        row.experiment: statistics.median(tally.taken_s.get(row.experiment, [planned]))
-        for row, planned in zip(grid.rows, planned_s, strict=True)
+        row.experiment: statistics.median(taken)
+        if (taken := tally.taken_s.get(row.experiment))
+        else planned_s(row.deployment)
+        for row in grid.rows
     }
     return sum(guesses[cell.experiment] for cell in cells)
+
+
+@dataclass(slots=True)
+class Backfill:
+    """A matrix under way: what is wanted, what is there, and what could not be had."""
+
+    job: Job
+    grid: Grid
+    tally: Tally
+    trials: list[Trial] = field(default_factory=list)
+    lost: dict[Cell, str] = field(default_factory=dict)
+    """What could not be measured, with the reason."""
+
+    def announce(self) -> str:
+        """Say how many cells there are, how many of them are known, and how long the rest takes."""
+        cells, left = self.grid.cells(), plan_cells(self.grid, self.tally)
+        if not left:
+            return f"{len(cells)} cells, all known: nothing is left to measure"
+        count, about = self.count_left()
+        return f"{len(cells)} cells, {len(cells) - len(set(left))} known; {count} to measure, {about}"
+
+    def count_left(self) -> tuple[str, str]:
+        """Say how many trials are left, and about how long they take."""
+        left = plan_cells(self.grid, self.tally)
+        about = f"about {format_duration(expect_s(self.grid, self.tally, left))}"
+        return "1 trial" if len(left) == 1 else f"{len(left)} trials", about
+
+    def measure(self, minutes: float | None) -> None:
+        """Measure cell after cell until all is measured or no further trial fits; hold the lock.
+
+        Raises:
+            HostUnfit: the hosts cannot carry any trial.
+            UsageError: not even the first trial fits.
+
+        """
+        clock, progress = self.job.progress.clock, self.job.progress
+        begun_s, number = clock(), 0
+        while cell := next_cell(self.grid, self.tally):
+            needs_s = expect_s(self.grid, self.tally, [cell])
+            if minutes is not None and clock() - begun_s + needs_s > 60 * minutes:
+                if number:
+                    return
+                raise UsageError(
+                    f"no trial fits into {minutes:g} minutes: {cell.experiment} takes about "
+                    f"{format_duration(needs_s)}; give --minutes more"
+                )
+            number += 1
+            left = plan_cells(self.grid, self.tally)
+            progress.expect(expect_s(self.grid, self.tally, left))
+            what = f"{cell.experiment} at {cell.release.version}"
+            progress.heading(f"cell {number} of {number - 1 + len(left)}: {what}")
+            self._measure_cell(cell)
+
+    def _measure_cell(self, cell: Cell) -> None:
+        # What a cell needs is fetched just before it: most of a large matrix may wait for another day.
+        try:
+            fetched = self.job.fetch(cell.release.system, cell.release.version)
+        except ReleaseError as error:
+            self._give_up(cell, str(error))
+            return
+        if fetched.artifact.source is Source.PATH:
+            name = copy_variable(cell.release)
+            self._give_up(cell, f"a local copy is no point of a release's series; unset {name}")
+            return
+        (row,) = (row for row in self.grid.rows if row.experiment == cell.experiment)
+        trial = measure_extra(self.job, row.deployment, fetched)
+        self.trials.append(trial)
+        count_trial(self.tally, self.grid, trial)
+        if trial.status is TrialStatus.COMPLETED:
+            self.lost.pop(cell, None)
+        else:
+            self.lost[cell] = "; ".join(reason.text for reason in trial.reasons)
+
+    def _give_up(self, cell: Cell, why: str) -> None:
+        self.job.progress.tell(f"skipped: {why}")
+        for each in self.grid.cells():
+            if each.release == cell.release and self.tally.completed[each] < self.grid.repeat:
+                self.tally.give_up(each)
+                self.lost[each] = why
+
+
+def open_backfill(job: Job, grid: Grid) -> Backfill:
+    """Count the trials of the data directory; tell of each bundle that cannot be read."""
+    return Backfill(job, grid, count_known(grid, _read_trials(job)))
+
+
+def _read_trials(job: Job) -> Iterator[Trial]:
+    # The bundles are read, not the history: they are there at once, and none of them is missing.
+    for place in bundle.find(job.places):
+        try:
+            yield bundle.read(place)[0]
+        except BundleError as error:
+            job.progress.tell(f"not counted: {error}")
 
 
 def choose_rows(

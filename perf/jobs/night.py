@@ -1,4 +1,4 @@
-"""The files of nights: what a suite plans to measure is on disk before the first trial starts.
+"""A night: what a suite plans to measure is on disk before the first trial starts, then measured.
 
 A trial's id follows from its night and its place in the plan, so that an interrupted night is
 resumed by measuring exactly the trials whose bundles are missing: none lost, none doubled. Where
@@ -8,29 +8,112 @@ several labs share a history, the lab is part of the night's id.
     <data>/nights/<id>.untold     there until all has been told: until then the night is resumed
 """
 
-from datetime import datetime, timedelta
+import statistics
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from perf.config.catalog import Catalog
-from perf.jobs.plans import next_id, no_plan, read_plan
+from perf.history import bundle
+from perf.hosts.testbed import place_clients
+from perf.hosts.tuning.readiness import check_readiness
+from perf.jobs.feasible import check_load_time, planned_s
+from perf.jobs.holding import hold
+from perf.jobs.measuring import Job, order_point
+from perf.jobs.plans import contents, is_done, next_id, no_plan, read_plan
 from perf.local import durable
 from perf.local.places import Places
-from perf.model.design import Suite
+from perf.model.design import Deployment, Suite
+from perf.model.errors import BundleError
 from perf.model.identity import content_hash
 from perf.model.nights import Night, PlannedTrial
-from perf.model.results import TrialId
+from perf.model.results import Trial, TrialId
+from perf.releases.artifacts import find_release
+from perf.systems import registry
+from perf.systems.contract import name_profile
+from perf.trial.placement import place_nodes
+from perf.trial.preflight import check_access, check_fitness
 
 RESUMABLE_FOR = timedelta(hours=20)
-
-
 _NIGHT = TypeAdapter(Night)
+
+
+def measure_night(job: Job, suite: Suite, *, is_to_be_told: bool = False) -> tuple[Trial, ...]:
+    """Measure what is missing of the suite's night; give all of the night's trials.
+
+    A night that is to be told stays unfinished, and is resumed, until `finish_night`.
+
+    Raises:
+        MeasureError: another process measures here, or the hosts cannot carry any trial.
+        ReleaseError: a release could be fetched from nowhere.
+        UsageError: what is to be stored, or a counted phase, can never be done within its time limit.
+
+    """
+    deployments = {one.name: job.catalog.resolve(suite, one) for one in suite.experiments}
+    for deployment in deployments.values():
+        check_load_time(deployment)
+    testbed, progress = job.catalog.testbed(suite.testbed), job.progress
+    with hold(job.places, progress, [testbed], f"the trials of suite {suite.name}"):
+        # Before the night is planned and anything is downloaded. Each trial checks again.
+        _check_hosts(deployments.values(), job.places.run)
+        night, is_resumed = open_night(
+            job.places, job.catalog, suite, datetime.now(UTC), is_to_be_told=is_to_be_told
+        )
+        missing, total = find_missing(night, job.places), len(night.trials)
+        done = total - len(missing)
+        how = f"resumed, {done} of {total} trials are done" if is_resumed else "new"
+        progress.heading(f"night {night.id} of suite {night.suite}: {total} trials ({how})")
+        # Everything is fetched before anything is measured: a night must not stop half-way because an
+        # archive is out of reach, and no download runs beside a measurement.
+        orders = [
+            order_point(
+                one.id,
+                night.id,
+                deployments[one.experiment],
+                job.fetch(deployments[one.experiment].experiment.system, one.version),
+            )
+            for one in missing
+        ]
+        for place, order in enumerate(orders):
+            left = [one.deployment for one in orders[place:]]
+            progress.expect(_expected_s(_read_finished(night, job.places), left))
+            what = f"{order.deployment.experiment.name} at {order.release.version}"
+            progress.heading(f"trial {done + place + 1} of {total}: {what}")
+            job.measure(order)
+        return tuple(_read_finished(night, job.places))
+
+
+def _check_hosts(deployments: Iterable[Deployment], run_dir: Path) -> None:
+    for deployment in deployments:
+        clients = place_clients(deployment.testbed, deployment.topology.clients, run_dir)
+        check_access(deployment, clients)
+        system = registry.load(deployment.experiment.system)
+        check_fitness(deployment, system, place_nodes(deployment, run_dir), clients)
+        found = (find_release(system, version) for version in deployment.experiment.releases)
+        for profile in sorted({name_profile(system, release) for release in found}):
+            check_readiness(deployment, profile, run_dir)
+
+
+def _expected_s(finished: Iterable[Trial], left: list[Deployment]) -> float:
+    # The night's own finished trials are the best guess; before the first, the configuration is.
+    taken = [(trial.finished_at - trial.started_at).total_seconds() for trial in finished]
+    return statistics.median(taken) * len(left) if taken else sum(map(planned_s, left))
+
+
+def _read_finished(night: Night, places: Places) -> Iterator[Trial]:
+    for planned in night.trials:
+        if is_done(places, planned.id):
+            # A damaged bundle is refused loudly when it is appended; it must not stop a night.
+            with suppress(BundleError):
+                yield bundle.read(places.trials / planned.id)[0]
 
 
 def find_missing(night: Night, places: Places) -> tuple[PlannedTrial, ...]:
     """Return the planned trials without a bundle, in order."""
-    return tuple(trial for trial in night.trials if not (places.trials / trial.id).is_dir())
+    return tuple(trial for trial in night.trials if not is_done(places, trial.id))
 
 
 def open_night(
@@ -106,8 +189,7 @@ def plan_hash(catalog: Catalog, suite: Suite) -> str:
     parts = [
         content_hash(part)
         for experiment in suite.experiments
-        for resolved in [catalog.resolve(suite, experiment)]
-        for part in (resolved.topology, resolved.testbed, resolved.workload, resolved.config)
+        for part in contents(catalog.resolve(suite, experiment))
     ]
     return content_hash((suite, tuple(parts)))
 

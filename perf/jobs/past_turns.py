@@ -8,11 +8,13 @@ Only completed trials count, and only where what is said of them from the start 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from perf.history import bundle
 from perf.history.place import has_history
 from perf.history.store import open_history
+from perf.jobs.measuring import Job
+from perf.jobs.plans import contents
 from perf.jobs.side_by_side import (
     Artifacts,
     ComparisonPlan,
@@ -23,7 +25,6 @@ from perf.jobs.side_by_side import (
     read_turn,
 )
 from perf.local.places import Places
-from perf.local.progress import Progress
 from perf.model.errors import BundleError, HistoryError
 from perf.model.identity import named
 from perf.model.results import SIDES, Purpose, SideName, Taken, Trial, TrialId, TrialStatus
@@ -37,13 +38,7 @@ FIRST_BLOCK = 1001
 
 
 def find_past_turns(
-    pairing: Pairing,
-    artifacts: Artifacts,
-    places: Places,
-    now: datetime,
-    progress: Progress,
-    *,
-    with_nights: bool = True,
+    job: Job, pairing: Pairing, artifacts: Artifacts, *, with_nights: bool = True
 ) -> tuple[Taken, ...]:
     """Find the turns that were taken before, oldest block first; without nights, those of comparisons.
 
@@ -55,18 +50,18 @@ def find_past_turns(
 
     """
     question = question_hash(pairing, artifacts)
-    resumed = find_unfinished(question, pairing.purpose, places, now)
+    resumed = find_unfinished(question, pairing.purpose, job.places, datetime.now(UTC))
     if resumed is not None and resumed.seed != pairing.seed:
         resumed = None
     plans = [
-        plan for plan in read_plans(places) if plan.question_sha256 == question and plan != resumed
+        plan for plan in read_plans(job.places) if plan.question_sha256 == question and plan != resumed
     ]
-    trials = _read_trials(pairing, plans, places, progress)
+    trials = _read_trials(job, pairing, plans)
     blocks = [
         *(_blocks_of_nights(pairing, artifacts, trials) if with_nights else ()),
         *(block for plan in plans for block in _blocks_of(plan, pairing, trials)),
     ]
-    blocks.sort(key=lambda block: (block[0].trial.started_at, block[0].trial.id))
+    blocks.sort(key=_begin)
     return tuple(
         replace(turn, block=number)
         for number, block in enumerate(blocks, start=FIRST_BLOCK)
@@ -80,9 +75,13 @@ def has_trials(experiment: str, version: str, places: Places) -> bool:
     return any(path.name.endswith(endings) for path in bundle.find(places))
 
 
+def _begin(block: Sequence[Taken]) -> tuple[datetime, TrialId]:
+    return block[0].trial.started_at, block[0].trial.id
+
+
 def _blocks_of(
     plan: ComparisonPlan, pairing: Pairing, trials: Sequence[Trial]
-) -> Iterator[list[Taken]]:
+) -> Iterable[list[Taken]]:
     """Give the blocks of an earlier comparison, with those of their pairs that are whole."""
     pairs: defaultdict[tuple[int, str], list[Taken]] = defaultdict(list)
     for trial in trials:
@@ -95,12 +94,12 @@ def _blocks_of(
     for (number, _), both in pairs.items():
         if {turn.side for turn in both} == set(SIDES):
             blocks[number] += both
-    return iter(blocks.values())
+    return blocks.values()
 
 
 def _blocks_of_nights(
     pairing: Pairing, artifacts: Artifacts, trials: Sequence[Trial]
-) -> Iterator[list[Taken]]:
+) -> Iterable[list[Taken]]:
     """Give the newest nights that measured both sides, each as a block of one trial a side."""
     nights: defaultdict[str, dict[SideName, Taken]] = defaultdict(dict)
     for trial in trials:
@@ -110,15 +109,13 @@ def _blocks_of_nights(
             if _measured_it(trial, pairing, artifacts, side) and _says_the_same(trial, pairing, side):
                 nights[trial.night].setdefault(side, Taken(block=0, side=side, trial=trial))
     both = [list(night.values()) for night in nights.values() if len(night) == len(SIDES)]
-    both.sort(key=lambda block: (block[0].trial.started_at, block[0].trial.id))
-    return iter(both[-MOST_NIGHTS:])
+    return sorted(both, key=_begin)[-MOST_NIGHTS:]
 
 
 def _measured_it(trial: Trial, pairing: Pairing, artifacts: Artifacts, name: SideName) -> bool:
     """Tell whether a trial measured exactly what a side is, by content and by the bytes installed."""
-    deployment = pairing.side(name).deployment
     hashes = (trial.topology, trial.testbed, trial.workload, trial.config)
-    wanted = (deployment.topology, deployment.testbed, deployment.workload, deployment.config)
+    wanted = contents(pairing.side(name).deployment)
     return (
         trial.release == artifacts[name].release
         and trial.artifact is not None
@@ -134,20 +131,27 @@ def _says_the_same(trial: Trial, pairing: Pairing, name: SideName) -> bool:
     return said <= set(trial.remarks) and planted <= said
 
 
-def _read_trials(
-    pairing: Pairing, plans: Sequence[ComparisonPlan], places: Places, progress: Progress
-) -> tuple[Trial, ...]:
+def _read_trials(job: Job, pairing: Pairing, plans: Sequence[ComparisonPlan]) -> tuple[Trial, ...]:
     """Read the completed trials that may count: bundles, and what only the history still holds.
 
     Which may is told by their names alone, so that a long history is not read as a whole.
     """
-    bundled = {path.name for path in bundle.find(places)}
-    kept = _list_history(pairing, places, progress) - bundled
-    names = _choose(bundled | kept, pairing, plans)
-    trials = [
-        trial for name in names if name in bundled for trial in _read_bundle(name, places, progress)
-    ]
-    trials += _read_history([name for name in names if name in kept], places, progress)
+    bundled = {path.name for path in bundle.find(job.places)}
+    names: list[str] = []
+    trials: list[Trial] = []
+    try:
+        if has_history(job.places):
+            with open_history(job.places.history, read_only=True) as history:
+                versions = {pairing.side(name).version for name in SIDES}
+                kept = {each for one in versions for each in history.find_trials(version=one)}
+                names = _choose(bundled | kept, pairing, plans)
+                trials += history.trials([TrialId(name) for name in names if name not in bundled])
+    except HistoryError as error:
+        # What was measured before only saves time; without it the comparison measures more.
+        job.progress.tell(f"nothing of the history is reused: {error}")
+    for name in names or _choose(bundled, pairing, plans):
+        if name in bundled:
+            trials += _read_bundle(job, name)
     completed = (trial for trial in trials if trial.status is TrialStatus.COMPLETED)
     return tuple(sorted(completed, key=lambda trial: (trial.started_at, trial.id)))
 
@@ -172,32 +176,8 @@ def _choose(names: Iterable[str], pairing: Pairing, plans: Sequence[ComparisonPl
     return [*chosen, *(name for night in newest for group in night.values() for name in group)]
 
 
-def _read_bundle(name: str, places: Places, progress: Progress) -> Iterator[Trial]:
+def _read_bundle(job: Job, name: str) -> Iterator[Trial]:
     try:
-        yield bundle.read(places.trials / name)[0]
+        yield bundle.read(job.places.trials / name)[0]
     except BundleError as error:
-        progress.tell(f"not reused: {error}")
-
-
-def _list_history(pairing: Pairing, places: Places, progress: Progress) -> set[str]:
-    if not has_history(places):
-        return set()
-    try:
-        with open_history(places.history, read_only=True) as history:
-            versions = {pairing.side(name).version for name in SIDES}
-            return {each for version in versions for each in history.find_trials(version=version)}
-    except HistoryError as error:
-        # What was measured before only saves time; without it the comparison measures more.
-        progress.tell(f"nothing of the history is reused: {error}")
-        return set()
-
-
-def _read_history(names: Sequence[str], places: Places, progress: Progress) -> tuple[Trial, ...]:
-    if not names:
-        return ()
-    try:
-        with open_history(places.history, read_only=True) as history:
-            return history.trials([TrialId(name) for name in names])
-    except HistoryError as error:
-        progress.tell(f"nothing of the history is reused: {error}")
-        return ()
+        job.progress.tell(f"not reused: {error}")

@@ -1,4 +1,4 @@
-"""Plans of nights and of comparisons: their ids, and how they are read back, whole or refused."""
+"""Plans of nights and of comparisons: their ids, how they are read back, and what of them is done."""
 
 import re
 from collections.abc import Iterable
@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from perf.history.place import start_of_ids
 from perf.local.places import Places
 from perf.local.plain_files import read_plain
+from perf.model.design import Deployment, SystemConfig, Testbed, Topology, Workload
 from perf.model.errors import BundleError
 from perf.model.shown import list_faults, list_some
 
@@ -40,6 +41,16 @@ def no_plan(path: Path, what: str, problems: list[str]) -> BundleError:
     """Give the error for a file that is no plan."""
     listed = "".join(f"\n  {problem}" for problem in list_some(problems))
     return BundleError(f"{path} is not the plan of {what}; move it away, its trials are kept:{listed}")
+
+
+def contents(deployment: Deployment) -> tuple[Topology, Testbed, Workload, SystemConfig]:
+    """Return what of a deployment decides what is measured, beside the system."""
+    return deployment.topology, deployment.testbed, deployment.workload, deployment.config
+
+
+def is_done(places: Places, trial: str) -> bool:
+    """Tell whether a planned trial was measured, however it ended: then its bundle is sealed."""
+    return (places.trials / trial).is_dir()
 
 
 def next_id(places: Places, kind: str, now: datetime, planned: Iterable[Path]) -> str:

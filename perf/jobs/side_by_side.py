@@ -19,31 +19,15 @@ from pydantic import AwareDatetime, TypeAdapter
 
 from perf.config.catalog import Catalog, find_experiment
 from perf.history import bundle
-from perf.jobs.holding import renew_lease
-from perf.jobs.measuring import explain
-from perf.jobs.plans import next_id, no_plan, read_plan
+from perf.jobs.measuring import Fetched, Job
+from perf.jobs.plans import contents, is_done, next_id, no_plan, read_plan
 from perf.local import durable
 from perf.local.places import Places
-from perf.local.progress import Progress
 from perf.model.design import Deployment, Suite
-from perf.model.errors import HostUnfit
 from perf.model.identity import content_hash
-from perf.model.results import (
-    SIDES,
-    Artifact,
-    Purpose,
-    Reason,
-    Release,
-    SideName,
-    Taken,
-    Trial,
-    TrialId,
-    TrialStatus,
-)
+from perf.model.results import SIDES, Purpose, Reason, SideName, Taken, Trial, TrialId, TrialStatus
 from perf.model.scalars import STRICT, SafeId
-from perf.releases import artifacts as releases
-from perf.systems import registry
-from perf.trial.harness import Order, run_trial
+from perf.trial.harness import Order
 
 RESUMABLE_FOR = timedelta(hours=20)
 """After its last trial."""
@@ -82,12 +66,7 @@ class Pairing:
         return self.baseline if name == "baseline" else self.candidate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
-    """A side's release and the bytes to install."""
-
-    release: Release
-    artifact: Artifact
+Artifacts: TypeAlias = Mapping[SideName, Fetched]
 
 
 def take_side(catalog: Catalog, suite: Suite, experiment: str, version: str, config: str = "") -> Side:
@@ -101,9 +80,6 @@ def take_side(catalog: Catalog, suite: Suite, experiment: str, version: str, con
     chosen = replace(found, config=config) if config else found
     label = f"{version} with {config}" if config else version
     return Side(label=label, version=version, deployment=catalog.resolve(suite, chosen))
-
-
-Artifacts: TypeAlias = Mapping[SideName, Fetched]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +101,7 @@ class ComparisonPlan:
 _PLAN = TypeAdapter(ComparisonPlan)
 
 
-def fetch_sides(pairing: Pairing, progress: Progress) -> Artifacts:
+def fetch_sides(job: Job, pairing: Pairing) -> Artifacts:
     """Fetch what both sides install, before anything is measured.
 
     Raises:
@@ -133,14 +109,10 @@ def fetch_sides(pairing: Pairing, progress: Progress) -> Artifacts:
         UsageError: a release is unknown.
 
     """
-    fetched: dict[SideName, Fetched] = {}
-    for name in SIDES:
-        side = pairing.side(name)
-        system = registry.load(side.deployment.experiment.system)
-        release = releases.find_release(system, side.version)
-        artifact = releases.fetch(system, release, tell=progress.tell)
-        fetched[name] = Fetched(release=release, artifact=artifact)
-    return fetched
+    sides = {name: pairing.side(name) for name in SIDES}
+    return {
+        name: job.fetch(side.deployment.experiment.system, side.version) for name, side in sides.items()
+    }
 
 
 def question_hash(pairing: Pairing, artifacts: Artifacts) -> str:
@@ -151,22 +123,13 @@ def question_hash(pairing: Pairing, artifacts: Artifacts) -> str:
             for name in SIDES
             for side in (pairing.side(name),)
             for part in (
-                *_parts(side.deployment),
+                side.deployment.experiment.system,
+                *contents(side.deployment),
                 side.version,
                 artifacts[name].artifact.sha256,
                 tuple(remark.text for remark in side.remarks),
             )
         )
-    )
-
-
-def _parts(deployment: Deployment) -> tuple[object, ...]:
-    return (
-        deployment.experiment.system,
-        deployment.topology,
-        deployment.testbed,
-        deployment.workload,
-        deployment.config,
     )
 
 
@@ -257,8 +220,7 @@ class ComparisonRun:
     plan: ComparisonPlan
     pairing: Pairing
     artifacts: Artifacts
-    places: Places
-    progress: Progress
+    job: Job
 
     def measure_block(self, block: int) -> Iterator[Taken]:
         """Measure what is missing of a block, counted from 1, and give each of its trials in turn.
@@ -275,36 +237,39 @@ class ComparisonRun:
         order = _ORDERS[random.Random(f"{self.plan.seed}.{block}").randrange(len(_ORDERS))]  # noqa: S311  an order, no secret
         broken = []
         for pair, letters, places in _PAIRS:
-            sides = order[places]
+            turns = tuple(zip(letters, order[places], strict=True))
             taken: list[Taken] = []
-            for letter, side in zip(letters, sides, strict=True):
-                if taken and self._is_parted(taken[0], block, letter):
+            for letter, side in turns:
+                if taken and self._is_parted(taken[0].trial, self._name(side, block, letter)):
                     break
                 trial = self._take_turn(side, block, letter)
                 taken.append(Taken(block=block, pair=pair, side=side, trial=trial))
                 yield taken[-1]
-            if sum(one.trial.status is TrialStatus.COMPLETED for one in taken) < len(sides):
-                broken.append((f"{pair}r", letters, sides))
-        for pair, letters, sides in broken:
-            for letter, side in zip(letters, sides, strict=True):
+            if sum(one.trial.status is TrialStatus.COMPLETED for one in taken) < len(turns):
+                broken.append((f"{pair}r", turns))
+        for pair, turns in broken:
+            for letter, side in turns:
                 trial = self._take_turn(side, block, f"{letter}r")
                 yield Taken(block=block, pair=pair, side=side, trial=trial)
 
-    def _is_parted(self, first: Taken, block: int, letter: str) -> bool:
+    def _name(self, side: SideName, block: int, letter: str) -> TrialId:
+        return TrialId(f"{self.plan.id}.{block:02d}{letter}.{side}.{self.pairing.side(side).version}")
+
+    def _is_parted(self, first: Trial, second: TrialId) -> bool:
         """Tell whether the second trial of a pair is missing, and too late by now to be of the pair."""
-        if any(self.places.trials.glob(f"{self.plan.id}.{block:02d}{letter}.*")):
+        if is_done(self.job.places, second):
             return False
-        sealed_at = (self.places.trials / first.trial.id).stat().st_mtime
+        sealed_at = (self.job.places.trials / first.id).stat().st_mtime
         return datetime.now(UTC) - datetime.fromtimestamp(sealed_at, UTC) > _TOGETHER
 
     def _take_turn(self, name: SideName, block: int, letter: str) -> Trial:
         side, fetched = self.pairing.side(name), self.artifacts[name]
-        trial_id = TrialId(f"{self.plan.id}.{block:02d}{letter}.{name}.{side.version}")
-        if (self.places.trials / trial_id).is_dir():
-            return bundle.read(self.places.trials / trial_id)[0]
-        self.progress.heading(f"block {block}, turn {letter}: {name}, {side.label}")
+        trial = self._name(name, block, letter)
+        if is_done(self.job.places, trial):
+            return bundle.read(self.job.places.trials / trial)[0]
+        self.job.progress.heading(f"block {block}, turn {letter}: {name}, {side.label}")
         order = Order(
-            trial=trial_id,
+            trial=trial,
             night="",
             purpose=self.pairing.purpose,
             deployment=side.deployment,
@@ -312,12 +277,4 @@ class ComparisonRun:
             artifact=fetched.artifact,
             remarks=side.remarks,
         )
-        system = registry.load(side.deployment.experiment.system)
-        renew_lease(side.deployment)
-        try:
-            trial = run_trial(order, system, self.places, self.progress)
-        except HostUnfit as problem:
-            hint = "finished trials are kept; the same command resumes here"
-            raise HostUnfit(f"{problem}\n{hint}") from problem
-        self.progress.tell(explain(trial, self.places))
-        return trial
+        return self.job.measure(order)

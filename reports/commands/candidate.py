@@ -1,15 +1,11 @@
 """The command of pull requests: what a change of configs/ does, measured side by side with its base."""
 
-import re
-import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
 from analysis.comparing.results import (
     MOST_BYTES,
@@ -19,20 +15,22 @@ from analysis.comparing.results import (
 )
 from analysis.detection import words
 from analysis.detection.verdict import Outcome
-from analysis.orchestration.candidate import Save, run_candidate
-from analysis.orchestration.candidate_plan import (
+from analysis.orchestration.candidate import (
     Allowance,
     CandidatePlan,
     Planned,
     cut,
     plan_candidate,
     record_candidate,
+    run_candidate,
     share_out,
 )
-from perf.commands.options import data_option
-from perf.config.difference import compare_catalogs
+from perf.commands.options import data_option, spell_command
+from perf.config.catalog import Catalog
+from perf.config.difference import ConfigDifference, compare_catalogs
 from perf.config.revisions import SHORT, RevisionRange, find_repository, find_span, load_revisions
 from perf.history.store import append_all, open_history
+from perf.jobs.measuring import Job
 from perf.local import durable
 from perf.local.places import Places
 from perf.local.plain_files import read_plain
@@ -40,18 +38,12 @@ from perf.local.progress import Progress
 from perf.model.errors import BundleError, HistoryError, InputError, UsageError
 from perf.model.results import TURNS
 from perf.model.shown import format_duration, printable
+from reports.commands.options import site_url_option
 from reports.pull_requests.comment import headline, render_comment
 
 _REGRESSION_FOUND, _NOT_MEASURED = 1, 3
-_DECIDES = frozenset({"suites", "testbed", "release", "trials", "minutes", "attribute", "configs"})
-_URL = re.compile(r"https?://[!-~]{1,1000}")
+_OF_THE_PLACE = ("data", "output", "site_url")
 COMPARISON, COMMENT = "comparison.json", "comment.md"
-
-
-def _check_url(_context: click.Context, _option: click.Parameter, value: str) -> str:
-    if value and not _URL.fullmatch(value):
-        raise click.BadParameter(f"{value!r} is not https://HOST/PATH")
-    return value
 
 
 @click.command()
@@ -73,12 +65,8 @@ def _check_url(_context: click.Context, _option: click.Parameter, value: str) ->
     type=click.Path(path_type=Path, file_okay=False),
     help="Directory of comparison.json and comment.md.  [default: candidate/ in the data directory]",
 )
-@click.option(
-    "--site-url",
-    default="",
-    metavar="URL",
-    callback=_check_url,
-    help="Where `knickpoint report` puts its pages: comment.md links the one of each comparison.",
+@site_url_option(
+    "Where `knickpoint report` puts its pages: comment.md links the one of each comparison."
 )
 @click.option(
     "--configs",
@@ -122,24 +110,27 @@ def candidate(
     Interrupted, the same command goes on from there. Exit codes: 0 nothing regressed, 1 regressed,
     2 wrong usage, or a configuration is wrong at a revision, 3 something could not be measured.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    repository = find_repository(Path())
-    span = find_span(repository, base, head)
-    _check_new(span)
-    before, after = load_revisions(repository, span, configs)
-    found = compare_catalogs(before, after, testbed=testbed, suites=suites)
+    span, before, found = _compare_revisions(base, head, configs, testbed, suites)
+    plan = plan_candidate(found, span, release)
     # By base's rules: a change must not loosen those that judge it.
-    plan = plan_candidate(found, span, before.detection, release)
-    allowed = share_out(plan, trials, minutes)
+    allowed = share_out(plan, before.detection, trials, minutes)
     for line in describe_plan(plan, allowed, testbed):
         click.echo(line)
     if dry_run:
         return
-    context, places, target = click.get_current_context(), Places(data), output or data / "candidate"
-    reproduce = _reproduce(context, span)
+    context, target = click.get_current_context(), output or data / "candidate"
     save = partial(write_content, target, site_url=site_url)
-    content = _measure(
-        plan, allowed, places, save, attributes=attribute, told=_find_told(target), reproduce=reproduce
+    run = partial(
+        run_candidate,
+        plan=plan,
+        allowed=allowed,
+        save=save,
+        attributes=attribute,
+        told=_find_told(target),
+        # Revisions by hash: branches move.
+        reproduce=spell_command(context, _OF_THE_PLACE, base=span.merge_base, head=span.head_tip),
     )
+    content = _measure(Job(before, Places(data), Progress()), plan, run)
     save(content)
     for line in describe_content(content):
         click.echo(line)
@@ -147,13 +138,22 @@ def candidate(
     context.exit(_exit_code(content))
 
 
-def _check_new(span: RevisionRange) -> None:
-    """Refuse a head that base contains: that nothing differs would look like a success."""
+def _compare_revisions(
+    base: str, head: str, configs: str, testbed: str, suites: tuple[str, ...]
+) -> tuple[RevisionRange, Catalog, ConfigDifference]:
+    """Give the revisions, the configuration at base, and what differs.
+
+    A head that base contains is refused: that nothing differs would look like a success.
+    """
+    repository = find_repository(Path())
+    span = find_span(repository, base, head)
     if span.merge_base == span.head_tip:
         raise UsageError(
             f"{span.head} is contained in {span.base}: there is nothing new to measure; --head names"
             " the commit that is to go there"
         )
+    before, after = load_revisions(repository, span, configs)
+    return span, before, compare_catalogs(before, after, testbed=testbed, suites=suites)
 
 
 def _exit_code(content: ComparisonFile) -> int:
@@ -163,43 +163,24 @@ def _exit_code(content: ComparisonFile) -> int:
     return _NOT_MEASURED if content.problems or Outcome.INVALID in outcomes else 0
 
 
-def _measure(
-    plan: CandidatePlan,
-    allowed: Allowance,
-    places: Places,
-    save: Save,
-    *,
-    attributes: bool,
-    told: frozenset[str],
-    reproduce: str,
-) -> ComparisonFile:
+def _measure(job: Job, plan: CandidatePlan, run: Callable[[Job], ComparisonFile]) -> ComparisonFile:
     """Measure, and keep the trials in the history; what goes wrong is a problem of the result."""
     if not plan.planned:
-        return record_candidate(plan, datetime.now(UTC))
-    progress = Progress()
+        return record_candidate(plan)
     try:
         # A history that cannot be used must be known before hours of measuring, not after them.
-        with open_history(places.history):
+        with open_history(job.places.history):
             pass
     except HistoryError as error:
-        return record_candidate(plan, datetime.now(UTC), [str(error)])
-    content = run_candidate(
-        plan,
-        allowed,
-        places,
-        progress,
-        save,
-        attributes=attributes,
-        told=told,
-        reproduce=reproduce,
-    )
-    progress.expected_s = None
+        return record_candidate(plan, [str(error)])
+    content = run(job)
+    job.progress.expected_s = None
     try:
-        kept = append_all(places, progress.tell)
+        kept = append_all(job.places, job.progress.tell)
     except (HistoryError, BundleError) as error:
         problem = cut(f"the trials are not in the history: {error}")
         return replace(content, problems=(*content.problems, problem))
-    progress.tell(f"history: {kept.new} trials appended, {kept.known} already there")
+    job.progress.tell(f"history: {kept.new} trials appended, {kept.known} already there")
     for bad in kept.bad:
         click.echo(f"A bundle was refused: {bad}", err=True)
     return content
@@ -253,9 +234,8 @@ def describe_plan(plan: CandidatePlan, allowed: Allowance, testbed: str) -> Iter
 
 
 def _longest_s(one: Planned, allowed: Allowance, count: int) -> float:
-    trials = min(allowed.each.trials, allowed.total.trials // count)
-    minutes = min(allowed.each.minutes, allowed.total.minutes / count)
-    return min(trials * one.trial_s, max(minutes * 60, TURNS * one.trial_s))
+    budget = allowed.total.share(count).within(allowed.each)
+    return min(budget.trials * one.trial_s, max(budget.minutes * 60, TURNS * one.trial_s))
 
 
 def _describe_planned(one: Planned) -> Iterator[str]:
@@ -283,15 +263,3 @@ def describe_content(content: ComparisonFile) -> Iterator[str]:
     for note in content.notes:
         yield f"Note:    {note}"
     yield f"Verdict: {headline(content)}"
-
-
-def _reproduce(context: click.Context, span: RevisionRange) -> str:
-    """Give the command with all that decides what is measured; revisions by hash: branches move."""
-    parts = ["knickpoint", "candidate", "--base", span.merge_base, "--head", span.head_tip]
-    for option in context.command.params:
-        name = option.name or ""
-        if name in _DECIDES and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            value = context.params[name]
-            for each in value if isinstance(value, tuple) else (value,):
-                parts += [option.opts[0], *(() if each is True else (f"{each}",))]
-    return shlex.join(parts)

@@ -11,13 +11,11 @@ from analysis.judging.judgement import Judgement
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.follow_up import FollowedUp, Tonight, bisect, confirm
 from perf.commands.options import configs_option, data_option
-from perf.config.catalog import default_root, load_catalog
 from perf.history.store import append_all, open_history
 from perf.jobs.holding import hold
-from perf.jobs.measuring import Job, describe, measure_night
-from perf.jobs.night import finish_night, read_nights
-from perf.local.places import Places
-from perf.local.progress import Progress
+from perf.jobs.measuring import Job, describe, open_job
+from perf.jobs.night import finish_night, measure_night, read_nights
+from perf.model.design import Suite
 from perf.model.results import Trial, TrialStatus
 from reports.commands.options import site_url_option
 from reports.commands.report import SITE_URL_HELP
@@ -53,19 +51,18 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     Exit codes: 0 fine, 1 a regression is confirmed, 2 wrong usage or configuration, 3 a trial of this
     night failed or was invalid, a bundle was refused, or a change could not be measured again.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    catalog = load_catalog(configs or default_root())
-    places, progress = Places(data), Progress()
-    session = Job(catalog, catalog.suite(suite_name), places, progress)
+    job = open_job(data, configs)
+    catalog, places, suite = job.catalog, job.places, job.catalog.suite(suite_name)
     # What cannot be used must be known before an hour of measuring, not after it.
     with open_history(places.history):
         pass
     read_results(places)
     bad: dict[str, None] = {}
-    testbed = catalog.testbeds[session.suite.testbed]
+    testbed = catalog.testbed(suite.testbed)
     # From the first trial until all is told: nobody else measures beside a report, which takes all
     # cores, nor takes a night that is just being told for one to be resumed.
-    with hold(places, progress, [testbed], f"the nightly of suite {suite_name}"):
-        night, trials, judged, again, traced = _measure(session, bad)
+    with hold(places, job.progress, [testbed], f"the nightly of suite {suite_name}"):
+        night, trials, judged, again, traced = _measure(job, suite, bad)
         judgement = judged.judgement
         index = write_report(
             places, catalog, datetime.now(UTC), judged=judged, summarizes=True, site_url=site_url
@@ -84,41 +81,34 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
 
 
 def _measure(
-    session: Job, bad: dict[str, None]
+    job: Job, suite: Suite, bad: dict[str, None]
 ) -> tuple[str, tuple[Trial, ...], JudgedHistory, FollowedUp, FollowedUp]:
     """Measure the night and make sure; return its id, trials and judgement, and what was made sure.
 
     It is judged again only where something was measured since.
     """
-    trials = measure_night(session, is_to_be_told=True)
-    night = read_nights(session.places)[-1]
-    tonight = Tonight(
-        catalog=session.catalog,
-        suite=session.suite,
-        night=night,
-        trials=trials,
-        places=session.places,
-        progress=session.progress,
-    )
-    judged = _keep_and_judge(session, bad)
+    trials = measure_night(job, suite, is_to_be_told=True)
+    night = read_nights(job.places)[-1]
+    tonight = Tonight(job=job, suite=suite, night=night, trials=trials)
+    judged = _keep_and_judge(job, bad)
     again = confirm(judged.judgement.suspects, tonight)
     if again.has_measured:
-        judged = _keep_and_judge(session, bad)
+        judged = _keep_and_judge(job, bad)
     traced = bisect(judged.judgement.suspects, tonight)
     if traced.has_measured:
-        judged = _keep_and_judge(session, bad)
+        judged = _keep_and_judge(job, bad)
     return night.id, trials, judged, again, traced
 
 
-def _keep_and_judge(session: Job, bad: dict[str, None]) -> JudgedHistory:
+def _keep_and_judge(job: Job, bad: dict[str, None]) -> JudgedHistory:
     """Append what was measured, noting in `bad` what was refused, and judge all there is."""
-    places, progress = session.places, session.progress
+    progress = job.progress
     progress.expected_s = None
     progress.heading("keep, judge")
-    kept = append_all(places, progress.tell)
+    kept = append_all(job.places, progress.tell)
     bad.update(dict.fromkeys(kept.bad))
     progress.tell(f"history: {kept.new} trials appended, {kept.known} already there")
-    judged = judge_state(places, session.catalog, datetime.now(UTC).date())
+    judged = judge_state(job.places, job.catalog, datetime.now(UTC).date())
     progress.tell(f"judged {len(judged.judgement.series)} series")
     return judged
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from perf.commands import main as cli
 from perf.history import bundle
-from perf.jobs import measuring, side_by_side
+from perf.jobs import measuring, night
 from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.identity import named
@@ -74,8 +74,8 @@ def run(request: dict[str, Any]) -> int:
         os.close(file)
     os.environ.update(request["environment"])
     if request["made_up"]:
-        measuring.run_trial = side_by_side.run_trial = seal
-        measuring._check_hosts = lambda _: None  # noqa: SLF001  no server is started
+        measuring.run_trial = seal
+        night._check_hosts = lambda *_: None  # noqa: SLF001  no server is started
     sys.argv = ["knickpoint", *request["argv"]]
     ctypes.CDLL(None).disk_begin()
     try:

@@ -191,7 +191,7 @@ def _become(
     import command_server  # noqa: PLC0415
 
     from perf.commands.main import main  # noqa: PLC0415
-    from perf.jobs import measuring, side_by_side  # noqa: PLC0415
+    from perf.jobs import measuring, night  # noqa: PLC0415
 
     for path, flags, numbers in (
         (os.devnull, os.O_RDONLY, (0,)),
@@ -209,8 +209,8 @@ def _become(
         dying.dying_seen.restype = ctypes.c_long
         dying.dying_at(ctypes.c_long(call))
     if made_up:
-        measuring.run_trial = side_by_side.run_trial = command_server.seal
-        measuring._check_hosts = lambda _: None  # noqa: SLF001  no server is started
+        measuring.run_trial = command_server.seal
+        night._check_hosts = lambda *_: None  # noqa: SLF001  no server is started
     sys.argv = ["knickpoint", *argv]
     code: object = 0
     try:

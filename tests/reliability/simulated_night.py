@@ -33,7 +33,7 @@ import reports.site.context
 from analysis.judging.judgement import Judgement
 from perf.commands import main as cli
 from perf.history import bundle
-from perf.jobs import measuring, side_by_side
+from perf.jobs import measuring
 from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.identity import named
@@ -149,8 +149,7 @@ def patch() -> None:
     fake._LINES = (*fake._LINES, (season.LINE, 40))  # noqa: SLF001  a season needs more releases
     steps.run_canary = _canary
     harness._trial = _with_figures(harness._trial)  # noqa: SLF001  where samples become a trial
-    for module in (measuring, side_by_side):
-        module.run_trial = _by_night(harness.run_trial)
+    measuring.run_trial = _by_night(harness.run_trial)
     fake.Fake.configure = _with_fault(fake.Fake.configure)  # type: ignore[method-assign]
     Progress._write = _counted(Progress._write)  # type: ignore[method-assign]  # noqa: SLF001  each line of it
     for module in (reports.commands.nightly, reports.commands.notify):

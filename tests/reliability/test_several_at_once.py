@@ -26,7 +26,7 @@ from perf.commands.main import main
 from perf.config.catalog import load_catalog, read_triage
 from perf.history import bundle
 from perf.history.store import append_all, open_history, rebuild
-from perf.jobs import measuring, side_by_side
+from perf.jobs import measuring, night
 from perf.jobs.night import find_missing, read_nights
 from perf.local.places import Places
 from perf.model.results import Interval, Trial
@@ -71,8 +71,8 @@ def start(argv: Sequence[str], output: Path, *, cwd: Path, made_up: bool) -> Run
         os.chdir(cwd)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if made_up:
-            measuring.run_trial = side_by_side.run_trial = command_server.seal
-            measuring._check_hosts = lambda _: None  # noqa: SLF001  no server is started
+            measuring.run_trial = command_server.seal
+            night._check_hosts = lambda *_: None  # noqa: SLF001  no server is started
         sys.argv = ["knickpoint", *argv]
         code: object = 0
         try:

@@ -9,10 +9,10 @@ from analysis.bisecting.bisection import Culprit
 from analysis.bisecting.description import describe_bisection
 from analysis.bisecting.record import BisectionRecord
 from analysis.comparing.blocks import Measure
-from analysis.orchestration.bisecting import run_bisection
+from analysis.orchestration.bisecting import BisectionQuestion, run_bisection
 from analysis.orchestration.comparing import Budget
-from analysis.orchestration.question import BisectionQuestion
-from perf.config.catalog import Catalog
+from perf.config.catalog import Catalog, find_experiment
+from perf.jobs.measuring import Job
 from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.results import Purpose, Trial, TrialId
@@ -41,16 +41,15 @@ class Lab:
     said: io.StringIO = field(default_factory=io.StringIO)
 
     def bisect(self, budget: Budget = MANY, first: int = 0, last: int = 7) -> BisectionRecord:
+        suite = self.catalog.suite("fake-short")
         question = BisectionQuestion(
-            catalog=self.catalog,
-            suite=self.catalog.suite("fake-short"),
-            experiment="fake-blink",
+            suite=suite,
+            experiment=find_experiment(suite, "fake-blink"),
             measure=THROUGHPUT,
             first=version(first),
             last=version(last),
         )
-        progress = Progress(self.said)
-        return run_bisection(question, self.catalog.detection, budget, self.places, progress)
+        return run_bisection(Job(self.catalog, self.places, Progress(self.said)), question, budget)
 
     def slow_from(self, ordinal: int, level: float = SLOW) -> None:
         self.levels |= {version(each): level for each in range(ordinal, 8)}

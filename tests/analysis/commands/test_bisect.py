@@ -16,14 +16,13 @@ from analysis.commands.bisect import choose_measure, find_change
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import name_incident
 from analysis.judging.judgement import Judgement
+from analysis.orchestration.bisecting import BisectionQuestion
 from analysis.orchestration.comparing import Budget
-from analysis.orchestration.question import BisectionQuestion
 from perf.commands.main import knickpoint
 from perf.config.catalog import load_catalog
 from perf.model.errors import UsageError
 from perf.model.identity import named
 from perf.model.results import Observation
-from perf.model.rules import Detection
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 EXPERIMENT = ("--suite", "fake-short", "--experiment", "fake-blink", "--metric", "throughput")
@@ -35,7 +34,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Note what is asked; the answer is `record`."""
     noted: dict[str, Any] = {"record": RECORD}
 
-    def run(question: BisectionQuestion, _: Detection, budget: Budget, *__: object) -> BisectionRecord:
+    def run(_: object, question: BisectionQuestion, budget: Budget) -> BisectionRecord:
         noted.update(question=question, budget=budget)
         if isinstance(noted["record"], BaseException):
             raise noted["record"]
@@ -185,7 +184,7 @@ def test_a_change_says_what_to_bisect(
     (incident,) = judgement.incidents
     assert invoke("--change", incident.name).exit_code == 1
     question = asked["question"]
-    assert (question.suite.name, question.experiment) == ("fake-short", "fake-blink")
+    assert (question.suite.name, question.experiment.name) == ("fake-short", "fake-blink")
     assert (question.first, question.last) == ("2.0.1", "2.0.6")
     assert str(question.measure) == "saturation/write/throughput/mean"
     refused = invoke("--change", incident.name, "--suite", "fake-night")

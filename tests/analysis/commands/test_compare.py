@@ -27,9 +27,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Note what is asked; the answer is that of `outcome`."""
     noted: dict[str, Any] = {"outcome": Outcome.REGRESSED, "kept": Appended(new=8, known=0, bad=())}
 
-    def run(
-        pairing: Pairing, _: object, budget: Budget, *__: object, **named: object
-    ) -> ComparisonResult:
+    def run(_: object, pairing: Pairing, budget: Budget, **named: object) -> ComparisonResult:
         noted.update(named, pairing=pairing, budget=budget)
         return replace(REGRESSED_RESULT, outcome=noted["outcome"])
 

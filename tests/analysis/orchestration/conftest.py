@@ -9,7 +9,7 @@ from bisection_lab import BROKEN, CONFIGS, SCATTER, Lab
 
 from perf.config.catalog import load_catalog
 from perf.history import bundle
-from perf.jobs import side_by_side
+from perf.jobs import measuring
 from perf.jobs.side_by_side import take_side
 from perf.local.places import Places
 from perf.local.progress import Progress
@@ -67,5 +67,5 @@ def lab(tmp_path: Path, make_trial: Callable[..., Trial], monkeypatch: pytest.Mo
         said = {"id": order.trial, "purpose": order.purpose, "remarks": order.remarks, "night": ""}
         return seal(lab, order.release.version, **said, config=named(order.deployment.config))
 
-    monkeypatch.setattr(side_by_side, "run_trial", run)
+    monkeypatch.setattr(measuring, "run_trial", run)
     return lab

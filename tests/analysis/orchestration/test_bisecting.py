@@ -12,9 +12,8 @@ from analysis.bisecting.description import is_inconclusive, is_regression
 from analysis.bisecting.probing import ReleaseStatus
 from analysis.bisecting.record import BISECTION
 from analysis.orchestration import bisecting as bisection_run
-from analysis.orchestration.bisecting import read_bisections
+from analysis.orchestration.bisecting import read_bisections, releases_between
 from analysis.orchestration.comparing import Budget, run_comparison
-from analysis.orchestration.question import releases_between
 from perf.history import bundle
 from perf.local.places import Places
 from perf.model.errors import InputError, MeasureError, ReleaseError, UsageError

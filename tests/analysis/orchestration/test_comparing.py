@@ -15,7 +15,8 @@ from analysis.detection.verdict import Outcome
 from analysis.orchestration.comparing import Budget, read_results, run_comparison
 from perf.config.catalog import Catalog, load_catalog
 from perf.history import bundle
-from perf.jobs import side_by_side
+from perf.jobs import measuring
+from perf.jobs.measuring import Job
 from perf.jobs.side_by_side import RESULT, Pairing, take_side
 from perf.local.places import Places
 from perf.local.progress import Progress
@@ -96,15 +97,13 @@ def run(
         bundle.seal(bundle.stage(places, trial.id), trial, ())
         return trial
 
-    monkeypatch.setattr(side_by_side, "run_trial", measure)
+    monkeypatch.setattr(measuring, "run_trial", measure)
 
     def start(trials: int = 40, minutes: float = 1000.0, **options: object) -> ComparisonResult:
         return run_comparison(
+            Job(catalog, Places(tmp_path), Progress(io.StringIO())),
             options.pop("pairing", pairing),  # type: ignore[arg-type]
-            catalog.detection,
             Budget(trials=trials, minutes=minutes),
-            Places(tmp_path),
-            Progress(io.StringIO()),
             **options,  # type: ignore[arg-type]
         )
 
@@ -193,9 +192,9 @@ def test_a_workload_without_a_trusted_metric_is_refused(
     comparing = replace(catalog.detection.comparison, trusted={})
     settings = replace(catalog.detection, comparison=comparing)
     budget = Budget(trials=4, minutes=1)
-    progress = Progress(io.StringIO())
+    job = Job(replace(catalog, detection=settings), Places(tmp_path), Progress(io.StringIO()))
     with pytest.raises(UsageError, match=r"nothing of workload blink can decide .*\(closed\)"):
-        run_comparison(pairing, settings, budget, Places(tmp_path), progress)
+        run_comparison(job, pairing, budget)
 
 
 def test_a_damaged_result_is_named(run: Run, tmp_path: Path) -> None:
@@ -236,7 +235,7 @@ def test_a_run_cut_short_goes_on_and_ends_as_it_would_have(
     run: Run, levels: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     levels["1.0.1"] = 700.0
-    measure, left = side_by_side.run_trial, [5]
+    measure, left = measuring.run_trial, [5]
 
     def interrupt(*order: object) -> Trial:
         left[0] -= 1
@@ -244,7 +243,7 @@ def test_a_run_cut_short_goes_on_and_ends_as_it_would_have(
             raise KeyboardInterrupt
         return measure(*order)
 
-    monkeypatch.setattr(side_by_side, "run_trial", interrupt)
+    monkeypatch.setattr(measuring, "run_trial", interrupt)
     with pytest.raises(KeyboardInterrupt):
         run()
     kept = sorted(path.name for path in Places(tmp_path).trials.iterdir())

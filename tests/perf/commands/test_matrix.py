@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from perf.commands import matrix as matrix_command
 from perf.commands.matrix import matrix, read_grid
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import open_history
-from perf.jobs import backfill, measuring
-from perf.jobs.backfill import Backfill, read_known
+from perf.jobs import matrix as matrix_job
+from perf.jobs import measuring
+from perf.jobs.matrix import open_backfill
 from perf.jobs.measuring import Job
 from perf.local.places import Places
 from perf.local.progress import Progress
@@ -164,10 +164,8 @@ def test_time_ends_it_with_what_is_left_and_how_to_go_on(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr(
-        matrix_command, "Progress", lambda: Progress(io.StringIO(), clock=lambda: now[0])
-    )
-    monkeypatch.setattr(backfill, "planned_s", lambda _: 100.0)
+    monkeypatch.setattr(measuring, "Progress", lambda: Progress(io.StringIO(), clock=lambda: now[0]))
+    monkeypatch.setattr(matrix_job, "planned_s", lambda _: 100.0)
     played = stage.run
 
     def slow(*given: object) -> Trial:
@@ -198,11 +196,9 @@ def test_a_changed_config_is_measured_anew(tmp_path: Path) -> None:
     catalog = load_catalog(CONFIGS)
     changed = replace(catalog.systems["fake"]["default"], settings={"service_time_ms": 3})
     catalog = replace(catalog, systems={"fake": {"default": changed}})
-    places = Places(tmp_path)
-    session = Job(catalog, catalog.suite("fake-night"), places, Progress(io.StringIO()))
-    grid = read_grid(session, ["fake-write"], [], 1)
-    backfill = Backfill(session, grid, read_known(session, grid))
-    assert "3 cells, 0 known" in backfill.announce()
+    job = Job(catalog, Places(tmp_path), Progress(io.StringIO()))
+    grid = read_grid(catalog, catalog.suite("fake-night"), ["fake-write"], [], 1)
+    assert "3 cells, 0 known" in open_backfill(job, grid).announce()
 
 
 @pytest.mark.usefixtures("stage")
@@ -231,17 +227,15 @@ def test_what_does_not_exist_is_told_with_a_suggestion(
     assert stage.ordered == []
 
 
-def test_sentinels_are_no_part_of_a_matrix(tmp_path: Path) -> None:
+def test_sentinels_are_no_part_of_a_matrix() -> None:
     catalog = load_catalog(CONFIGS)
     suite = catalog.suite("fake-night")
     write, read = suite.experiments
     watch = replace(read, releases=("1.0.0",), sentinel_every_nights=4)
-    session = Job(
-        catalog, replace(suite, experiments=(write, watch)), Places(tmp_path), Progress(io.StringIO())
-    )
-    assert [row.experiment for row in read_grid(session, [], [], 1).rows] == ["fake-write"]
+    suite = replace(suite, experiments=(write, watch))
+    assert [row.experiment for row in read_grid(catalog, suite, [], [], 1).rows] == ["fake-write"]
     with pytest.raises(UsageError, match="'fake-read' is a sentinel: it watches the testbed"):
-        read_grid(session, ["fake-read"], [], 1)
+        read_grid(catalog, suite, ["fake-read"], [], 1)
 
 
 @pytest.mark.long

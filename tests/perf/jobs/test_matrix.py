@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perf.config.catalog import load_catalog
+from perf.jobs.feasible import planned_s
 from perf.jobs.matrix import (
     ATTEMPTS,
     Cell,
@@ -116,7 +117,7 @@ def test_what_was_stopped_goes_on_as_if_it_had_not_been(
     wanted = grid(line("4", 3), line("5", 6), of=(WRITE, READ), repeat=repeat)
     before = tally(wanted, fake_read=known)
     whole = plan_cells(wanted, before)
-    stopped = before.copy()
+    stopped = replace(before, completed=before.completed.copy())
     stopped.completed.update(whole[:done])
     assert plan_cells(wanted, stopped) == whole[done:]
     counts = before.completed.copy()
@@ -204,7 +205,7 @@ def test_own_trials_say_how_long_the_rest_takes_else_the_configuration(
     wanted = grid(line("5", 3), of=(WRITE, READ))
     slow = answer(finished_at=answer().started_at + timedelta(seconds=70))
     counted = count_known(wanted, [slow])
-    assert expect_s(wanted, counted, wanted.cells(), (1.0, 2.0)) == 3 * 70 + 3 * 2.0
+    assert expect_s(wanted, counted, wanted.cells()) == pytest.approx(3 * 70 + 3 * planned_s(READ))
 
 
 KNOWN = {"fake": (*line("4", 3), *line("5", 4)), "other": (replace(line("6", 1)[0], system="other"),)}

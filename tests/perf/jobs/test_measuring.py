@@ -14,13 +14,14 @@ import pytest
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.jobs import holding, measuring
+from perf.jobs import night as night_job
 from perf.jobs.feasible import check_load_time
-from perf.jobs.measuring import Job, explain, measure_night, measure_one
-from perf.jobs.night import read_nights
+from perf.jobs.measuring import Job, explain, measure_one
+from perf.jobs.night import measure_night, read_nights
 from perf.load.native_binary import SETTING
 from perf.local.places import Places
 from perf.local.progress import Progress
-from perf.model.design import Deployment, Needs, Testbed
+from perf.model.design import Deployment, Needs, Suite, Testbed
 from perf.model.errors import HostUnfit, MeasureError, UsageError
 from perf.model.records import Sensor
 from perf.model.results import Purpose, Trial, TrialId, TrialStatus
@@ -31,14 +32,19 @@ CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Job:
+def job(tmp_path: Path) -> Job:
     catalog = load_catalog(CONFIGS)
     suite = catalog.suite("fake-short")
     loop = catalog.testbed(suite.testbed)
     # Addresses of its own: no server is started here, but that none is there is looked for.
     hosts = tuple(replace(one, address=f"{one.address[:-1]}5{one.address[-1]}") for one in loop.hosts)
     catalog = replace(catalog, testbeds={**catalog.testbeds, loop.name: replace(loop, hosts=hosts)})
-    return Job(catalog, suite, Places(tmp_path / "var"), Progress(io.StringIO()))
+    return Job(catalog, Places(tmp_path / "var"), Progress(io.StringIO()))
+
+
+@pytest.fixture
+def suite(job: Job) -> Suite:
+    return job.catalog.suite("fake-short")
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +66,7 @@ def _sealed_at_once(make_trial: Callable[..., Trial], monkeypatch: pytest.Monkey
 
 
 def test_hosts_that_drifted_refuse_a_night_before_it_is_planned(
-    session: Job, monkeypatch: pytest.MonkeyPatch
+    job: Job, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
 
@@ -68,27 +74,27 @@ def test_hosts_that_drifted_refuse_a_night_before_it_is_planned(
         asked.append(profile)
         raise HostUnfit("db1: vm.swappiness is 60, wanted 1")
 
-    monkeypatch.setattr(measuring, "check_readiness", refuse)
+    monkeypatch.setattr(night_job, "check_readiness", refuse)
     with pytest.raises(HostUnfit, match=r"vm\.swappiness is 60"):
-        measure_night(session)
+        measure_night(job, suite)
     assert asked == ["server"]
-    assert read_nights(session.places) == ()
+    assert read_nights(job.places) == ()
 
 
 def test_a_native_engine_that_is_not_built_refuses_a_night_before_it_is_planned(
-    session: Job, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    job: Job, suite: Suite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    catalog = session.catalog
-    testbed = replace(catalog.testbed(session.suite.testbed), engine="native")
+    catalog = job.catalog
+    testbed = replace(catalog.testbed(suite.testbed), engine="native")
     catalog = replace(catalog, testbeds={**catalog.testbeds, testbed.name: testbed})
     monkeypatch.setenv(SETTING, str(tmp_path / "absent"))
     with pytest.raises(HostUnfit, match="engine: native cannot offer the load"):
-        measure_night(replace(session, catalog=catalog))
-    assert read_nights(session.places) == ()
+        measure_night(replace(job, catalog=catalog), suite)
+    assert read_nights(job.places) == ()
 
 
-def test_what_cannot_be_stored_within_its_limit_refuses_a_night(session: Job) -> None:
-    catalog, suite = session.catalog, session.suite
+def test_what_cannot_be_stored_within_its_limit_refuses_a_night(job: Job, suite: Suite) -> None:
+    catalog = job.catalog
     testbed, name = catalog.testbed(suite.testbed), suite.experiments[0].workload
     limits = replace(testbed.limits, load_s=2.0)
     workload = replace(catalog.workload(name), preload_rows_per_device=1)
@@ -102,79 +108,81 @@ def test_what_cannot_be_stored_within_its_limit_refuses_a_night(session: Job) ->
                 testbed.name: replace(testbed, limits=limits, client_cores=1),
             },
         )
-        now = replace(session, catalog=changed)
+        now = replace(job, catalog=changed)
         if not is_refused:
             check_load_time(changed.resolve(suite, suite.experiments[0]))
             continue
-        for start in (partial(measure_night, now), partial(measure_one, now, "fake-blink", "1.1.1")):
+        for start in (
+            partial(measure_night, now, suite),
+            partial(measure_one, now, suite, "fake-blink", "1.1.1"),
+        ):
             with pytest.raises(
                 UsageError, match=r"preload of workload \S+ has 200,001 rows, .* 3 s even"
             ):
                 start()
-        assert read_nights(session.places) == ()
+        assert read_nights(job.places) == ()
 
 
-def test_a_damaged_bundle_does_not_stop_its_night(session: Job) -> None:
-    first, _ = measure_night(session)
-    (night,) = read_nights(session.places)
-    (session.places.trials / first.id / "trial.json").write_text("{")
-    missing = session.places.trials / night.trials[1].id
+def test_a_damaged_bundle_does_not_stop_its_night(job: Job, suite: Suite) -> None:
+    first, _ = measure_night(job, suite)
+    (night,) = read_nights(job.places)
+    (job.places.trials / first.id / "trial.json").write_text("{")
+    missing = job.places.trials / night.trials[1].id
     missing.rename(missing.with_name("kept-aside"))
-    (second,) = measure_night(session)
+    (second,) = measure_night(job, suite)
     assert second.id == night.trials[1].id
 
 
-def test_a_lost_plan_lends_its_trials_to_no_new_night(session: Job) -> None:
-    before = {trial.id for trial in measure_night(session)}
-    for plan in session.places.nights.iterdir():
+def test_a_lost_plan_lends_its_trials_to_no_new_night(job: Job, suite: Suite) -> None:
+    before = {trial.id for trial in measure_night(job, suite)}
+    for plan in job.places.nights.iterdir():
         plan.unlink()
-    after = {trial.id for trial in measure_night(session)}
+    after = {trial.id for trial in measure_night(job, suite)}
     assert len(before) == len(after) == 2
     assert before.isdisjoint(after)
 
 
-def test_trials_of_a_sentinel_say_so_and_others_stay_scheduled(session: Job) -> None:
-    (blink,) = session.suite.experiments
+def test_trials_of_a_sentinel_say_so_and_others_stay_scheduled(job: Job, suite: Suite) -> None:
+    (blink,) = suite.experiments
     watch = replace(blink, name="watch", releases=("1.0.0",), sentinel_every_nights=4)
-    suite = replace(session.suite, experiments=(blink, watch))
-    watched = Job(session.catalog, suite, session.places, session.progress)
-    trials = measure_night(watched)
+    watched = replace(suite, experiments=(blink, watch))
+    trials = measure_night(job, watched)
     assert {(trial.experiment, trial.purpose) for trial in trials} == {
         ("fake-blink", Purpose.SCHEDULED),
         ("watch", Purpose.SENTINEL),
     }
-    assert measure_one(watched, "watch", "1.1.1").purpose is Purpose.SENTINEL
+    assert measure_one(job, watched, "watch", "1.1.1").purpose is Purpose.SENTINEL
 
 
-def test_an_extra_trial_belongs_to_no_night(session: Job) -> None:
-    trial = measure_one(session, "fake-blink", "1.1.1")
+def test_an_extra_trial_belongs_to_no_night(job: Job, suite: Suite) -> None:
+    trial = measure_one(job, suite, "fake-blink", "1.1.1")
     assert trial.status is TrialStatus.COMPLETED
     assert (trial.release.version, trial.night) == ("1.1.1", "")
     assert trial.purpose is Purpose.SCHEDULED
-    assert read_nights(session.places) == ()
+    assert read_nights(job.places) == ()
     with pytest.raises(UsageError, match="has no experiment 'fake-nothing'; it has: fake-blink"):
-        measure_one(session, "fake-nothing", "1.1.1")
+        measure_one(job, suite, "fake-nothing", "1.1.1")
 
 
-def test_what_an_interrupted_trial_staged_is_removed_but_not_an_import(session: Job) -> None:
+def test_what_an_interrupted_trial_staged_is_removed_but_not_an_import(job: Job, suite: Suite) -> None:
     for name in ("2026-03-01T020000.fake-blink.1.0.0", f"{bundle.IMPORTED}csv-1"):
-        bundle.stage(session.places, TrialId(name))
-    trial = measure_one(session, "fake-blink", "1.0.0")
-    left = {path.name for path in session.places.trials.iterdir()}
+        bundle.stage(job.places, TrialId(name))
+    trial = measure_one(job, suite, "fake-blink", "1.0.0")
+    left = {path.name for path in job.places.trials.iterdir()}
     assert left == {trial.id, ".staging-imported-csv-1"}
 
 
 def test_a_second_command_is_refused_and_told_by_whom(
-    session: Job, monkeypatch: pytest.MonkeyPatch
+    job: Job, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(holding, "_LOCK_WAIT_S", 0.1)
-    session.places.data.mkdir()
-    session.places.lock.with_suffix(".pid").write_text("4711\n")
+    job.places.data.mkdir()
+    job.places.lock.with_suffix(".pid").write_text("4711\n")
     with (
-        filelock.FileLock(session.places.lock),
+        filelock.FileLock(job.places.lock),
         pytest.raises(MeasureError, match=r"another run \(pid 4711\) measures into"),
     ):
-        measure_night(session)
+        measure_night(job, suite)
 
 
 @pytest.fixture
@@ -203,8 +211,10 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return told
 
 
-def test_a_job_holds_its_testbed_and_renews_before_each_trial(session: Job, told: list[str]) -> None:
-    measure_night(session)
+def test_a_job_holds_its_testbed_and_renews_before_each_trial(
+    job: Job, suite: Suite, told: list[str]
+) -> None:
+    measure_night(job, suite)
     # Three times 45.6 s as planned, 0.2 s of warm-up at most, 222 s of limits, and ten minutes.
     renewal = "renew loop for 959 s"
     assert told == [
@@ -214,29 +224,29 @@ def test_a_job_holds_its_testbed_and_renews_before_each_trial(session: Job, told
         "give back loop",
     ]
     told.clear()
-    measure_one(session, "fake-blink", "1.0.1")
+    measure_one(job, suite, "fake-blink", "1.0.1")
     assert told[0] == "hold loop for a trial of fake-blink at 1.0.1"
 
 
 def test_a_job_that_lost_its_testbed_begins_no_trial(
-    session: Job, told: list[str], monkeypatch: pytest.MonkeyPatch
+    job: Job, suite: Suite, told: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lose(*_: object) -> None:
         raise MeasureError("broken by anna@ci-1")
 
     monkeypatch.setattr(holding.lease, "renew", lose)
     with pytest.raises(MeasureError, match="broken by anna@ci-1"):
-        measure_night(session)
+        measure_night(job, suite)
     assert not any("trial at" in one for one in told)
 
 
-def test_an_unfit_host_is_refused_before_anything_is_planned(session: Job) -> None:
-    testbed = session.catalog.testbeds["loop"]
+def test_an_unfit_host_is_refused_before_anything_is_planned(job: Job, suite: Suite) -> None:
+    testbed = job.catalog.testbeds["loop"]
     unfit = replace(testbed, needs=Needs(memory_mb=10**9, disk_mb=1))
-    catalog = replace(session.catalog, testbeds={**session.catalog.testbeds, "loop": unfit})
+    catalog = replace(job.catalog, testbeds={**job.catalog.testbeds, "loop": unfit})
     with pytest.raises(HostUnfit, match="MB of memory available"):
-        measure_night(replace(session, catalog=catalog))
-    assert read_nights(session.places) == ()
+        measure_night(replace(job, catalog=catalog), suite)
+    assert read_nights(job.places) == ()
 
 
 def test_what_failed_is_told_with_its_log(make_trial: Callable[..., Trial], tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from perf.config.catalog import Catalog, load_catalog
 from perf.history import bundle
-from perf.jobs import side_by_side
+from perf.jobs import measuring
+from perf.jobs.measuring import Job
 from perf.jobs.side_by_side import (
     PLAN,
     RESULT,
@@ -70,17 +71,15 @@ def statuses(make_trial: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch) 
         bundle.seal(bundle.stage(places, trial.id), trial, ())
         return trial
 
-    monkeypatch.setattr(side_by_side, "run_trial", run)
+    monkeypatch.setattr(measuring, "run_trial", run)
     return planned
 
 
 def begin(pairing: Pairing, places: Places, now: datetime = NOW) -> ComparisonRun:
-    progress = Progress(io.StringIO())
-    artifacts = fetch_sides(pairing, progress)
+    job = Job(load_catalog(CONFIGS), places, Progress(io.StringIO()))
+    artifacts = fetch_sides(job, pairing)
     plan, _ = open_plan(pairing, artifacts, places, now)
-    return ComparisonRun(
-        plan=plan, pairing=pairing, artifacts=artifacts, places=places, progress=progress
-    )
+    return ComparisonRun(plan=plan, pairing=pairing, artifacts=artifacts, job=job)
 
 
 def sides(taken: list[Taken]) -> str:
@@ -159,7 +158,7 @@ def test_a_run_cut_short_repeats_nothing(
     first = [next(turns), next(turns)]
     resumed = begin(pairing, Places(tmp_path), NOW + timedelta(hours=1))
     assert [one.trial for one in resumed.measure_block(1)][:2] == [one.trial for one in first]
-    monkeypatch.setattr(side_by_side, "run_trial", None)
+    monkeypatch.setattr(measuring, "run_trial", None)
     assert len(list(resumed.measure_block(1))) == 4
 
 
@@ -191,9 +190,9 @@ def test_a_lost_plan_lends_its_trials_to_no_new_one(pairing: Pairing, tmp_path: 
 
 
 def test_a_question_is_what_is_measured_and_not_what_it_is_called(
-    pairing: Pairing,
+    pairing: Pairing, catalog: Catalog, tmp_path: Path
 ) -> None:
-    artifacts = fetch_sides(pairing, Progress(io.StringIO()))
+    artifacts = fetch_sides(Job(catalog, Places(tmp_path), Progress(io.StringIO())), pairing)
     asked = question_hash(pairing, artifacts)
     renamed = replace(pairing, suite="x", baseline=replace(pairing.baseline, label="base"))
     assert question_hash(renamed, artifacts) == asked
@@ -220,7 +219,7 @@ def test_an_unfit_host_says_that_the_same_command_resumes(
     def refuse(*_: object) -> None:
         raise HostUnfit("no memory")
 
-    monkeypatch.setattr(side_by_side, "run_trial", refuse)
+    monkeypatch.setattr(measuring, "run_trial", refuse)
     with pytest.raises(HostUnfit, match=r"no memory\nfinished trials are kept"):
         next(begin(pairing, Places(tmp_path)).measure_block(1))
 

@@ -14,7 +14,7 @@ from analysis.detection.verdict import Outcome
 from analysis.orchestration import candidate as candidate_run
 from perf.history import bundle
 from perf.history.store import open_history
-from perf.jobs import side_by_side
+from perf.jobs import measuring
 from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.design import Testbed
@@ -98,7 +98,7 @@ class Measurer:
 @pytest.fixture(name="measurer")
 def make_measurer(make_trial: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch) -> Measurer:
     measurer = Measurer(make_trial)
-    monkeypatch.setattr(side_by_side, "run_trial", measurer)
+    monkeypatch.setattr(measuring, "run_trial", measurer)
     return measurer
 
 

@@ -21,7 +21,8 @@ from perf.config import catalog
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import History
-from perf.jobs import measuring, side_by_side
+from perf.jobs import measuring
+from perf.jobs import night as night_job
 from perf.jobs.night import read_nights
 from perf.jobs.side_by_side import RESULT
 from perf.local.places import Places
@@ -148,8 +149,7 @@ def lab(
     lab.configure("remeasure_minutes: 60")
     lab.remember()
     monkeypatch.setattr(measuring, "run_trial", lab.run_trial)
-    monkeypatch.setattr(side_by_side, "run_trial", lab.run_trial)
-    monkeypatch.setattr(measuring, "_check_hosts", lambda _: None)
+    monkeypatch.setattr(night_job, "_check_hosts", lambda *_: None)
     yield lab
     assert len(lab.turns) == len(set(lab.turns))
 
