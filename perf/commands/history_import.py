@@ -7,8 +7,8 @@ import click
 
 from perf.commands.options import data_option
 from perf.history.importers.formats import FORMATS
-from perf.history.importers.run import PER_MS, TIMES, ImportHints
-from perf.history.importing import NIGHTLY, Imported, Naming, import_files
+from perf.history.importers.run import PER_MS, TIMES, Naming
+from perf.history.importing import NIGHTLY, Imported, import_files
 from perf.local.places import Places
 from perf.model.errors import UsageError
 
@@ -109,13 +109,14 @@ def import_results(
         config=config,
         night=f"{night:%Y-%m-%d}" if night else None,
         started_at=_in_utc(started_at),
+        times=times,
+        unit=unit,
         is_news=is_news,
     )
     imported = import_files(
         Places(data),
         FORMATS[kind],
         files,
-        hints=ImportHints(times=times, unit=unit),
         naming=naming,
         tell=lambda text: click.echo(text, err=True),
     )

@@ -7,7 +7,7 @@ names given to it, so that importing the same file twice adds nothing. Formats a
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from perf.history import bundle
 from perf.history.faults import find_faults
 from perf.history.importers.formats import Format
-from perf.history.importers.run import File, ForeignRun, ImportHints, Unreadable
+from perf.history.importers.run import File, ForeignRun, Naming, Unreadable
 from perf.history.store import open_history
 from perf.local import disk
 from perf.local.places import Places
@@ -30,6 +30,7 @@ NIGHTLY = "nightly"
 IMPORTED = "imported"
 """The name of what a foreign run has not: topology, testbed, config."""
 
+_NEEDED = ("system", "release", "workload")
 _HASH_DIGITS = 12
 _ID_DIGITS = 16
 _TELL_EVERY = 200
@@ -38,24 +39,6 @@ _END_S = 253_402_300_799
 """The last second of the year 9999."""
 _LONGEST_NAME = 1000
 _MOST_FACTS = 5000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Naming:
-    """What the user says of all runs; it wins over what their files tell. None: nothing."""
-
-    system: str | None = None
-    release: str | None = None
-    line: str | None = None
-    ordinal: int | None = None
-    workload: str | None = None
-    experiment: str | None = None
-    testbed: str | None = None
-    config: str | None = None
-    night: str | None = None
-    started_at: datetime | None = None
-    is_news: bool = False
-    """They were measured on schedule, like trials of a suite, so a change in them alerts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +63,6 @@ def import_files(
     kind: Format,
     paths: Sequence[Path],
     *,
-    hints: ImportHints,
     naming: Naming,
     tell: Callable[[str], None],
 ) -> Imported:
@@ -94,7 +76,7 @@ def import_files(
         HistoryError: the history cannot be written; the bundles are kept.
 
     """
-    found = _read_all(kind, paths, hints, naming)
+    found = _read_all(kind, paths, naming)
     new = 0
     with _alone(places, tell):
         for count, one in enumerate(found, start=1):
@@ -135,9 +117,7 @@ def _alone(places: Places, tell: Callable[[str], None]) -> Iterator[None]:
         lock.release()
 
 
-def _read_all(
-    kind: Format, paths: Sequence[Path], hints: ImportHints, naming: Naming
-) -> tuple[_Found, ...]:
+def _read_all(kind: Format, paths: Sequence[Path], naming: Naming) -> tuple[_Found, ...]:
     """Read all files, each run once; refuse all of them if anything is wrong with one."""
     problems: list[str] = []
     found: dict[TrialId, _Found] = {}
@@ -145,7 +125,7 @@ def _read_all(
         try:
             modified_at = datetime.fromtimestamp(min(max(path.stat().st_mtime, 0), _END_S), UTC)
             text = read_plain(path, kind.most_bytes).decode()
-            runs = kind.read(File(name=str(path), text=text), hints)
+            runs = kind.read(File(name=str(path), text=text, said=naming))
         except Unreadable as error:
             problems += error.problems
             continue
@@ -156,13 +136,14 @@ def _read_all(
             problems.append(f"{path} cannot be read: {error.strerror}")
             continue
         for run in runs:
-            if missing := _missing(run, naming):
+            named = _unite(run.told, naming)
+            if missing := [name for name in _NEEDED if not getattr(named, name)]:
                 problems.append(
                     f"{run.place}: it tells no {', no '.join(missing)}; say it with --{missing[0]}"
                 )
                 continue
             try:
-                trial = _make_trial(kind, run, naming, modified_at)
+                trial = _make_trial(kind, run, named, naming, modified_at)
             except OverflowError:
                 problems.append(f"{run.place}: its time lies outside of the years 1 to 9999 in UTC")
                 continue
@@ -176,37 +157,35 @@ def _read_all(
     return tuple(sorted(found.values(), key=lambda one: (one.trial.started_at, one.trial.id)))
 
 
-def _missing(run: ForeignRun, naming: Naming) -> list[str]:
-    """Name what neither the file nor the user tells."""
-    told = {
-        "system": naming.system or run.system,
-        "release": naming.release or run.release,
-        "workload": naming.workload or run.workload,
-    }
-    return [name for name, value in told.items() if not value]
+def _unite(told: Naming, said: Naming) -> Naming:
+    """Give what a file tells, where the user says nothing else."""
+    names = (field.name for field in fields(Naming))
+    return replace(
+        told, **{name: value for name in names if (value := getattr(said, name)) not in (None, "")}
+    )
 
 
-def _make_trial(kind: Format, run: ForeignRun, naming: Naming, modified_at: datetime) -> Trial:
-    system = naming.system or run.system or ""
-    workload = naming.workload or run.workload or ""
-    ordinal = naming.ordinal if naming.ordinal is not None else run.ordinal
+def _make_trial(
+    kind: Format, run: ForeignRun, named: Naming, said: Naming, modified_at: datetime
+) -> Trial:
+    system, workload = named.system or "", named.workload or ""
     release = Release(
         system=system,
-        version=naming.release or run.release or "",
-        line=naming.line or run.line or NIGHTLY,
-        ordinal=ordinal or 0,
+        version=named.release or "",
+        line=named.line or NIGHTLY,
+        ordinal=named.ordinal or 0,
     )
-    testbed = naming.testbed or run.testbed or IMPORTED
-    config = naming.config or run.config or IMPORTED
-    experiment = naming.experiment or f"{system}-{workload}"
-    started_at = (naming.started_at or run.started_at or modified_at).astimezone(UTC)
-    length = run.finished_at - run.started_at if run.finished_at and run.started_at else None
-    names = (experiment, kind.engine, workload, testbed, config, naming.night, naming.started_at)
+    testbed, config = named.testbed or IMPORTED, named.config or IMPORTED
+    experiment = named.experiment or f"{system}-{workload}"
+    started_at = (named.started_at or modified_at).astimezone(UTC)
+    began_at = run.told.started_at
+    length = run.finished_at - began_at if run.finished_at and began_at else None
+    names = (experiment, kind.engine, workload, testbed, config, said.night, said.started_at)
     digits = _hash(run.identity, release, names, digits=_ID_DIGITS)
     return Trial(
         id=TrialId(f"{bundle.IMPORTED}{kind.engine}-{digits}"),
-        night=naming.night or started_at.date().isoformat(),
-        purpose=Purpose.SCHEDULED if naming.is_news else Purpose.IMPORTED,
+        night=named.night or started_at.date().isoformat(),
+        purpose=Purpose.SCHEDULED if said.is_news else Purpose.IMPORTED,
         experiment=experiment,
         release=release,
         artifact=None,

@@ -5,6 +5,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,8 @@ from mutations import (
 
 from perf.history import bundle
 from perf.history.importers.formats import FORMATS
-from perf.history.importers.run import File, ImportHints, Unreadable, parse_number
-from perf.history.importing import Naming, import_files
+from perf.history.importers.run import File, Naming, Unreadable, parse_number
+from perf.history.importing import import_files
 from perf.history.store import open_history, rebuild
 from perf.local.places import Places
 from perf.model.errors import UsageError
@@ -99,16 +100,14 @@ def broken(name: str) -> st.SearchStrategy[bytes]:
     return texts | broken_documents(json.loads(sound)) if name.endswith(".json") else texts
 
 
-def import_one(home: Path, kind: str, content: bytes, hints: ImportHints) -> bool:
+def import_one(home: Path, kind: str, content: bytes, naming: Naming) -> bool:
     """Import a file, hold the import to what is promised, and tell whether it was accepted."""
     file, places = home / "results", Places(home / "var")
     file.write_bytes(content)
     refusal = None
     try:
         with within(20):
-            done = import_files(
-                places, FORMATS[kind], [file], hints=hints, naming=NAMING, tell=lambda _text: None
-            )
+            done = import_files(places, FORMATS[kind], [file], naming=naming, tell=lambda _text: None)
     except UsageError as error:
         refusal = error
     if refusal:
@@ -142,8 +141,8 @@ def test_a_broken_file_is_imported_as_it_reads_or_refused_with_nothing_written(
     @settings(max_examples=effort(2, 20), database=None)
     @given(content=broken(name), unit=st.sampled_from([None, "us", "s"]))
     def break_it(content: bytes, unit: str | None) -> None:
-        hints = ImportHints(times="duration", unit=unit) if unit else ImportHints()
-        counts[import_one(tmp_path_factory.mktemp("home"), KINDS[name], content, hints)] += 1
+        naming = replace(NAMING, times="duration", unit=unit) if unit else NAMING
+        counts[import_one(tmp_path_factory.mktemp("home"), KINDS[name], content, naming)] += 1
 
     break_it()
     figures[name] = f"{counts[True]} read, {counts[False]} refused"
@@ -195,9 +194,7 @@ def test_what_cannot_be_kept_is_said_before_anything_is_written(
     file.write_text(content, encoding="utf-8")
     files = [sound, file] if kind == "csv" else [file]
     with within(20), pytest.raises(UsageError, match=why) as caught:
-        import_files(
-            places, FORMATS[kind], files, hints=ImportHints(), naming=NAMING, tell=lambda _text: None
-        )
+        import_files(places, FORMATS[kind], files, naming=NAMING, tell=lambda _text: None)
     assert is_well_told(caught.value, file)
     assert not places.data.exists()
 
@@ -211,8 +208,7 @@ def test_two_times_that_an_option_makes_one_are_not_mixed(tmp_path: Path) -> Non
             Places(tmp_path / "var"),
             FORMATS["hdr"],
             [file],
-            hints=ImportHints(times="response_time"),
-            naming=NAMING,
+            naming=replace(NAMING, times="response_time"),
             tell=lambda _text: None,
         )
 
@@ -227,7 +223,6 @@ def test_what_is_no_file_is_refused_at_once(kind: str, tmp_path: Path) -> None:
             Places(tmp_path / "var"),
             FORMATS["csv"],
             [path],
-            hints=ImportHints(),
             naming=NAMING,
             tell=lambda _text: None,
         )
@@ -258,7 +253,7 @@ def test_a_line_however_long_takes_no_longer_than_its_length(kind: str) -> None:
     for line in LINES[kind]:
         text = SOUND[kind].replace("Results:\n", f"Results:\n{line}\n", 1).rstrip("\n") + f"\n{line}\n"
         with within(10), contextlib.suppress(Unreadable):
-            FORMATS[kind].read(File(name="file", text=text), ImportHints())
+            FORMATS[kind].read(File(name="file", text=text))
 
 
 WORST = {
@@ -276,15 +271,15 @@ import sys
 from pathlib import Path
 from perf.model.errors import UsageError
 from perf.history.importers.formats import FORMATS
-from perf.history.importers.run import Hints
-from perf.history.importing import Naming, import_files
+from perf.history.importers.run import Naming
+from perf.history.importing import import_files
 from perf.local.places import Places
 kind, head, part, home = sys.argv[1:]
 file = Path(home) / "results"
 most = FORMATS[kind].most_bytes
 file.write_bytes((head + part * ((most - len(head)) // len(part))).encode())
 try:
-    import_files(Places(Path(home) / "var"), FORMATS[kind], [file], hints=Hints(), naming=Naming(),
+    import_files(Places(Path(home) / "var"), FORMATS[kind], [file], naming=Naming(),
                  tell=print)
 except UsageError as error:
     print("refused", str(error)[:300])

@@ -17,13 +17,8 @@ from perf.history.importers.run import (
     PHASE,
     File,
     ForeignRun,
-    ImportHints,
-    Unreadable,
-    digest,
-    end_if_many,
-    facts,
     name_percentile,
-    parse_number,
+    sample,
     show,
     without_repetition,
 )
@@ -52,38 +47,30 @@ class _Entry:
     value: str
 
 
-def read(file: File, hints: ImportHints) -> tuple[ForeignRun, ...]:
+def read(file: File) -> tuple[ForeignRun, ...]:
     """Read one run; each section of results is a phase of it."""
     sections = list(_sections(file))
     if not any(entry.name in _RATES for _, entries in sections for entry in entries):
-        what = f"{file.name}: no text of cassandra-stress: it has no section 'Results:' with an op rate"
-        raise Unreadable(f"{what}; import what `cassandra-stress` prints")
-    times = hints.times or (
-        RESPONSE_TIME.name if re.search(r"\bfixed=\d", file.text) else SERVICE_TIME.name
-    )
-    problems: list[str] = []
+        file.refuse_if_wrong(
+            "no text of cassandra-stress: it has no section 'Results:' with an op rate; import what "
+            "`cassandra-stress` prints"
+        )
+    is_fixed = re.search(r"\bfixed=\d", file.text)
+    times = file.said.times or (RESPONSE_TIME if is_fixed else SERVICE_TIME).name
     samples: list[Sample] = []
     findings: list[tuple[str, object]] = []
     for threads, entries in sections:
-        phase = f"{threads}-threads" if len(sections) > 1 else PHASE
+        phase, prefix = PHASE, ""
+        if len(sections) > 1:
+            phase = f"{threads}-threads"
+            prefix = f"{phase} "
         for entry in entries:
             if kind := _kind(entry.name, times):
-                samples += _samples(file, entry, phase, kind, problems)
+                samples += _samples(file, entry, phase, kind)
             else:
-                findings.append(
-                    (entry.name if len(sections) == 1 else f"{phase} {entry.name}", entry.value)
-                )
-    if problems:
-        raise Unreadable(*problems)
-    return (
-        ForeignRun(
-            place=file.name,
-            identity=digest(file.text),
-            samples=tuple(samples),
-            settings=facts([("threads", ", ".join(threads for threads, _ in sections if threads))]),
-            findings=facts(findings),
-        ),
-    )
+                findings.append((prefix + entry.name, entry.value))
+    threads = ", ".join(threads for threads, _ in sections if threads)
+    return file.run(samples, settings=[("threads", threads)], findings=findings)
 
 
 def _sections(file: File) -> Iterator[tuple[str, list[_Entry]]]:
@@ -117,27 +104,16 @@ def _kind(name: str, times: str) -> tuple[str, str] | None:
     return (times, _STATISTICS[name]) if name in _STATISTICS else None
 
 
-def _samples(
-    file: File, entry: _Entry, phase: str, kind: tuple[str, str], problems: list[str]
-) -> Iterator[Sample]:
-    end_if_many(problems, file.name)
+def _samples(file: File, entry: _Entry, phase: str, kind: tuple[str, str]) -> Iterator[Sample]:
     match = _VALUE.fullmatch(entry.value)
     if match is None or _DECIMAL_COMMA.search(entry.value):
-        problems.append(
-            f"{file.name}, line {entry.line}: {entry.name}: {show(entry.value)} is not a number as "
-            "cassandra-stress prints it with LC_ALL=C"
-        )
+        said = f"{entry.name}: {show(entry.value)} is not a number as cassandra-stress prints it"
+        file.blame(entry.line, f"{said} with LC_ALL=C")
         return
     printed = {EVERYTHING: match["number"]}
     for each in _EACH.finditer(match["each"] or ""):
         printed[each["operation"].strip().lower()] = each["number"]
     for operation in without_repetition(list(printed)):
-        value = parse_number(printed[operation])
-        if value is None:
-            problems.append(
-                f"{file.name}, line {entry.line}: {entry.name} of {printable(operation)}: "
-                f"{show(printed[operation])} is not a finite number"
-            )
-            continue
-        metric, statistic = kind
-        yield Sample(phase=phase, operation=operation, metric=metric, statistic=statistic, value=value)
+        of = f"{entry.name} of {printable(operation)}: "
+        if (value := file.number(entry.line, printed[operation], of)) is not None:
+            yield sample(operation, *kind, value, phase)

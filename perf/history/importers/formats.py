@@ -5,44 +5,39 @@ from dataclasses import dataclass
 
 from perf.history.importers import (
     cassandra_stress,
-    csv_table,
     hdr,
-    json_rows,
     latte,
+    plain,
     pytest_benchmark,
     tsbs,
     ycsb,
 )
-from perf.history.importers.run import File, ForeignRun, ImportHints
+from perf.history.importers.run import File, ForeignRun
 
-_PLAIN = "imported"
 _MIB = 1024**2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Format:
     """How one format is read; `engine` is what measured: two engines never share a series.
 
-    Of a file, no more than `most_bytes` are read: reading takes up to a hundred times as much memory.
+    `read` gives the runs of a file, or raises `Unreadable` with all that is wrong. Of a file, no more
+    than `most_bytes` are read: reading takes up to a hundred times as much memory.
     """
 
-    name: str
     engine: str
-    read: Callable[[File, ImportHints], tuple[ForeignRun, ...]]
+    read: Callable[[File], tuple[ForeignRun, ...]]
     most_bytes: int = 16 * _MIB
 
 
 FORMATS = {
-    one.name: one
-    for one in (
-        Format(name="pytest-benchmark", engine="pytest-benchmark", read=pytest_benchmark.read),
-        Format(name="hdr", engine="hdr", read=hdr.read, most_bytes=64 * _MIB),
-        Format(name="ycsb", engine="ycsb", read=ycsb.read),
-        Format(name="cassandra-stress", engine="cassandra-stress", read=cassandra_stress.read),
-        Format(name="latte", engine="latte", read=latte.read),
-        Format(name="tsbs", engine="tsbs", read=tsbs.read),
-        Format(name="csv", engine=_PLAIN, read=csv_table.read, most_bytes=32 * _MIB),
-        Format(name="json", engine=_PLAIN, read=json_rows.read, most_bytes=32 * _MIB),
-    )
+    "pytest-benchmark": Format("pytest-benchmark", pytest_benchmark.read),
+    "hdr": Format("hdr", hdr.read, 64 * _MIB),
+    "ycsb": Format("ycsb", ycsb.read),
+    "cassandra-stress": Format("cassandra-stress", cassandra_stress.read),
+    "latte": Format("latte", latte.read),
+    "tsbs": Format("tsbs", tsbs.read),
+    "csv": Format("imported", plain.read_csv, 32 * _MIB),
+    "json": Format("imported", plain.read_json, 32 * _MIB),
 }
 """Both plain formats are one engine: a series may go on in the other."""

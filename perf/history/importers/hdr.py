@@ -13,7 +13,7 @@ microseconds); for any other the user says both.
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -26,12 +26,10 @@ from perf.history.importers.run import (
     PHASE,
     File,
     ForeignRun,
-    ImportHints,
+    Naming,
     Unreadable,
-    digest,
-    end_if_many,
-    facts,
     parse_number,
+    sample,
     show,
 )
 from perf.model.histograms import decode
@@ -77,47 +75,41 @@ class _Meaning:
     unit: str
 
 
-def read(file: File, hints: ImportHints) -> tuple[ForeignRun, ...]:
+def read(file: File) -> tuple[ForeignRun, ...]:
     """Read one run; each tag is an operation."""
     head = _head(file)
-    problems: list[str] = []
     intervals: list[Interval] = []
     tags: dict[tuple[str, str], str] = {}
     for number, line in file.lines():
         if not line or line.startswith(("#", '"StartTimestamp"')):
             continue
         try:
-            tag, interval = _interval(line, head, hints)
+            tag, interval = _interval(line, head, file.said)
         except ValueError as error:
-            problems.append(f"{file.name}, line {number}: {error}")
-            end_if_many(problems, file.name)
+            file.blame(number, str(error))
             continue
         if interval is None:
             continue
         first = tags.setdefault((interval.operation, interval.kind), tag)
         if first != tag:
-            problems.append(
-                f"{file.name}: the tags {show(first)} and {show(tag)} would be one operation of one "
-                "kind of time; import them apart"
+            file.blame(
+                None,
+                f"the tags {show(first)} and {show(tag)} would be one operation of one kind of time; "
+                "import them apart",
             )
         intervals.append(interval)
         if len(intervals) > _MOST_INTERVALS:
             raise Unreadable(f"{file.name}: more than {_MOST_INTERVALS:,} intervals; split the log")
-    if not intervals and not problems:
-        problems.append(f"{file.name}: no HdrHistogram log: it has no interval with values")
-    if problems:
-        raise Unreadable(*dict.fromkeys(problems))
+    if not intervals:
+        file.refuse_if_wrong("no HdrHistogram log: it has no interval with values")
+    file.refuse_if_wrong()
     ordered = sorted(intervals, key=lambda one: (one.start_s, one.operation, one.kind))
-    return (
-        ForeignRun(
-            place=file.name,
-            identity=digest(file.text),
-            samples=_samples(ordered, head),
-            intervals=tuple(ordered),
-            findings=facts([("intervals", len(ordered))]),
-            started_at=datetime.fromtimestamp(min(one.start_s for one in ordered), UTC),
-            finished_at=datetime.fromtimestamp(max(one.start_s + one.length_s for one in ordered), UTC),
-        ),
+    return file.run(
+        _samples(ordered, head),
+        intervals=tuple(ordered),
+        findings=[("intervals", len(ordered))],
+        started_at=datetime.fromtimestamp(min(one.start_s for one in ordered), UTC),
+        finished_at=datetime.fromtimestamp(max(one.start_s + one.length_s for one in ordered), UTC),
     )
 
 
@@ -128,7 +120,7 @@ def _head(file: File) -> _Head:
     return _Head(found.get("BaseTime"), found.get("StartTime"), _YCSB.search(file.text))
 
 
-def _interval(line: str, head: _Head, hints: ImportHints) -> tuple[str, Interval | None]:
+def _interval(line: str, head: _Head, said: Naming) -> tuple[str, Interval | None]:
     """Give tag and interval of a line, None where nothing happened; ValueError says what is wrong."""
     match = _LINE.fullmatch(line)
     if match is None:
@@ -141,7 +133,7 @@ def _interval(line: str, head: _Head, hints: ImportHints) -> tuple[str, Interval
     if start_s + length_s >= _END_S:
         raise ValueError(f"it does not end within the year 9999: {show(match['start'])}")
     tag = match["tag"] or ""
-    meaning = _meaning(tag, head, hints)
+    meaning = _meaning(tag, head, said)
     histogram = _decode(match["payload"], 1000 / PER_MS[meaning.unit])
     if histogram.get_total_count() == 0:
         return tag, None
@@ -166,13 +158,13 @@ def _origin(start_s: float, head: _Head) -> float:
     return 0.0
 
 
-def _meaning(tag: str, head: _Head, hints: ImportHints) -> _Meaning:
-    kind, unit, operation = hints.times, hints.unit, tag
+def _meaning(tag: str, head: _Head, said: Naming) -> _Meaning:
+    kind, unit, operation = said.times, said.unit, tag
     if known := _STRESS.get(tag[-3:]):
-        kind, unit, operation = hints.times or known, hints.unit or "ns", tag[:-3]
+        kind, unit, operation = said.times or known, said.unit or "ns", tag[:-3]
     elif head.ycsb:
         known = RESPONSE_TIME.name if head.ycsb["intended"] else SERVICE_TIME.name
-        kind, unit, operation = hints.times or known, hints.unit or "us", tag or head.ycsb["operation"]
+        kind, unit, operation = said.times or known, said.unit or "us", tag or head.ycsb["operation"]
     if kind is None or unit is None:
         raise ValueError(
             f"the log does not say what the values of tag {show(tag)} are; say from where they count "
@@ -203,7 +195,7 @@ def _empty() -> Any:  # noqa: ANN401  hdrh ships no types
     return HdrHistogram(1, _HIGHEST_US, 3)
 
 
-def _samples(intervals: Sequence[Interval], head: _Head) -> tuple[Sample, ...]:
+def _samples(intervals: Sequence[Interval], head: _Head) -> Iterator[Sample]:
     """Read percentiles from merged histograms; throughput is what was recorded by the time it took.
 
     YCSB writes the same operations into two logs; those by their intended start tell no throughput.
@@ -211,20 +203,17 @@ def _samples(intervals: Sequence[Interval], head: _Head) -> tuple[Sample, ...]:
     groups: defaultdict[tuple[str, str], list[Interval]] = defaultdict(list)
     for interval in intervals:
         groups[interval.operation, interval.kind].append(interval)
-    samples: dict[tuple[str, str, str], float] = {}
+    values: dict[tuple[str, str, str], float] = {}
     for (operation, kind), group in groups.items():
         merged = _empty()
         for interval in group:
             merged.decode_and_add(interval.encoded)
         for statistic, percentile in _PERCENTILES:
-            samples[operation, kind, statistic] = merged.get_value_at_percentile(percentile) / 1000
-        samples[operation, kind, "max"] = merged.get_max_value() / 1000
-        samples[operation, kind, "mean"] = merged.get_mean_value() / 1000
+            values[operation, kind, statistic] = merged.get_value_at_percentile(percentile) / 1000
+        values[operation, kind, "max"] = merged.get_max_value() / 1000
+        values[operation, kind, "mean"] = merged.get_mean_value() / 1000
         end_s = max(one.start_s + one.length_s for one in group)
         if end_s > group[0].start_s and not (head.ycsb and head.ycsb["intended"]):
             rate = merged.get_total_count() / (end_s - group[0].start_s)
-            samples[operation, THROUGHPUT.name, "mean"] = rate
-    return tuple(
-        Sample(phase=PHASE, operation=operation, metric=metric, statistic=statistic, value=value)
-        for (operation, metric, statistic), value in sorted(samples.items())
-    )
+            values[operation, THROUGHPUT.name, "mean"] = rate
+    return (sample(*name, value) for name, value in sorted(values.items()))

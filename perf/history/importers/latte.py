@@ -13,18 +13,13 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from perf.history.importers.run import (
-    PHASE,
     File,
     ForeignRun,
-    ImportHints,
-    Unreadable,
-    digest,
-    explain,
-    facts,
     flatten,
+    sample,
 )
 from perf.model.metrics import ROW_THROUGHPUT, SERVICE_TIME, THROUGHPUT
 from perf.model.results import Sample
@@ -82,67 +77,50 @@ _REPORT = TypeAdapter(_Report)
 _RAW = TypeAdapter(dict[str, Any])
 
 
-def read(file: File, hints: ImportHints) -> tuple[ForeignRun, ...]:
+def read(file: File) -> tuple[ForeignRun, ...]:
     """Read one report; the release is the server's version, unless the user names one."""
-    try:
-        report = _REPORT.validate_json(file.text)
-    except ValidationError as error:
-        raise Unreadable(*explain(f"{file.name}: no JSON report of latte", error)) from error
+    report = file.validate(_REPORT, "no JSON report of latte")
     result, conf = report.result, report.conf
     distributions = {_CYCLE: result.cycle_latency, **_single(result.cycle_latency_by_fn)}
     if result.request_latency:
         distributions[_REQUEST] = result.request_latency
     if taken := sorted({_CYCLE, _REQUEST} & result.cycle_latency_by_fn.keys()):
-        raise Unreadable(
-            f"{file.name}: a function of the workload is called {' and one '.join(taken)}, as the "
-            "operation over all functions is; rename it in the script"
+        file.refuse_if_wrong(
+            f"a function of the workload is called {' and one '.join(taken)}, as the operation over "
+            "all functions is; rename it in the script"
         )
     lengths = {len(times.percentiles) for times in distributions.values()}
     if lengths != {len(report.percentiles)}:
-        raise Unreadable(
-            f"{file.name}: {len(report.percentiles)} percentiles are announced, but the distributions "
+        file.refuse_if_wrong(
+            f"{len(report.percentiles)} percentiles are announced, but the distributions "
             f"have {', '.join(map(str, sorted(lengths)))}"
         )
-    workload = PurePath(str(conf.get("workload", ""))).stem
     raw = _RAW.validate_json(file.text)["result"]
-    return (
-        ForeignRun(
-            place=file.name,
-            identity=digest(file.text),
-            samples=tuple(_samples(report, distributions, hints.times or SERVICE_TIME.name)),
-            settings=facts((n, v) for n, v in flatten(conf) if n not in _BY_NATURE_NEW),
-            findings=facts(
-                [
-                    *((name, raw.get(name)) for name in _COUNTS),
-                    *((name, conf.get(name)) for name in ("id",)),
-                    ("tags", dict(flatten({"tags": conf.get("tags")})).get("tags")),
-                ]
-            ),
-            started_at=_aware(result.start_time),
-            finished_at=_aware(result.end_time),
-            release=version if isinstance(version := conf.get("cass_version"), str) else None,
-            workload=workload or None,
-        ),
+    return file.run(
+        _samples(report, distributions, file.said.times or SERVICE_TIME.name),
+        settings=((n, v) for n, v in flatten(conf) if n not in _BY_NATURE_NEW),
+        findings=[
+            *((name, raw.get(name)) for name in _COUNTS),
+            ("id", conf.get("id")),
+            ("tags", dict(flatten({"tags": conf.get("tags")})).get("tags")),
+        ],
+        started_at=_aware(result.start_time),
+        finished_at=_aware(result.end_time),
+        release=version if isinstance(version := conf.get("cass_version"), str) else None,
+        workload=PurePath(str(conf.get("workload", ""))).stem or None,
     )
 
 
 def _samples(report: _Report, distributions: Mapping[str, _Times], times: str) -> Iterator[Sample]:
-    for operation, metric, mean in (
-        (_CYCLE, THROUGHPUT, report.result.cycle_throughput),
-        (_REQUEST, THROUGHPUT, report.result.req_throughput),
-        (_CYCLE, ROW_THROUGHPUT, report.result.row_throughput),
-    ):
-        yield Sample(
-            phase=PHASE, operation=operation, metric=metric.name, statistic="mean", value=mean.value
-        )
+    result = report.result
+    yield sample(_CYCLE, THROUGHPUT, "mean", result.cycle_throughput.value)
+    yield sample(_REQUEST, THROUGHPUT, "mean", result.req_throughput.value)
+    yield sample(_CYCLE, ROW_THROUGHPUT, "mean", result.row_throughput.value)
     for operation, distribution in distributions.items():
-        statistics = [("mean", distribution.mean.value)]
-        values = (percentile.value for percentile in distribution.percentiles)
-        statistics += zip(_names(report.percentiles), values, strict=True)
-        for statistic, value in statistics:
-            yield Sample(
-                phase=PHASE, operation=operation, metric=times, statistic=statistic, value=value
-            )
+        yield sample(operation, times, "mean", distribution.mean.value)
+        names = _names(report.percentiles)
+        for statistic, found in zip(names, distribution.percentiles, strict=True):
+            yield sample(operation, times, statistic, found.value)
 
 
 def _single(by_function: Mapping[str, _Times]) -> Mapping[str, _Times]:

@@ -1,14 +1,18 @@
-"""Rows of a plain table, from CSV or JSON: one value each. Rows of one run are put together here.
+"""Plain tables, one value per row, with columns as in `COLUMNS`. Rows of one run are put together.
 
-A run is all rows with the same time, system, release, line, workload, testbed and config. Columns that
-are not known are attributes of the run.
+CSV: comma, UTF-8, the first row names the columns. JSON: an object per row, in a list or one per line.
+A run is all rows with the same time, system, release, line, ordinal, workload, testbed and config.
+Columns that are not known are attributes of the run.
 """
 
+import csv
+import json
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from io import StringIO
 from math import fsum
 from typing import Annotated, Any
 
@@ -25,10 +29,11 @@ from perf.history.importers.run import (
     EVERYTHING,
     PER_MS,
     PHASE,
+    File,
     ForeignRun,
+    Naming,
     Unreadable,
     digest,
-    end_if_many,
     explain,
     facts,
     show,
@@ -87,55 +92,132 @@ class PlainRow:
 
 _ROW = TypeAdapter(PlainRow)
 COLUMNS = tuple(field.name for field in fields(PlainRow))
+_OF_A_SAMPLE = ("phase", "operation", "metric", "statistic", "value", "iteration")
 _OF_A_RUN = ("time", "system", "release", "line", "ordinal", "workload", "testbed", "config")
+
+
+_NEEDED = ("time", "metric", "value")
+_MOST_NAMED = 10
+_BETWEEN = re.compile(r"[\s,\[\]]*")
+"""Of rows in JSON: both of its forms are objects with something between them."""
+_LONGEST_WHOLE = 400
+"""Digits; a number of more is none that a computer counts with."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A row with what else stood in it, and where."""
+    """A row with what else stood in it, and its line."""
 
-    where: str
+    line: int
     row: PlainRow
     attributes: Mapping[str, str]
 
 
-def read_rows(name: str, raw: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[ForeignRun, ...]:
-    """Check rows, given with their line numbers, and put them together to runs, by time.
+def read_csv(file: File) -> tuple[ForeignRun, ...]:
+    """Read all runs of a table."""
+    reader = csv.DictReader(StringIO(file.text.removeprefix("\ufeff"), newline=""), strict=True)
+    try:
+        names = [name.strip() for name in reader.fieldnames or ()]
+        if missing := [name for name in _NEEDED if name not in names]:
+            raise Unreadable(f"{file.name}, line 1: there is no column {', '.join(missing)}")
+        if doubled := sorted(name for name, count in Counter(names).items() if count > 1):
+            listed = ", ".join(map(printable, doubled[:_MOST_NAMED]))
+            raise Unreadable(f"{file.name}, line 1: there are two columns {listed}")
+        reader.fieldnames = names
+        rows = list(_csv_rows(file, reader))
+    except csv.Error as error:
+        raise Unreadable(f"{file.name}, line {reader.line_num}: not CSV: {error}") from error
+    return _read_rows(file, rows)
 
-    Raises:
-        Unreadable: rows are bad; each is said, with its line.
 
-    """
-    problems: list[str] = []
+def _csv_rows(file: File, reader: "csv.DictReader[str]") -> Iterator[tuple[int, Mapping[str, str]]]:
+    for row in reader:
+        if None in row or None in row.values():  # DictReader's marks for too many and too few
+            file.blame(reader.line_num, "it has not as many cells as the first line")
+        else:
+            yield reader.line_num, {name: cell.strip() for name, cell in row.items()}
+
+
+def read_json(file: File) -> tuple[ForeignRun, ...]:
+    """Read all runs of a list, or of one object after the other."""
+    text = file.text.removeprefix("\ufeff")
+    if text.lstrip()[:1] == "[":
+        try:
+            _decoder([]).decode(text)
+        except RecursionError as error:
+            raise Unreadable(f"{file.name}: nested too deeply to be a list of rows") from error
+        except ValueError as error:
+            raise Unreadable(f"{file.name}: not JSON: {error}") from error
+    return _read_rows(file, list(_json_rows(file, text)))
+
+
+def _json_rows(file: File, text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Give each object with the line that it begins in, which the whole list at once would not tell."""
+    doubled: list[str] = []
+    decoder = _decoder(doubled)
+    position, line, counted = 0, 1, 0
+    while (position := _end_of_gap(text, position)) < len(text):
+        line, counted = line + text.count("\n", counted, position), position
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except RecursionError as error:
+            raise Unreadable(f"{file.name}, line {line}: nested too deeply to be a row") from error
+        except ValueError as error:
+            raise Unreadable(f"{file.name}, line {line}: not JSON: {error}") from error
+        if not isinstance(value, dict):
+            file.blame(line, f"a row must be an object, not {show(value)}")
+            continue
+        file.blame(line, *(f"the key {show(key)} is written twice" for key in doubled))
+        doubled.clear()
+        yield line, value
+
+
+def _decoder(doubled: list[str]) -> json.JSONDecoder:
+    """Give a reader of JSON that notes the keys that an object has twice."""
+
+    def unite(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        item = dict(pairs)
+        if len(item) < len(pairs):
+            doubled.extend(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        return item
+
+    return json.JSONDecoder(
+        object_pairs_hook=unite,
+        # Python refuses to read a number of thousands of digits, with advice for programmers.
+        parse_int=lambda text: int(text) if len(text) <= _LONGEST_WHOLE else float(text),
+    )
+
+
+def _end_of_gap(text: str, position: int) -> int:
+    match = _BETWEEN.match(text, position)
+    return match.end() if match else position
+
+
+def _read_rows(file: File, raw: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[ForeignRun, ...]:
+    """Check rows, given with their line numbers, and put them together to runs, by time."""
+    file.refuse_if_wrong()
     runs: defaultdict[tuple[Any, ...], list[_Placed]] = defaultdict(list)
-    for number, values in raw:
-        end_if_many(problems, name)
-        where = f"{name}, line {number}"
+    for line, values in raw:
         given = {key: value for key, value in values.items() if value not in (None, "")}
         try:
             row = _ROW.validate_python({key: given[key] for key in COLUMNS if key in given})
             row = _in_our_unit(row)
         except ValidationError as error:
-            problems += explain(where, error)
+            file.blame(line, *explain(error))
             continue
         except ValueError as error:
-            problems.append(f"{where}: {error}")
+            file.blame(line, str(error))
             continue
         attributes = {key: str(value) for key, value in given.items() if key not in COLUMNS}
         if row.unit:
             attributes[f"unit of {row.metric} of {row.operation}"] = row.unit
         identity = tuple(getattr(row, column) for column in _OF_A_RUN)
-        runs[identity].append(_Placed(where, row, attributes))
-    if not runs and not problems:
-        problems.append(f"{name}: there are no rows")
-    found = tuple(_run(rows, problems) for rows in runs.values())
-    if problems:
-        raise Unreadable(*problems)
-    return tuple(
-        sorted(
-            found, key=lambda run: (run.started_at or datetime.min.replace(tzinfo=UTC), run.identity)
-        )
-    )
+        runs[identity].append(_Placed(line, row, attributes))
+    if not runs:
+        file.refuse_if_wrong("there are no rows")
+    found = [(rows[0].row.time, _run(file, rows)) for rows in runs.values()]
+    file.refuse_if_wrong()
+    return tuple(run for _, run in sorted(found, key=lambda one: (one[0], one[1].identity)))
 
 
 def _in_our_unit(row: PlainRow) -> PlainRow:
@@ -156,44 +238,40 @@ def _in_our_unit(row: PlainRow) -> PlainRow:
     raise ValueError(f"unit {show(row.unit)} does not fit {row.metric}: it must be {known}")
 
 
-def _run(rows: Sequence[_Placed], problems: list[str]) -> ForeignRun:
-    first = rows[0].row
+def _run(file: File, rows: Sequence[_Placed]) -> ForeignRun:
+    first = rows[0]
     attributes: dict[str, str] = {}
-    samples: dict[tuple[Any, ...], tuple[str, Sample]] = {}
+    samples: dict[tuple[Any, ...], tuple[int, Sample]] = {}
     for placed in rows:
-        end_if_many(problems, placed.where)
         for name, value in placed.attributes.items():
             if attributes.setdefault(name, value) != value:
-                problems.append(
-                    f"{placed.where}: {printable(name)} is {show(value)}, but "
-                    f"{show(attributes[name])} earlier in this run; an attribute is of the whole run"
+                file.blame(
+                    placed.line,
+                    f"{printable(name)} is {show(value)}, but {show(attributes[name])} earlier in this "
+                    "run; an attribute is of the whole run",
                 )
         row = placed.row
-        sample = Sample(
-            phase=row.phase,
-            operation=row.operation,
-            metric=row.metric,
-            statistic=row.statistic,
-            value=row.value,
-            iteration=row.iteration,
-        )
+        sample = Sample(**{name: getattr(row, name) for name in _OF_A_SAMPLE})
         identity = (row.phase, row.operation, row.metric, row.statistic, row.iteration)
         if identity in samples:
-            problems.append(
-                f"{placed.where}: {_describe(sample)} was there already: "
-                f"{samples[identity][0]}; number repeated measurements in a column iteration, or give "
-                "each run a time of its own"
+            file.blame(
+                placed.line,
+                f"{_describe(sample)} was there already: {file.name}, line {samples[identity][0]}; "
+                "number repeated measurements in a column iteration, or give each run a time of its "
+                "own",
             )
-        samples.setdefault(identity, (placed.where, sample))
+        samples.setdefault(identity, (placed.line, sample))
     kept = tuple(sample for _, sample in samples.values())
-    overall = tuple(_overall(kept, rows[0].where, problems))
+    overall = tuple(_overall(file, first.line, kept))
     return ForeignRun(
-        place=rows[0].where,
+        place=f"{file.name}, line {first.line}",
         identity=digest(repr(sorted((repr(placed.row), repr(placed.attributes)) for placed in rows))),
         samples=(*overall, *kept),
         settings=facts(attributes.items()),
-        started_at=first.time,
-        **{column: getattr(first, column) for column in _OF_A_RUN if column != "time"},
+        told=Naming(
+            started_at=first.row.time,
+            **{column: getattr(first.row, column) for column in _OF_A_RUN if column != "time"},
+        ),
     )
 
 
@@ -201,7 +279,7 @@ def _describe(sample: Sample) -> str:
     return printable(f"{sample.metric} {sample.statistic} of {sample.operation}", _LONGEST_NAME)
 
 
-def _overall(samples: Sequence[Sample], where: str, problems: list[str]) -> Iterable[Sample]:
+def _overall(file: File, line: int, samples: Sequence[Sample]) -> Iterator[Sample]:
     """Give the value over all iterations where only those of each are there: of means, their mean."""
     groups: defaultdict[tuple[str, str, str, str], list[Sample]] = defaultdict(list)
     for sample in samples:
@@ -210,9 +288,10 @@ def _overall(samples: Sequence[Sample], where: str, problems: list[str]) -> Iter
         if any(sample.iteration is None for sample in group):
             continue
         if statistic != _MEAN:
-            problems.append(
-                f"{where}: {_describe(group[0])} has iterations, but no value over all "
-                f"of them, which those of each do not give; add it, without an iteration"
+            file.blame(
+                line,
+                f"{_describe(group[0])} has iterations, but no value over all of them, which those of "
+                "each do not give; add it, without an iteration",
             )
             continue
         # Divided first: the sum of the largest numbers is none.

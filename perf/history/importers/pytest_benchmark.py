@@ -9,21 +9,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from perf.history.importers.run import (
-    PHASE,
     File,
     ForeignRun,
-    ImportHints,
-    Unreadable,
-    digest,
-    explain,
-    facts,
     flatten,
+    sample,
 )
 from perf.model.metrics import DURATION
-from perf.model.results import Sample
 
 _Seconds = Annotated[float, Field(allow_inf_nan=False, ge=0)]
 _CONFIG = ConfigDict(extra="ignore")
@@ -65,55 +59,30 @@ class _Document:
 _DOCUMENT = TypeAdapter(_Document)
 
 
-def read(file: File, _hints: ImportHints) -> tuple[ForeignRun, ...]:
+def read(file: File) -> tuple[ForeignRun, ...]:
     """Read one run with all its benchmarks; the release is the commit, unless the user names one."""
-    try:
-        document = _DOCUMENT.validate_json(file.text)
-    except ValidationError as error:
-        raise Unreadable(*explain(f"{file.name}: no JSON of pytest-benchmark", error)) from error
+    document = file.validate(_DOCUMENT, "no JSON of pytest-benchmark")
     started_at = document.datetime
     if started_at.utcoffset() is None:  # 3.x wrote UTC without saying so
         started_at = started_at.replace(tzinfo=UTC)
-    machine = dict(flatten(document.machine_info))
-    clock = {name: value for name, value in machine.items() if name.startswith("cpu.hz_")}
-    commit = {name: value for name, value in document.commit_info.items() if name in _OF_THE_COMMIT}
-    rest = {name: value for name, value in document.commit_info.items() if name not in _OF_THE_COMMIT}
-    return (
-        ForeignRun(
-            place=file.name,
-            identity=digest(file.text),
-            samples=tuple(
-                Sample(
-                    phase=PHASE,
-                    operation=benchmark.fullname or benchmark.name,
-                    metric=DURATION.name,
-                    statistic=statistic,
-                    value=getattr(benchmark.stats, attribute) * _MS_PER_S,
-                )
-                for benchmark in document.benchmarks
-                for attribute, statistic in _STATISTICS.items()
-            ),
-            settings=facts(
-                [
-                    *((name, value) for name, value in machine.items() if name not in clock),
-                    *((f"commit {name}", value) for name, value in rest.items()),
-                    ("pytest-benchmark", document.version),
-                ]
-            ),
-            findings=facts(
-                [
-                    *clock.items(),
-                    *((f"commit {name}", value) for name, value in commit.items()),
-                    *(
-                        (f"rounds of {benchmark.fullname or benchmark.name}", benchmark.stats.rounds)
-                        for benchmark in document.benchmarks
-                    ),
-                ]
-            ),
-            started_at=started_at,
-            release=_release(commit),
-            workload="pytest-benchmark",
-        ),
+    settings: list[tuple[str, object]] = [("pytest-benchmark", document.version)]
+    findings: list[tuple[str, object]] = []
+    for name, value in flatten(document.machine_info):
+        (findings if name.startswith("cpu.hz_") else settings).append((name, value))
+    for name, value in document.commit_info.items():
+        (findings if name in _OF_THE_COMMIT else settings).append((f"commit {name}", value))
+    named = [(one.fullname or one.name, one.stats) for one in document.benchmarks]
+    return file.run(
+        [
+            sample(name, DURATION, statistic, getattr(stats, attribute) * _MS_PER_S)
+            for name, stats in named
+            for attribute, statistic in _STATISTICS.items()
+        ],
+        settings=settings,
+        findings=[*findings, *((f"rounds of {name}", stats.rounds) for name, stats in named)],
+        started_at=started_at,
+        release=_release(document.commit_info),
+        workload="pytest-benchmark",
     )
 
 

@@ -8,16 +8,17 @@ import hashlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from perf.model.metrics import DURATION, RESPONSE_TIME, SERVICE_TIME
+from perf.model.metrics import DURATION, RESPONSE_TIME, SERVICE_TIME, Metric
 from perf.model.results import Fact, Interval, Sample
 from perf.model.shown import printable
 
+T = TypeVar("T")
 EVERYTHING = "all"
 """The operation of a figure that is about all operations together."""
 PHASE = "run"
@@ -38,24 +39,25 @@ _MOST_PROBLEMS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class File:
-    """A foreign file that was read; `name` is how the user named it."""
+class Naming:
+    """What a run is, as its file or the user tells, whose word wins. None: nothing is told."""
 
-    name: str
-    text: str
-
-    def lines(self) -> Iterator[tuple[int, str]]:
-        """Give each line with its number, from 1, without white space at its ends."""
-        for number, line in enumerate(_LINE.finditer(self.text), start=1):
-            yield number, line[1].strip()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportHints:
-    """What a user says of all files where their format cannot: what times are, and in which unit."""
-
+    system: str | None = None
+    release: str | None = None
+    line: str | None = None
+    ordinal: int | None = None
+    workload: str | None = None
+    experiment: str | None = None
+    testbed: str | None = None
+    config: str | None = None
+    night: str | None = None
+    started_at: datetime | None = None
     times: str | None = None
+    """What times are, where the format cannot tell or is wrong."""
     unit: str | None = None
+    """The unit of times, where the format cannot tell."""
+    is_news: bool = False
+    """They were measured on schedule, like trials of a suite, so a change in them alerts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,15 +74,8 @@ class ForeignRun:
     intervals: tuple[Interval, ...] = ()
     settings: tuple[Fact, ...] = ()
     findings: tuple[Fact, ...] = ()
-    started_at: datetime | None = None
     finished_at: datetime | None = None
-    system: str | None = None
-    release: str | None = None
-    line: str | None = None
-    ordinal: int | None = None
-    workload: str | None = None
-    testbed: str | None = None
-    config: str | None = None
+    told: Naming = Naming()
 
 
 class Unreadable(Exception):  # noqa: N818  a claim about the file; it ends in `importing`, as one sentence each
@@ -92,10 +87,83 @@ class Unreadable(Exception):  # noqa: N818  a claim about the file; it ends in `
         super().__init__("; ".join(problems))
 
 
-def end_if_many(problems: Sequence[str], where: str) -> None:
-    """Read no further where nearly nothing is as it should be; raise `Unreadable` then."""
-    if len(problems) > _MOST_PROBLEMS:
-        raise Unreadable(*problems[:_MOST_PROBLEMS], f"{where}: the rest was not read")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A foreign file: its text, what the user says of it, and all that was found wrong with it.
+
+    `name` is how the user named it.
+    """
+
+    name: str
+    text: str
+    said: Naming = Naming()
+    problems: list[str] = field(default_factory=list)
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Give each line with its number, from 1, without white space at its ends."""
+        for number, line in enumerate(_LINE.finditer(self.text), start=1):
+            yield number, line[1].strip()
+
+    def blame(self, line: int | None, *what: str) -> None:
+        """Note what is wrong, in a line or as a whole; raise it where nearly nothing is right."""
+        place = self.name if line is None else f"{self.name}, line {line}"
+        self.problems.extend(f"{place}: {one}" for one in what)
+        if len(self.problems) > _MOST_PROBLEMS:
+            raise Unreadable(*self.problems[:_MOST_PROBLEMS], f"{self.name}: the rest was not read")
+
+    def refuse_if_wrong(self, *whole: str) -> None:
+        """Raise all that was found wrong, or else what is wrong with the file as a whole."""
+        problems = self.problems or [f"{self.name}: {one}" for one in whole]
+        if problems:
+            raise Unreadable(*dict.fromkeys(problems))
+
+    def number(self, line: int, printed: str, of: str = "") -> float | None:
+        """Read a finite number; blame the line and give None if it is none."""
+        number = parse_number(printed)
+        if number is None:
+            self.blame(line, f"{of}{show(printed)} is not a finite number")
+        return number
+
+    def validate(self, form: TypeAdapter[T], what: str) -> T:
+        """Read the text as JSON of a form; raise all that does not fit, a sentence per field."""
+        try:
+            return form.validate_json(self.text)
+        except ValidationError as error:
+            raise Unreadable(*(f"{self.name}: {what}: {one}" for one in explain(error))) from error
+
+    def run(
+        self,
+        samples: Iterable[Sample],
+        *,
+        intervals: tuple[Interval, ...] = (),
+        settings: Iterable[tuple[str, object]] = (),
+        findings: Iterable[tuple[str, object]] = (),
+        finished_at: datetime | None = None,
+        **told: Any,  # noqa: ANN401  fields of Naming
+    ) -> tuple[ForeignRun]:
+        """Give the only run of the file; raise all that was found wrong until its last sample."""
+        taken = tuple(samples)
+        self.refuse_if_wrong()
+        return (
+            ForeignRun(
+                place=self.name,
+                identity=digest(self.text),
+                samples=taken,
+                intervals=intervals,
+                settings=facts(settings),
+                findings=facts(findings),
+                finished_at=finished_at,
+                told=Naming(**told),
+            ),
+        )
+
+
+def sample(
+    operation: str, metric: Metric | str, statistic: str, value: float, phase: str = PHASE
+) -> Sample:
+    """Give a value over all iterations."""
+    name = metric if isinstance(metric, str) else metric.name
+    return Sample(phase=phase, operation=operation, metric=name, statistic=statistic, value=value)
 
 
 def show(value: object) -> str:
@@ -149,19 +217,15 @@ def flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, o
             yield f"{prefix}{name}", inner
 
 
-def explain(where: str, error: ValidationError) -> tuple[str, ...]:
+def explain(error: ValidationError) -> Iterator[str]:
     """Say all that pydantic found wrong, one sentence per field."""
-    return tuple(
-        f"{where}: {printable('.'.join(map(str, problem['loc']))) or 'the whole'}: "
-        + problem["msg"].removeprefix("Value error, ")
+    for problem in error.errors(include_url=False)[:_MOST_PROBLEMS]:
+        found = problem["input"]
+        where = printable(".".join(map(str, problem["loc"]))) or "the whole"
         # A file that is none of this format is the input as a whole; it may hold passwords, too.
-        + (f", not {show(problem['input'])}" if problem["loc"] and _is_plain(problem["input"]) else "")
-        for problem in error.errors(include_url=False)[:_MOST_PROBLEMS]
-    )
-
-
-def _is_plain(found: object) -> bool:
-    return isinstance(found, str | int | float)
+        is_shown = problem["loc"] and isinstance(found, str | int | float)
+        said = problem["msg"].removeprefix("Value error, ")
+        yield f"{where}: {said}" + (f", not {show(found)}" if is_shown else "")
 
 
 def without_repetition(operations: Sequence[str], whole: str = EVERYTHING) -> tuple[str, ...]:

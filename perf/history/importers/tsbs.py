@@ -20,16 +20,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from perf.history.importers.run import (
-    PHASE,
     File,
     ForeignRun,
-    ImportHints,
-    Unreadable,
-    digest,
-    end_if_many,
-    facts,
-    parse_number,
-    show,
+    sample,
     without_repetition,
 )
 from perf.model.metrics import SERVICE_TIME, THROUGHPUT
@@ -52,79 +45,58 @@ _NAMES = {"min": "min", "med": "p50", "mean": "mean", "max": "max"}
 _MISLABELLED = "p25"
 
 
-def read(file: File, hints: ImportHints) -> tuple[ForeignRun, ...]:
+def read(file: File) -> tuple[ForeignRun, ...]:
     """Read one run of a loader or of a query runner."""
-    problems: list[str] = []
-    samples = (*_loaded(file, problems), *_queried(file, hints.times or SERVICE_TIME.name, problems))
-    if not samples and not problems:
-        problems.append(
-            f"{file.name}: no text of TSBS: neither 'loaded … rows in …sec' nor 'Run complete after …'"
+    samples = (*_loaded(file), *_queried(file, file.said.times or SERVICE_TIME.name))
+    if not samples:
+        file.refuse_if_wrong(
+            "no text of TSBS: neither 'loaded … rows in …sec' nor 'Run complete after …'"
         )
-    if problems:
-        raise Unreadable(*problems)
-    workers = {m["workers"] for m in _LOADED.finditer(file.text)}
-    workers |= {m["workers"] for m in _COMPLETE.finditer(file.text)}
+    counts = [*_LOADED.finditer(file.text), *_COMPLETE.finditer(file.text)]
     moments = [
         datetime.fromtimestamp(int(match["time"]), UTC)
         for _, line in file.lines()
         if (match := _REPORT.match(line))
     ]
-    counts = [*_LOADED.finditer(file.text), *_COMPLETE.finditer(file.text)]
-    return (
-        ForeignRun(
-            place=file.name,
-            identity=digest(file.text),
-            samples=samples,
-            settings=facts([("workers", ", ".join(sorted(workers)))]),
-            findings=facts(
-                (f"count of {m.groupdict().get('what', 'queries')}", m["count"]) for m in counts
-            ),
-            started_at=min(moments, default=None),
-            finished_at=max(moments, default=None),
-        ),
+    return file.run(
+        samples,
+        settings=[("workers", ", ".join(sorted({match["workers"] for match in counts})))],
+        findings=[(f"count of {m.groupdict().get('what', 'queries')}", m["count"]) for m in counts],
+        started_at=min(moments, default=None),
+        finished_at=max(moments, default=None),
     )
 
 
-def _loaded(file: File, problems: list[str]) -> Iterator[Sample]:
+def _loaded(file: File) -> Iterator[Sample]:
     for number, line in file.lines():
         if match := _LOADED.match(line):
-            rate = _number(file, number, match["rate"], problems)
-            yield Sample(
-                phase="load",
-                operation=f"insert-{match['what'].removesuffix('s')}",
-                metric=THROUGHPUT.name,
-                statistic="mean",
-                value=rate,
-            )
+            operation = f"insert-{match['what'].removesuffix('s')}"
+            rate = file.number(number, match["rate"]) or 0.0
+            yield sample(operation, THROUGHPUT, "mean", rate, "load")
 
 
-def _queried(file: File, times: str, problems: list[str]) -> Iterator[Sample]:
+def _queried(file: File, times: str) -> Iterator[Sample]:
     """Give what stands below "Run complete": a label and its figures, on two lines or one."""
     figures: dict[str, dict[str, float]] = {}
     label, complete = "", False
     for number, line in file.lines():
         if match := _COMPLETE.fullmatch(line):
             if complete:
-                problems.append(f"{file.name}, line {number}: a second run begins here; split the file")
+                file.blame(number, "a second run begins here; split the file")
             complete = True
             if match["rate"]:
-                rate = _number(file, number, match["rate"], problems)
-                yield Sample(
-                    phase=PHASE, operation=_ALL, metric=THROUGHPUT.name, statistic="mean", value=rate
-                )
+                yield sample(_ALL, THROUGHPUT, "mean", file.number(number, match["rate"]) or 0.0)
         elif complete and (match := _FIRST.search(line)) and _LAST.search(line):
             name = (line[: match.start()] or label).removesuffix(":").strip()
             figures[name] = {
-                one["name"]: _number(file, number, one["number"], problems)
+                one["name"]: file.number(number, one["number"]) or 0.0
                 for one in _FIGURE.finditer(line[match.end() :])
             }
         elif line.endswith(":"):
             label = line
     for operation in without_repetition(list(figures), _ALL):
         for statistic, value in _honest(figures[operation]):
-            yield Sample(
-                phase=PHASE, operation=operation, metric=times, statistic=statistic, value=value
-            )
+            yield sample(operation, times, statistic, value)
 
 
 def _honest(figures: dict[str, float]) -> Iterator[tuple[str, float]]:
@@ -135,11 +107,3 @@ def _honest(figures: dict[str, float]) -> Iterator[tuple[str, float]]:
     yield from ((name, figures[name]) for name in ("min", "max") if name in figures)
     if figures.get("count") and "sum" in figures:
         yield "mean", figures["sum"] * 1000 / figures["count"]
-
-
-def _number(file: File, line: int, printed: str, problems: list[str]) -> float:
-    number = parse_number(printed)
-    if number is None:
-        problems.append(f"{file.name}, line {line}: {show(printed)} is not a finite number")
-        end_if_many(problems, file.name)
-    return number or 0.0

@@ -24,14 +24,8 @@ from perf.history.importers.run import (
     PHASE,
     File,
     ForeignRun,
-    ImportHints,
-    Unreadable,
-    digest,
-    end_if_many,
-    facts,
     name_percentile,
-    parse_number,
-    show,
+    sample,
 )
 from perf.model.metrics import RESPONSE_TIME, SERVICE_TIME, THROUGHPUT
 from perf.model.results import Sample
@@ -56,40 +50,32 @@ class _Text:
     values: dict[str, dict[str, tuple[int, str]]] = field(default_factory=lambda: defaultdict(dict))
     command: str = ""
     version: str = ""
-    problems: list[str] = field(default_factory=list)
 
 
-def read(file: File, hints: ImportHints) -> tuple[ForeignRun, ...]:
+def read(file: File) -> tuple[ForeignRun, ...]:
     """Read one run; whatever was printed around its figures may stand there too."""
     text = _scan(file)
-    if not text.problems and _THROUGHPUT not in text.values.get(_OVERALL, {}):
-        what = f"{file.name}: no text of YCSB: it has no line [OVERALL], Throughput(ops/sec), …"
-        raise Unreadable(f"{what}; import what `ycsb run` prints at its end")
-    samples = tuple(_samples(file, text, hints))
-    if text.problems:
-        raise Unreadable(*text.problems)
+    if _THROUGHPUT not in text.values.get(_OVERALL, {}):
+        file.refuse_if_wrong(
+            "no text of YCSB: it has no line [OVERALL], Throughput(ops/sec), …; import what `ycsb run` "
+            "prints at its end"
+        )
     pairs = tuple(pairwise(text.command.split()))
     workloads = [PurePath(value).name for flag, value in pairs if flag == "-P"]
-    return (
-        ForeignRun(
-            place=file.name,
-            identity=digest(file.text),
-            samples=samples,
-            settings=facts(
-                [
-                    ("ycsb", text.version),
-                    *((flag[1:], value) for flag, value in pairs if flag in _FLAGS),
-                    *(value.partition("=")[::2] for flag, value in pairs if flag == "-p"),
-                ]
-            ),
-            findings=facts(
-                (f"{group} {name}", value)
-                for group, values in text.values.items()
-                for name, (_, value) in values.items()
-                if not _TIME.fullmatch(name) and name != _THROUGHPUT
-            ),
-            workload=workloads[0] if workloads else None,
+    return file.run(
+        _samples(file, text),
+        settings=[
+            ("ycsb", text.version),
+            *((flag[1:], value) for flag, value in pairs if flag in _FLAGS),
+            *(value.partition("=")[::2] for flag, value in pairs if flag == "-p"),
+        ],
+        findings=(
+            (f"{group} {name}", value)
+            for group, values in text.values.items()
+            for name, (_, value) in values.items()
+            if not _TIME.fullmatch(name) and name != _THROUGHPUT
         ),
+        workload=workloads[0] if workloads else None,
     )
 
 
@@ -104,61 +90,37 @@ def _scan(file: File) -> _Text:
             group, name = match["group"], match["name"].strip()
             if name.lstrip(">").isdigit():  # a bucket of a histogram
                 continue
-            if name in text.values[group]:
-                first = text.values[group][name][0]
-                text.problems.append(
-                    f"{file.name}, line {number}: {printable(f'[{group}], {name}')} was there in line "
-                    f"{first} already; one file holds one run: split it"
+            first, _ = text.values[group].setdefault(name, (number, match["value"]))
+            if first != number:
+                file.blame(
+                    number,
+                    f"{printable(f'[{group}], {name}')} was there in line {first} already; one file "
+                    "holds one run: split it",
                 )
-                end_if_many(text.problems, file.name)
-                continue
-            text.values[group][name] = (number, match["value"])
     return text
 
 
-def _samples(file: File, text: _Text, hints: ImportHints) -> Iterator[Sample]:
+def _samples(file: File, text: _Text) -> Iterator[Sample]:
     phase = "load" if " -load" in text.command else PHASE
-    plain = hints.times or (
-        RESPONSE_TIME.name if "measurement.interval=intended" in text.command else SERVICE_TIME.name
-    )
-    number, value = text.values[_OVERALL].get(_THROUGHPUT, (0, ""))
-    throughput = _number(file, text, number, value)
-    if throughput is not None:
-        yield Sample(
-            phase=phase,
-            operation=EVERYTHING,
-            metric=THROUGHPUT.name,
-            statistic="mean",
-            value=throughput,
-        )
+    is_intended = "measurement.interval=intended" in text.command
+    plain = file.said.times or (RESPONSE_TIME if is_intended else SERVICE_TIME).name
+    if found := text.values[_OVERALL].get(_THROUGHPUT):
+        throughput = file.number(*found)
+        if throughput is not None:
+            yield sample(EVERYTHING, THROUGHPUT, "mean", throughput, phase)
     for group, values in text.values.items():
-        if (
-            group == _OVERALL
-            or _NO_OPERATION.match(group)
-            or values.get(_OPERATIONS, (0, ""))[1] == "0"
-        ):
+        is_none = group == _OVERALL or _NO_OPERATION.match(group)
+        if is_none or values.get(_OPERATIONS, (0, ""))[1] == "0":
             continue
         name = group.removeprefix("Hdr")
+        times = RESPONSE_TIME.name if name.startswith(_INTENDED) else plain
         for key, (line, printed) in values.items():
             if not (match := _TIME.fullmatch(key)):
                 continue
-            time = _number(file, text, line, printed)
+            time = file.number(line, printed)
             statistic = _WORDS.get(match["word"]) or name_percentile(match["rank"])
             if statistic is None:
-                text.problems.append(f"{file.name}, line {line}: there is no {printable(key)}")
+                file.blame(line, f"there is no {printable(key)}")
             elif time is not None:
-                yield Sample(
-                    phase=phase,
-                    operation=name.removeprefix(_INTENDED).lower(),
-                    metric=RESPONSE_TIME.name if name.startswith(_INTENDED) else plain,
-                    statistic=statistic,
-                    value=time / PER_MS[match["unit"]],
-                )
-
-
-def _number(file: File, text: _Text, line: int, printed: str) -> float | None:
-    number = parse_number(printed)
-    if number is None and line:
-        text.problems.append(f"{file.name}, line {line}: {show(printed)} is not a finite number")
-        end_if_many(text.problems, file.name)
-    return number
+                operation = name.removeprefix(_INTENDED).lower()
+                yield sample(operation, times, statistic, time / PER_MS[match["unit"]], phase)

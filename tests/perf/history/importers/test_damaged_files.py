@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perf.history.importers.formats import FORMATS
-from perf.history.importers.run import File, ImportHints, Unreadable
+from perf.history.importers.run import File, Unreadable
 
 IMPORTS = Path(__file__).parents[3] / "data" / "imports"
 KINDS = {
@@ -45,7 +45,7 @@ def test_a_damaged_file_is_refused_in_words_or_read(name: str) -> None:
             end = start + generator.choice((1, 1, 5, 50, len(text)))
             text = text[:start] + generator.choice(DAMAGE) + text[end:]
         try:
-            FORMATS[KINDS[name]].read(File(name="file", text=text), ImportHints())
+            FORMATS[KINDS[name]].read(File(name="file", text=text))
         except Unreadable as error:
             said += error.problems
             refused += 1
@@ -60,7 +60,7 @@ def test_a_damaged_start_in_the_head_of_a_log_is_refused_in_words_or_read(start:
     assert text != sound
     problems: tuple[str, ...] = ()
     try:
-        FORMATS["hdr"].read(File(name="file", text=text), ImportHints())
+        FORMATS["hdr"].read(File(name="file", text=text))
     except Unreadable as error:
         problems = error.problems
     assert [problem for problem in problems if not problem.startswith("file, line ")] == []
@@ -71,4 +71,4 @@ def test_an_interval_that_ends_with_the_year_9999_or_after_is_refused(start: str
     sound = (IMPORTS / "cassandra-stress.hdr").read_text(encoding="utf-8")
     text = re.sub(r"StartTime: *[\d.]+", f"BaseTime: {start}", sound)
     with pytest.raises(Unreadable, match="within the year 9999"):
-        FORMATS["hdr"].read(File(name="file", text=text), ImportHints())
+        FORMATS["hdr"].read(File(name="file", text=text))

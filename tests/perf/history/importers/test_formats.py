@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from perf.history.importers.formats import FORMATS
-from perf.history.importers.run import File, ForeignRun, ImportHints, Unreadable
+from perf.history.importers.run import File, ForeignRun, Naming, Unreadable
 
 IMPORTS = Path(__file__).parents[3] / "data" / "imports"
 
 
 def read(kind: str, text: str, *, times: str | None = None) -> ForeignRun:
     """Read the only run of a text."""
-    (run,) = FORMATS[kind].read(File(name="file", text=text), ImportHints(times=times))
+    (run,) = FORMATS[kind].read(File(name="file", text=text, said=Naming(times=times)))
     return run
 
 
@@ -40,7 +40,7 @@ def names(run: ForeignRun) -> set[str]:
 def refuse(kind: str, text: str) -> tuple[str, ...]:
     """Give what is said of a bad text."""
     with pytest.raises(Unreadable) as caught:
-        FORMATS[kind].read(File(name="file", text=text), ImportHints())
+        FORMATS[kind].read(File(name="file", text=text))
     return caught.value.problems
 
 
@@ -66,7 +66,7 @@ def test_ycsb_tells_service_time_from_response_time() -> None:
         }
     )
     assert {sample.operation for sample in run.samples} == {"all", "read", "update"}
-    assert run.workload == "workloada"
+    assert run.told.workload == "workloada"
     settings = {fact.name: fact.value for fact in run.settings}
     assert settings["threads"] == "32"
     assert settings["ycsb"] == "0.17.0"
@@ -88,7 +88,7 @@ def test_ycsb_of_the_first_years_speaks_of_milliseconds_and_prints_buckets() -> 
         ("service_time", "p95"): 2.0,
         ("service_time", "p99"): 5.0,
     }
-    assert run.workload == "workloadc"
+    assert run.told.workload == "workloadc"
 
 
 def test_ycsb_with_intended_times_only_calls_response_time_plainly() -> None:
@@ -165,8 +165,8 @@ def test_latte_has_service_times_of_cycles_and_requests() -> None:
     }
     assert values(run, "request")["throughput", "mean"] == 9963.14
     assert {sample.operation for sample in run.samples} == {"cycle", "request"}
-    assert (run.release, run.workload) == ("5.0.4", "read")
-    assert run.started_at == datetime(2026, 2, 14, 2, 0, 0, 512_000, UTC)
+    assert (run.told.release, run.told.workload) == ("5.0.4", "read")
+    assert run.told.started_at == datetime(2026, 2, 14, 2, 0, 0, 512_000, UTC)
     assert {"rate", "threads", "connection.db"} <= {fact.name for fact in run.settings}
     assert "timestamp" not in {fact.name for fact in run.settings}
 
@@ -181,7 +181,7 @@ def test_tsbs_loads_rows_and_metrics() -> None:
     run = read_sample("tsbs", "tsbs-load.txt")
     assert values(run, "insert-metric", "load") == {("throughput", "mean"): 1186595.86}
     assert values(run, "insert-row", "load") == {("throughput", "mean"): 118659.59}
-    assert run.started_at == datetime.fromtimestamp(1770948010, UTC)
+    assert run.told.started_at == datetime.fromtimestamp(1770948010, UTC)
     assert {fact.name: fact.value for fact in run.settings} == {"workers": "8"}
 
 
@@ -211,8 +211,8 @@ def test_pytest_benchmark_gives_durations() -> None:
     assert values(run, "tests/test_codec.py::test_encode") == pytest.approx(
         {("duration", "min"): 1.0421, ("duration", "p50"): 1.1003, ("duration", "mean"): 1.1204}
     )
-    assert run.release == "0c4bd1d6f0a1"
-    assert run.started_at == datetime(2026, 2, 14, 1, 30, 5, 221001, UTC)
+    assert run.told.release == "0c4bd1d6f0a1"
+    assert run.told.started_at == datetime(2026, 2, 14, 1, 30, 5, 221001, UTC)
     settings = {fact.name: fact.value for fact in run.settings}
     assert settings["release"] == "6.1.0-18-amd64"
     assert settings["cpu.flags"] == "avx, avx2"

@@ -8,7 +8,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from perf.history.importers import hdr
-from perf.history.importers.run import File, ForeignRun, ImportHints, Unreadable
+from perf.history.importers.run import File, ForeignRun, Naming, Unreadable
 
 IMPORTS = Path(__file__).parents[3] / "data" / "imports"
 START_S = 1_771_034_400
@@ -24,11 +24,15 @@ def make_line(tag: str, start_s: float, values: Sequence[int]) -> str:
     return f"{named}{start_s:.3f},1.000,{highest:.3f},{histogram.encode().decode()}\n"
 
 
-def make_log(*lines: str, head: str = f"#[BaseTime: {START_S}.000 (seconds since epoch)]") -> File:
+def make_log(
+    *lines: str,
+    head: str = f"#[BaseTime: {START_S}.000 (seconds since epoch)]",
+    said: Naming = Naming(),  # noqa: B008  it is frozen
+) -> File:
     """Give a log with these intervals, which begin in line 4."""
     legend = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
     text = f"#[Histogram log format version 1.3]\n{head}\n{legend}\n" + "".join(lines)
-    return File(name="file", text=text)
+    return File(name="file", text=text, said=said)
 
 
 def read_sample(name: str) -> ForeignRun:
@@ -36,9 +40,9 @@ def read_sample(name: str) -> ForeignRun:
     return read(File(name="file", text=(IMPORTS / name).read_text(encoding="utf-8")))
 
 
-def read(file: File, hints: ImportHints | None = None) -> ForeignRun:
+def read(file: File) -> ForeignRun:
     """Read the only run of a log."""
-    (run,) = hdr.read(file, hints or ImportHints())
+    (run,) = hdr.read(file)
     return run
 
 
@@ -59,9 +63,9 @@ def test_a_log_of_cassandra_stress_is_in_nanoseconds_and_tells_three_times() -> 
     assert [interval.start_s for interval in run.intervals] == [
         START_S + second for second in range(3) for _ in ("st", "rt", "wt")
     ]
-    assert run.started_at is not None
+    assert run.told.started_at is not None
     assert run.finished_at is not None
-    assert run.started_at.timestamp() == START_S
+    assert run.told.started_at.timestamp() == START_S
     assert run.finished_at.timestamp() == START_S + 3
 
 
@@ -87,10 +91,10 @@ def test_percentiles_come_from_merged_histograms() -> None:
 
 
 def test_a_log_of_unknown_origin_needs_a_word() -> None:
-    file = make_log(make_line("get:one two", START_S + 7.0, [3, 5]), head="#made by a test")
+    line, head = make_line("get:one two", START_S + 7.0, [3, 5]), "#made by a test"
     with pytest.raises(Unreadable, match=r"line 4: .* say from where they count with --times"):
-        hdr.read(file, ImportHints(unit="ms"))
-    run = read(file, ImportHints(times="duration", unit="ms"))
+        hdr.read(make_log(line, head=head, said=Naming(unit="ms")))
+    run = read(make_log(line, head=head, said=Naming(times="duration", unit="ms")))
     assert values(run, "get_one_two")["duration", "max"] == pytest.approx(5.0, rel=1e-3)
     assert run.intervals[0].start_s == START_S + 7.0
 
@@ -100,9 +104,9 @@ def test_empty_intervals_are_left_out_and_bad_lines_told() -> None:
     assert len(read(make_log(*lines)).intervals) == 1
     bad = (make_line("W-st", 0.0, [1])[:40] + "\n", "not a line\n", "Tag=W-st,-1,1.0,1.0,HISTFAAAA\n")
     with pytest.raises(Unreadable) as caught:
-        hdr.read(make_log(*lines, *bad), ImportHints())
+        hdr.read(make_log(*lines, *bad))
     assert [one.split(":")[0] for one in caught.value.problems] == [
         f"file, line {number}" for number in (6, 7, 8)
     ]
     with pytest.raises(Unreadable, match="it has no interval with values"):
-        hdr.read(File(name="file", text="# nothing\n"), ImportHints())
+        hdr.read(File(name="file", text="# nothing\n"))

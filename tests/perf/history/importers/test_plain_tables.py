@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perf.history.importers.formats import FORMATS
-from perf.history.importers.run import File, ForeignRun, ImportHints, Unreadable
+from perf.history.importers.run import File, ForeignRun, Unreadable
 
 IMPORTS = Path(__file__).parents[3] / "data" / "imports"
 HEAD = "time,release,system,workload,metric,value,iteration,statistic,unit,disk\n"
@@ -15,7 +15,7 @@ HEAD = "time,release,system,workload,metric,value,iteration,statistic,unit,disk\
 
 def read(kind: str, text: str) -> tuple[ForeignRun, ...]:
     """Read all runs of a text."""
-    return FORMATS[kind].read(File(name="file", text=text), ImportHints())
+    return FORMATS[kind].read(File(name="file", text=text))
 
 
 def refuse(kind: str, text: str) -> tuple[str, ...]:
@@ -27,14 +27,14 @@ def refuse(kind: str, text: str) -> tuple[str, ...]:
 
 def test_rows_of_one_time_are_one_run() -> None:
     runs = read("csv", (IMPORTS / "results.csv").read_text())
-    assert [(run.release, run.line, run.ordinal, len(run.samples)) for run in runs] == [
+    assert [(run.told.release, run.told.line, run.told.ordinal, len(run.samples)) for run in runs] == [
         ("5.0.4", "5.0", 4, 2),
         ("5.0.4", "5.0", 4, 2),
         ("5.0.5", "5.0", 5, 1),
     ]
     assert [run.samples[-1].value for run in runs] == [8.21, 8.05, 10190.0]
     assert [fact.value for run in runs for fact in run.settings] == ["6.1.0-17", "6.1.0-18", "6.1.0-18"]
-    assert runs[0].started_at == datetime(2026, 2, 13, 1, tzinfo=UTC)
+    assert runs[0].told.started_at == datetime(2026, 2, 13, 1, tzinfo=UTC)
     assert len({run.identity for run in runs}) == 3
 
 
