@@ -138,7 +138,8 @@ def hold_places(
     new = tuple(place for place in places if place.key not in _held)
     # One token for all that a process holds: two addresses may turn out to be one host.
     token = next((token for _, token in _held.values()), secrets.token_hex(8))
-    _await(new, _introduce(token, purpose), tell, wait_s, poll_s)
+    by = {"token": token, "owner": name_owner(), "purpose": purpose, "process": name_process()}
+    _await(new, by, tell, wait_s, poll_s)
     _held.update({place.key: (place, token) for place in new})
     try:
         yield
@@ -201,17 +202,8 @@ def break_lease(standing: LeaseStatus) -> bool:
         StepFailed: the host cannot be reached.
 
     """
-    request = {"ask": "break", "by": name_owner(), "seen": standing.seen}
+    request = {"ask": "break", "by": name_owner(), "token": standing.seen}
     return bool(_ask_for_any(standing.place, request)["state"] == "free")
-
-
-def _introduce(token: str, purpose: str) -> Mapping[str, str]:
-    return {
-        "token": token,
-        "owner": name_owner(),
-        "purpose": purpose,
-        "process": name_process(),
-    }
 
 
 def _await(
@@ -255,10 +247,17 @@ def _leave(places: Sequence[LeasePlace], token: str, tell: Tell) -> None:
     Not before: one of them may be a host that an outer hold has under another name.
     """
     _left.extend(places)
-    if not _held:
-        done = tuple(_left)
-        _left.clear()
-        _give_back(done, token, tell)
+    if _held:
+        return
+    done = tuple(_left)
+    _left.clear()
+    for place in done:
+        # What cannot be given back ends by itself; the job's own trouble must not be hidden by it.
+        try:
+            _ask(place, ask="release", token=token)
+        except MeasureError as problem:
+            first, *_ = str(problem).splitlines()
+            tell(f"{place.remote.name}: its lease is not given back, and ends by its time: {first}")
 
 
 def _take(place: LeasePlace, by: Mapping[str, str], tell: Tell) -> None:
@@ -285,16 +284,6 @@ def _take(place: LeasePlace, by: Mapping[str, str], tell: Tell) -> None:
 def _is_gone(holder: Holder) -> bool:
     # What this process holds it does not ask for: its own name on a lease is a leftover of its own.
     return holder.process == name_process() or is_known_gone(holder.process)
-
-
-def _give_back(places: Iterable[LeasePlace], token: str, tell: Tell) -> None:
-    for place in places:
-        # What cannot be given back ends by itself; the job's own trouble must not be hidden by it.
-        try:
-            _ask(place, ask="release", token=token)
-        except MeasureError as problem:
-            first, *_ = str(problem).splitlines()
-            tell(f"{place.remote.name}: its lease is not given back, and ends by its time: {first}")
 
 
 def _holdings(testbed: Testbed) -> tuple[tuple[LeasePlace, str], ...]:

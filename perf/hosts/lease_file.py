@@ -40,76 +40,40 @@ def decide(lease: Json, request: Json, now: Json) -> tuple[Json, Json]:
         check     token
         renew     token, for_s
         release   token
-        break     by, seen: the token of the holder that was shown, or the mark of a broken file
+        break     by, token: that of the holder that was shown, or the mark of a broken file
         show
 
     Answers have a `state`: held, free, refused (with the `holder` and `left_s`, how long it still has)
     or lost (with how it `ended`, if that is known, and the `holder`, if there is one).
     """
-    return _VERBS[request["ask"]](lease, request, now)
+    asked, holder, ended = request["ask"], lease["holder"], lease["ended"]
+    stand = {"holder": holder, "left_s": _left_s(holder, now) if holder else 0.0}
+    if asked == "show":
+        return None, {"state": "refused" if holder else "free", **stand}
+    if asked == "take":
+        return _take(lease, request, stand, now)
+    if not holder or holder["token"] != request["token"]:
+        known = [one for one in ended if one["token"] == request["token"]]
+        return None, {"state": "lost", "ended": known[-1] if known else None, **stand}
+    if asked == "renew":
+        return {"holder": _grant(holder, request["for_s"], now), "ended": ended}, {"state": "held"}
+    if asked == "check":
+        return None, {"state": "held"}
+    how, who = ("broken", request["by"]) if asked == "break" else ("released", holder["owner"])
+    return {"holder": None, "ended": _end(lease, how, who, now)}, {"state": "free"}
 
 
-def _show(lease: Json, _: Json, now: Json) -> tuple[Json, Json]:
-    return None, {"state": "refused" if lease["holder"] else "free", **_stand(lease, now)}
-
-
-def _take(lease: Json, request: Json, now: Json) -> tuple[Json, Json]:
-    by, holder, ended = request["by"], lease["holder"], lease["ended"]
-    over = None
+def _take(lease: Json, request: Json, stand: Json, now: Json) -> tuple[Json, Json]:
+    by, holder, ended, over = request["by"], lease["holder"], lease["ended"], None
     if holder and holder["token"] != by["token"]:
         is_gone = holder["token"] == request["gone"]
-        if not is_gone and _left_s(holder, now) > 0:
-            return None, {"state": "refused", **_stand(lease, now)}
+        if not is_gone and stand["left_s"] > 0:
+            return None, {"state": "refused", **stand}
         over, ended = holder, _end(lease, "crashed" if is_gone else "expired", by["owner"], now)
-    changed = {"holder": _grant(by, request["for_s"], now), "ended": ended}
-    return changed, {"state": "held", "over": over}
-
-
-def _check(lease: Json, request: Json, now: Json) -> tuple[Json, Json]:
-    return None, _find_loss(lease, request["token"], now) or {"state": "held"}
-
-
-def _renew(lease: Json, request: Json, now: Json) -> tuple[Json, Json]:
-    if lost := _find_loss(lease, request["token"], now):
-        return None, lost
-    holder = _grant(lease["holder"], request["for_s"], now)
-    return {"holder": holder, "ended": lease["ended"]}, {"state": "held"}
-
-
-def _release(lease: Json, request: Json, now: Json) -> tuple[Json, Json]:
-    if lost := _find_loss(lease, request["token"], now):
-        return None, lost
-    ended = _end(lease, "released", lease["holder"]["owner"], now)
-    return {"holder": None, "ended": ended}, {"state": "free"}
-
-
-def _break(lease: Json, request: Json, now: Json) -> tuple[Json, Json]:
-    if lost := _find_loss(lease, request["seen"], now):
-        return None, lost
-    return {"holder": None, "ended": _end(lease, "broken", request["by"], now)}, {"state": "free"}
-
-
-_VERBS = {
-    "show": _show,
-    "take": _take,
-    "check": _check,
-    "renew": _renew,
-    "release": _release,
-    "break": _break,
-}
-
-
-def _find_loss(lease: Json, token: str, now: Json) -> Json:
-    """Give the answer to somebody who does not hold the host any more; None if he does."""
-    if lease["holder"] and lease["holder"]["token"] == token:
-        return None
-    known = [one for one in lease["ended"] if one["token"] == token]
-    return {"state": "lost", "ended": known[-1] if known else None, **_stand(lease, now)}
-
-
-def _stand(lease: Json, now: Json) -> Json:
-    holder = lease["holder"]
-    return {"holder": holder, "left_s": _left_s(holder, now) if holder else 0.0}
+    return {"holder": _grant(by, request["for_s"], now), "ended": ended}, {
+        "state": "held",
+        "over": over,
+    }
 
 
 def _grant(by: Json, for_s: float, now: Json) -> Json:
@@ -198,7 +162,7 @@ def _refuse_foreign(directory: Path) -> None:
 
 
 def _answer_corrupt(path: Path, request: Json, why: str, seen: str) -> Json:
-    if request["ask"] == "break" and request["seen"] == seen:
+    if request["ask"] == "break" and request["token"] == seen:
         path.unlink()
         return {"state": "free"}
     return {"state": "corrupt", "why": f"{path}: {why}", "seen": seen}

@@ -80,7 +80,7 @@ class Host(RuleBasedStateMachine):
     @rule(seen=JOBS)
     def break_what_was_seen(self, seen: str) -> None:
         is_there = seen == self.owner
-        assert (self.ask(ask="break", by="x@y", seen=seen)["state"] == "free") is is_there
+        assert (self.ask(ask="break", by="x@y", token=seen)["state"] == "free") is is_there
         if is_there:
             self.owner = None
             lost = self.ask(ask="check", token=seen)
@@ -171,10 +171,10 @@ def test_a_file_that_is_no_lease_is_nobodys_until_it_is_broken(
     said = [answer(tmp_path, ask) for ask in (take("b"), {"ask": "show"}, {"ask": "renew"})]
     assert {one["state"] for one in said} == {"corrupt"}
     assert why in said[0]["why"]
-    other = {"ask": "break", "by": "x@y", "seen": "another state of it"}
+    other = {"ask": "break", "by": "x@y", "token": "another state of it"}
     assert answer(tmp_path, other)["state"] == "corrupt"
     assert (tmp_path / LEASE).read_text() == before
-    assert answer(tmp_path, {**other, "seen": said[0]["seen"]})["state"] == "free"
+    assert answer(tmp_path, {**other, "token": said[0]["seen"]})["state"] == "free"
     assert answer(tmp_path, take("b"))["state"] == "held"
 
 
