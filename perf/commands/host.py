@@ -229,11 +229,11 @@ def summarize(looks: tuple[MachineCheck, ...], testbed: Testbed) -> str:
 def _mark(look: MachineCheck) -> str:
     if look.answer is None:
         return "not reached"
-    if not look.answer.marker:
+    if not look.marker:
         return "never tuned since it booted"
     if look.is_marked:
         return "last tuned to that"
-    return f"last tuned to {look.answer.marker}"
+    return f"last tuned to {look.marker}"
 
 
 def _judge(finding: SettingFinding) -> str:

@@ -4,7 +4,7 @@ Both are values of `perf.model.results`, so that judging needs neither the histo
 """
 
 from array import array
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -181,34 +181,18 @@ def _columns(
     of_iterations: _Places,
     iterations: _Values,
 ) -> Columns:
-    """Put lists of places and their values, and of places and their iterations, into columns."""
-    each, rest = divmod(len(iterations), len(places))
-    is_once = bool((places[1:] > places[:-1]).all())
-    if rest or not is_once or not np.array_equal(of_iterations, np.repeat(places, each)):
-        by_place = _by_place(list(places), list(of_iterations), list(iterations))
-        return Columns.of(occasions, list(places), list(values), by_place)
-    # As it nearly always is: each trial has one value, and all the same number of iterations.
-    ends = each * np.arange(1, len(places) + 1)
+    """Put values and their places, and iterations and theirs, into columns; all places ascend."""
+    starts = np.searchsorted(of_iterations, places, "left")
+    counts = np.searchsorted(of_iterations, places, "right") - starts
+    ends = np.cumsum(counts)
+    of_each = np.repeat(starts - ends + counts, counts) + np.arange(counts.sum())
     return Columns(
         occasions,
         array("I", places.astype(np.uintc).tobytes()),
         array("d", values.tobytes()),
-        array("d", iterations.tobytes()),
+        array("d", iterations[of_each].tobytes()),
         array("I", ends.astype(np.uintc).tobytes()),
     )
-
-
-def _by_place(
-    places: Sequence[int], of_iterations: Sequence[int], values: Sequence[float]
-) -> Iterator[Sequence[float]]:
-    """Give the iterations of each place; both sequences of places ascend."""
-    counts = Counter(of_iterations)
-    starts: dict[int, int] = {}
-    for end, place in enumerate(of_iterations):
-        starts.setdefault(place, end)
-    for place in places:
-        start = starts.get(place, 0)
-        yield values[start : start + counts[place]]
 
 
 def _occasions(trials: Sequence[HistoryRow]) -> Occasions:

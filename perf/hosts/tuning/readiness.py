@@ -66,9 +66,14 @@ class MachineCheck:
         return self.machine.remote.name
 
     @property
+    def marker(self) -> str:
+        """Give what the host was last tuned to; empty if it was not since it booted."""
+        return self.answer.marker if self.answer else ""
+
+    @property
     def is_marked(self) -> bool:
         """Say whether the host was last tuned to this very profile."""
-        return self.answer is not None and self.answer.marker == label(self.profile)
+        return self.marker == label(self.profile)
 
     @property
     def troubles(self) -> tuple[SettingFinding, ...]:
@@ -83,12 +88,10 @@ def list_machines(
 
     On a local testbed all hosts are one machine; over SSH, hosts of one address and port are.
     """
-    by_role = {
-        "server": [host for host in testbed.hosts if host.role == "server"][:servers],
-        "client": [host for host in testbed.hosts if host.role == "client"][:clients],
-    }
+    chosen = [host for host in testbed.hosts if host.role == "server"][:servers]
+    chosen += [host for host in testbed.hosts if host.role == "client"][:clients]
     places: dict[tuple[str, int], list[Host]] = {}
-    for host in (*by_role["server"], *by_role["client"]):
+    for host in chosen:
         place = ("", 0) if testbed.transport == "local" else (host.address, host.port)
         places.setdefault(place, []).append(host)
     return tuple(
@@ -109,8 +112,7 @@ def look_at(
     Servers are held to the profile of that name; without one, to that which they were last tuned to,
     or to that of servers in general. Clients have a profile of their own.
     """
-    unavailable = testbed.tuning.unavailable if testbed.tuning else {}
-    return _together(machines, lambda one: _look_at_one(one, unavailable, profile_name))
+    return _together(machines, lambda one: _look_at_one(one, testbed, profile_name))
 
 
 def _together(items: tuple[T, ...], act: Callable[[T], U]) -> tuple[U, ...]:
@@ -119,13 +121,15 @@ def _together(items: tuple[T, ...], act: Callable[[T], U]) -> tuple[U, ...]:
         return tuple(pool.map(act, items))
 
 
-def _look_again(look: MachineCheck, unavailable: Mapping[str, str]) -> MachineCheck:
-    return _look_at_one(look.machine, unavailable, look.profile.name)
+def _look_again(look: MachineCheck, testbed: Testbed) -> MachineCheck:
+    return _look_at_one(look.machine, testbed, look.profile.name)
 
 
-def _look_at_one(
-    machine: Machine, unavailable: Mapping[str, str], profile_name: str | None
-) -> MachineCheck:
+def _name_unavailable(testbed: Testbed) -> Mapping[str, str]:
+    return testbed.tuning.unavailable if testbed.tuning else {}
+
+
+def _look_at_one(machine: Machine, testbed: Testbed, profile_name: str | None) -> MachineCheck:
     asked = load_profile((profile_name or SERVER) if machine.is_server else CLIENT)
     try:
         answer = read(machine.remote, asked.settings, machine.work_dir)
@@ -138,7 +142,7 @@ def _look_at_one(
         if machine.is_server and profile_name is None and marked in list_profiles()
         else asked
     )
-    findings = compare(held_to, answer.values, unavailable)
+    findings = compare(held_to, answer.values, _name_unavailable(testbed))
     return MachineCheck(machine=machine, profile=held_to, answer=answer, findings=findings)
 
 
@@ -149,7 +153,6 @@ def tune(looks: tuple[MachineCheck, ...], testbed: Testbed, tell: Tell) -> tuple
         HostUnfit: machines that cannot be reached, or that this user may not tune, all of them.
 
     """
-    unavailable = testbed.tuning.unavailable if testbed.tuning else {}
 
     def tune_one(look: MachineCheck) -> tuple[MachineCheck, str]:
         machine, answer = look.machine, look.answer
@@ -160,13 +163,13 @@ def tune(looks: tuple[MachineCheck, ...], testbed: Testbed, tell: Tell) -> tuple
                 machine.remote,
                 look.profile,
                 machine.work_dir,
-                unavailable,
+                _name_unavailable(testbed),
                 is_root=answer.is_root,
             )
         except (HostUnfit, StepFailed) as failure:
             why = failure.why if isinstance(failure, StepFailed) else str(failure)
             return replace(look, answer=None, problem=why), ""
-        return _look_again(look, unavailable), complaints
+        return _look_again(look, testbed), complaints
 
     done = _together(looks, tune_one)
     if problems := [f"{look.host}: {look.problem}" for look, _ in done if look.problem]:
@@ -181,14 +184,12 @@ def tune(looks: tuple[MachineCheck, ...], testbed: Testbed, tell: Tell) -> tuple
 
 def describe_tuning(before: MachineCheck, after: MachineCheck) -> Iterator[str]:
     """Say what tuning changed on a host: each setting, before → after."""
-    host = after.host
-    was = before.answer.marker if before.answer else ""
+    host, was, now = after.host, before.marker, after.marker
     changed = [
         f"{host}: {new.setting.name}: {describe_found(old)} → {describe_found(new)}"
         for old, new in zip(before.findings, after.findings, strict=True)
         if old.found != new.found
     ]
-    now = after.answer.marker if after.answer else ""
     if changed or was != now:
         came = "not tuned since it booted"
         if was:
@@ -213,7 +214,7 @@ def _complain(look: MachineCheck, testbed: Testbed) -> Iterator[str]:
     if look.answer is None:
         yield f"{look.host}: {look.problem}"
         return
-    if not look.answer.marker and testbed.tuning is not None:
+    if not look.marker and testbed.tuning is not None:
         yield f"{look.host}: never tuned since it booted; run: knickpoint host tune {testbed.name}"
     for finding in look.troubles:
         yield from explain(look.host, finding, testbed.name)
@@ -224,7 +225,7 @@ class Proven:
     """Hosts that were proven before a trial; empty where a testbed vouches for no tuning."""
 
     looks: tuple[MachineCheck, ...]
-    unavailable: Mapping[str, str]
+    testbed: Testbed
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -243,7 +244,7 @@ class Proven:
             StepFailed: a host cannot be reached any more.
 
         """
-        again = _together(self.looks, lambda one: _look_again(one, self.unavailable))
+        again = _together(self.looks, lambda one: _look_again(one, self.testbed))
         for look in again:
             if look.answer is None:
                 raise StepFailed("reading the tuning", look.host, look.problem)
@@ -260,14 +261,23 @@ def prove(deployment: Deployment, profile: str, run_dir: Path, tell: Tell) -> Pr
     """
     testbed = deployment.testbed
     if testbed.tuning is None:
-        return Proven(looks=(), unavailable={})
+        return Proven(looks=(), testbed=testbed)
     looks = check_readiness(deployment, profile, run_dir)
     if late := tuple(look for look in looks if not look.is_marked):
         tuned = {look.host: look for look in tune(late, testbed, tell)}
         looks = tuple(tuned.get(look.host, look) for look in looks)
         refuse_drifted(looks, testbed)
-        _refuse_unmarked(looks)
-    return Proven(looks=looks, unavailable=testbed.tuning.unavailable)
+        lines = [
+            f"{look.host}: wanted {label(look.profile)}, it applied {look.marker or 'nothing'}"
+            for look in looks
+            if not look.is_marked
+        ]
+        if lines:
+            raise HostUnfit(
+                f"{PROGRAM} belongs to another version of Knickpoint; install it again, with Ansible "
+                "(infra/) or from `knickpoint host script`:\n  " + "\n  ".join(lines)
+            )
+    return Proven(looks=looks, testbed=testbed)
 
 
 def check_readiness(deployment: Deployment, profile: str, run_dir: Path) -> tuple[MachineCheck, ...]:
@@ -298,26 +308,12 @@ def _without_switched(look: MachineCheck) -> MachineCheck:
     return replace(look, findings=tuple(kept))
 
 
-def _refuse_unmarked(looks: tuple[MachineCheck, ...]) -> None:
-    lines = [
-        f"{look.host}: wanted {label(look.profile)}, it applied "
-        f"{(look.answer.marker if look.answer else '') or 'nothing'}"
-        for look in looks
-        if not look.is_marked
-    ]
-    if lines:
-        raise HostUnfit(
-            f"{PROGRAM} belongs to another version of Knickpoint; install it again, with Ansible "
-            "(infra/) or from `knickpoint host script`:\n  " + "\n  ".join(lines)
-        )
-
-
 def _state_facts(look: MachineCheck) -> Iterator[Fact]:
     drift = ", ".join(
         f"{finding.setting.name} {describe_found(finding)} instead of {finding.setting.value}"
         for finding in look.troubles
     )
-    marker = (look.answer.marker if look.answer else "") or "none"
+    marker = look.marker or "none"
     yield Fact(host=look.host, name=TUNING, value=f"{marker}, but {drift}" if drift else marker)
     names = [one.setting.name for one in look.findings if one.state is SettingState.EXCUSED]
     yield Fact(host=look.host, name=TUNING_UNAVAILABLE, value=", ".join(names) or "none")
@@ -325,19 +321,15 @@ def _state_facts(look: MachineCheck) -> Iterator[Fact]:
 
 def _remark(looks: tuple[MachineCheck, ...]) -> tuple[Reason, ...]:
     """Say which settings were declared unavailable, and why, each with the hosts that it is of."""
-    by_reason: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     hosts: dict[tuple[str, str], list[str]] = {}
     for look in looks:
         for one in look.findings:
             if one.state is SettingState.EXCUSED and one.declared is not None:
-                key = (one.setting.name, one.declared)
-                hosts.setdefault(key, []).append(look.host)
+                hosts.setdefault((one.setting.name, one.declared), []).append(look.host)
+    names: dict[tuple[str, str], list[str]] = {}
     for (name, why), places in hosts.items():
-        by_reason.setdefault((why, tuple(places)), []).append(name)
-    if not by_reason:
+        names.setdefault((why, ", ".join(places)), []).append(name)
+    if not names:
         return ()
-    text = "; ".join(
-        f"{', '.join(names)} on {', '.join(places)} ({why})"
-        for (why, places), names in by_reason.items()
-    )
+    text = "; ".join(f"{', '.join(some)} on {places} ({why})" for (why, places), some in names.items())
     return (Reason(kind=UNAVAILABLE_REMARK, text=f"measured without the tuning of {text}"),)
