@@ -15,7 +15,7 @@ from perf.commands.history_texts import TRIALS, align, print_table
 from perf.commands.options import data_option
 from perf.history import bundle, retention, store
 from perf.history.place import read_place
-from perf.history.storage import schema_check
+from perf.history.storage import file
 from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.errors import BundleError, UsageError
@@ -177,7 +177,7 @@ def sql(query: str, *, as_csv: bool, data: Path) -> None:
 def schema() -> None:
     """Print the tables and columns of the history, each with its meaning."""
     with duckdb.connect(":memory:") as empty:
-        empty.execute(schema_check.schema())
+        empty.execute(file.schema())
         tables = empty.execute("SELECT table_name, comment FROM duckdb_tables()").fetchall()
         for table, comment in tables:
             click.echo(f"{table}: {comment}")

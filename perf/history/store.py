@@ -29,7 +29,7 @@ from perf.history.rows import (
     values_of_rows,
 )
 from perf.history.storage import file
-from perf.history.storage.contract import FileStorage, Storage
+from perf.history.storage.file import FileStorage
 from perf.history.storage.lake import LakeStorage
 from perf.history.tables import Tables
 from perf.local.places import Places
@@ -65,7 +65,7 @@ class QueryAnswer:
 class History:
     """An open history; made by `open_history`, closed at the end of its `with` block."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: FileStorage | LakeStorage) -> None:
         """Take over what the history is kept in, open and checked."""
         self._storage = storage
         self._tables = storage.tables

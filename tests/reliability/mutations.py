@@ -3,6 +3,7 @@
 - `broken_bytes(valid)`: bytes cut, flipped, doubled, joined, in another encoding.
 - `broken_documents(tree)`: JSON whose tree had keys removed, doubled, renamed, retyped, made extreme;
   with `for_yaml=True` also what only YAML has: anchors, aliases, merge keys, tags.
+- `offer(broken, take, refusal)`: gives such input to what takes it, or refuses it in words.
 - `put_in_place(path, kind)`: something that is no plain file, or a huge one; kinds are `NO_FILES`.
 - `is_well_told(error, path)`: what an error must be to help a person.
 - `run_bounded(code, *arguments)`: Python code in a process with so much memory and so much time.
@@ -19,12 +20,13 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from perf.model.errors import KnickpointError
@@ -55,102 +57,32 @@ class Pairs:
     items: tuple[tuple[str, Any], ...]
 
 
+_NUMBERS = "NaN Infinity -Infinity 1e999 -1e999 0x1F 1_000 01 +1 .5 1."
+_WORDS = (
+    "../../../etc/passwd /etc/passwd a/../b . .. ~ -rf --help $(id) `id` %s%n{0}{x} @everyone "
+    "::error::x NaN null true 1e5 <script>alert(1)</script>"
+)
 # What a number, a text or anything else is replaced by.
 EXTREMES: tuple[Any, ...] = (
     *(0, -1, 1, 2**31, -(2**31) - 1, 2**53 + 1, 2**63, 2**64, -(2**63) - 1, 0.1, -0.0, 1e308, 5e-324),
-    *(Raw("NaN"), Raw("Infinity"), Raw("-Infinity"), Raw("1e999"), Raw("-1e999"), Raw("1" + "0" * 400)),
-    *(Raw("9" * 5000), Raw("0x1F"), Raw("1_000"), Raw("01"), Raw("+1"), Raw(".5"), Raw("1.")),
-    *(
-        None,
-        True,
-        False,
-        "",
-        " ",
-        "\x00",
-        "\x1b[31mred\x1b[0m",
-        "\r\n",
-        "\u202eevil",
-        "é" * 50,
-        "\ufeff",
-    ),
-    *(
-        Raw('"\\ud800"'),
-        Raw('"\\u0000"'),
-        "../../../etc/passwd",
-        "/etc/passwd",
-        "a/../b",
-        ".",
-        "..",
-        "~",
-    ),
-    *(
-        "-rf",
-        "--help",
-        "$(id)",
-        "`id`",
-        "; id",
-        "'; DROP TABLE trials; --",
-        "<script>alert(1)</script>",
-    ),
-    *("%s%n{0}{x}", "@everyone", "::error::x", "a" * 300, "x" * 100_000, "NaN", "null", "true", "1e5"),
+    *map(Raw, _NUMBERS.split()),
+    *map(Raw, ("1" + "0" * 400, "9" * 5000, '"\\ud800"', '"\\u0000"')),
+    *(None, True, False, "", " ", "\x00", "\x1b[31mred\x1b[0m", "\r\n", "\u202eevil", "\ufeff"),
+    *("é" * 50,),
+    *_WORDS.split(),
+    *("; id", "'; DROP TABLE trials; --", "a" * 300, "x" * 100_000),
     *([], {}, [[]], [None], {"": None}, [1, "1", None, {}], {"schema_version": 2}, {"kind": "sensor"}),
     *("9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "2026-02-30", "2026-03-01T02:00:00+23:59"),
     *(Raw("[" * _DEEP), Raw("[" * _DEEP + "]" * _DEEP), Raw('{"a":' * 1000 + "1" + "}" * 1000)),
 )
-OF_YAML: tuple[Raw, ...] = tuple(
-    map(
-        Raw,
-        (
-            *(
-                "&a [*a]",
-                "*nothing",
-                "&a {<<: *a}",
-                "{<<: {name: x}}",
-                "{<<: [1]}",
-                "&a 1",
-                "{? [a] : 1}",
-            ),
-            *(
-                "!!python/object/apply:os.system ['id']",
-                "!!python/name:os.system",
-                "!x 1",
-                "!!binary aGk=",
-            ),
-            *(
-                "!!set {a}",
-                "!!omap [a: 1]",
-                "!!timestamp 2026-01-01",
-                "2026-01-01",
-                "0o17",
-                "0b1",
-                ".inf",
-            ),
-            *(
-                ".nan",
-                "-.inf",
-                "1:30",
-                "~",
-                "yes",
-                "0x",
-                "!!int x",
-                "!!float x",
-                "!!bool x",
-                "!!null x",
-            ),
-            *(
-                "'\\x1b'",
-                '"\\x1b[2J"',
-                '"\\U00110000"',
-                "|\n  x",
-                ">-\n  x",
-                "@x",
-                "%x",
-                "- x",
-                "{a: 1,, }",
-            ),
-        ),
-    )
-)
+_YAML = """\
+&a [*a] ; *nothing ; &a {<<: *a} ; {<<: {name: x}} ; {<<: [1]} ; &a 1 ; {? [a] : 1} ; !x 1 ; !!set {a}
+!!python/object/apply:os.system ['id'] ; !!python/name:os.system ; !!binary aGk= ; !!omap [a: 1]
+!!timestamp 2026-01-01 ; 2026-01-01 ; 0o17 ; 0b1 ; .inf ; .nan ; -.inf ; 1:30 ; ~ ; yes ; 0x
+!!int x ; !!float x ; !!bool x ; !!null x ; '\\x1b' ; "\\x1b[2J" ; "\\U00110000"
+@x ; %x ; - x ; {a: 1,, }
+"""
+OF_YAML = (*map(Raw, re.split(r" ; |\n", _YAML.strip())), Raw("|\n  x"), Raw(">-\n  x"))
 
 NO_FILES = ("fifo", "socket", "directory", "dangling", "loop", "device", "zero", "huge")
 """What may stand where a file is meant; see `put_in_place`."""
@@ -257,14 +189,7 @@ def broken_bytes(draw: st.DrawFn, valid: bytes) -> bytes:
 
 _ENCODINGS = ("utf-16", "utf-16-le", "utf-32", "utf-8-sig", "latin-1", "cp037", "utf-7")
 _NOISE = (
-    b"\x00",
-    b"\xff",
-    b"\xef\xbb\xbf",
-    b"\x1b[2J",
-    b"\xed\xa0\x80",
-    b"\xc0\xaf",
-    b"\n",
-    b'"',
+    *(b"\x00", b"\xff", b"\xef\xbb\xbf", b"\x1b[2J", b"\xed\xa0\x80", b"\xc0\xaf", b"\n", b'"'),
     b"9" * 400,
 )
 
@@ -332,6 +257,42 @@ def within(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def offer(
+    broken: st.SearchStrategy[Any],
+    take: Callable[[Any], object],
+    refusal: type[KnickpointError],
+    tries: int,
+    *names: object,
+    examples: Sequence[Any] = (),
+    seconds: float = 60.0,
+    refuses: bool = True,
+) -> str:
+    """Offer broken input so often; say how much of it was taken, and how much refused.
+
+    `take` holds what it takes to what is promised; what it raises as a refusal must name these names.
+    """
+    counts = {"taken": 0, "refused": 0}
+
+    @settings(max_examples=tries, deadline=None, derandomize=True, database=None)
+    @given(data=broken)
+    def run(data: Any) -> None:  # noqa: ANN401  what the strategy gives
+        try:
+            with within(seconds):
+                take(data)
+        except refusal as error:
+            told: KnickpointError | None = error
+        else:
+            told = None
+        counts["refused" if told else "taken"] += 1
+        assert told is None or is_well_told(told, *names)
+
+    for one in examples:
+        run = example(data=one)(run)
+    run()
+    assert counts["refused"] or not refuses
+    return f"{counts['taken']} taken, {counts['refused']} refused"
 
 
 def run_bounded(

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from mutations import broken_bytes, broken_documents, is_well_told, within
+from mutations import broken_bytes, broken_documents, offer
 
 from perf.history import bundle
 from perf.history.faults import drop_faulty, find_faults
@@ -25,8 +24,6 @@ from perf.releases.java import read_pauses_s
 from perf.systems.contract import Node
 from perf.systems.scylladb import system as scylladb
 from perf.trial.telemetry import read_processes
-
-LONGEST_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,25 +87,14 @@ def test_what_a_host_prints_is_read_or_the_step_fails_in_words(
     if name == "usage":
         text = _record(read)
     valid = text.encode()
-    tries = effort(15, 300)
     texts = broken_bytes(valid) | st.sampled_from([b"", b"\n" * 1000, b"\x1b[2J" * 10_000, b"9" * 9000])
     if text.startswith("{"):
         texts |= broken_documents(json.loads(text))
 
-    @settings(max_examples=tries, deadline=None, derandomize=True)
-    @given(data=texts)
-    def run(data: bytes) -> None:
-        try:
-            with within(LONGEST_S):
-                read(Saying(data.decode("utf-8", "replace")))
-        except StepFailed as error:
-            told = error
-        else:
-            return
-        assert is_well_told(told, "db-1")
+    def take(data: bytes) -> None:
+        read(Saying(data.decode("utf-8", "replace")))
 
-    run()
-    figures[name] = tries
+    figures[name] = offer(texts, take, StepFailed, effort(15, 300), "db-1", refuses=False)
 
 
 def _record(read: Callable[[Remote], Any]) -> str:
@@ -151,22 +137,14 @@ def test_what_a_server_says_of_its_compactions_is_a_count_or_none(
             pass
 
     monkeypatch.setattr(scylladb.http.client, "HTTPConnection", Answering)
-    tries = effort(20, 500)
 
-    @settings(max_examples=tries, deadline=None, derandomize=True)
-    @given(data=broken_documents([1]) | broken_bytes(b"[3, 4]") | st.sampled_from([b"7", b"[1]"]))
-    def run(data: bytes) -> None:
+    def take(data: bytes) -> None:
         Answering.text = data
-        try:
-            with within(LONGEST_S):
-                counts = scylladb._compactions(node(Saying("")))  # noqa: SLF001  what one look asks
-        except StepFailed as error:
-            assert is_well_told(error)  # noqa: PT017  it may be read, too
-            return
+        counts = scylladb._compactions(node(Saying("")))  # noqa: SLF001  what one look asks
         assert all(isinstance(count, int) for count in counts)
 
-    run()
-    figures["compactions"] = tries
+    broken = broken_documents([1]) | broken_bytes(b"[3, 4]") | st.sampled_from([b"7", b"[1]"])
+    figures["compactions"] = offer(broken, take, StepFailed, effort(20, 500))
 
 
 @pytest.mark.keeps("hostile-answers")

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutations import (
     NO_FILES,
     broken_bytes,
     broken_documents,
     is_well_told,
+    offer,
     put_in_place,
     run_bounded,
     within,
@@ -45,31 +46,17 @@ JUDGE = Judge(settings=SETTINGS, detector=StepDetector(settings=SETTINGS))
 def test_a_broken_file_is_judged_as_it_reads_or_all_that_is_wrong_is_told(
     effort: Callable[[int, int], int], figures: dict[str, object]
 ) -> None:
-    counts = {True: 0, False: 0}
-
-    @settings(max_examples=effort(15, 600), database=None)
-    @given(content=broken_documents(TREE) | broken_bytes(SOUND))
-    @example(content=SOUND)
-    def break_it(content: bytes) -> None:
-        refusal = None
-        with within(20):
-            try:
-                found = parse_series(PATH, content)
-            except InputError as error:
-                refusal = error
-            counts[refusal is None] += 1
-            if refusal:
-                assert is_well_told(refusal, PATH)
-                return
-            findings = [JUDGE(one) for one in found]
+    def take(content: bytes) -> None:
+        found = parse_series(PATH, content)
+        findings = [JUDGE(one) for one in found]
         items = json.loads(content)["series"]
         read = [tuple(one and float(one) for one in item["values"]) for item in items]
         assert [one.values for one in found] == read, "a value is not the nearest to what was written"
         told = json.loads(write_findings(findings))["series"]
         assert [one["name"] for one in told] == [one.name for one in found]
 
-    break_it()
-    figures["series"] = f"{counts[True]} judged, {counts[False]} refused"
+    broken = broken_documents(TREE) | broken_bytes(SOUND)
+    figures["series"] = offer(broken, take, InputError, effort(15, 600), PATH, examples=[SOUND])
 
 
 @pytest.mark.keeps("hostile-series")

@@ -9,7 +9,9 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from functools import lru_cache
+from importlib.resources import files
 from itertools import chain, count
 from pathlib import Path, PurePath
 from typing import TypeVar
@@ -18,8 +20,8 @@ import duckdb
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from perf.history.storage import checkpoint, schema_check, upgrades
-from perf.history.storage.schema_check import refuse_special
+from perf.history.storage import checkpoint, upgrades
+from perf.history.tables import Tables
 from perf.local import disk, durable
 from perf.local.progress import note
 from perf.model.errors import HistoryError
@@ -44,6 +46,7 @@ _WAIT_S = 60.0
 """So long a history is waited for that somebody else has open: a night must not end in an error because
 somebody looks at its history."""
 _POLL_S = 0.1
+_COLUMNS = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal"
 _LATER = "Wait until that has ended, then try again"
 _LOCK_HOLDER = re.compile(r"lock is held in (?P<program>.+?) \(PID (?P<pid>\d+)\)")
 
@@ -54,6 +57,50 @@ class _InUseError(HistoryError):
     def __init__(self, said: str) -> None:
         self.said = said
         super().__init__(f"{said}. {_LATER}")
+
+
+class FileStorage:
+    """A DuckDB file. Its lock keeps others out, its configuration keeps queries in."""
+
+    advice = "restore it, or accept what is there now with: knickpoint history rebuild"
+
+    def __init__(self, path: Path, *, read_only: bool) -> None:
+        """Open an existing history file.
+
+        Raises:
+            HistoryError: another process holds it, or it is corrupt, foreign or too new.
+
+        """
+        self.connection = connect(path, read_only=read_only)
+        self.name = str(path)
+        self._path, self._is_read_only = path, read_only
+        self.tables = Tables(self.connection, self.explained)
+
+    def explained(self) -> AbstractContextManager[None]:
+        """Turn what DuckDB says of troubles into a HistoryError that says what to do."""
+        return explained(self._path)
+
+    def damage(self, error: Exception) -> HistoryError:
+        """Give the error for rows that do not fit the schema."""
+        return damage(self._path, error)
+
+    def transact(self, work: Callable[[], T], message: str) -> T:
+        """Do all of the work or nothing of it."""
+        with self.tables.transaction():
+            done = work()
+        # DuckDB syncs what it writes into its log, and not the name of a log that it made for it.
+        durable.sync(self._path.parent)
+        _fold(self.connection, self._path, beyond_bytes=checkpoint.LOG_BYTES)
+        return done
+
+    def check_query(self, sql: str) -> None:
+        """Refuse nothing: the file is opened so that a query reaches nothing else."""
+
+    def close(self, *, is_fine: bool) -> None:
+        """Close the file; all that was committed is on the disk already, in its log."""
+        with closing(self.connection):
+            if is_fine and not self._is_read_only:
+                _fold(self.connection, self._path)
 
 
 def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
@@ -67,7 +114,7 @@ def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         HistoryError: another process holds it, or it is corrupt, foreign or of another version.
 
     """
-    refuse_special(path)
+    _refuse_special(path)
     checkpoint.mend(path)
     if not read_only:
         _spare_damaged_log(path)
@@ -89,7 +136,7 @@ def _open(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         return connection
 
 
-def fold_log(connection: duckdb.DuckDBPyConnection, path: Path, *, beyond_bytes: int = 0) -> None:
+def _fold(connection: duckdb.DuckDBPyConnection, path: Path, *, beyond_bytes: int = 0) -> None:
     """Bring the log of an open history into its file, if it is longer than so many bytes.
 
     Raises:
@@ -155,8 +202,8 @@ def replacing(path: Path, *, is_read: bool = True) -> Iterator[tuple[Path, duckd
 
     """
     with _locked(path, wait_s=0.0):
-        refuse_special(path)
-        _fold_log(path)
+        _refuse_special(path)
+        _fold_left_log(path)
         with _held_against_writers(path, is_read=is_read) as old:
             with explained(path):
                 fresh = _make(path)
@@ -201,6 +248,25 @@ def _say(error: Exception) -> str:
     return tame(str(error))
 
 
+def _refuse_special(path: Path) -> None:
+    """Refuse a pipe, which would keep whoever opens it, and a device or a socket.
+
+    Raises:
+        HistoryError: it is one.
+
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise HistoryError(
+            f"the history file {path} is a pipe, a device or a socket: move it away, then run the "
+            "command again"
+        )
+
+
+def schema() -> str:
+    """Give the SQL that makes an empty history."""
+    return files("perf.history").joinpath("schema.sql").read_text(encoding="utf-8")
+
+
 def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
     """Give the version of an open history's schema, which this Knickpoint can read.
 
@@ -228,9 +294,22 @@ def check_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
             f"{path} has schema version {version}, which no Knickpoint wrote. The trials themselves "
             "are safe in their bundles: make the history from them with: knickpoint history rebuild"
         )
-    if version == SCHEMA_VERSION and (lacking := schema_check.find_lacking(connection)):
+    if version == SCHEMA_VERSION and (lacking := _find_lacking(connection)):
         raise damage(path, ValueError(f"it lacks the columns {', '.join(lacking)}"))
     return int(version)
+
+
+def _find_lacking(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Name the columns that a history of today's schema has, and this one not, or of another type."""
+    found = set(connection.execute(_COLUMNS).fetchall())
+    return [f"{table}.{column} ({kind})" for table, column, kind in sorted(_expected() - found)]
+
+
+@lru_cache(maxsize=1)
+def _expected() -> frozenset[tuple[str, str, str]]:
+    with duckdb.connect(":memory:") as empty:
+        empty.execute(schema())
+        return frozenset(empty.execute(_COLUMNS).fetchall())
 
 
 def _upgrade(path: Path, version: int) -> None:
@@ -337,7 +416,7 @@ def _make(path: Path) -> Path:
     _remove(fresh)
     with duckdb.connect(fresh) as connection:
         # Together: each by itself would be brought to the disk by itself.
-        connection.execute(f"BEGIN; {schema_check.schema()}")
+        connection.execute(f"BEGIN; {schema()}")
         connection.execute("INSERT INTO meta VALUES (?)", [SCHEMA_VERSION])
         connection.execute("COMMIT")
     return fresh
@@ -370,12 +449,12 @@ def _locked(path: Path, *, wait_s: float) -> Iterator[None]:
         yield
 
 
-def _fold_log(path: Path) -> None:
+def _fold_left_log(path: Path) -> None:
     """Bring what is only in the write-ahead log into the file: a log is removed before its file."""
     if _log_of(path).exists():
         # Who has it open is told by what comes next, and a corrupt one is to be replaced.
         with suppress(duckdb.Error, HistoryError), _open(path, read_only=False) as connection:
-            fold_log(connection, path)
+            _fold(connection, path)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from typing import TypeVar
 import duckdb
 
 from perf.history.place import FORM, LakePlace
-from perf.history.storage import file, schema_check
+from perf.history.storage import file
 from perf.history.storage.queries import refuse_reaching
 from perf.history.storage.writer_lock import MISSING_EXTRA, WriterLock
 from perf.history.tables import Tables, quoted
@@ -217,7 +217,7 @@ def make_tables(connection: duckdb.DuckDBPyConnection, place: LakePlace) -> None
 
     DuckLake has no keys; that a trial is there once is what `LakeStorage.transact` sees to.
     """
-    keyless = re.sub(r",\s*PRIMARY KEY \([^)]*\)", "", schema_check.schema())
+    keyless = re.sub(r",\s*PRIMARY KEY \([^)]*\)", "", file.schema())
     keyless = keyless.replace("PRIMARY KEY", "NOT NULL")
     connection.execute("BEGIN")
     connection.execute(keyless)

@@ -6,7 +6,7 @@ that was killed just after the copy may be run again.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import duckdb
@@ -36,27 +36,21 @@ def copy_to_lake(path: Path, place: LakePlace) -> int:
     file.connect(path, read_only=True).close()
     storage = lake.LakeStorage(place, read_only=False)
     storage.close(is_fine=True)
-    lock = WriterLock(place.address, place.history)
-    connection = duckdb.connect(":memory:", config=lake.CONFIG)
-    try:
-        with lock.waited_for(), storage.explained():
-            lake.prepare(connection, place)
-            # In Parquet files at once, and not in the catalog.
-            lake.attach(connection, place, read_only=False, inlined_rows=0)
-            connection.execute(f"ATTACH {quoted(str(path))} AS {_FILE} (READ_ONLY)")
-            tables = Tables(connection, storage.explained)
-            if count := _count(tables, lake.NAME):
-                if tables.digest(_FILE) == tables.digest(lake.NAME):
-                    return count
-                raise UsageError(f"the history {place.history} has {count} trials already: {_JOIN}")
-            with tables.transaction():
-                _copy(connection, _FILE, lake.NAME)
-                lake.sign(connection, place, f"migrate {path.name}")
-                _compare(tables, _FILE, lake.NAME)
-            return _count(tables, lake.NAME)
-    finally:
-        connection.close()
-        lock.close()
+    with (
+        closing(WriterLock(place.address, place.history)) as lock,
+        lock.waited_for(),
+        # In Parquet files at once, and not in the catalog.
+        _both(place, storage, path, "(READ_ONLY)", inlined_rows=0) as (connection, tables),
+    ):
+        if count := _count(tables, lake.NAME):
+            if tables.digest(_FILE) == tables.digest(lake.NAME):
+                return count
+            raise UsageError(f"the history {place.history} has {count} trials already: {_JOIN}")
+        with tables.transaction():
+            _copy(connection, _FILE, lake.NAME)
+            lake.sign(connection, place, f"migrate {path.name}")
+            _compare(tables, _FILE, lake.NAME)
+        return _count(tables, lake.NAME)
 
 
 def copy_to_file(place: LakePlace, path: Path) -> int:
@@ -91,18 +85,18 @@ def copy_to_file(place: LakePlace, path: Path) -> int:
 
 @contextmanager
 def _both(
-    place: LakePlace, storage: lake.LakeStorage, path: Path, how: str = ""
+    place: LakePlace,
+    storage: lake.LakeStorage,
+    path: Path,
+    how: str = "",
+    inlined_rows: int | None = None,
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Tables]]:
-    """Give a connection to a lake, which is only read, and to a file."""
-    connection = duckdb.connect(":memory:", config=lake.CONFIG)
-    try:
-        with storage.explained():
-            lake.prepare(connection, place)
-            lake.attach(connection, place, read_only=True)
-            connection.execute(f"ATTACH {quoted(str(path))} AS {_FILE} {how}")
-            yield connection, Tables(connection, storage.explained)
-    finally:
-        connection.close()
+    """Give a connection to a lake, which is only read without `inlined_rows`, and to a file."""
+    with closing(duckdb.connect(":memory:", config=lake.CONFIG)) as connection, storage.explained():
+        lake.prepare(connection, place)
+        lake.attach(connection, place, read_only=inlined_rows is None, inlined_rows=inlined_rows or 0)
+        connection.execute(f"ATTACH {quoted(str(path))} AS {_FILE} {how}")
+        yield connection, Tables(connection, storage.explained)
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, source: str, target: str) -> None:
