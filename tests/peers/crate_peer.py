@@ -6,6 +6,7 @@ form of the JSON, number and types of arguments, statements) and that our sessio
 it proves nothing about CrateDB. What it does not know it refuses, with CrateDB's form of an error.
 """
 
+import gzip
 import json
 import socket
 import threading
@@ -159,9 +160,11 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         peer = cast("_Server", self.server).peer
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers["Content-Encoding"] == "gzip":
+            body = gzip.decompress(body)
         if peer.faults:
             self._fail(peer, peer.faults.popleft())
-        elif self.path != "/_sql":
+        elif self.path != "/_sql?types=true":
             self._reply(404, b"no such path")
         elif self.headers["Content-Type"] != "application/json":
             self._refuse(Refused(4000, "SQLParseException[not application/json]"))

@@ -1,8 +1,9 @@
-"""The client side of CrateDB: SQL over its HTTP endpoint `/_sql`, as its reference describes it.
+"""The client side of CrateDB: the vendor's own client of its HTTP endpoint, as its users run it.
 
-Statements and parameters go out as JSON, many rows of one statement as `bulk_args`; a failure comes
-back as JSON with a code. A request goes to the next node in turn, and is one attempt: nothing is
-retried and nothing redirected. What carries it is in `perf.systems.cratedb.wire`.
+A client of it is made for each node and they take turns, so that a statement that failed is not sent to
+another node. What this client does by itself stays as it is: it tries eleven times to connect, sends a
+statement again whose connection was reset, and compresses requests from 8 KiB on. It gives the message
+of an error and not its code, so errors are named after the exception that the message begins with.
 
 How the words of a workload map to CrateDB, for all its sessions:
 
@@ -20,46 +21,44 @@ it was when it was last refreshed: every second by default, and by REFRESH, whic
 """
 
 import itertools
-import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+from crate.client.exceptions import Error
+from crate.client.http import Client
 from pydantic import JsonValue
+from urllib3 import Timeout
+from urllib3.exceptions import ReadTimeoutError
 
 from perf.systems.contract import Target
-from perf.systems.cratedb import wire as crate_wire
-from perf.systems.cratedb.wire import Connections
 from perf.systems.layout_words import Number, Words, find_wrong_words
 
 SCHEMA = "knickpoint"
 """The schema of all tables."""
-SLOW_S = 600.0
-"""How long a statement about a whole table may take."""
 
-_OK = 200
+_SLOW_S = 600.0
+_CONNECTING_TRIES = 11
+# Connections that are kept for the next operation: more than a load has in flight.
+_KEPT_CONNECTIONS = 4096
 _OPAQUE = "TEXT INDEX OFF STORAGE WITH (columnstore = false)"
+_NAMED = re.compile(r"\w+(?=\[)")
 # A node takes a thousand shards unless told otherwise (`cluster.max_shards_per_node`).
 _WORDS: Words = {"shards": Number(1, 1000), "refresh_interval_ms": Number(0, 3_600_000)}
 
 Row: TypeAlias = list[Any]
 
 
-class CrateError(Exception):
-    """The server refused a statement, or one row of several; `code` is 0 where it gave none."""
-
-    def __init__(self, code: int, message: str, status: int) -> None:
-        """Keep code and HTTP status."""
-        self.code = code
-        self.status = status
-        super().__init__(f"{message} (code {code}, HTTP status {status})")
+class RefusedRowsError(Error):  # type: ignore[misc]  # the driver is untyped
+    """The server refused some rows of several, and did the others."""
 
 
-class UnreadableAnswerError(Exception):
+class UnreadableAnswerError(Error):  # type: ignore[misc]  # the driver is untyped
     """An answer is not of the form that the reference describes."""
 
 
-FAILURES = (CrateError, UnreadableAnswerError, *crate_wire.FAILURES)
+FAILURES = Error
 """What a client raises."""
 
 
@@ -70,11 +69,10 @@ def opaque(column: str) -> str:
 
 def classify(error: Exception) -> str:
     """Name the kind of an error: what was sent and not answered in time is "timeouts"."""
-    if isinstance(error, TimeoutError):
+    if isinstance(error.__context__, ReadTimeoutError):
         return "timeouts"
-    if isinstance(error, CrateError):
-        return f"error:cratedb-{error.code}" if error.code else f"error:http-{error.status}"
-    return f"error:{type(error).__name__}"
+    named = _NAMED.match(str(error))
+    return f"error:cratedb-{named[0]}" if named else f"error:{type(error).__name__}"
 
 
 class SqlClient:
@@ -82,23 +80,24 @@ class SqlClient:
 
     def __init__(self, addresses: Sequence[str], port: int, timeout_s: float) -> None:
         """Prepare to connect to each node when it is first asked."""
-        self._timeout_s = timeout_s
-        self._nodes = tuple(Connections(address, port) for address in addresses)
+        self._of_limit = {
+            limit_s: tuple(_prepare(address, port, limit_s) for address in addresses)
+            for limit_s in (timeout_s, _SLOW_S)
+        }
         # The next of a cycle is one step for the interpreter, so threads need no lock.
-        self._turns = itertools.cycle(self._nodes)
+        self._turns = itertools.cycle(self._of_limit[timeout_s])
+        self._slow_turns = itertools.cycle(self._of_limit[_SLOW_S])
 
     def ask(
-        self, statement: str, arguments: Sequence[Any] = (), *, timeout_s: float | None = None
+        self, statement: str, arguments: Sequence[Any] = (), *, is_slow: bool = False
     ) -> Sequence[Row]:
-        """Give the rows that answer a statement.
+        """Return the rows that answer a statement; one about a whole table may take ten minutes.
 
         Raises:
-            CrateError: the server refuses it.
-            UnreadableAnswerError: the answer is of another form.
-            perf.systems.cratedb.wire.FAILURES: there is no answer.
+            FAILURES: the server refuses it, there is no answer, or one of another form.
 
         """
-        answer = self._send({"stmt": statement, "args": arguments}, timeout_s)
+        answer = _send(next(self._slow_turns if is_slow else self._turns), statement, arguments, ())
         rows = answer.get("rows")
         if not isinstance(rows, list):
             raise UnreadableAnswerError(f"an answer without rows: {answer!r:.200}")
@@ -108,46 +107,45 @@ class SqlClient:
         """Do a statement with each row of arguments, in one request.
 
         Raises:
-            CrateError: at least one row was refused; the others were done.
-            UnreadableAnswerError: the answer is of another form.
-            perf.systems.cratedb.wire.FAILURES: there is no answer.
+            FAILURES: as above, or at least one row was refused; the others were done.
 
         """
-        answer = self._send({"stmt": statement, "bulk_args": rows}, None)
+        answer = _send(next(self._turns), statement, (), rows)
         results = answer.get("results")
         if not isinstance(results, list) or len(results) != len(rows):
             raise UnreadableAnswerError(f"no results for {len(rows)} rows: {answer!r:.200}")
         refused = [result for result in results if not _is_done(result)]
         if refused:
-            code, why = _read_refusal(refused[0])
-            raise CrateError(code, f"{len(refused)} of {len(rows)} rows were refused: {why}", _OK)
+            raise RefusedRowsError(
+                f"{_read_refusal(refused[0])} ({len(refused)} of {len(rows)} rows were refused)"
+            )
 
     def close(self) -> None:
         """Close all connections."""
-        for node in self._nodes:
-            node.close()
-
-    def _send(self, body: Mapping[str, Any], timeout_s: float | None) -> dict[str, Any]:
-        text = json.dumps(body, separators=(",", ":")).encode()
-        limit_s = self._timeout_s if timeout_s is None else timeout_s
-        status, answer = next(self._turns).post(text, limit_s)
-        if status != _OK:
-            raise _read_error(status, answer)
-        try:
-            document: dict[str, Any] = json.loads(answer)
-        except (ValueError, RecursionError) as error:
-            raise UnreadableAnswerError(f"no JSON: {answer!r:.200}") from error
-        if not isinstance(document, dict):
-            raise UnreadableAnswerError(f"no object: {answer!r:.200}")
-        return document
+        for clients in self._of_limit.values():
+            for client in clients:
+                client.close()
 
 
-def _read_error(status: int, body: bytes) -> CrateError:
+def _prepare(address: str, port: int, limit_s: float) -> Any:  # noqa: ANN401  the driver is untyped
+    # So that no node can keep an operation longer than its limit, however often it is tried.
+    timeout = Timeout(connect=limit_s / _CONNECTING_TRIES, read=limit_s)
+    return Client([f"{address}:{port}"], timeout=timeout, pool_size=_KEPT_CONNECTIONS)
+
+
+def _send(
+    client: Any,  # noqa: ANN401  the driver is untyped
+    statement: str,
+    arguments: Sequence[Any],
+    rows: Sequence[Sequence[Any]],
+) -> dict[str, Any]:
     try:
-        error = json.loads(body)["error"]
-        return CrateError(int(error["code"]), str(error["message"]), status)
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return CrateError(0, f"{body!r:.200}", status)
+        answer = client.sql(statement, arguments, rows)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UnreadableAnswerError(f"{type(error).__name__}: {error}") from error
+    if not isinstance(answer, dict):
+        raise UnreadableAnswerError(f"no object: {answer!r:.200}")
+    return answer
 
 
 def _is_done(result: Any) -> bool:  # noqa: ANN401  JSON
@@ -155,13 +153,11 @@ def _is_done(result: Any) -> bool:  # noqa: ANN401  JSON
     return isinstance(count, int) and count >= 0
 
 
-def _read_refusal(result: Any) -> tuple[int, str]:  # noqa: ANN401  JSON
+def _read_refusal(result: Any) -> str:  # noqa: ANN401  JSON
     try:
-        if error := result.get("error"):
-            return int(error.get("code", 0)), str(error["message"])
-        return 0, str(result.get("error_message", "no reason"))
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
-        return 0, f"{result!r:.200}"
+        return str(result.get("error_message") or result["error"]["message"])
+    except (AttributeError, KeyError, TypeError):
+        return f"{result!r:.200}"
 
 
 @contextmanager

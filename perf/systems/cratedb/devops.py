@@ -15,7 +15,6 @@ from perf.model.records import Devops, Operation, Stored
 from perf.systems.contract import Target
 from perf.systems.cratedb.client import (
     SCHEMA,
-    SLOW_S,
     Row,
     SqlClient,
     classify,
@@ -50,7 +49,7 @@ class CrateDevopsSession:
             self._client.ask(
                 f"CREATE TABLE IF NOT EXISTS {SCHEMA}.{table} (tags OBJECT(DYNAMIC) AS ({tags}), "
                 f"ts TIMESTAMP WITH TIME ZONE, {values}) {options}",
-                timeout_s=SLOW_S,
+                is_slow=True,
             )
 
     def write(self, rows: Sequence[MeasuredRow]) -> None:
@@ -65,7 +64,7 @@ class CrateDevopsSession:
     def finish_load(self) -> None:
         """Refresh the tables, so that all that was written is visible to queries."""
         tables = ", ".join(f"{SCHEMA}.{table}" for table in TABLES)
-        self._client.ask(f"REFRESH TABLE {tables}", timeout_s=SLOW_S)
+        self._client.ask(f"REFRESH TABLE {tables}", is_slow=True)
 
     def stored(self) -> Stored:
         """Refresh the tables and let the server count rows, and values field by field."""
@@ -75,7 +74,7 @@ class CrateDevopsSession:
             counted = ", ".join(f"count({field})" for field in _fields(table))
             ((in_table, *in_fields),) = self._client.ask(
                 f"SELECT count(*), {counted} FROM {SCHEMA}.{table}",  # noqa: S608  names of columns
-                timeout_s=SLOW_S,
+                is_slow=True,
             )
             rows += in_table
             values += sum(in_fields)

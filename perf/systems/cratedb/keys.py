@@ -16,7 +16,6 @@ from perf.model.records import PutGet, Stored, Values, Ycsb
 from perf.systems.contract import Target
 from perf.systems.cratedb.client import (
     SCHEMA,
-    SLOW_S,
     Row,
     SqlClient,
     classify,
@@ -49,7 +48,7 @@ class CrateKeyValueSession:
         self._client.ask(
             f"CREATE TABLE IF NOT EXISTS {_TABLE} (id TEXT PRIMARY KEY, {fields}) "
             f"{table_options(self._target)}",
-            timeout_s=SLOW_S,
+            is_slow=True,
         )
 
     def insert(self, key: str, values: Values) -> None:
@@ -83,7 +82,7 @@ class CrateKeyValueSession:
 
     def finish_load(self) -> None:
         """Refresh the table, so that all that was written is visible to scans."""
-        self._client.ask(f"REFRESH TABLE {_TABLE}", timeout_s=SLOW_S)
+        self._client.ask(f"REFRESH TABLE {_TABLE}", is_slow=True)
 
     def stored(self) -> Stored:
         """Refresh the table and read every row back, page by page."""
@@ -91,7 +90,7 @@ class CrateKeyValueSession:
         page_of = f"SELECT {self._columns()} FROM {_TABLE} WHERE id > ? ORDER BY id LIMIT ?"  # noqa: S608  names of columns
         rows = size = 0
         after = ""
-        while page := self._client.ask(page_of, (after, _PAGE_ROWS), timeout_s=SLOW_S):
+        while page := self._client.ask(page_of, (after, _PAGE_ROWS), is_slow=True):
             rows += len(page)
             size += sum(len(value) for row in page for value in _to_record(row)[1])
             after = page[-1][0]
@@ -127,7 +126,5 @@ def _to_row(key: str, values: Values) -> Row:
 
 def _to_record(row: Row) -> tuple[str, Values]:
     # What is no text, and what was never written, is for whoever verifies a wrong field, and no error
-    # of the operation. Half of a surrogate pair becomes bytes that no field has.
-    return str(row[0]), tuple(
-        text.encode(errors="surrogatepass") if isinstance(text, str) else b"" for text in row[1:]
-    )
+    # of the operation.
+    return str(row[0]), tuple(text.encode() if isinstance(text, str) else b"" for text in row[1:])

@@ -17,7 +17,6 @@ from perf.model.records import Sensor, Stored
 from perf.systems.contract import Target
 from perf.systems.cratedb.client import (
     SCHEMA,
-    SLOW_S,
     Row,
     SqlClient,
     classify,
@@ -57,7 +56,7 @@ class CrateSensorSession:
             f"CREATE TABLE IF NOT EXISTS {_TABLE} (device_id TEXT, ts TIMESTAMP WITH TIME ZONE, "
             f"{values}, {opaque('metadata')}, PRIMARY KEY (device_id, ts)) "
             f"{table_options(self._target, clustered_by='device_id')}",
-            timeout_s=SLOW_S,
+            is_slow=True,
         )
 
     def write(self, readings: Sequence[SensorReading]) -> None:
@@ -74,14 +73,14 @@ class CrateSensorSession:
 
     def finish_load(self) -> None:
         """Refresh the table, so that all that was written is visible to queries."""
-        self._client.ask(f"REFRESH TABLE {_TABLE}", timeout_s=SLOW_S)
+        self._client.ask(f"REFRESH TABLE {_TABLE}", is_slow=True)
 
     def stored(self) -> Stored:
         """Refresh the table and read every row back, page by page."""
         self.finish_load()
         rows = size = 0
         after: Row = ["", 0]
-        while page := self._client.ask(_PAGE, (after[0], *after[:2], _PAGE_ROWS), timeout_s=SLOW_S):
+        while page := self._client.ask(_PAGE, (after[0], *after[:2], _PAGE_ROWS), is_slow=True):
             rows += len(page)
             size += sum(payload_bytes(_to_reading(row)) for row in page)
             after = page[-1]

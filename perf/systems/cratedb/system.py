@@ -289,7 +289,7 @@ def environment(node: Node, cluster: Cluster) -> dict[str, str]:
 def _uncommitted_levels(client: crate.SqlClient, cluster: Cluster) -> Iterator[NodeFigure]:
     try:
         found = {name: float(size or 0) for name, size in client.ask(_UNCOMMITTED)}
-    except (*crate.FAILURES, TypeError, ValueError) as error:
+    except (crate.FAILURES, TypeError, ValueError) as error:
         raise NotReady("look", cluster.nodes[0].name, str(error)) from error
     for node in cluster.nodes:
         # A node without a shard has nothing to write.

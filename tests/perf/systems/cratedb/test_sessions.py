@@ -13,7 +13,7 @@ from crate_sql import Refused
 
 from perf.model.records import Answer, Devops, Operation, PutGet, Sensor, Stored, Ycsb
 from perf.systems.contract import ChecksLayout, Target
-from perf.systems.cratedb.client import CrateError
+from perf.systems.cratedb.client import FAILURES, RefusedRowsError
 from perf.systems.cratedb.devops import render_query
 from perf.systems.cratedb.system import CrateDB
 from perf.systems.sessions import Scans, ShowsLater
@@ -92,7 +92,7 @@ def test_one_reading_is_one_row_and_several_are_one_bulk_request(
         session.create_schema(SENSOR)
         session.write((READING,))
         session.write(batch[1:3])
-        with pytest.raises(CrateError, match="1 of 2 rows were refused") as failure:
+        with pytest.raises(RefusedRowsError, match="1 of 2 rows were refused") as failure:
             session.write(batch[2:])
         assert session.classify(failure.value).startswith("error:")
     one, several, _ = peer.statements("INSERT")
@@ -126,7 +126,7 @@ def test_a_record_has_a_column_per_field_that_nothing_indexes(peer: CratePeer, t
     assert (table.key, table.shards) == (("id",), 7)
 
 
-@pytest.mark.parametrize("lost", [None, "\u00e9", "\ud800", 7, "a"])
+@pytest.mark.parametrize("lost", [None, "\u00e9", 7, "a"])
 def test_a_field_that_is_lost_or_no_ascii_is_wrong_data(
     peer: CratePeer, target: Target, lost: object
 ) -> None:
@@ -164,9 +164,9 @@ def test_a_client_that_did_not_create_the_table_knows_its_columns(target: Target
 
 def test_asking_before_there_is_a_table_is_an_error_each_time(target: Target) -> None:
     with SYSTEM.sessions.key_value(target) as session:
-        with pytest.raises(CrateError) as failure:
+        with pytest.raises(FAILURES) as failure:
             session.get("k")
-        assert session.classify(failure.value) == "error:cratedb-4045"
+        assert session.classify(failure.value) == "error:cratedb-SchemaUnknownException"
         session.create_schema(YCSB)
         assert session.get("k") is None
 
@@ -175,9 +175,9 @@ def test_insert_refuses_a_key_that_is_there_and_update_makes_none(target: Target
     with SYSTEM.sessions.key_value(target) as session:
         session.create_schema(YCSB)
         session.insert("k", (b"a", b"b", b"c"))
-        with pytest.raises(CrateError) as failure:
+        with pytest.raises(FAILURES) as failure:
             session.insert("k", (b"a", b"b", b"c"))
-        assert session.classify(failure.value) == "error:cratedb-4091"
+        assert session.classify(failure.value) == "error:cratedb-DuplicateKeyException"
         session.update("k", {2: b"z"})
         session.update("nobody", {2: b"z"})
         assert session.get("k") == (b"a", b"b", b"z")
@@ -254,9 +254,9 @@ def test_a_query_that_fails_is_named(peer: CratePeer, target: Target) -> None:
     with SYSTEM.sessions.devops(target) as session:
         session.create_schema(DEVOPS)
         peer.faults.append(Fault.refusal(500, 5030, "JobKilledException[Job killed]"))
-        with pytest.raises(CrateError) as failure:
+        with pytest.raises(FAILURES) as failure:
             session.ask(SINGLE)
-        assert session.classify(failure.value) == "error:cratedb-5030"
+        assert session.classify(failure.value) == "error:cratedb-JobKilledException"
         assert session.can_ask(Operation.DOUBLE_GROUPBY_ALL)
         assert not session.can_ask(Operation.LOAD)
 

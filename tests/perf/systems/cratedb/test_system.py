@@ -315,7 +315,7 @@ def test_each_node_says_what_it_has_yet_to_write_and_how_long_it_paused(nodes: N
 def test_a_node_that_cannot_say_is_named(nodes: Nodes) -> None:
     with nodes.system.open_telemetry(nodes.cluster) as read_levels:
         nodes.peer.faults.append(Fault.refusal(500, 5002, "shards"))
-        with pytest.raises(NotReady, match=r"look failed on s1: shards \(code 5002"):
+        with pytest.raises(NotReady, match="look failed on s1: shards"):
             read_levels()
 
 
