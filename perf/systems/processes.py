@@ -1,13 +1,55 @@
-"""The verbs that all systems share whose server is one process in its node's directory."""
+"""What systems share whose server is one process in its node's directory: verbs, archives, Java."""
 
 import signal
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, ClassVar
 
-from perf.hosts.remote import remove_tree, running_pid, send_signal
-from perf.systems.contract import Node
+from ruamel.yaml import YAML
+
+from perf.hosts.remote import (
+    make_directory,
+    read_tail,
+    remove_tree,
+    running_pid,
+    send_signal,
+    write_text,
+)
+from perf.model.design import SystemConfig
+from perf.model.errors import NotReady, StepFailed
+from perf.model.results import Fact, Release
+from perf.releases import java
+from perf.systems.contract import GC_PAUSE_S, Cluster, Node, NodeFigure, Target
 
 
 class ServerProcess:
     """A system with one server process on each node, known by the node's pid file."""
+
+    def run(self, node: Node, command: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+        """Start the server, by its command, on the node's cores if it has any; nothing if it runs."""
+        if not self.is_running(node):
+            node.remote.start(
+                node.pinned(command),
+                pid_file=node.pid_file,
+                log=self.logs(node)[0],
+                cwd=node.work_dir,
+                env=env,
+            )
+
+    def require_running(self, nodes: Sequence[Node]) -> None:
+        """Return if each node's server process lives.
+
+        Raises:
+            StepFailed: one does not; with the end of its log.
+
+        """
+        for node in nodes:
+            if not self.is_running(node):
+                tail = read_tail(node.remote, self.logs(node)[0])
+                raise StepFailed("start", node.name, "the server process ended", tail)
 
     def is_running(self, node: Node) -> bool:
         """Say whether the node's server process lives."""
@@ -20,3 +62,87 @@ class ServerProcess:
     def wipe(self, node: Node) -> None:
         """Remove the node's directory; what it links to stays."""
         remove_tree(node.remote, node.work_dir)
+
+    def ports(self) -> tuple[int, ...]:
+        """Return the ports that a node listens on; clients connect to the first."""
+        raise NotImplementedError
+
+    def logs(self, node: Node) -> tuple[str, ...]:
+        """Return the path of the one log."""
+        return (f"{node.work_dir}/server.log",)
+
+    def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
+        """Return all nodes' addresses."""
+        return Target.of(cluster, port=self.ports()[0], consistency=consistency, timeout_s=timeout_s)
+
+
+class Product(ServerProcess):
+    """A database as its vendor publishes it."""
+
+    name: ClassVar[str]
+
+    def tuning(self, release: Release) -> str:
+        """Return the tuning profile of server hosts: the same for all releases."""
+        return self.name
+
+
+def require_port(node: Node, port: int) -> None:
+    """Return if a client can connect to the node; raise NotReady if it cannot."""
+    try:
+        socket.create_connection((node.address, port), timeout=1).close()
+    except OSError as error:
+        why = f"port {port} is not open yet ({error.strerror or error})"
+        raise NotReady("start", node.name, why) from error
+
+
+def install_archive(
+    node: Node, cluster: Cluster, program: str, put: Callable[[str], None] | None = None
+) -> None:
+    """Copy the unpacked archive to the node's server/, or have `put` do it, unless it is there.
+
+    Raises:
+        StepFailed: there is no such program then.
+
+    """
+    marker, server = f"{node.work_dir}/artifact", f"{node.work_dir}/server"
+    artifact = cluster.artifact
+    if node.remote.run(["cat", marker], check=False).stdout.strip() == artifact.sha256:
+        return
+    make_directory(node.remote, node.work_dir)
+    remove_tree(node.remote, server)
+    if put is None:
+        node.remote.put(Path(artifact.location), server)
+    else:
+        put(server)
+    if node.remote.run(["test", "-x", f"{server}/{program}"], check=False).returncode:
+        raise StepFailed("install", node.name, f"{artifact.location} holds no program {program}")
+    write_text(node.remote, marker, f"{artifact.sha256}\n")
+
+
+def java_facts(cluster: Cluster, path: str) -> tuple[Fact, ...]:
+    """Ask each node for the version of its Java, at a path in its directory: it can move a number."""
+    answers = ((n, n.remote.run([f"{n.work_dir}/{path}", "-version"])) for n in cluster.nodes)
+    return tuple(
+        Fact(host=node.name, name="version:java", value=answer.stderr.partition("\n")[0])
+        for node, answer in answers
+    )
+
+
+def read_pauses(cluster: Cluster, log: Callable[[Node], str]) -> Iterator[NodeFigure]:
+    """Yield what each node's log of garbage collections adds up to."""
+    for node in cluster.nodes:
+        value = java.read_pauses_s(node.remote, log(node))
+        yield NodeFigure(node=node.name, name=GC_PAUSE_S, value=value)
+
+
+def refuse_jvm(config: SystemConfig, instead: str) -> list[str]:
+    """Return what is wrong with a config that sets a JVM, for servers that have none."""
+    if config.heap_mb is None and not config.jvm_options:
+        return []
+    return [f"config {config.name}: heap_mb and jvm_options are for servers on a JVM; set {instead}"]
+
+
+@cache
+def read_data(package: str, name: str) -> Any:  # noqa: ANN401  YAML
+    """Read a YAML file that comes with a system's package."""
+    return YAML(typ="safe", pure=True).load(files(package).joinpath(name).read_text("utf-8"))

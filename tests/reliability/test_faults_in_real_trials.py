@@ -135,7 +135,7 @@ def test_a_second_without_answers_is_in_the_response_times(
 @pytest.mark.parametrize(
     ("settings", "limits", "text"),
     [
-        ({"no_such_option": 1}, {}, "the server process has ended"),
+        ({"no_such_option": 1}, {}, "the server process ended"),
         ({}, {"start_s": 0.5}, "not within 0.5 s: port 9042 is not open yet"),
     ],
     ids=["bad-option", "too-slow"],

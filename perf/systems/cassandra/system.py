@@ -10,26 +10,24 @@ ranges have one size and neighbours belong to different nodes. Every node is a s
 wait for each other; this suits a fresh and empty ring only.
 """
 
-import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from io import StringIO
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from pydantic import JsonValue
 from ruamel.yaml import YAML
 
 from perf.hosts.remote import (
     make_directory,
-    read_tail,
     remove_tree,
     write_text,
 )
 from perf.model.access import Access
-from perf.model.errors import ConfigError, NotReady, StepFailed
+from perf.model.errors import ConfigError, NotReady
 from perf.model.results import Fact, Release, Source
 from perf.releases import java
 from perf.releases.artifacts import SUMS
@@ -38,19 +36,23 @@ from perf.systems.cassandra.access import FAST_ACCOUNT, access_settings
 from perf.systems.contract import (
     COMPACTION_PENDING_TASKS,
     COMPACTION_REMAINING_BYTES,
-    GC_PAUSE_S,
     Cluster,
     Node,
     NodeFigure,
     Sessions,
     System,
-    Target,
 )
 from perf.systems.cql import client as cql
 from perf.systems.cql import keys as cql_keys
 from perf.systems.cql import layout as cql_layout
 from perf.systems.cql.devops import connect_devops
-from perf.systems.processes import ServerProcess
+from perf.systems.processes import (
+    Product,
+    java_facts,
+    read_data,
+    read_pauses,
+    require_port,
+)
 
 NATIVE_PORT = 9042
 STORAGE_PORT = 7000
@@ -62,7 +64,7 @@ _BUSY_POOLS = ("CompactionExecutor", "MemtableFlushWriter", "MemtableReclaimMemo
 Settings: TypeAlias = dict[str, JsonValue]
 
 
-class Cassandra(ServerProcess):
+class Cassandra(Product):
     """The verbs of the contract, for one ring."""
 
     name: ClassVar[str] = "cassandra"
@@ -83,7 +85,7 @@ class Cassandra(ServerProcess):
                 ordinal=ordinal,
                 released_at=entry.get("released_at"),
             )
-            for line, entries in _catalog().items()
+            for line, entries in read_data(__package__, "releases.yaml").items()
             for ordinal, entry in enumerate(entries)
         )
 
@@ -91,16 +93,14 @@ class Cassandra(ServerProcess):
         """Give the official archive, then the release's set of libraries on Maven."""
         version = release.version
         archive = f"{_ARCHIVE}/{version}/apache-cassandra-{version}-bin.tar.gz"
-        digest = _catalog()[release.line][release.ordinal].get("libraries_sha256", "")
+        digest = read_data(__package__, "releases.yaml")[release.line][release.ordinal].get(
+            "libraries_sha256", ""
+        )
         coordinate = f"org.apache.cassandra:cassandra-all:{version}"
         return (
             Origin(source=Source.ARCHIVE, location=archive, checksum=f"{archive}.sha512"),
             Origin(source=Source.MAVEN, location=coordinate, checksum=digest),
         )
-
-    def tuning(self, release: Release) -> str:
-        """Give the tuning profile of server hosts: the same for all releases."""
-        return self.name
 
     def install(self, node: Node, cluster: Cluster) -> None:
         """Link the node to a verified copy of the release and to a Java; bring what its host lacks."""
@@ -127,34 +127,17 @@ class Cassandra(ServerProcess):
 
     def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
         """Give the version of each node's Java runtime, which can move a number."""
-        answers = ((n, n.remote.run([f"{n.work_dir}/java", "-version"])) for n in cluster.nodes)
-        return tuple(
-            Fact(host=node.name, name="version:java", value=answer.stderr.partition("\n")[0])
-            for node, answer in answers
-        )
+        return java_facts(cluster, "java")
 
     def start(self, node: Node, cluster: Cluster) -> None:
         """Start the node's JVM."""
-        if not self.is_running(node):
-            node.remote.start(
-                node.pinned(java_command(node, cluster)),
-                pid_file=node.pid_file,
-                log=self.logs(node)[0],
-                cwd=node.work_dir,
-            )
+        self.run(node, java_command(node, cluster))
 
     def check(self, cluster: Cluster) -> None:
         """Ask, cheapest first: lives each process, is each port open, does each node see the others."""
+        self.require_running(cluster.nodes)
         for node in cluster.nodes:
-            if not self.is_running(node):
-                tail = read_tail(node.remote, self.logs(node)[0])
-                raise StepFailed("start", node.name, "the server process has ended", tail)
-        for node in cluster.nodes:
-            try:
-                socket.create_connection((node.address, NATIVE_PORT), timeout=1).close()
-            except OSError as error:
-                why = f"port {NATIVE_PORT} is not open yet ({error.strerror or error})"
-                raise NotReady("start", node.name, why) from error
+            require_port(node, NATIVE_PORT)
         for node, peers in cql.ask_each(cluster, NATIVE_PORT, "SELECT peer FROM system.peers_v2"):
             if len(peers) != len(cluster.nodes) - 1:
                 why = f"sees {len(peers)} of its {len(cluster.nodes) - 1} peers"
@@ -167,10 +150,6 @@ class Cassandra(ServerProcess):
     def logs(self, node: Node) -> tuple[str, ...]:
         """Give all that the JVM prints, and its own log of garbage collections."""
         return (f"{node.work_dir}/system.log", _gc_log(node))
-
-    def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
-        """Give all nodes' addresses."""
-        return Target.of(cluster, port=NATIVE_PORT, consistency=consistency, timeout_s=timeout_s)
 
     def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
         """Give what is wrong with a layout; the words are those of `perf.systems.cql.layout`."""
@@ -205,17 +184,7 @@ class Cassandra(ServerProcess):
     def open_telemetry(self, cluster: Cluster) -> Iterator[Callable[[], tuple[NodeFigure, ...]]]:
         """Connect to each node once; each call asks for its compactions and reads its log of pauses."""
         with cql.connect_each(cluster, NATIVE_PORT) as ask:
-            yield lambda: (
-                *_compaction_levels(ask),
-                *(
-                    NodeFigure(
-                        node=node.name,
-                        name=GC_PAUSE_S,
-                        value=java.read_pauses_s(node.remote, _gc_log(node)),
-                    )
-                    for node in cluster.nodes
-                ),
-            )
+            yield lambda: (*_compaction_levels(ask), *read_pauses(cluster, _gc_log))
 
 
 def _compaction_levels(ask: Callable[[str], cql.Answers]) -> Iterator[NodeFigure]:
@@ -369,14 +338,6 @@ def _say_nothing(_: str) -> None:
 @cache
 def _read_data(name: str) -> str:
     return files("perf.systems.cassandra").joinpath(name).read_text(encoding="utf-8")
-
-
-@cache
-def _catalog() -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    catalog: Mapping[str, Sequence[Mapping[str, Any]]] = YAML(typ="safe", pure=True).load(
-        _read_data("releases.yaml")
-    )
-    return catalog
 
 
 SYSTEM: System = Cassandra()

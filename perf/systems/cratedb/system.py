@@ -14,41 +14,30 @@ import platform
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
-from importlib.resources import files
 from io import StringIO
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import JsonValue
 from ruamel.yaml import YAML
 
-from perf.hosts.remote import (
-    make_directory,
-    read_tail,
-    remove_tree,
-    write_text,
-)
-from perf.model.errors import ConfigError, NotReady, ReleaseError, StepFailed
+from perf.hosts.remote import make_directory, write_text
+from perf.model.errors import ConfigError, NotReady, ReleaseError
 from perf.model.results import Fact, Release, Source
-from perf.releases import java
 from perf.releases.artifacts import copy_variable
 from perf.releases.origin import Origin
 from perf.systems.contract import (
-    GC_PAUSE_S,
     UNWRITTEN_BYTES,
     Cluster,
     Node,
     NodeFigure,
     Sessions,
     System,
-    Target,
 )
 from perf.systems.cratedb import client as crate
 from perf.systems.cratedb import devops as crate_devops
 from perf.systems.cratedb import keys as crate_key_values
 from perf.systems.cratedb import sensor as crate_sensor
-from perf.systems.processes import ServerProcess
+from perf.systems.processes import Product, install_archive, java_facts, read_data, read_pauses
 
 HTTP_PORT = 4200
 TRANSPORT_PORT = 4300
@@ -65,7 +54,7 @@ _UNCOMMITTED = (
 )
 
 
-class CrateDB(ServerProcess):
+class CrateDB(Product):
     """The verbs of the contract, for one cluster. The port of HTTP is the same on every node."""
 
     name: ClassVar[str] = "cratedb"
@@ -83,7 +72,7 @@ class CrateDB(ServerProcess):
         """Give the releases of the packaged catalogue."""
         return tuple(
             Release(system=self.name, version=version, line=line, ordinal=ordinal, released_at=day)
-            for line, versions in _catalogue().items()
+            for line, versions in read_data(__package__, "releases.yaml").items()
             for ordinal, (version, day) in enumerate(versions.items())
         )
 
@@ -103,23 +92,9 @@ class CrateDB(ServerProcess):
         url = f"{DOWNLOADS}/{_PLATFORMS[machine]}/crate-{release.version}.tar.gz"
         return (Origin(source=Source.ARCHIVE, location=url, checksum=f"{url}.asc", signer=SIGNER),)
 
-    def tuning(self, release: Release) -> str:
-        """Give the tuning profile of server hosts: the same for all releases."""
-        return self.name
-
     def install(self, node: Node, cluster: Cluster) -> None:
         """Copy the unpacked archive to the node, unless it is there."""
-        marker, server = f"{node.work_dir}/artifact", f"{node.work_dir}/server"
-        installed = node.remote.run(["cat", marker], check=False).stdout.strip()
-        if installed == cluster.artifact.sha256:
-            return
-        make_directory(node.remote, node.work_dir)
-        remove_tree(node.remote, server)
-        node.remote.put(Path(cluster.artifact.location), server)
-        if node.remote.run(["test", "-x", f"{server}/bin/crate"], check=False).returncode:
-            why = f"{cluster.artifact.location} holds no program bin/crate"
-            raise StepFailed("install", node.name, why)
-        write_text(node.remote, marker, f"{cluster.artifact.sha256}\n")
+        install_archive(node, cluster, "bin/crate")
 
     def configure(self, node: Node, cluster: Cluster) -> None:
         """Write conf/, and make the directories that a node expects to be there.
@@ -137,32 +112,16 @@ class CrateDB(ServerProcess):
 
     def facts(self, cluster: Cluster) -> tuple[Fact, ...]:
         """Give the version of the Java that each node's archive brings."""
-        command = "server/jdk/bin/java"
-        answers = ((n, n.remote.run([f"{n.work_dir}/{command}", "-version"])) for n in cluster.nodes)
-        return tuple(
-            Fact(host=node.name, name="version:java", value=answer.stderr.partition("\n")[0])
-            for node, answer in answers
-        )
+        return java_facts(cluster, "server/jdk/bin/java")
 
     def start(self, node: Node, cluster: Cluster) -> None:
         """Start the node with the vendor's own script, on the node's cores if it has any."""
-        if self.is_running(node):
-            return
         program = [f"{node.work_dir}/server/bin/crate", f"-Cpath.conf={node.work_dir}/conf"]
-        node.remote.start(
-            node.pinned(program),
-            pid_file=node.pid_file,
-            log=self.logs(node)[0],
-            cwd=node.work_dir,
-            env=environment(node, cluster),
-        )
+        self.run(node, program, environment(node, cluster))
 
     def check(self, cluster: Cluster) -> None:
         """Require each node to answer a statement, and to see all nodes of the cluster."""
-        for node in cluster.nodes:
-            if not self.is_running(node):
-                tail = read_tail(node.remote, self.logs(node)[0])
-                raise StepFailed("start", node.name, "the server process ended", tail)
+        self.require_running(cluster.nodes)
         names = {node.name for node in cluster.nodes}
         for node in cluster.nodes:
             with self._asking((node,), _PROBE_S, "start") as client:
@@ -185,10 +144,6 @@ class CrateDB(ServerProcess):
         """Give all that the server prints, and its JVM's own log of garbage collections."""
         return (f"{node.work_dir}/server.log", _gc_log(node))
 
-    def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
-        """Give all nodes' addresses: each takes any statement."""
-        return Target.of(cluster, port=self._http_port, consistency=consistency, timeout_s=timeout_s)
-
     def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
         """Give what is wrong with a layout, each as "key: what, what next"."""
         return crate.check_layout(layout)
@@ -202,14 +157,7 @@ class CrateDB(ServerProcess):
         with self._asking(cluster.nodes[:1], _LOOK_S, "look") as client:
             yield lambda: (
                 *_uncommitted_levels(client, cluster),
-                *(
-                    NodeFigure(
-                        node=node.name,
-                        name=GC_PAUSE_S,
-                        value=java.read_pauses_s(node.remote, _gc_log(node)),
-                    )
-                    for node in cluster.nodes
-                ),
+                *read_pauses(cluster, _gc_log),
             )
 
     @contextmanager
@@ -306,13 +254,6 @@ def _flatten(settings: Mapping[str, JsonValue], way: str = "") -> Iterator[tuple
             yield from _flatten(value, f"{way}{key}.")
         else:
             yield f"{way}{key}", value
-
-
-@cache
-def _catalogue() -> Mapping[str, Mapping[str, Any]]:
-    text = files("perf.systems.cratedb").joinpath("releases.yaml").read_text(encoding="utf-8")
-    catalogue: Mapping[str, Mapping[str, Any]] = YAML(typ="safe", pure=True).load(text)
-    return catalogue
 
 
 SYSTEM: System = CrateDB()

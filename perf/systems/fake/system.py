@@ -10,16 +10,11 @@ import socket
 import sys
 from typing import ClassVar
 
-from perf.hosts.remote import (
-    code_here,
-    make_directory,
-    read_tail,
-    write_text,
-)
-from perf.model.errors import NotReady, StepFailed
+from perf.hosts.remote import code_here, make_directory, write_text
+from perf.model.errors import NotReady
 from perf.model.results import Release, Source
 from perf.releases.origin import Origin
-from perf.systems.contract import Cluster, Node, Sessions, System, Target
+from perf.systems.contract import Cluster, Node, Sessions, System
 from perf.systems.fake.client import connect, connect_devops, connect_key_value
 from perf.systems.fake.server import PORT
 from perf.systems.processes import ServerProcess
@@ -67,22 +62,12 @@ class Fake(ServerProcess):
 
     def start(self, node: Node, cluster: Cluster) -> None:
         """Start the server process."""
-        if self.is_running(node):
-            return
-        node.remote.start(
-            node.pinned((sys.executable, "-m", SERVER, f"{node.work_dir}/fake.json")),
-            pid_file=node.pid_file,
-            log=self.logs(node)[0],
-            cwd=node.work_dir,
-            env=code_here(),
-        )
+        self.run(node, (sys.executable, "-m", SERVER, f"{node.work_dir}/fake.json"), code_here())
 
     def check(self, cluster: Cluster) -> None:
         """Ask each node whether it serves."""
         for node in cluster.nodes:
-            if not self.is_running(node):
-                tail = read_tail(node.remote, self.logs(node)[0])
-                raise StepFailed("start", node.name, "the server process ended", tail)
+            self.require_running((node,))
             try:
                 with socket.create_connection((node.address, PORT), timeout=1) as connection:
                     connection.sendall(b'{"ready": true}\n')
@@ -107,14 +92,6 @@ class Fake(ServerProcess):
     def ports(self) -> tuple[int, ...]:
         """Give the one port."""
         return (PORT,)
-
-    def logs(self, node: Node) -> tuple[str, ...]:
-        """Give the one log."""
-        return (f"{node.work_dir}/server.log",)
-
-    def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
-        """Give all nodes' addresses."""
-        return Target.of(cluster, port=PORT, consistency=consistency, timeout_s=timeout_s)
 
 
 SYSTEM: System = Fake()

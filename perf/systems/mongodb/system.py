@@ -9,22 +9,15 @@ import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from io import StringIO
-from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import JsonValue
 from pymongo.errors import PyMongoError
 from ruamel.yaml import YAML
 
-from perf.hosts.remote import (
-    make_directory,
-    read_tail,
-    remove_tree,
-    write_text,
-)
+from perf.hosts.remote import make_directory, write_text
 from perf.model.access import Access
 from perf.model.design import Topology
 from perf.model.errors import ConfigError, NotReady, ReleaseError, StepFailed
@@ -54,7 +47,7 @@ from perf.systems.mongodb.client import (
     open_client,
 )
 from perf.systems.mongodb.devops import connect_devops
-from perf.systems.processes import ServerProcess
+from perf.systems.processes import ServerProcess, install_archive, read_data, refuse_jvm
 
 DOWNLOADS = "https://fastdl.mongodb.org/linux"
 _FIRST_WITH_HUGE_PAGES = 8
@@ -94,7 +87,7 @@ class MongoDB(ServerProcess):
             Release(
                 system=self.name, version=f"{line}.{patch}", line=line, ordinal=patch, released_at=day
             )
-            for line, patches in _read_data("releases").items()
+            for line, patches in read_data(__package__, "releases.yaml").items()
             for patch, day in patches.items()
         )
 
@@ -108,7 +101,7 @@ class MongoDB(ServerProcess):
 
         """
         host = _describe_host()
-        patches = _read_data("builds").get(host, {}).get(release.line, {})
+        patches = read_data(__package__, "builds.yaml").get(host, {}).get(release.line, {})
         builds = [build for first, build in patches.items() if first <= release.ordinal]
         if not builds:
             raise ReleaseError(
@@ -130,17 +123,7 @@ class MongoDB(ServerProcess):
 
     def install(self, node: Node, cluster: Cluster) -> None:
         """Copy the unpacked build to the node, unless it is there."""
-        marker, server = f"{node.work_dir}/artifact", f"{node.work_dir}/server"
-        installed = node.remote.run(["cat", marker], check=False).stdout.strip()
-        if installed == cluster.artifact.sha256:
-            return
-        remove_tree(node.remote, server)
-        node.remote.put(Path(cluster.artifact.location), server)
-        program = _program(node)
-        if node.remote.run(["test", "-x", f"{server}/bin/{program}"], check=False).returncode:
-            why = f"{cluster.artifact.location} holds no program bin/{program}"
-            raise StepFailed("install", node.name, why)
-        write_text(node.remote, marker, f"{cluster.artifact.sha256}\n")
+        install_archive(node, cluster, f"bin/{_program(node)}")
 
     def configure(self, node: Node, cluster: Cluster) -> None:
         """Write the server's configuration: the config's settings in what topology and testbed decide.
@@ -182,18 +165,10 @@ class MongoDB(ServerProcess):
             self._start(node)
 
     def _start(self, node: Node) -> None:
-        if self.is_running(node):
-            return
         name = _program(node)
         program = [f"{node.work_dir}/server/bin/{name}", "--config", f"{node.work_dir}/{name}.conf"]
-        node.remote.start(
-            node.pinned(program),
-            pid_file=node.pid_file,
-            log=self.logs(node)[0],
-            cwd=node.work_dir,
-            # As in the vendor's own service file: leaves rseq to the allocator's per-CPU caches.
-            env={"GLIBC_TUNABLES": "glibc.pthread.rseq=0"},
-        )
+        # As in the vendor's own service file: leaves rseq to the allocator's per-CPU caches.
+        self.run(node, program, {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"})
 
     def bootstrap(self, cluster: Cluster) -> None:
         """Initiate the replica set from the first node, or join the shards; do nothing for one node."""
@@ -208,10 +183,7 @@ class MongoDB(ServerProcess):
 
     def check(self, cluster: Cluster) -> None:
         """Require the first node of each set to accept writes, and all others to follow it."""
-        for node in cluster.nodes:
-            if not self.is_running(node):
-                tail = read_tail(node.remote, self.logs(node)[0])
-                raise StepFailed("start", node.name, "the server process ended", tail)
+        self.require_running(cluster.nodes)
         if cluster.topology.shards is not None:
             mongo_shards.check(cluster, self._prober(cluster))
             return
@@ -229,13 +201,9 @@ class MongoDB(ServerProcess):
         """Give the one port, for clients and members alike."""
         return (self._port,)
 
-    def logs(self, node: Node) -> tuple[str, ...]:
-        """Give the one log."""
-        return (f"{node.work_dir}/server.log",)
-
     def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
         """Give all members' addresses, or those of the routers."""
-        said = Target.of(cluster, port=self._port, consistency=consistency, timeout_s=timeout_s)
+        said = super().target(cluster, consistency=consistency, timeout_s=timeout_s)
         if cluster.topology.shards is None:
             return said
         addresses = tuple(node.address for node in mongo_shards.routers(cluster))
@@ -312,13 +280,6 @@ def _unwritten(node: Node, client: Client) -> NodeFigure:
     return NodeFigure(node=node.name, name=UNWRITTEN_BYTES, value=unwritten)
 
 
-@cache
-def _read_data(name: str) -> Document:
-    text = files("perf.systems.mongodb").joinpath(f"{name}.yaml").read_text()
-    data: Document = YAML(typ="safe", pure=True).load(text)
-    return data
-
-
 def _describe_host() -> str:
     try:
         about = platform.freedesktop_os_release()
@@ -338,11 +299,7 @@ def _find_problems(cluster: Cluster) -> list[str]:
         for name in names
         if _sets(config.settings.get(section), name)
     ]
-    if config.heap_mb is not None or config.jvm_options:
-        problems.append(
-            f"config {config.name}: heap_mb and jvm_options are for servers on a JVM; set "
-            "settings.storage.wiredTiger.engineConfig.cacheSizeGB"
-        )
+    problems += refuse_jvm(config, "settings.storage.wiredTiger.engineConfig.cacheSizeGB")
     if topology.shards is not None:
         problems += mongo_shards.find_problems(cluster)
     elif topology.replication_factor != len(cluster.nodes):

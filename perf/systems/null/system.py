@@ -6,7 +6,6 @@ their rows and bytes, and every read is answered as if nothing were stored. What
 """
 
 import json
-import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,28 +13,21 @@ from typing import ClassVar
 
 from pydantic import JsonValue
 
-from perf.hosts.remote import (
-    code_here,
-    make_directory,
-    read_tail,
-    running_pid,
-    write_text,
-)
-from perf.model.errors import ConfigError, NotReady, StepFailed
+from perf.hosts.remote import code_here, make_directory, write_text
+from perf.model.errors import ConfigError
 from perf.model.results import Release, Source
 from perf.releases.origin import Origin
-from perf.systems.contract import Cluster, Node, Sessions, System, Target
+from perf.systems.contract import Cluster, Node, Sessions, Target
 from perf.systems.null.behaviour import read_behaviour
 from perf.systems.null.client import NullSession
 from perf.systems.null.dialects import Wire
 from perf.systems.null.wire import PORT
-from perf.systems.processes import ServerProcess
+from perf.systems.processes import ServerProcess, require_port
 
 RECORD = "record.bin"
 """In a node's directory, once the server has ended: what it did, if it was told to keep a record."""
 OWN_SERVER = (sys.executable, "-m", "perf.systems.null.server")
 """The server of our own protocol."""
-_LOG = "server.log"
 
 
 def configure_node(
@@ -57,26 +49,13 @@ def configure_node(
 
 def start_node(node: Node, server: tuple[str, ...] = OWN_SERVER) -> None:
     """Start the server process of a configured node, by its command, unless it runs."""
-    if running_pid(node.remote, node.pid_file) is not None:
-        return
-    node.remote.start(
-        node.pinned((*server, f"{node.work_dir}/null.json")),
-        pid_file=node.pid_file,
-        log=f"{node.work_dir}/{_LOG}",
-        cwd=node.work_dir,
-        env=code_here(),
-    )
+    SYSTEM.run(node, (*server, f"{node.work_dir}/null.json"), code_here())
 
 
 def check_node(node: Node) -> None:
     """Return if the node lets a client connect; raise NotReady, or StepFailed if its process ended."""
-    if running_pid(node.remote, node.pid_file) is None:
-        tail = read_tail(node.remote, f"{node.work_dir}/{_LOG}")
-        raise StepFailed("start", node.name, "the server process ended", tail)
-    try:
-        socket.create_connection((node.address, PORT), timeout=1).close()
-    except OSError as error:
-        raise NotReady("start", node.name, str(error)) from error
+    SYSTEM.require_running((node,))
+    require_port(node, PORT)
 
 
 @contextmanager
@@ -128,13 +107,5 @@ class Null(ServerProcess):
         """Give the one port."""
         return (PORT,)
 
-    def logs(self, node: Node) -> tuple[str, ...]:
-        """Give the one log."""
-        return (f"{node.work_dir}/{_LOG}",)
 
-    def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
-        """Give all nodes' addresses."""
-        return Target.of(cluster, port=PORT, consistency=consistency, timeout_s=timeout_s)
-
-
-SYSTEM: System = Null()
+SYSTEM = Null()

@@ -19,11 +19,8 @@ shards to know of.
 import http.client
 import json
 import platform
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
-from importlib.resources import files
 from io import StringIO
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
@@ -33,7 +30,6 @@ from ruamel.yaml import YAML
 
 from perf.hosts.remote import (
     make_directory,
-    read_tail,
     remove_tree,
     write_text,
 )
@@ -50,13 +46,18 @@ from perf.systems.contract import (
     NodeFigure,
     Sessions,
     System,
-    Target,
 )
 from perf.systems.cql import client as cql
 from perf.systems.cql import devops as cql_devops
 from perf.systems.cql import keys as cql_keys
 from perf.systems.cql import layout as cql_layout
-from perf.systems.processes import ServerProcess
+from perf.systems.processes import (
+    Product,
+    install_archive,
+    read_data,
+    refuse_jvm,
+    require_port,
+)
 from perf.systems.scylladb.access import access_settings
 
 DOWNLOADS = "https://downloads.scylladb.com/downloads/scylla/relocatable"
@@ -71,7 +72,6 @@ _LOOK_S = 15.0
 _MOST_ANSWER_BYTES = 4 * 1024**2
 
 Settings: TypeAlias = dict[str, JsonValue]
-Patches: TypeAlias = Mapping[int, Mapping[str, Any] | None]
 
 # Settings that follow from topology and testbed: no config may set them.
 _OWNED = (
@@ -85,7 +85,7 @@ _OWNED = (
 _COMMAND_LINE = ("smp", "memory", "overprovisioned")
 
 
-class ScyllaDB(ServerProcess):
+class ScyllaDB(Product):
     """The verbs of the contract, for one ring."""
 
     name: ClassVar[str] = "scylladb"
@@ -100,7 +100,7 @@ class ScyllaDB(ServerProcess):
         """Give the releases of the packaged catalogue."""
         return tuple(
             Release(system=self.name, version=f"{line}.{patch}", line=line, ordinal=patch)
-            for line, patches in _catalog().items()
+            for line, patches in read_data(__package__, "releases.yaml").items()
             for patch in patches
         )
 
@@ -113,7 +113,7 @@ class ScyllaDB(ServerProcess):
             ReleaseError: the name of the archive, which holds a build, or its checksum is not known.
 
         """
-        known = _catalog()[release.line][release.ordinal] or {}
+        known = read_data(__package__, "releases.yaml")[release.line][release.ordinal] or {}
         processor = platform.machine()
         digest = known.get("sha256", {}).get(processor)
         if digest is None:
@@ -127,27 +127,20 @@ class ScyllaDB(ServerProcess):
         url = f"{DOWNLOADS}/scylladb-{release.line}/{archive}"
         return (Origin(source=Source.ARCHIVE, location=url, checksum=digest),)
 
-    def tuning(self, release: Release) -> str:
-        """Give the tuning profile of server hosts: the same for all releases."""
-        return self.name
-
     def install(self, node: Node, cluster: Cluster) -> None:
         """Run the release's own install.sh below the node's directory, unless that was done."""
-        marker, server = f"{node.work_dir}/artifact", f"{node.work_dir}/server"
         package = f"{node.work_dir}/package"
-        if node.remote.run(["cat", marker], check=False).stdout.strip() == cluster.artifact.sha256:
-            return
-        remove_tree(node.remote, server)
-        remove_tree(node.remote, package)
-        node.remote.put(Path(cluster.artifact.location), package)
-        script = self._find_installer(node, cluster, package)
-        # Without root nothing lies outside of the prefix, and systemd has no part in it.
-        options = ["--nonroot", "--without-systemd", "--prefix", server]
-        node.remote.run(["bash", script, *options], timeout_s=300)
-        if node.remote.run(["test", "-x", f"{server}/bin/scylla"], check=False).returncode:
-            raise StepFailed("install", node.name, f"{script} installed no program bin/scylla")
-        remove_tree(node.remote, package)
-        write_text(node.remote, marker, f"{cluster.artifact.sha256}\n")
+
+        def put(server: str) -> None:
+            remove_tree(node.remote, package)
+            node.remote.put(Path(cluster.artifact.location), package)
+            script = self._find_installer(node, cluster, package)
+            # Without root nothing lies outside of the prefix, and systemd has no part in it.
+            options = ["--nonroot", "--without-systemd", "--prefix", server]
+            node.remote.run(["bash", script, *options], timeout_s=300)
+            remove_tree(node.remote, package)
+
+        install_archive(node, cluster, "bin/scylla", put)
 
     def configure(self, node: Node, cluster: Cluster) -> None:
         """Write scylla.yaml: the release's own, with the config's settings and ours over it.
@@ -173,27 +166,14 @@ class ScyllaDB(ServerProcess):
 
     def start(self, node: Node, cluster: Cluster) -> None:
         """Start the server."""
-        if not self.is_running(node):
-            tuned = _sum_of_properties(node) is not None
-            node.remote.start(
-                node.pinned(server_command(node, cluster, has_io_properties=tuned)),
-                pid_file=node.pid_file,
-                log=self.logs(node)[0],
-                cwd=node.work_dir,
-            )
+        tuned = _sum_of_properties(node) is not None
+        self.run(node, server_command(node, cluster, has_io_properties=tuned))
 
     def check(self, cluster: Cluster) -> None:
         """Ask, cheapest first: lives each process, is each port open, does each see all as normal."""
+        self.require_running(cluster.nodes)
         for node in cluster.nodes:
-            if not self.is_running(node):
-                tail = read_tail(node.remote, self.logs(node)[0])
-                raise StepFailed("start", node.name, "the server process has ended", tail)
-        for node in cluster.nodes:
-            try:
-                socket.create_connection((node.address, NATIVE_PORT), timeout=1).close()
-            except OSError as error:
-                why = f"port {NATIVE_PORT} is not open yet ({error.strerror or error})"
-                raise NotReady("start", node.name, why) from error
+            require_port(node, NATIVE_PORT)
         # A virtual table: what `nodetool status` shows.
         query = "SELECT status, up FROM system.cluster_status"
         for node, rows in cql.ask_each(cluster, NATIVE_PORT, query):
@@ -205,14 +185,6 @@ class ScyllaDB(ServerProcess):
     def ports(self) -> tuple[int, ...]:
         """Give the ports of clients, of the other nodes, of the API and of metrics."""
         return (NATIVE_PORT, SHARD_AWARE_PORT, STORAGE_PORT, API_PORT, METRICS_PORT)
-
-    def logs(self, node: Node) -> tuple[str, ...]:
-        """Give the one log."""
-        return (f"{node.work_dir}/server.log",)
-
-    def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
-        """Give all nodes' addresses."""
-        return Target.of(cluster, port=NATIVE_PORT, consistency=consistency, timeout_s=timeout_s)
 
     def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
         """Give what is wrong with a layout, in the words of `perf.systems.cql.layout`, without UCS."""
@@ -329,12 +301,7 @@ def _find_problems(cluster: Cluster) -> list[str]:
             f"config {config.name}: settings.command_line.smp: testbed {cluster.testbed.name} says on "
             "which cores servers run, one shard on each; remove smp"
         )
-    if config.heap_mb is not None or config.jvm_options:
-        problems.append(
-            f"config {config.name}: heap_mb and jvm_options are for servers on a JVM; set "
-            "settings.command_line.memory"
-        )
-    return problems
+    return problems + refuse_jvm(config, "settings.command_line.memory")
 
 
 def _compactions(node: Node) -> tuple[int, int]:
@@ -366,13 +333,6 @@ def _ask(node: Node, path: str) -> Any:  # noqa: ANN401  JSON
         raise NotReady("look", node.name, f"its API: {type(error).__name__}: {error}") from error
     finally:
         connection.close()
-
-
-@cache
-def _catalog() -> Mapping[str, Patches]:
-    text = files("perf.systems.scylladb").joinpath("releases.yaml").read_text("utf-8")
-    catalog: Mapping[str, Patches] = YAML(typ="safe", pure=True).load(text)
-    return catalog
 
 
 SYSTEM: System = ScyllaDB()
