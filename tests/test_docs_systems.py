@@ -17,7 +17,7 @@ from perf.systems.contract import (
     Settles,
     WantsTuning,
 )
-from perf.trial.proving.proof import models as list_models
+from perf.systems.promises.models import list_models
 
 ROOT = Path(__file__).parents[1]
 

@@ -1,5 +1,6 @@
 """`knickpoint prove`: what a system promises, asked of the product itself on a testbed."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,12 +19,11 @@ from perf.releases import artifacts as releases
 from perf.systems import registry
 from perf.systems.contract import System
 from perf.systems.promises import sensor
+from perf.systems.promises.promise import PromiseFinding
 from perf.trial import placement as deployment
-from perf.trial.host_checks import check_hosts
-from perf.trial.preflight import end_leftovers
-from perf.trial.proving.finding import PromiseFindings, conclude
-from perf.trial.proving.proof import Proof
-from perf.trial.steps import Steps
+from perf.trial.preflight import check_hosts, end_leftovers
+from perf.trial.proof import Proof
+from perf.trial.servers import Servers
 
 _NAME = "prove"
 _TIMEOUT_S = 10.0
@@ -95,23 +95,25 @@ def prove(
     places, progress = Places(data), Progress()
     with hold(places, progress, (asked.testbed,), f"prove {system_name} {release.version}"):
         found = _prove(asked, system, release, places, progress)
-    if any(finding.kept is False for finding in found.found):
-        raise MeasureError(f"{conclude(found.found)}; the servers' logs are in {places.proofs}")
-    click.echo(conclude(found.found))
+    kept, broken, unasked = (sum(one.kept is state for one in found) for state in (True, False, None))
+    conclusion = f"{kept} promises kept, {broken} broken, {unasked} not asked"
+    if broken:
+        raise MeasureError(f"{conclusion}; the servers' logs are in {places.proofs}")
+    click.echo(conclusion)
 
 
 def _prove(
     asked: Deployment, system: System, release: Release, places: Places, progress: Progress
-) -> PromiseFindings:
+) -> Sequence[PromiseFinding]:
     artifact = releases.fetch(system, release, tell=progress.tell)
     # No engine runs: what is asked, a client in this process asks.
     cluster = replace(deployment.place(asked, release, artifact, places.run), clients=())
     end_leftovers(cluster, progress)
     check_hosts(cluster.nodes, system.ports(), asked.testbed.needs)
-    findings = PromiseFindings(tell=lambda finding: click.echo(str(finding)))
-    logs = places.proofs / f"{release.system}-{release.version}"
-    Proof(Steps(system, cluster, progress), asked.workload, findings).run(logs)
-    return findings
+    target = system.target(cluster, consistency="quorum", timeout_s=_TIMEOUT_S)
+    proof = Proof(Servers(system, cluster, progress), target, tell=lambda one: click.echo(str(one)))
+    proof.run(places.proofs / f"{release.system}-{release.version}")
+    return proof.found
 
 
 def _newest(system: System) -> Release:

@@ -116,7 +116,12 @@ class StepFailed(MeasureError):  # noqa: N818  reads as what happened
         """
         self.step, self.node, self.why, self.log_tail = step, node, tame(why), tame(log_tail)
         tail = f"\n--- last lines of its log ---\n{self.log_tail.rstrip()}" if log_tail.strip() else ""
-        super().__init__(f"{step} failed on {node}: {self.why}{tail}")
+        super().__init__(f"{self.sentence}{tail}")
+
+    @property
+    def sentence(self) -> str:
+        """What failed where, in one line, without the log."""
+        return f"{self.step} failed on {self.node}: {self.why}"
 
 
 class NotReady(StepFailed):

@@ -1,6 +1,6 @@
 """One trial, from an empty host to a sealed bundle. `run_trial` is the order of everything.
 
-The steps are in `steps`, the load in `measurement`; systems own neither order nor time. Expected
+The steps are in `servers`, the load in `measurement`; systems own neither order nor time. Expected
 trouble becomes the trial's status and reason; a defect of ours escapes and is seen.
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from perf.history import bundle
 from perf.history.faults import drop_faulty
+from perf.hosts.canary import run_canary
 from perf.hosts.facts import read_facts
 from perf.hosts.lease import find_lost
 from perf.hosts.testbed import price_per_hour_usd
@@ -36,13 +37,18 @@ from perf.model.results import (
     TrialId,
     TrialStatus,
 )
-from perf.systems.contract import Cluster, System, name_profile
+from perf.systems.contract import Cluster, ReportsFacts, System, name_profile
 from perf.trial import placement
 from perf.trial.data_size import find_fitting_data
 from perf.trial.measurement import LoadFindings, diagnose, judge, measure, summarize_load
-from perf.trial.preflight import check_access, check_fitness, end_leftovers, find_full_disks
-from perf.trial.steps import NodeDied, Steps, sentence
-from perf.workloads.stages import plan_stages
+from perf.trial.preflight import (
+    check_access,
+    check_fitness,
+    end_leftovers,
+    find_full_disks,
+    freshen_disks,
+)
+from perf.trial.servers import NodeDied, Servers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +71,10 @@ class Order:
 class Draft:
     """What is known of a trial so far; it is worth a bundle at any moment."""
 
-    findings: LoadFindings
+    findings: LoadFindings = field(default_factory=LoadFindings)
     status: TrialStatus = TrialStatus.COMPLETED
     reasons: list[Reason] = field(default_factory=list)
+    remarks: list[Reason] = field(default_factory=list)
     before: tuple[Fact, ...] = ()
     after: tuple[Fact, ...] = ()
     canaries: tuple[Sample, ...] = ()
@@ -96,49 +103,50 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     """
     deployment = order.deployment
     cluster = placement.place(deployment, order.release, order.artifact, places.run)
-    steps = Steps(system, cluster, progress)
+    servers = Servers(system, cluster, progress)
     started_at, started_s = datetime.now(UTC), time.monotonic()
     end_leftovers(cluster, progress)
     check_fitness(deployment, system, cluster.nodes, cluster.clients)
     proven = prove(deployment, name_profile(system, order.release), places.run, progress.tell)
     staged = bundle.stage(places, order.trial)
-    draft = Draft(LoadFindings(plan_stages(deployment.workload)))
+    draft = Draft()
     try:
-        draft.findings.remarks += proven.remarks
+        draft.remarks += proven.remarks
         check_access(deployment, cluster.clients)
         draft.before = read_environment(cluster, deployment.engine) + proven.facts
-        draft.findings.remarks += find_fitting_data(
+        draft.remarks += find_fitting_data(
             deployment.workload,
             deployment.topology,
             draft.before,
             (node.remote.name for node in cluster.nodes),
         )
-        steps.wipe()
-        fresh = steps.freshen_disks()
-        draft.canaries = steps.canaries(CANARY_PHASES[0], draft.findings.remarks.append)
-        steps.install()
-        steps.configure()
-        draft.before += fresh + steps.facts()
-        steps.start()
-        with steps.naming_the_dead():
-            steps.verify_version()
-            draft.before += steps.prove_pinning()
-            measure(steps, deployment, draft.findings)
+        servers.wipe()
+        fresh = freshen_disks(cluster, progress)
+        _do_canaries(cluster, CANARY_PHASES[0], draft)
+        servers.install()
+        servers.configure()
+        draft.before += fresh + _read_facts(system, cluster)
+        servers.start()
+        with servers.naming_the_dead():
+            servers.verify_version()
+            draft.before += servers.prove_pinning()
+            for found in measure(servers, deployment):
+                draft.findings += found
             draft.doubt(judge(draft.findings, deployment))
             if draft.status is TrialStatus.COMPLETED:
-                draft.doubt(steps.find_change())
+                draft.doubt(servers.find_change())
             draft.after = read_environment(cluster, deployment.engine) + proven.read_again() + fresh
-            draft.after += steps.facts() + steps.prove_pinning()
+            draft.after += _read_facts(system, cluster) + servers.prove_pinning()
         draft.doubt(find_drift(draft.before, draft.after))
         draft.doubt(find_lost(deployment.testbed))
     except ConfigError as mistake:
         draft.record(TrialStatus.FAILED, "configure-failed", str(mistake))
     except NodeDied as death:
-        draft.record(TrialStatus.INVALID, "node-died", sentence(death), death.log_tail)
+        draft.record(TrialStatus.INVALID, "node-died", death.sentence, death.log_tail)
     except StepFailed as failure:
-        draft.record(TrialStatus.FAILED, f"{failure.step}-failed", sentence(failure), failure.log_tail)
+        draft.record(TrialStatus.FAILED, f"{failure.step}-failed", failure.sentence, failure.log_tail)
     finally:
-        _clean_up(steps, staged, draft)
+        _clean_up(servers, staged, draft)
     trial = drop_faulty(_trial(order, draft, started_at, time.monotonic() - started_s))
     bundle.seal(staged, trial, draft.findings.outcome.intervals)
     return trial
@@ -154,6 +162,11 @@ def read_environment(cluster: Cluster, engine: EngineName) -> tuple[Fact, ...]:
     )
 
 
+def _read_facts(system: System, cluster: Cluster) -> tuple[Fact, ...]:
+    """Read the facts that only the system knows, where it reports any."""
+    return system.facts(cluster) if isinstance(system, ReportsFacts) else ()
+
+
 def _state_price(cluster: Cluster) -> tuple[Fact, ...]:
     price = price_per_hour_usd(cluster.testbed, cluster.topology.servers)
     if price is None:
@@ -165,20 +178,31 @@ def _state_price(cluster: Cluster) -> tuple[Fact, ...]:
     )
 
 
-def _clean_up(steps: Steps, staged: Path, draft: Draft) -> None:
+def _do_canaries(cluster: Cluster, phase: str, draft: Draft) -> None:
+    """Do the fixed work that watches the hosts of servers, once on each; note a host that cannot."""
+    for node in {node.remote.name: node for node in cluster.nodes}.values():
+        try:
+            draft.canaries += run_canary(node.remote, str(Path(node.work_dir).parent), phase)
+        except StepFailed as failure:
+            text = f"{phase}: no fixed work was done: {failure.sentence}"
+            draft.remarks.append(Reason(kind="canary-missing", text=text))
+
+
+def _clean_up(servers: Servers, staged: Path, draft: Draft) -> None:
     """Leave the hosts as they were; a clean-up that fails is one more reason, and costs no bundle."""
     if draft.status is not TrialStatus.COMPLETED:
-        draft.reasons += find_full_disks(steps.cluster)
-    undone = steps.clean_up(staged)
+        draft.reasons += find_full_disks(servers.cluster)
+    undone = servers.clean_up(staged)
     for text in undone:
         draft.record(TrialStatus.FAILED, "clean-up-failed", text)
     if not undone:
-        draft.canaries += steps.canaries(CANARY_PHASES[1], draft.findings.remarks.append)
+        _do_canaries(servers.cluster, CANARY_PHASES[1], draft)
 
 
 def _trial(order: Order, draft: Draft, started_at: datetime, length_s: float) -> Trial:
     deployment = order.deployment
-    diagnostics = diagnose(draft.findings, deployment.workload)
+    findings = draft.findings
+    diagnostics = diagnose(findings, deployment.workload)
     return Trial(
         id=order.trial,
         night=order.night,
@@ -198,16 +222,18 @@ def _trial(order: Order, draft: Draft, started_at: datetime, length_s: float) ->
         finished_at=started_at + timedelta(seconds=length_s),
         status=draft.status,
         reasons=tuple(draft.reasons),
-        remarks=tuple(dict.fromkeys((*order.remarks, *draft.findings.remarks, *diagnostics.remarks))),
-        steps=tuple(draft.findings.load_steps),
+        remarks=tuple(
+            dict.fromkeys((*order.remarks, *draft.remarks, *findings.remarks, *diagnostics.remarks))
+        ),
+        steps=findings.load_steps,
         environment_before=draft.before,
         environment_after=draft.after,
         samples=(
-            *summarize_load(draft.findings, deployment),
+            *summarize_load(findings, deployment),
             *diagnostics.samples,
             *draft.canaries,
         ),
-        counters=draft.findings.outcome.counters,
+        counters=findings.outcome.counters,
         log_tail=draft.log_tail,
         harness_version=version("knickpoint"),
     )

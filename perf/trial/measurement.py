@@ -3,9 +3,12 @@
 What was found is kept as it comes, so that a trial that ends early still says what it saw.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, Self
 
 from perf.hosts.testbed import price_per_hour_usd
 from perf.load.engines import Edge
@@ -22,13 +25,14 @@ from perf.model.design import (
     SteppedLoad,
     Workload,
 )
-from perf.model.errors import StepFailed
-from perf.model.records import Devops, Operation, Stored
+from perf.model.errors import KnickpointError, StepFailed
+from perf.model.records import Devops, Operation, Records, Stored
 from perf.model.results import LoadStep, Reason, Release, Sample
+from perf.systems.contract import System, Target, open_session
 from perf.systems.sessions import Session
 from perf.trial.diagnostics import Diagnostics, summarize_windows
-from perf.trial.steps import Steps
-from perf.trial.telemetry import Snapshot, Window
+from perf.trial.servers import Servers
+from perf.trial.telemetry import MISSING, Snapshot, Window, open_looks
 from perf.trial.validity import find_faults, find_lost_time, find_remarks, judge_step
 from perf.workloads.loading import devops_stored, row_bytes, writes_only
 from perf.workloads.stages import (
@@ -36,54 +40,69 @@ from perf.workloads.stages import (
     counted_stage,
     ladder_phases,
     operations_of,
+    plan_stages,
     search_stage,
     searches,
 )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadFindings:
-    """All that the load of a trial brought to light so far; `planned` are its iterated stages."""
+    """What a part of a trial's load, or all of it, brought to light."""
 
-    planned: tuple[Stage, ...]
+    planned: tuple[Stage, ...] = ()
+    """The stages of a plan that is known beforehand."""
     outcome: LoadOutcome = field(default_factory=LoadOutcome)
-    windows: list[Window] = field(default_factory=list)
-    counted: list[Stage] = field(default_factory=list)
+    windows: tuple[Window, ...] = ()
+    counted: tuple[Stage, ...] = ()
     """The phases of the sequence that ran to their end, with their lengths."""
-    load_steps: list[LoadStep] = field(default_factory=list)
-    answers: list[tuple[Measurement, Found]] = field(default_factory=list)
-    faults: list[Reason] = field(default_factory=list)
-    remarks: list[Reason] = field(default_factory=list)
+    load_steps: tuple[LoadStep, ...] = ()
+    answers: tuple[tuple[Measurement, Found], ...] = ()
+    faults: tuple[Reason, ...] = ()
+    remarks: tuple[Reason, ...] = ()
+
+    def __add__(self, other: Self) -> Self:
+        """Put two parts of one load together, the earlier one first."""
+        sums = {one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)}
+        return replace(self, **sums)
 
 
-def measure(steps: Steps, deployment: Deployment, findings: LoadFindings) -> None:
-    """Run a trial's whole load on a cluster that serves; `findings` gets all that comes.
+def measure(servers: Servers, deployment: Deployment) -> Iterator[LoadFindings]:
+    """Run a trial's whole load on a cluster that serves; yield what each part of it brings to light.
+
+    What was seen of a part that fails is yielded before its failure is raised.
 
     Raises:
         StepFailed: a step of it failed.
         NodeDied: a server process ended under load.
 
     """
-    workload = deployment.workload
-    target = steps.target(workload)
-    offer = Offer(
-        deployment=deployment, target=target, clients=steps.cluster.clients, watch=steps.watch
+    workload, cluster, tell = deployment.workload, servers.cluster, servers.progress.tell
+    planned = plan_stages(workload)
+    yield LoadFindings(planned=planned)
+    target = servers.system.target(
+        cluster, consistency=workload.consistency, timeout_s=workload.operation_timeout_s
     )
-    with steps.connect(target, workload.records) as session:
+    offer = Offer(deployment=deployment, target=target, clients=cluster.clients, watch=servers.watch)
+    with _connect(servers.system, target, workload.records) as session:
         session.create_schema(workload.records)
-        _require_answers(workload, session, steps.cluster.release)
-        if offer.preload_rows:
-            findings.faults += _preload(steps, offer, session)
-    steps.settle()
-    with steps.telemetry(findings.remarks.append) as look:
-        run = _Run(steps, offer, look, findings)
+        _require_answers(workload, session, cluster.release)
+        if rows := offer.preload_rows:
+            expected = Stored(rows=rows, payload_bytes=round(rows * row_bytes(workload)))
+            tell(f"load: {rows} rows, {expected.payload_bytes / 1e6:.1f} MB")
+            offer.preload()
+            servers.watch()
+            yield LoadFindings(faults=_compare_stored(session, expected))
+    servers.settle()
+    with open_looks(servers.system, cluster) as look:
+        run = _Run(servers, offer, look)
         for place in range(len(workload.sequence)):
-            run.count(place)
-        if findings.planned:
-            steps.progress.tell(describe_load(workload))
-            run.offer_planned(findings.planned)
+            yield from run.count(place)
+        if planned:
+            tell(describe_load(workload))
+            yield from run.offer_planned(planned)
         for phase, search in searches(workload):
-            run.search(phase, search)
+            yield from run.search(phase, search)
 
 
 def judge(findings: LoadFindings, deployment: Deployment) -> tuple[Reason, ...]:
@@ -147,14 +166,19 @@ def _require_answers(workload: Workload, session: Any, release: Release) -> None
             raise StepFailed("load", "the client", why)
 
 
-def _preload(steps: Steps, offer: Offer, session: Session) -> tuple[Reason, ...]:
-    """Write the rows that must be there and read them back: count and bytes."""
-    rows = offer.preload_rows
-    expected = Stored(rows=rows, payload_bytes=round(rows * row_bytes(offer.deployment.workload)))
-    steps.progress.tell(f"load: {rows} rows, {expected.payload_bytes / 1e6:.1f} MB")
-    offer.preload()
-    steps.watch()
-    return _compare_stored(session, expected)
+@contextmanager
+def _connect(system: System, target: Target, records: Records) -> Iterator[Any]:
+    """Connect a client of the data model that records are of.
+
+    A driver's error is a failed step, not a defect.
+    """
+    try:
+        with open_session(system, target, records) as session:
+            yield session
+    except KnickpointError:
+        raise
+    except Exception as error:
+        raise StepFailed("client", target.addresses[0], repr(error)) from error
 
 
 def _compare_stored(session: Session, expected: Stored) -> tuple[Reason, ...]:
@@ -168,97 +192,113 @@ def _compare_stored(session: Session, expected: Stored) -> tuple[Reason, ...]:
     return (Reason(kind="not-loaded", text=text),)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Run:
     """Offers load and looks at servers and hosts while it does."""
 
-    steps: Steps
+    servers: Servers
     offer: Offer
     look: Callable[[], Snapshot]
-    findings: LoadFindings
-    _before: Snapshot | None = field(init=False, default=None)
 
-    def offer_planned(self, stages: Sequence[Stage]) -> None:
+    def offer_planned(self, stages: Sequence[Stage]) -> Iterator[LoadFindings]:
         """Run all that is known beforehand, in one go."""
-        outcome = self._offer(stages)
-        self.findings.remarks += find_remarks(stages, outcome)
+        found = yield from self._load(partial(self.offer.run, stages))
+        yield LoadFindings(remarks=find_remarks(stages, found.outcome))
         for name in ladder_phases(self.offer.deployment.workload):
-            self._judge([stage for stage in stages if stage.phase == name], outcome, None)
+            step = self._judge([stage for stage in stages if stage.phase == name], found, None)
+            yield LoadFindings(load_steps=(step,))
 
-    def count(self, place: int) -> None:
+    def count(self, place: int) -> Iterator[LoadFindings]:
         """Run one phase of the sequence until all its operations are done."""
         workload = self.offer.deployment.workload
         phase = workload.sequence[place]
         operations = operations_of(workload, phase)
-        self.steps.progress.tell(
+        self.servers.progress.tell(
             f"{phase.name}: {operations} × {phase.operation.value}, closed loop, "
             f"{phase.in_flight} in flight per engine process"
         )
-        outcome = self.offer.count(place, self._observe, self._keep)
-        self.steps.watch()
-        self._keep(outcome)
-        lengths_s = [one.counted_s for one in outcome.results if one.counted_s is not None]
-        stage = counted_stage(phase, max(lengths_s))
-        self.findings.counted.append(stage)
-        self.findings.remarks += find_remarks([stage], outcome)
-        if phase.operation is Operation.LOAD and isinstance(workload.records, Devops):
-            self._finish_load(workload.records)
+        outcome = (yield from self._load(partial(self.offer.count, place))).outcome
+        stage = counted_stage(
+            phase, max(one.counted_s for one in outcome.results if one.counted_s is not None)
+        )
+        yield LoadFindings(counted=(stage,), remarks=find_remarks([stage], outcome))
+        if phase.operation is Operation.LOAD and isinstance(records := workload.records, Devops):
+            # Loaded rows are made visible to queries, and counted.
+            with _connect(self.servers.system, self.offer.target, records) as session:
+                session.finish_load()
+                yield LoadFindings(faults=_compare_stored(session, devops_stored(records)))
 
-    def _finish_load(self, records: Devops) -> None:
-        """Make loaded rows visible to queries, and count them."""
-        with self.steps.connect(self.offer.target, records) as session:
-            session.finish_load()
-            self.findings.faults += _compare_stored(session, devops_stored(records))
-
-    def search(self, phase: Measurement, search: SearchLoad) -> None:
+    def search(self, phase: Measurement, search: SearchLoad) -> Iterator[LoadFindings]:
         """Offer one load after the other until the search has its answer."""
         taken: list[LoadStep] = []
         objective_ms = search.response_time_p99_objective_ms
         while isinstance(load := next_load(search, taken), float):
             stage = search_stage(phase, search, len(taken) + 1, load)
-            self.steps.progress.tell(
+            self.servers.progress.tell(
                 f"{stage.phase}: {load:.1f} ops/s, with a p99 of at most {objective_ms:g} ms?"
             )
-            taken.append(self._judge([stage], self._offer([stage]), objective_ms))
-        self.findings.answers.append((phase, load))
+            found = yield from self._load(partial(self.offer.run, [stage]))
+            taken.append(self._judge([stage], found, objective_ms))
+            yield LoadFindings(load_steps=(taken[-1],))
         text = f"{phase.name}: {load.text}"
-        self.findings.remarks.append(Reason(kind="search-ended", text=text))
-        self.steps.progress.tell(text)
+        yield LoadFindings(answers=((phase, load),), remarks=(Reason(kind="search-ended", text=text),))
+        self.servers.progress.tell(text)
 
-    def _offer(self, stages: Sequence[Stage]) -> LoadOutcome:
-        outcome = self.offer.run(stages, self._observe, self._keep)
-        self.steps.watch()
-        self._keep(outcome)
-        return outcome
-
-    def _keep(self, outcome: LoadOutcome) -> None:
-        self.findings.outcome += outcome
+    def _load(
+        self, run: Callable[[Callable[[Edge], None], Callable[[LoadOutcome], None]], LoadOutcome]
+    ) -> Generator[LoadFindings, None, LoadFindings]:
+        """Offer one load; yield and return what was recorded and seen, of one that fails as well."""
+        looks: list[tuple[Edge, Snapshot]] = []
+        kept: list[LoadOutcome] = []
+        try:
+            kept = [run(partial(self._observe, looks), kept.append)]
+            self.servers.watch()
+        except StepFailed:
+            yield _combine(kept, looks)
+            raise
+        found = _combine(kept, looks)
+        yield found
+        return found
 
     def _judge(
-        self, stages: Sequence[Stage], outcome: LoadOutcome, objective_ms: float | None
+        self, stages: Sequence[Stage], found: LoadFindings, objective_ms: float | None
     ) -> LoadStep:
         limits = self.offer.deployment.testbed.validity
-        step = judge_step(stages, outcome, self.findings.windows, limits, objective_ms)
-        self.findings.load_steps.append(step)
-        self.steps.progress.tell(f"{step.phase}: {step.outcome}: {step.text}")
+        step = judge_step(stages, found.outcome, found.windows, limits, objective_ms)
+        self.servers.progress.tell(f"{step.phase}: {step.outcome}: {step.text}")
         return step
 
-    def _observe(self, edge: Edge) -> None:
-        """Look as iterations begin and end; two looks make a window."""
+    def _observe(self, looks: list[tuple[Edge, Snapshot]], edge: Edge) -> None:
+        """Look as iterations begin and end."""
         try:
-            now = self.look()
+            looks.append((edge, self.look()))
         except StepFailed:
-            self.steps.watch()  # a node that died says more than that it could not be read
+            self.servers.watch()  # a node that died says more than that it could not be read
             raise
         if edge.is_start:
             numbers = ", ".join(map(str, edge.iterations))
-            self.steps.progress.tell(f"{edge.phase}: measure iteration {numbers}")
-            self._before = now
-        elif self._before is not None:
-            self.findings.windows.append(
-                Window(phase=edge.phase, iterations=edge.iterations, before=self._before, after=now)
+            self.servers.progress.tell(f"{edge.phase}: measure iteration {numbers}")
+
+
+def _combine(kept: Iterable[LoadOutcome], looks: Sequence[tuple[Edge, Snapshot]]) -> LoadFindings:
+    """Put together what engines recorded and what was seen of them: two looks make a window."""
+    windows = tuple(
+        Window(phase=edge.phase, iterations=edge.iterations, before=before, after=after)
+        for (begin, before), (edge, after) in pairwise(looks)
+        if begin.is_start and not edge.is_start
+    )
+    missing = dict.fromkeys(seen.missing for _, seen in looks if seen.missing)
+    return LoadFindings(
+        outcome=sum(kept, LoadOutcome()),
+        windows=windows,
+        remarks=tuple(
+            Reason(
+                kind="telemetry-missing",
+                text=f"{MISSING}: {why}",
             )
-            self._before = None
+            for why in missing
+        ),
+    )
 
 
 def describe_load(workload: Workload) -> str:

@@ -4,15 +4,17 @@ What the windows of a trial say in numbers is in `diagnostics`.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import repeat
+from math import isfinite
 
-from perf.hosts.remote import Remote, run_repeatable
+from perf.hosts.remote import run_repeatable
 from perf.hosts.usage import HostUsage, read_usage
 from perf.model.errors import StepFailed
-from perf.systems.contract import Cluster, Node, NodeFigure
+from perf.systems.contract import Cluster, Node, NodeFigure, ReportsTelemetry, System
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +34,15 @@ class Process:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """All that was seen at one moment, on every host and node."""
+    """All that was seen at one moment, on every host and node.
+
+    `missing` says why there are no levels, where the servers could not be asked for theirs.
+    """
 
     hosts: tuple[HostUsage, ...]
     processes: tuple[Process, ...]
     levels: tuple[NodeFigure, ...]
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +55,7 @@ class Window:
     after: Snapshot
 
 
+MISSING = "the servers' own figures are missing from a window"
 # Arguments: pid files. Prints "cpu-ticks read-bytes written-bytes" for each, or nothing but a line's
 # end if that very process (by its start time, field 22 of its stat) has ended.
 _READ_PROCESSES = r"""
@@ -68,22 +75,44 @@ done
 """
 
 
-def look(
-    cluster: Cluster, read_levels: Callable[[], tuple[NodeFigure, ...]], clients: Iterable[Remote] = ()
-) -> Snapshot:
-    """Look at all hosts at the same time, then at what the nodes say of themselves.
+@contextmanager
+def open_looks(system: System, cluster: Cluster) -> Iterator[Callable[[], Snapshot]]:
+    """Give a function that looks at all hosts at once, then at what the nodes say of themselves.
 
-    `clients` are the hosts of engines; one that is a server's host, too, is looked at once.
-
-    Raises:
-        StepFailed: a host cannot be read, or a server process is gone.
-
+    A host of servers and engines is looked at once. What a system cannot say of itself is missing from
+    a look, which goes on without it. A look raises StepFailed where a host cannot be read, or a server
+    process is gone.
     """
-    remotes = {remote.name: remote for remote in (*clients, *(node.remote for node in cluster.nodes))}
-    with ThreadPoolExecutor(max_workers=len(remotes) + 1) as pool:
-        usages = pool.map(read_usage, remotes.values())
-        processes = pool.submit(read_processes, cluster.nodes)
-        return Snapshot(hosts=tuple(usages), processes=processes.result(), levels=read_levels())
+    remotes = {client.remote.name: client.remote for client in cluster.clients}
+    remotes |= {node.remote.name: node.remote for node in cluster.nodes}
+    with ExitStack() as connections:
+        ask: Callable[[], tuple[NodeFigure, ...]] = tuple
+        unconnected = ""
+        if isinstance(system, ReportsTelemetry):
+            try:
+                ask = connections.enter_context(system.open_telemetry(cluster))
+            except StepFailed as failure:
+                unconnected = failure.sentence
+
+        def look() -> Snapshot:
+            with ThreadPoolExecutor(max_workers=len(remotes) + 1) as pool:
+                usages = pool.map(read_usage, remotes.values())
+                reading = pool.submit(read_processes, cluster.nodes)
+                hosts, processes = tuple(usages), reading.result()
+            try:
+                levels, missing = tuple(map(_check_finite, ask())), unconnected
+            except StepFailed as failure:
+                levels, missing = (), failure.sentence
+            return Snapshot(hosts=hosts, processes=processes, levels=levels, missing=missing)
+
+        yield look
+
+
+def _check_finite(level: NodeFigure) -> NodeFigure:
+    """Refuse what is no number: no bundle holds it, and the trial would be lost for it."""
+    if not isfinite(level.value):
+        raise StepFailed("look", level.node, f"its {level.name} is {level.value}")
+    return level
 
 
 def read_processes(nodes: Sequence[Node]) -> tuple[Process, ...]:

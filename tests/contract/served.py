@@ -7,9 +7,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
-
-import pytest
 
 from perf.hosts.remote import LocalHost
 from perf.model.access import Access
@@ -17,11 +14,9 @@ from perf.model.design import SystemConfig, Testbed, Topology
 from perf.model.errors import NotReady
 from perf.releases.artifacts import fetch
 from perf.systems import registry
-from perf.systems.contract import Cluster, Node, StandsIn, System, Target
-from perf.systems.promises.promise import NotAsked, Promise
+from perf.systems.contract import Cluster, Node, System, Target
 from perf.systems.sessions import SensorSession
 
-Asked = TypeVar("Asked")
 TIMEOUT_S = 10.0
 # Each worker of pytest-xdist has servers of its own, which all listen on the same ports.
 ADDRESS = f"127.26.0.{1 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))}"
@@ -45,22 +40,6 @@ class Served:
     def connect(self) -> AbstractContextManager[SensorSession]:
         """Connect a client of the sensor workload."""
         return self.system.sessions.sensor(self.target)
-
-
-def keep(promise: Promise[Asked], served: Served, asked: Asked) -> None:
-    """Ask a promise; skip where it does not concern the system."""
-    name = served.system.name
-    if promise.reads_back and isinstance(served.system, StandsIn) and served.system.loses_rows:
-        pytest.skip(f"{name}: {served.system.loses_rows}")
-    try:
-        assert promise.ask(asked)
-    except NotAsked as reason:
-        pytest.skip(f"{name}: {reason}")
-
-
-def name_promise(promise: Promise[Any]) -> str:
-    """Give the id of a promise as a test: the name of its function."""
-    return promise.ask.__name__.strip("_").replace("_", "-")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What every session of the devops workload must keep to, and that all systems give the same answers.
+"""All systems give the same answers to the queries of the devops workload, and the expected ones.
 
 MongoDB, ScyllaDB and CrateDB are not here: the first's session asks an emulator, the second's
 Cassandra, the third's a peer that knows the documented requests.
@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from served import ADDRESS, Served, deploy, keep, name_promise
+from served import ADDRESS, Served, deploy
 
 from perf.model.design import Testbed
 from perf.model.records import Answer, Devops, Operation
-from perf.systems import registry
-from perf.systems.promises import connecting, devops
-from perf.systems.promises.connecting import Reach
-from perf.systems.promises.promise import Promise
+from perf.systems.promises import devops
 from perf.systems.sessions import DevopsSession
 from perf.workloads.devops.batches import Batches
 from perf.workloads.devops.queries import QUERIES, check_answer, cpu_history, make_query
@@ -65,11 +62,6 @@ def _connect(served: Served) -> AbstractContextManager[DevopsSession]:
     return served.system.sessions.devops(served.target)
 
 
-def test_every_system_that_speaks_devops_has_a_server_here() -> None:
-    speakers = {name for name in registry.names() if registry.load(name).sessions.devops}
-    assert speakers == {param.values[0] for param in SERVERS}
-
-
 def _answer_all(session: DevopsSession) -> Answers:
     """Load the small data set, and ask what can be asked about it."""
     before = session.stored()
@@ -95,17 +87,6 @@ def answers(served: Served, session: DevopsSession, answers_of_the_fake_system: 
     if served.system.name == "fake":
         return answers_of_the_fake_system
     return _answer_all(session)
-
-
-@pytest.mark.parametrize("promise", devops.PROMISES, ids=name_promise)
-def test_session_keeps(promise: Promise[DevopsSession], served: Served, session: DevopsSession) -> None:
-    keep(promise, served, session)
-
-
-@pytest.mark.parametrize("promise", connecting.PROMISES, ids=name_promise)
-def test_connecting_keeps(promise: Promise[Reach], served: Served, session: DevopsSession) -> None:
-    assert served.system.sessions.devops
-    keep(promise, served, Reach(served.system.sessions.devops, served.target, session))
 
 
 def test_every_answer_is_the_expected_one(answers: Answers) -> None:

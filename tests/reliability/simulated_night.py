@@ -40,7 +40,7 @@ from perf.model.identity import named
 from perf.model.results import Reason, Sample, Trial, TrialStatus
 from perf.systems.contract import Cluster, Node, System
 from perf.systems.fake import system as fake
-from perf.trial import harness, steps
+from perf.trial import harness
 from reports.notifications.events import NotificationPlan
 from reports.site.context import JudgedHistory
 
@@ -147,7 +147,7 @@ def patch() -> None:
         if name.partition(".")[0] in OURS and getattr(module, "datetime", None) is datetime:
             module.datetime = SimulatedClock  # type: ignore[attr-defined]
     fake._LINES = (*fake._LINES, (season.LINE, 40))  # noqa: SLF001  a season needs more releases
-    steps.run_canary = _canary
+    harness.run_canary = _canary
     harness._trial = _with_figures(harness._trial)  # noqa: SLF001  where samples become a trial
     measuring.run_trial = _by_night(harness.run_trial)
     fake.Fake.configure = _with_fault(fake.Fake.configure)  # type: ignore[method-assign]

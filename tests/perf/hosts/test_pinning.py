@@ -17,7 +17,7 @@ from perf.model.design import Needs
 from perf.model.errors import HostUnfit, StepFailed
 from perf.model.results import Fact
 from perf.systems.contract import Node
-from perf.trial.host_checks import check_hosts
+from perf.trial.preflight import check_hosts
 
 CORE = min(os.sched_getaffinity(0))
 SLEEPER = (sys.executable, "-c", "import signal; signal.pause()")

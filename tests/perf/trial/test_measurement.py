@@ -142,7 +142,7 @@ def test_a_search_without_an_answer_is_no_silent_gap_in_a_series() -> None:
     deployment = resolve("null", search)
     phase = deployment.workload.measurements[0]
     found = Found(estimate=None, lower=None, upper=100.0, text="below 100 ops/s")
-    [reason] = judge(LoadFindings((), answers=[(phase, found)]), deployment)
+    [reason] = judge(LoadFindings(answers=((phase, found),)), deployment)
     assert (reason.kind, reason.text) == ("search-without-answer", "sought: below 100 ops/s")
 
 

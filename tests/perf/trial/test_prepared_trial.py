@@ -17,7 +17,7 @@ from perf.model.errors import HostUnfit
 from perf.model.results import Artifact, Fact, Purpose, Reason, Source, Trial, TrialId, TrialStatus
 from perf.systems.contract import Cluster, Node
 from perf.systems.fake import system as fake
-from perf.trial import harness, steps
+from perf.trial import harness, preflight
 from perf.trial.harness import Order, run_trial
 
 pytestmark = pytest.mark.alone
@@ -89,7 +89,7 @@ def test_a_trial_is_pinned_and_begins_on_a_fresh_disk(
         system.done.append(f"fresh disk {remote.name}")
         return (FRESH,), ("page cache: dropped",)
 
-    monkeypatch.setattr(steps, "freshen", freshen)
+    monkeypatch.setattr(preflight, "freshen", freshen)
     trial = run(system)
     assert trial.status is TrialStatus.COMPLETED, trial.reasons
     # Three nodes on one machine have one disk.
@@ -112,7 +112,7 @@ class Loose(fake.Fake):
 def test_a_server_that_is_not_pinned_fails_the_trial(
     run: Callable[[fake.Fake], Trial], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "freshen", lambda *_: ((), ()))
+    monkeypatch.setattr(preflight, "freshen", lambda *_: ((), ()))
     trial = run(Loose())
     assert trial.status is TrialStatus.FAILED
     assert [reason.kind for reason in trial.reasons] == ["pinning-failed"]
@@ -127,7 +127,7 @@ def test_a_host_that_refuses_a_fresh_disk_starts_nothing(
         raise HostUnfit("no rights")
 
     system = Recording()
-    monkeypatch.setattr(steps, "freshen", refuse)
+    monkeypatch.setattr(preflight, "freshen", refuse)
     with pytest.raises(HostUnfit, match="no rights"):
         run(system)
     assert not any(one.startswith("install") for one in system.done)
@@ -138,7 +138,7 @@ def test_a_trial_that_lost_its_hosts_meanwhile_is_invalid(
     run: Callable[[fake.Fake], Trial], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = Reason(kind="lease-lost", text="db-1: the lease of this job was broken by x@y")
-    monkeypatch.setattr(steps, "freshen", lambda *_: ((), ()))
+    monkeypatch.setattr(preflight, "freshen", lambda *_: ((), ()))
     monkeypatch.setattr(harness, "find_lost", lambda _: (lost,))
     trial = run(fake.Fake())
     assert trial.status is TrialStatus.INVALID

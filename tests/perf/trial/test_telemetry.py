@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -12,8 +12,8 @@ import pytest
 
 from perf.hosts.remote import LocalHost
 from perf.model.errors import StepFailed
-from perf.systems.contract import GC_PAUSE_S, Cluster, Node, NodeFigure
-from perf.trial.telemetry import look, read_processes
+from perf.systems.contract import GC_PAUSE_S, Cluster, Node, NodeFigure, System
+from perf.trial.telemetry import open_looks, read_processes
 
 # Works as long as it is told to, one line at a time, and says when it is done.
 WORKER = """
@@ -92,8 +92,11 @@ def test_a_process_that_is_gone_is_told_by_node(start: Callable[[str], Worker]) 
 def test_a_look_sees_each_host_once(start: Callable[[str], Worker]) -> None:
     (node, _), (twin, _) = start("node-1"), start("node-2")
     level = NodeFigure(node="node-1", name=GC_PAUSE_S, value=1.5)
-    cluster = cast("Cluster", SimpleNamespace(nodes=(node, twin)))  # nothing else is looked at
-    seen = look(cluster, lambda: (level,), clients=[LocalHost(), LocalHost("client-1")])
+    clients = [SimpleNamespace(remote=host) for host in (LocalHost(), LocalHost("client-1"))]
+    cluster = SimpleNamespace(nodes=(node, twin), clients=clients)  # nothing else is looked at
+    system = SimpleNamespace(open_telemetry=lambda _: nullcontext(lambda: (level,)))
+    with open_looks(cast("System", system), cast("Cluster", cluster)) as look:
+        seen = look()
     assert [usage.host for usage in seen.hosts] == ["local", "client-1"]
     assert [process.node for process in seen.processes] == ["node-1", "node-2"]
     assert seen.levels == (level,)

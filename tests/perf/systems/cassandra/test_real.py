@@ -28,7 +28,7 @@ from perf.systems.contract import (
 )
 from perf.systems.cql.client import open_driver
 from perf.systems.sessions import AnswersLater, SensorSession
-from perf.trial.telemetry import look
+from perf.trial.telemetry import open_looks
 from perf.workloads.sensor import SensorReading
 
 pytestmark = pytest.mark.real
@@ -245,13 +245,13 @@ def test_says_which_release_runs(cluster: Cluster) -> None:
 def test_says_what_it_did_for_its_writes(cluster: Cluster) -> None:
     (node,) = cluster.nodes
     target = SYSTEM.target(cluster, consistency="quorum", timeout_s=10.0)
-    with SYSTEM.open_telemetry(cluster) as read_levels, SYSTEM.sessions.sensor(target) as session:
+    with open_looks(SYSTEM, cluster) as look, SYSTEM.sessions.sensor(target) as session:
         session.create_schema(RECORDS)
-        before = look(cluster, read_levels)
+        before = look()
         for _ in range(4):
             for first in range(4):
                 write_share(session, first)
-        after = look(cluster, read_levels)
+        after = look()
     (began,), (ended,) = before.processes, after.processes
     assert (ended.node, ended.host) == ("node-1", node.remote.name)
     busy_s = after.hosts[0].busy_s - before.hosts[0].busy_s

@@ -15,12 +15,13 @@ from ruamel.yaml import YAML
 
 from perf.commands.prove import prove as prove_command
 from perf.model.errors import UsageError
-from perf.systems.promises import connecting, devops, key_values, sensor
-from perf.trial.proving.finding import Ended, PromiseFinding, PromiseFindings, conclude
+from perf.systems import registry
+from perf.systems.promises.models import list_models
+from perf.systems.promises.promise import find_out
 
 pytestmark = pytest.mark.usefixtures("fake_ports")
 
-CONFIGS = Path(__file__).parents[4] / "configs"
+CONFIGS = Path(__file__).parents[3] / "configs"
 ADDRESS = f"127.27.0.{1 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))}"
 Prove = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -88,13 +89,9 @@ def test_a_sound_system_keeps_every_promise(prove: Prove) -> None:
     assert not [line for line in lines if line.startswith("✗")]
     assert lines[-1].endswith("promises kept, 0 broken, 6 not asked")
     # The very promises that the contract suite asks.
-    for model, promises in (
-        ("sensor", sensor.PROMISES),
-        ("key-value", key_values.PROMISES),
-        ("devops", devops.PROMISES),
-    ):
-        for promise in (*promises, *connecting.PROMISES):
-            assert any(line[2:].startswith(f"{model}: {promise.sentence} · ") for line in lines)
+    for model in list_models(registry.load("fake")):
+        for promise in model.promises:
+            assert any(line[2:].startswith(f"{model.name}: {promise.sentence} · ") for line in lines)
 
 
 @pytest.mark.real
@@ -174,15 +171,8 @@ def test_a_mistake_is_said_before_anything_is_touched(
 
 
 def test_an_error_of_a_driver_breaks_a_promise() -> None:
-    told: list[PromiseFinding] = []
-    findings = PromiseFindings(tell=told.append)
-
     def fail() -> str:
         raise OSError("gone\nfor good")
 
-    findings.ask("it answers", fail)
-    assert [str(finding) for finding in told] == ["✗ it answers · OSError: gone for good"]
-    with pytest.raises(Ended):
-        findings.ask("it answers", fail, needed=True)
-    findings.ask("it counts", lambda: "7")
-    assert conclude(told) == "1 promises kept, 2 broken, 0 not asked"
+    assert str(find_out("it answers", fail)) == "✗ it answers · OSError: gone for good"
+    assert find_out("it counts", lambda: "7").kept

@@ -8,7 +8,7 @@ from perf.hosts.remote import LocalHost
 from perf.model.design import Needs
 from perf.model.errors import HostUnfit
 from perf.systems.contract import Node
-from perf.trial.host_checks import check_hosts
+from perf.trial.preflight import check_hosts
 
 
 def nodes(tmp_path: Path) -> tuple[Node, ...]:

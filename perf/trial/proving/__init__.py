@@ -1,1 +1,0 @@
-"""`knickpoint prove`: a deployed product is asked what its sessions must keep to."""

@@ -1,0 +1,231 @@
+"""The servers of one trial: a system's verbs on all nodes, with their time limits and their progress.
+
+Systems own none of this: no order, no clock, no polling. `harness` puts the steps in order.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from perf.hosts.pinning import prove_pinning
+from perf.hosts.remote import make_directory, read_tail, run_repeatable, running_pid
+from perf.local.progress import Progress
+from perf.model.errors import NotReady, StepFailed, TimedOut, Unreachable
+from perf.model.results import Fact, Reason
+from perf.systems.contract import BootstrapsOnce, Cluster, KnowsVersion, Node, Settles, System
+
+POLL_S = 0.25
+
+
+class NodeDied(StepFailed):
+    """A node's process ended while it was being measured; the trial is invalid, not failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """The servers of one cluster, from install to clean-up."""
+
+    system: System
+    cluster: Cluster
+    progress: Progress
+
+    def wipe(self) -> None:
+        """Remove what any earlier trial left on each node."""
+        for node in self.cluster.nodes:
+            self.system.wipe(node)
+
+    def install(self) -> None:
+        """Put the release on each node."""
+        release = self.cluster.release
+        for node in self.cluster.nodes:
+            self.progress.tell(f"{node.name}: install {release.system} {release.version}")
+            make_directory(node.remote, node.work_dir)
+            self.system.install(node, self.cluster)
+
+    def configure(self) -> None:
+        """Write each node's configuration."""
+        for node in self.cluster.nodes:
+            self.system.configure(node, self.cluster)
+
+    def start(self) -> None:
+        """Start all nodes, then wait until the cluster serves as a whole."""
+        limit_s = self.cluster.testbed.limits.start_s
+        for node in self.cluster.nodes:
+            self.progress.tell(f"{node.name}: start on {node.address} (up to {limit_s:g} s)")
+            self.system.start(node, self.cluster)
+        started_s = time.monotonic()
+        if isinstance(self.system, BootstrapsOnce):
+            bootstrap = self.system.bootstrap
+            self._poll(bootstrap, "join the nodes", limit_s, before=self._require_started)
+        self._poll(self.system.check, "wait until the cluster serves", limit_s)
+        self.progress.tell(f"cluster serves after {time.monotonic() - started_s:.0f} s")
+
+    def _require_started(self) -> None:
+        """Raise StepFailed if a server that was started has ended; some are started only later."""
+        for node in self.cluster.nodes:
+            was_started = run_repeatable(node.remote, ["test", "-f", node.pid_file], check=False)
+            if was_started.returncode == 0 and not self.system.is_running(node):
+                raise StepFailed("start", node.name, "the server process ended", self.tail(node))
+
+    def verify_version(self) -> None:
+        """Make sure that what answers is the release that the trial is about, on every node.
+
+        Raises:
+            StepFailed: a node tells another one, or none.
+
+        """
+        if not isinstance(self.system, KnowsVersion):
+            return
+        running = dict(self.system.running_versions(self.cluster))
+        wanted = self.cluster.release.version
+        for node in self.cluster.nodes:
+            if (told := running.get(node.name)) != wanted:
+                runs = f"runs {told}" if told else "does not tell which release it runs"
+                why = f"{runs}, but {wanted} was to be measured; is {node.address} another's server?"
+                raise StepFailed("version", node.name, why)
+
+    def prove_pinning(self) -> tuple[Fact, ...]:
+        """Read back what the processes of pinned nodes are pinned to; give it as facts of the nodes.
+
+        Raises:
+            StepFailed: one is not pinned as the testbed says, or has ended.
+
+        """
+        facts: list[Fact] = []
+        for node in self.cluster.nodes:
+            if node.cores or node.numa_node is not None:
+                pid = running_pid(node.remote, node.pid_file)
+                if pid is None:
+                    raise self._ended("pinning", node)
+                facts += prove_pinning(node.remote, node.name, pid, node.cores, node.numa_node)
+        return tuple(facts)
+
+    def settle(self) -> None:
+        """Wait until background work is idle, where the system can tell."""
+        if isinstance(self.system, Settles):
+            limit_s = self.cluster.testbed.limits.settle_s
+            what = "settle: wait until compaction is idle"
+            # A node that died is idle for ever, and answers nobody.
+            self._poll(self.system.settle, what, limit_s, before=self.watch)
+
+    def find_change(self) -> tuple[Reason, ...]:
+        """Ask after the load whether the cluster serves as a whole, as before; a reason if not.
+
+        A replica set with another primary, or a node that lost sight of the others, was not measured
+        as it was deployed.
+        """
+        limit_s = self.cluster.testbed.limits.connect_s
+        try:
+            self._poll(self.system.check, "see whether the cluster serves as before", limit_s)
+        except TimedOut as failure:
+            text = f"after the load the cluster serves no longer as it did: {failure.sentence}"
+            return (Reason(kind="cluster-changed", text=text),)
+        return ()
+
+    @contextmanager
+    def naming_the_dead(self) -> Iterator[None]:
+        """Say of a step that failed because a server process has ended that it has.
+
+        Raises:
+            NodeDied: in place of the failure that came of it.
+
+        """
+        try:
+            yield
+        except (NodeDied, Unreachable):
+            raise
+        except StepFailed:
+            with suppress(Unreachable):
+                self.watch()
+            raise
+
+    def watch(self) -> None:
+        """Raise NodeDied if a server process has ended; say now and then that the load goes on."""
+        for node in self.cluster.nodes:
+            if not self.system.is_running(node):
+                raise self._ended("measure", node)
+        self.progress.tell_sometimes("… under load, all nodes run")
+
+    def _ended(self, step: str, node: Node) -> NodeDied:
+        return NodeDied(step, node.name, "its server process ended", self.tail(node))
+
+    def tail(self, node: Node) -> str:
+        """Give the last lines of a node's most telling log."""
+        return read_tail(node.remote, self.system.logs(node)[0])
+
+    def clean_up(self, staged: Path) -> tuple[str, ...]:
+        """End all servers, keep their logs, wipe the nodes. Files under a server that lives stay.
+
+        A node of which any of this fails is left as it is, and the others are cleaned all the same.
+        Returns what was left undone, in one sentence per node.
+        """
+        undone: dict[str, str] = {}
+
+        def attempt(node: Node, do: Callable[[Node], object]) -> bool:
+            """Do it on a node unless something has failed there; say whether it gave anything."""
+            if node.name not in undone:
+                try:
+                    return bool(do(node))
+                except StepFailed as failure:
+                    undone[node.name] = failure.sentence
+                except OSError as error:
+                    undone[node.name] = f"{node.name}: {error}"
+            return False
+
+        self._end(attempt)
+        for node in self.cluster.nodes:
+            if attempt(node, self.system.is_running):
+                why = f"its server still runs {self.cluster.testbed.limits.stop_s:g} s after a kill"
+                undone[node.name] = StepFailed("stop", node.name, why).sentence
+            attempt(node, lambda node: self._collect_logs(node, staged))
+            attempt(node, self.system.wipe)
+        return tuple(undone.values())
+
+    def _end(self, attempt: Callable[[Node, Callable[[Node], object]], bool]) -> None:
+        """Stop every node: politely, then by force; return when all are gone, or time is up."""
+
+        def find_running() -> list[Node]:
+            return [node for node in self.cluster.nodes if attempt(node, self.system.is_running)]
+
+        for force in (False, True):
+            if not (running := find_running()):
+                return
+            how = "kill" if force else "stop"
+            self.progress.tell(f"{how} {', '.join(node.name for node in running)}")
+            for node in running:
+                attempt(node, lambda node: self.system.stop(node, force=force))  # noqa: B023  called at once
+            end_s = time.monotonic() + self.cluster.testbed.limits.stop_s
+            while time.monotonic() < end_s and find_running():
+                time.sleep(POLL_S)
+
+    def _collect_logs(self, node: Node, staged: Path) -> None:
+        """Copy a node's logs into the bundle; a missing log is not a failure."""
+        for path in self.system.logs(node):
+            target = staged / "logs" / f"{node.name}-{Path(path).name}"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if run_repeatable(node.remote, ["test", "-f", path], check=False).returncode == 0:
+                node.remote.get(path, target)
+
+    def _poll(
+        self,
+        ask: Callable[[Cluster], None],
+        what: str,
+        limit_s: float,
+        before: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Ask until it is ready, `before` each time; TimedOut with a log where it never is."""
+        end_s = time.monotonic() + limit_s
+        while True:
+            try:
+                before()
+                return ask(self.cluster)
+            except NotReady as reason:
+                if time.monotonic() > end_s:
+                    node = next((n for n in self.cluster.nodes if n.name == reason.node), None)
+                    tail = self.tail(node or self.cluster.nodes[0])
+                    why = f"not within {limit_s:g} s: {reason.why}"
+                    raise TimedOut(reason.step, reason.node, why, tail) from reason
+                self.progress.tell_sometimes(f"{what}: {reason.node}: {reason.why}")
+                time.sleep(POLL_S)
