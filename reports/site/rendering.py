@@ -17,9 +17,10 @@ import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic_core import to_json
 
+from reports.site.svg import trend
 from reports.site.writing import Batch, SiteFile
 from reports.wording import links
-from reports.wording.changes import name_gap
+from reports.wording.changes import name_gap, name_night
 from reports.wording.links import data_path, in_file
 from reports.wording.measures import ends_words
 from reports.wording.navigation import NAVIGATION
@@ -57,6 +58,7 @@ _FILTERS = {
     "incident_page": links.incident_page,
     "moment": moment,
     "name_gap": name_gap,
+    "name_night": name_night,
     "number": number,
     "outcome_badge": OUTCOME_BADGES.__getitem__,
     "percent": percent,
@@ -67,6 +69,7 @@ _FILTERS = {
     "space_percent": space_percent,
     "state_badge": STATE_BADGES.__getitem__,
     "status_badge": STATUS_BADGES.__getitem__,
+    "trend": trend,
     "trial_page": links.trial_page,
 }
 """How templates write values; the words themselves are those of `reports.wording`."""

@@ -4,14 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from analysis.detection.series import Series
 from analysis.judging.judgement import JudgedSeries
 from perf.model.metrics import METRICS
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from reports.wording import links
 from reports.wording.leading import view_reason
 from reports.wording.sensitivity import view_sensitivity
-from reports.wording.sparklines import Sparkline, draw_sparkline
 from reports.wording.wording import (
     NOTHING,
     OUTCOME_BADGES,
@@ -23,17 +21,15 @@ from reports.wording.wording import (
     series_words,
 )
 
-_SPARK_POINTS = 60
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesLine:
     """One series in a line."""
 
+    judged: JudgedSeries
     title: str
     page: str
     direction: str
-    spark: Sparkline | None
     value: str
     release: str
     verdict: Badge
@@ -131,10 +127,10 @@ def view_series_row(judged: JudgedSeries) -> SeriesLine:
     """Put a series into a line."""
     key, points = judged.series.key, judged.series.points
     return SeriesLine(
+        judged=judged,
         title=series_words(key),
         page=links.series_page(key),
         direction=direction_words(key.metric),
-        spark=draw_trend(judged.series) if points else None,
         value=quantity(points[-1].value, key.metric) if points else NOTHING,
         release=points[-1].release.version if points else NOTHING,
         verdict=OUTCOME_BADGES[judged.verdict.outcome],
@@ -143,15 +139,4 @@ def view_series_row(judged: JudgedSeries) -> SeriesLine:
         else NOTHING,
         detectable=view_sensitivity(judged).brief,
         reason=view_reason(judged),
-    )
-
-
-def draw_trend(series: Series) -> Sparkline:
-    """Draw the newest points of a series, of which there is at least one."""
-    points = series.points
-    is_by_night = len(points.versions) == 1
-    return draw_sparkline(
-        points.values[-_SPARK_POINTS:],
-        f"the newest {count(min(len(points), _SPARK_POINTS), 'point')} in order of "
-        f"{'nights' if is_by_night else 'releases'}",
     )

@@ -17,8 +17,6 @@ from perf.model.rules import TriageEntry
 from reports.pages.releases.medians import variant_id
 from reports.wording import links
 from reports.wording.incidents import triage_command, view_badges
-from reports.wording.series_list import draw_trend
-from reports.wording.sparklines import Sparkline
 from reports.wording.wording import Badge, count
 
 _MOST_OTHERS = 6
@@ -56,7 +54,6 @@ class IncidentLine:
     lead: ChangeLine
     badges: tuple[Badge, ...]
     owner: str
-    spark: Sparkline
     links: tuple[Link, ...]
     todo: str
     command: str
@@ -106,7 +103,6 @@ def _view_row(incident: Incident, around: IncidentLineContext) -> IncidentLine:
         lead=_view_line(lead, around.judged),
         badges=view_badges(incident),
         owner=_own(incident),
-        spark=draw_trend(around.judged[lead.series.key].series),
         links=tuple(_link(incident, around)),
         todo=todo,
         command=command,

@@ -12,6 +12,7 @@ from datetime import timedelta
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import tell_shortage
+from analysis.judging.movers import Mover
 from perf.model.results import TrialHead
 from reports.pages.bisection.view import BisectionView, view_bisection
 from reports.pages.comparison.view import view_list
@@ -29,7 +30,7 @@ from reports.pages.front.incident_rows import (
     order_by_weight,
     view_rows,
 )
-from reports.pages.front.movers import MoverRow, view_movers
+from reports.pages.front.movers import find_movers
 from reports.pages.front.verdict import choose_badge, tell_false_alarms, tell_verdict
 from reports.pages.nights.view import (
     MeasuredNight,
@@ -108,7 +109,7 @@ class News:
     decided: Listed
     withdrawn: Listed
     beginnings: Listed
-    movers: tuple[MoverRow, ...]
+    movers: Sequence[tuple[Mover, Incident | None]]
     experiments: tuple[ExperimentLine, ...]
     experiments_count: int
     unfresh: str
@@ -238,7 +239,7 @@ def _view_news(
         ),
         withdrawn=_list(view_withdrawals(judgement, scene.heads)),
         beginnings=_list(view_beginnings(judgement, find_tonight(trials))),
-        movers=view_movers(judgement, night),
+        movers=find_movers(judgement, night),
         experiments=experiments[:MOST_EXPERIMENTS],
         experiments_count=len(experiments),
         unfresh=_count_unfresh(freshness.values()),

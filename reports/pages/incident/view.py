@@ -24,7 +24,6 @@ from reports.wording.changes import (
     evidence_words,
     name_gap,
     name_incident,
-    name_night,
     name_watch,
     triage_words,
     view_change_briefly,
@@ -55,7 +54,6 @@ from reports.wording.wording import (
     night_words,
     percent,
     probability,
-    quantity,
     sentence,
     series_words,
 )
@@ -83,6 +81,7 @@ class IncidentView:
 
     page: str
     name: str
+    lead: ChangePoint
     title: str
     experiment: str
     summary: str
@@ -106,7 +105,6 @@ class IncidentView:
     chart: ChangeChart | None
     chart_text: str
     chart_page: str
-    edges: tuple[str, str]
     culprit: CulpritView
     reproduction: ReproductionCommands
     command: str
@@ -143,14 +141,15 @@ def view_incident(
     ends = (lead.last_before.trial, lead.first_after.trial)
     own = judged[lead.series.key]
     experiment = trials[lead.first_after.trial].experiment
-    suite, metric = suites.get(experiment, ""), lead.series.key.metric
+    suite = suites.get(experiment, "")
     others = [one for one in incident.evidence if not _tells_most(one)]
     asked = RemeasurementQuestion(changes=incident.changes)
     origins = [one for one in bisections if traces(one, asked, experiment)]
-    chart = _draw(lead, own.change_points)
+    chart = draw_change(lead, own.change_points)
     return IncidentView(
         page=links.incident_page(incident.name),
         name=incident.name,
+        lead=lead,
         title=name_incident(incident),
         experiment=experiment,
         summary=" ".join(map(sentence, (_tell_movement(incident), *_tell_price(incident)))),
@@ -174,7 +173,6 @@ def view_incident(
         chart=chart,
         chart_text=_tell_chart(lead, chart) if chart else "",
         chart_page=links.series_page(lead.series.key),
-        edges=(quantity(chart.top, metric), quantity(chart.bottom, metric)) if chart else ("", ""),
         culprit=view_culprit(incident, origins),
         reproduction=view_reproduction(
             list_changed(trials[lead.first_after.trial], contents),
@@ -183,14 +181,6 @@ def view_incident(
         command=triage_command(incident.name),
         caveat=join_caveats({trials[trial].testbed.name for trial in ends}, caveats),
     )
-
-
-def _draw(lead: ChangePoint, changes: Sequence[ChangePoint]) -> ChangeChart | None:
-    texts = [
-        f"{one.release.version}, {name_night(one)}: {quantity(one.value, lead.series.key.metric)}"
-        for one in lead.series.points
-    ]
-    return draw_change(lead, changes, texts)
 
 
 def _tell_chart(lead: ChangePoint, chart: ChangeChart) -> str:

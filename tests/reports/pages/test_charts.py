@@ -1,11 +1,11 @@
-"""Chart specifications and sparklines, without a browser."""
+"""Chart specifications and scales, without a browser."""
 
 # ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
 from typing import Any
 
 from reports.pages.trial.steps import view_steps
 from reports.pages.trial.steps_chart import draw_steps
-from reports.wording.sparklines import draw_sparkline
+from reports.site.svg import fit
 
 
 def test_each_load_step_is_drawn_by_the_symbol_of_its_outcome(demo: Any) -> None:
@@ -20,12 +20,11 @@ def test_each_load_step_is_drawn_by_the_symbol_of_its_outcome(demo: Any) -> None
     assert calm["encoding"]["y"]["scale"] == {"padding": 14, "zero": False}
 
 
-def heights(values: list[float]) -> list[float]:
-    return [float(part.partition(",")[2]) for part in draw_sparkline(values, "").path.split()]
+def test_a_scale_shows_noise_small_and_steps_large() -> None:
+    def heights(*values: float) -> list[float]:
+        return [*map(fit(values, 21, 3), values)]
 
-
-def test_a_sparkline_shows_noise_small_and_steps_large() -> None:
-    assert heights([100.0, 101.0]) == [12.9, 11.1]
-    assert heights([100.0, 200.0]) == [21.0, 3.0]
-    assert heights([5.0]) == heights([0.0]) == [12.0]
-    assert heights([0.0, 0.0]) == [12.0, 12.0]
+    assert heights(100.0, 101.0) == [12.9, 11.1]
+    assert heights(100.0, 200.0) == [21.0, 3.0]
+    assert heights(5.0) == heights(0.0) == [12.0]
+    assert heights(0.0, 0.0) == [12.0, 12.0]

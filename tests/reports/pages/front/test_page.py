@@ -168,7 +168,7 @@ def test_the_heaviest_comes_first_and_the_rest_is_counted(scene: SiteContext) ->
 
 def test_movers_are_shown_and_said_to_be_no_change(index: IndexView) -> None:
     assert len(index.news.movers) == 3
-    assert [row.incident for row in index.news.movers] == [None] * 3
+    assert [incident for _, incident in index.news.movers] == [None] * 3
     html = render("index.html", "index.html", page=index).content.decode()
     assert html.count("No change is told here: one point cannot tell a spike") == 3
     assert html.count(" σ</span></td>") == 3
