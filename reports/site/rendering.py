@@ -20,7 +20,9 @@ from pydantic_core import to_json
 from reports.site.svg import trend
 from reports.site.writing import Batch, SiteFile
 from reports.wording import links
+from reports.wording.attention import first_reason
 from reports.wording.changes import name_gap, name_night
+from reports.wording.incidents import view_badges
 from reports.wording.links import data_path, in_file
 from reports.wording.measures import ends_words
 from reports.wording.navigation import NAVIGATION
@@ -29,8 +31,10 @@ from reports.wording.wording import (
     STATE_BADGES,
     STATUS_BADGES,
     at_least,
+    count,
     direction_arrow,
     direction_words,
+    duration,
     moment,
     number,
     percent,
@@ -50,11 +54,15 @@ _SHARED, _PAGES = Path(str(files("reports.site"))), Path(str(files("reports"))) 
 _FIRST_SCRIPT, _FIRST_STYLE = "core.js", "base.css"
 _FILTERS = {
     "at_least": at_least,
+    "count": count,
     "comparison_page": links.comparison_page,
     "direction_arrow": direction_arrow,
     "direction_words": direction_words,
+    "duration": duration,
     "ends_words": ends_words,
+    "first_reason": first_reason,
     "in_file": in_file,
+    "incident_badges": view_badges,
     "incident_page": links.incident_page,
     "moment": moment,
     "name_gap": name_gap,

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from statistics import median
+from typing import ClassVar
 
 from perf.model.results import TrialHead, TrialStatus
-from reports.wording.wording import STALE_BADGE, Badge, Moment, duration, moment
+from reports.wording.wording import STALE_BADGE, Badge, duration
 
 FRESH_BADGE = Badge(kind="good", symbol="●", word="Fresh")
 RECORDED_BADGE = Badge(kind="calm", symbol="▪", word="Recorded")
@@ -27,14 +28,15 @@ _PAUSES = 10
 class Freshness:
     """Whether an experiment has a completed trial that is new enough; `last` is when it ended.
 
-    A page may be read long after it was built: what was fresh then wears `late` from `late_from` on.
+    A page may be read long after it was built: what was fresh then wears `stale_badge` from
+    `late_from` on.
     """
 
     badge: Badge
-    last: Moment | None
+    last: datetime | None
     text: str
-    late: Badge | None = None
-    late_from: str = ""
+    late_from: datetime | None = None
+    stale_badge: ClassVar[Badge] = STALE_BADGE
 
     @property
     def is_fresh(self) -> bool:
@@ -99,13 +101,12 @@ def _view_one(trials: Sequence[TrialHead], otherwise: timedelta, now: datetime) 
     age = duration(now - last)
     if now - last > limit:
         text = f"The newest completed trial is {age} old; by its rhythm, {duration(limit)} is late."
-        return Freshness(badge=STALE_BADGE, last=moment(last), text=text)
+        return Freshness(badge=STALE_BADGE, last=last, text=text)
     return Freshness(
         badge=FRESH_BADGE,
-        last=moment(last),
+        last=last,
         text=f"{age} old when this page was built.",
-        late=STALE_BADGE,
-        late_from=moment(last + limit).iso,
+        late_from=last + limit,
     )
 
 

@@ -1,18 +1,52 @@
-"""The front page, and the pages that have its lists whole."""
+"""The front page, in the order in which somebody reads it in the morning, and its lists whole.
 
-from collections.abc import Iterator, Sequence
+The verdict; what could not be measured; what needs attention; what got better; what moved without being
+a change; how fresh everything is. All lists are short and lead to the page that has them whole, so that
+the page stays small however long the history is.
+"""
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from analysis.detection.verdict import Outcome
+from analysis.judging.incidents import Cause, Incident
+from analysis.judging.judgement import Judgement, tell_shortage
+from analysis.judging.movers import Mover, find_mover, rank
+from perf.model.results import TrialHead
 from reports.pages.bisection.view import view_bisection
 from reports.pages.comparison.view import view_list
-from reports.pages.front.view import count_troubles_in_turns, list_troubles, view_index
+from reports.pages.front.experiments import view_experiments
+from reports.pages.front.freshness import (
+    find_longest_pause,
+    start_nights,
+    view_freshness,
+    view_recording,
+)
+from reports.pages.front.incident_rows import rows_of_incidents
+from reports.pages.front.verdict import choose_badge, tell_false_alarms, tell_verdict
+from reports.pages.nights.view import find_tonight, group_nights, list_by_itself, list_nights
+from reports.pages.reproduction.view import list_reproductions
+from reports.pages.testbed.view import summarize_testbed
 from reports.site.context import SiteContext
 from reports.site.publishing import FRONT
 from reports.site.rendering import render
 from reports.site.writing import Batch, SiteFile
 from reports.wording import links
-from reports.wording.attention import view_incidents
-from reports.wording.series_list import group_series, view_all
-from reports.wording.wording import count
+from reports.wording.attention import (
+    is_trouble,
+    view_beginnings,
+    view_expired,
+    view_incidents,
+    view_left_out,
+    view_missing,
+    view_troubles,
+    view_withdrawals,
+)
+from reports.wording.changes import by_change
+from reports.wording.sensitivity import summarize_sensitivity
+from reports.wording.series_list import ExperimentGroup, experiment_of, group_series, view_all
+from reports.wording.wording import caveat_words, count, sentence
 
 _PAGES = (
     FRONT,
@@ -22,10 +56,12 @@ _PAGES = (
     links.COMPARISONS_PAGE,
     links.BISECTIONS_PAGE,
 )
-_INCIDENTS = (
-    "An incident is all changes of one cause, with their mending. Pale ones ask nothing of anybody: "
-    "decided about, mended, imported in bulk, or too small to matter."
-)
+MOST_INCIDENTS = 15
+"""That need attention; half as many that got better."""
+_MOST_EXPERIMENTS = 100
+_MOST_MOVERS = 3
+_MOST_RECENT = 5
+"""Comparisons, bisections, troubles and nights on the front page."""
 
 
 def batches(scene: SiteContext) -> Iterator[Batch]:
@@ -35,10 +71,9 @@ def batches(scene: SiteContext) -> Iterator[Batch]:
 
 def _make(scene: SiteContext) -> Iterator[SiteFile]:
     groups = group_series(scene.judgement.series, scene.heads)
-    page = view_index(scene, groups)
-    yield render("index.html", FRONT, page=page)
-    everything = view_all(groups, page.caveats)
-    yield render("all_series.html", links.SERIES_PAGE, page=everything)
+    yield render("index.html", FRONT, **show_front(scene, groups))
+    caveats = _tell_caveats(scene)
+    yield render("all_series.html", links.SERIES_PAGE, page=view_all(groups, caveats))
     for title, path, rows, lead, note in _list_kinds(scene):
         yield render(
             "all_of_a_kind.html",
@@ -48,7 +83,7 @@ def _make(scene: SiteContext) -> Iterator[SiteFile]:
             lead=lead,
             note=note,
             rows=rows,
-            caveats=page.caveats,
+            caveats=caveats,
         )
 
 
@@ -61,16 +96,19 @@ def _list_kinds(scene: SiteContext) -> Iterator[tuple[str, str, Sequence[object]
         links.INCIDENTS_PAGE,
         incidents,
         f"{count(len(incidents), 'incident')} in the whole history, {news:,} of them news.",
-        _INCIDENTS,
+        (
+            "An incident is all changes of one cause, with their mending. Pale ones ask nothing of "
+            "anybody: decided about, mended, imported in bulk, or too small to matter."
+        ),
     )
-    troubles = list_troubles(scene)
+    troubles = list_troubles(list_by_itself(_by_time(scene)))
     yield (
         "Failed and invalid trials",
         links.TROUBLES_PAGE,
         troubles,
         f"{count(len(troubles), 'trial')} of {len(scene.heads):,} gave no result.",
         "They are kept and shown, but never enter a series. Newest first. "
-        + count_troubles_in_turns(scene),
+        + count_troubles_in_turns(_by_time(scene)),
     )
     comparisons = view_list(scene.comparisons)
     yield (
@@ -86,4 +124,151 @@ def _list_kinds(scene: SiteContext) -> Iterator[tuple[str, str, Sequence[object]
         tuple(map(view_bisection, reversed(scene.bisections))),
         f"{count(len(scene.bisections), 'bisection')}: which release brought a change?",
         "Releases in between were measured in turns with the one before the change. Newest first.",
+    )
+
+
+def show_front(scene: SiteContext, groups: Sequence[ExperimentGroup]) -> dict[str, Any]:
+    """Give what the front page shows, by the names of its template; `groups` are of all series.
+
+    `attention` are the incidents that are news and got worse, `improvements` those that got better,
+    both the heaviest first; `reminders` are decisions that no longer hold, `decided` changes that are
+    still there and that somebody has decided about, or that the testbed made; `beginnings` are
+    workloads that were changed, so that their series begin anew.
+    """
+    heads, judgement = _by_time(scene), scene.judgement
+    by_itself, tonight = list_by_itself(heads), find_tonight(heads)
+    recent = [one for one in by_itself if tonight and one.started_at >= tonight[0].started_at]
+    nights = group_nights(heads, scene.nights)
+    missing = view_missing(nights[-1].plan, scene.heads) if nights else ()
+    limit = find_longest_pause(start_nights(by_itself).values())
+    newest = max((head.finished_at for head in heads), default=None)
+    age = scene.now - newest if newest else timedelta(0)
+    shortage = tell_shortage(judgement.series, scene.catalog.detection.minimum_points)
+    freshness = view_freshness(
+        by_itself, _list_planned(scene), scene.now, every_nights=_list_sentinels(scene)
+    )
+    if scene.is_recording:
+        freshness = view_recording(freshness)
+    watching = {experiment_of(judged, scene.heads) for judged in judgement.watched}
+    experiments = view_experiments(groups, freshness, watching)
+    return {
+        "built": scene.now,
+        "verdict": choose_badge(judgement, is_empty=not heads),
+        "sentence": tell_verdict(judgement, by_itself, recent, len(missing)) if heads else "",
+        "shortage": sentence(f"of these, {shortage}") if shortage else "",
+        "newest": newest,
+        "age": age,
+        "limit": limit,
+        "is_recording": scene.is_recording,
+        "false_alarms": tell_false_alarms(judgement),
+        "sensitivity": summarize_sensitivity(judgement.series) if judgement.series else "",
+        "left_out": scene.left_out,
+        "unmeasured": (*view_left_out(scene.left_out), *view_troubles(recent), *missing),
+        "night_page": nights[-1].page if nights else "",
+        "reminders": view_expired(scene.catalog.triage, scene.now.date()),
+        "beginnings": view_beginnings(judgement, find_tonight(by_itself)),
+        "withdrawn": view_withdrawals(judgement, scene.heads),
+        "caveats": _tell_caveats(scene),
+        "movers": _find_movers(judgement, tonight[0].night if tonight else ""),
+        "experiments": experiments[:_MOST_EXPERIMENTS],
+        "experiments_count": len(experiments),
+        "unfresh": sum(not one.is_fresh for one in freshness.values()),
+        "nights": list_nights(nights, judgement.series, scene.heads)[: -_MOST_RECENT - 1 : -1],
+        "nights_count": len(nights),
+        "testbed": summarize_testbed(judgement, scene.catalog.detection),
+        **_show_incidents(scene),
+        **_show_newest(scene, by_itself),
+    }
+
+
+def _show_incidents(scene: SiteContext) -> dict[str, object]:
+    incidents = scene.judgement.incidents
+    news = [incident for incident in incidents if incident.is_news]
+    worse = [one for one in news if one.lead.outcome is Outcome.REGRESSED]
+    better = [one for one in news if one.lead.outcome is not Outcome.REGRESSED]
+    return {
+        "attention": rows_of_incidents(worse, scene, MOST_INCIDENTS),
+        "attention_count": len(worse),
+        "improvements": rows_of_incidents(better, scene, MOST_INCIDENTS // 2),
+        "improvements_count": len(better),
+        "decided": view_incidents(filter(_is_decided, incidents), scene.heads),
+    }
+
+
+def _show_newest(scene: SiteContext, trials: Iterable[TrialHead]) -> dict[str, object]:
+    """Give the newest of each kind beside the count of all."""
+    troubles, comparisons = list_troubles(trials), view_list(scene.comparisons)
+    return {
+        "comparisons": comparisons[:_MOST_RECENT],
+        "comparisons_count": len(comparisons),
+        "bisections": tuple(map(view_bisection, scene.bisections[: -_MOST_RECENT - 1 : -1])),
+        "bisections_count": len(scene.bisections),
+        "reproductions": list_reproductions(scene.catalog.reports, scene.heads.values()),
+        "troubles": troubles[:_MOST_RECENT],
+        "troubles_count": len(troubles),
+    }
+
+
+def list_troubles(trials: Iterable[TrialHead]) -> list[TrialHead]:
+    """Give the trials that gave no result, the newest first; they come in the order of time."""
+    return [trial for trial in trials if is_trouble(trial)][::-1]
+
+
+def count_troubles_in_turns(heads: Sequence[TrialHead]) -> str:
+    """Say how many trials that took turns gave no result; empty where none did."""
+    troubled = sum(map(is_trouble, heads)) - sum(map(is_trouble, list_by_itself(heads)))
+    if not troubled:
+        return ""
+    be = "was" if troubled == 1 else "were"
+    counted = count(troubled, "trial")
+    return f"{counted} that took turns failed or {be} invalid as well; their comparison tells of them."
+
+
+def _by_time(scene: SiteContext) -> tuple[TrialHead, ...]:
+    return tuple(sorted(scene.heads.values(), key=lambda head: (head.started_at, head.id)))
+
+
+def _is_decided(incident: Incident) -> bool:
+    """Tell whether a change is still there, but was decided about or is the testbed's."""
+    is_explained = incident.triage is not None or incident.cause is Cause.TESTBED
+    return not incident.is_news and is_explained and not incident.mended_by
+
+
+def _find_movers(judgement: Judgement, night: str) -> list[tuple[Mover, Incident | None]]:
+    """Give the largest movers of a night, the furthest first, with what was told of them."""
+    movers = rank(
+        (
+            find_mover(judged.series, judged.change_points, judged.newest_noise, night)
+            for judged in judgement.series
+        ),
+        _MOST_MOVERS,
+    )
+    told = by_change(reversed(judgement.incidents))  # where two tell of a place, the first does
+    return [
+        (mover, told.get((mover.series.key, mover.series.points.index(mover.point))))
+        for mover in movers
+    ]
+
+
+def _list_planned(scene: SiteContext) -> frozenset[str]:
+    """Give the experiments of the newest night's plan."""
+    newest = scene.nights[-1:]
+    return frozenset(planned.experiment for plan in newest for planned in plan.trials)
+
+
+def _list_sentinels(scene: SiteContext) -> Mapping[str, int]:
+    """Give, by experiment, on which night of how many it is measured, where that is not every one."""
+    return {
+        experiment.name: experiment.sentinel_every_nights
+        for suite in scene.catalog.suites.values()
+        for experiment in suite.experiments
+        if experiment.sentinel_every_nights
+    }
+
+
+def _tell_caveats(scene: SiteContext) -> tuple[str, ...]:
+    return tuple(
+        f"{name}: {caveat}"
+        for name in sorted({head.testbed.name for head in scene.heads.values()})
+        if (caveat := caveat_words(name, scene.caveats))
     )

@@ -8,7 +8,6 @@ from perf.model.metrics import PRICES_FROM, RESPONSE_TIME, THROUGHPUT
 from perf.model.references import ERRORS, MISSES, Report
 from perf.model.results import SeriesKey, Trial, TrialHead, TrialId
 from perf.model.scaling import unscaled_name
-from reports.pages.nights.view import NightTrialRow, view_trial_row
 from reports.pages.reproduction.course import CourseView, Drawn, view_course
 from reports.pages.reproduction.dollars import DollarRow, view_dollars
 from reports.pages.reproduction.published import TableView, match, view_table
@@ -105,7 +104,7 @@ class ReproductionView:
     published: str
     courses: tuple[CourseView, ...]
     settings: tuple[SettingView, ...]
-    trials: tuple[NightTrialRow, ...]
+    trials: tuple[TrialHead, ...]
     trials_count: int
     caveat: str
 
@@ -195,7 +194,7 @@ def view_reproduction(
         published=report.published,
         courses=tuple(view_course(place, one) for place, one in enumerate(drawn, start=1)),
         settings=tuple(_view_setting(one, around) for one in measured),
-        trials=tuple(view_trial_row(one) for one in reversed(found.trials[-MOST_TRIALS:])),
+        trials=tuple(reversed(found.trials[-MOST_TRIALS:])),
         trials_count=len(found.trials),
         caveat=join_caveats({one.testbed.name for one in found.trials}, around.caveats),
     )

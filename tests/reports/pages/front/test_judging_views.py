@@ -11,7 +11,7 @@ from made_up_judgement import DETECTABLE, NOISE, SETTINGS, TRIAGED
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
 from perf.model.results import SeriesKey, Trial, TrialId
-from reports.pages.front.view import IndexView, view_index
+from reports.pages.front.page import show_front
 from reports.pages.incident.view import IncidentView, view_incident
 from reports.pages.series.view import SeriesView, view_series
 from reports.pages.testbed.view import summarize_testbed, view_testbed
@@ -37,9 +37,9 @@ def judged(demo: Any) -> dict[SeriesKey, JudgedSeries]:
     return {one.series.key: one for one in (*demo.judgement.series, *demo.judgement.watched)}
 
 
-def show(demo: Any, **changed: Any) -> IndexView:
+def show(demo: Any, **changed: Any) -> dict[str, Any]:
     scene = replace(demo.scene(), judgement=replace(demo.judgement, **changed))
-    return view_index(scene, group_series(scene.judgement.series, scene.heads))
+    return show_front(scene, group_series(scene.judgement.series, scene.heads))
 
 
 def page(demo: Any, incident: Incident) -> IncidentView:
@@ -74,8 +74,8 @@ def test_an_incident_is_one_row_whatever_moved_with_it(demo: Any, by_id: dict[Tr
 
 def test_what_the_testbed_did_is_told_with_its_evidence_and_whoever_decided(demo: Any) -> None:
     _, of_testbed = demo.judgement.incidents
-    assert show(demo).news.decided.rows == ()  # it was mended
-    (row,) = show(demo, incidents=(replace(of_testbed, mended_by=()),)).news.decided.rows
+    assert show(demo)["decided"] == ()  # it was mended
+    (row,) = show(demo, incidents=(replace(of_testbed, mended_by=()),))["decided"]
     assert row.page == "incidents/e5f6a7b8.html"
     assert [badge.word for badge in row.more] == ["Provisional", "Testbed", "Not mended", "Testbed"]
     assert row.is_faded
@@ -95,7 +95,7 @@ def test_all_incidents_are_listed_news_first(demo: Any, by_id: dict[TrialId, Tri
 def test_a_withdrawn_alert_is_told_for_a_week_and_kept_on_its_page(
     demo: Any, by_id: dict[TrialId, Trial]
 ) -> None:
-    (row,) = show(demo).news.withdrawn.rows
+    (row,) = show(demo)["withdrawn"]
     assert row.is_faded
     assert row.text == (
         f"Told as provisional in night 2026-03-05-1 (+12.0{NBSP}%, within 5.0.3, "
@@ -105,7 +105,7 @@ def test_a_withdrawn_alert_is_told_for_a_week_and_kept_on_its_page(
     (one,) = [one for one in demo.judgement.series if one.alerts]
     gone = replace(one.alerts[0], withdrawn_at=0)
     long_ago = replace(write_throughput(demo), alerts=(gone,))  # it has eight nights
-    assert show(demo, series=(long_ago,), incidents=()).news.withdrawn.rows == ()
+    assert show(demo, series=(long_ago,), incidents=())["withdrawn"] == ()
     assert len(look(long_ago, by_id, demo).withdrawn) == 1
 
 
@@ -120,7 +120,7 @@ def test_an_expired_triage_is_told(demo: Any) -> None:
 
 def test_beside_the_verdict_stands_what_it_could_not_have_seen(demo: Any) -> None:
     index = show(demo)
-    assert index.news.sensitivity.startswith(
+    assert index["sensitivity"].startswith(
         "With this noise, the fewest nights that can confirm a change see "
         f"≥{NBSP}4.12{NBSP}% in the quiet"
     )

@@ -11,7 +11,7 @@ import pytest
 
 from perf.model.results import Trial
 from reports.pages.nights import page as pages
-from reports.pages.nights.view import NightRow, find_tonight, group_nights, view_rows
+from reports.pages.nights.view import NightRow, find_tonight, group_nights, list_nights
 from reports.site.writing import write_site
 
 NBSP = "\N{NO-BREAK SPACE}"
@@ -20,16 +20,16 @@ NBSP = "\N{NO-BREAK SPACE}"
 def list_rows(demo: Any) -> tuple[NightRow, ...]:
     scene = demo.scene()
     nights = group_nights(demo.trials, demo.nights)
-    return view_rows(nights, scene.judgement.series, scene.heads)
+    return list_nights(nights, scene.judgement.series, scene.heads)
 
 
 def test_a_night_says_what_it_measured_missed_and_told(demo: Any) -> None:
     rows = list_rows(demo)
     assert len(rows) == 8
-    assert (rows[-1].title, rows[-1].suite) == ("Night 2026-03-08-1", "quickstart")
-    assert (rows[-1].trials, rows[-1].missing) == ("1 failed, 1 invalid, 3 completed", "1")
-    assert (rows[0].trials, rows[0].missing) == ("6 completed", "–")  # its plan is not known
-    told = {row.title[-4:-2]: row.told for row in rows}
+    assert (rows[-1].night.title, rows[-1].night.plan.suite) == ("Night 2026-03-08-1", "quickstart")
+    assert (rows[-1].night.statuses, rows[-1].missing) == ("1 failed, 1 invalid, 3 completed", 1)
+    assert (rows[0].night.statuses, rows[0].missing) == ("6 completed", None)  # its plan is not known
+    told = {row.night.name[-4:-2]: row.told for row in rows}
     assert (told["04"], told["05"], told["07"]) == ("nothing new", "1 suspected", "1 taken back")
 
 
@@ -59,16 +59,15 @@ def test_a_night_without_a_point_costs_no_series_its_story(
         make_trial(night=f"2026-04-{10 + day}-1", started_at=began + timedelta(days=day + 1))
         for day in range(20)
     ]
-    rows = view_rows(group_nights([*demo.trials, *newer], ()), demo.judgement.series, {})
+    rows = list_nights(group_nights([*demo.trials, *newer], ()), demo.judgement.series, {})
     assert [row.told for row in rows[3:5]] == ["nothing new", "1 suspected"]
 
 
 def test_a_planned_night_without_a_trial_is_a_night(demo: Any) -> None:
     (plan,) = demo.nights
-    none: tuple[Trial, ...] = ()
-    (row,) = view_rows(group_nights(none, (plan,)), (), {})
-    assert (row.trials, row.missing) == ("none", "6")
-    assert find_tonight(none) == ()
+    (row,) = list_nights(group_nights((), (plan,)), (), {})
+    assert (row.night.statuses, row.missing) == ("", 6)
+    assert find_tonight(()) == ()
 
 
 def test_the_pages_of_old_nights_are_not_made_again(demo: Any, tmp_path: Path) -> None:
