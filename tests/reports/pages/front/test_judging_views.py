@@ -13,7 +13,7 @@ from analysis.judging.judgement import JudgedSeries
 from perf.model.results import SeriesKey, Trial, TrialId
 from reports.pages.front.page import show_front
 from reports.pages.incident.view import IncidentView, view_incident
-from reports.pages.series.view import SeriesView, view_series
+from reports.pages.series.page import ShownSeries, show_series
 from reports.pages.testbed.view import summarize_testbed, view_testbed
 from reports.wording.attention import view_expired, view_incidents
 from reports.wording.changes import by_change
@@ -47,9 +47,9 @@ def page(demo: Any, incident: Incident) -> IncidentView:
     return view_incident(incident, judged, {trial.id: trial for trial in demo.trials}, {})
 
 
-def look(judged: JudgedSeries, by_id: dict[TrialId, Trial], demo: Any) -> SeriesView:
+def look(judged: JudgedSeries, by_id: dict[TrialId, Trial], demo: Any) -> ShownSeries:
     incidents = by_change(demo.judgement.incidents)
-    return view_series(judged, by_id, settings=SETTINGS, incidents=incidents, caveat="")
+    return show_series(judged, by_id, settings=SETTINGS, incidents=incidents, caveat="")
 
 
 def write_throughput(demo: Any) -> JudgedSeries:
