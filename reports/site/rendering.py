@@ -12,16 +12,24 @@ from importlib.metadata import version
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
+from shlex import quote
 
 import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic_core import to_json
 
+from analysis.bisecting.description import answer
 from reports.site.svg import trend
 from reports.site.writing import Batch, SiteFile
 from reports.wording import links
 from reports.wording.attention import first_reason
-from reports.wording.changes import name_gap, name_night
+from reports.wording.changes import (
+    evidence_words,
+    name_gap,
+    name_incident,
+    name_night,
+    name_watch,
+)
 from reports.wording.incidents import view_badges
 from reports.wording.links import data_path, in_file
 from reports.wording.measures import ends_words
@@ -44,6 +52,7 @@ from reports.wording.wording import (
     phase_words,
     probability,
     quantity,
+    sentence,
     series_words,
     space_percent,
     unit_words,
@@ -58,7 +67,9 @@ _UNPRINTABLE = re.compile(
 _SHARED, _PAGES = Path(str(files("reports.site"))), Path(str(files("reports"))) / "pages"
 _FIRST_SCRIPT, _FIRST_STYLE = "core.js", "base.css"
 _FILTERS = {
+    "answer": answer,
     "at_least": at_least,
+    "bisection_page": links.bisection_page,
     "count": count,
     "comparison_page": links.comparison_page,
     "definition_words": definition_words,
@@ -66,6 +77,7 @@ _FILTERS = {
     "direction_words": direction_words,
     "duration": duration,
     "ends_words": ends_words,
+    "evidence_words": evidence_words,
     "first_reason": first_reason,
     "heading": heading,
     "in_file": in_file,
@@ -74,16 +86,20 @@ _FILTERS = {
     "metric_words": lambda key: metric_words(key.metric, key.statistic),
     "moment": moment,
     "name_gap": name_gap,
+    "name_incident": name_incident,
     "name_night": name_night,
+    "name_watch": name_watch,
     "number": number,
     "outcome_badge": OUTCOME_BADGES.__getitem__,
     "percent": percent,
     "phase_words": phase_words,
     "probability": probability,
     "quantity": quantity,
+    "sentence": sentence,
     "series_page": links.series_page,
     "series_stem": links.series_stem,
     "series_words": series_words,
+    "shell_quote": quote,
     "space_percent": space_percent,
     "state_badge": STATE_BADGES.__getitem__,
     "status_badge": STATUS_BADGES.__getitem__,

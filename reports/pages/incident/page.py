@@ -1,12 +1,79 @@
-"""A page for each incident."""
+"""A page for each incident: what changed, how sure that is, which release it was, and what to do."""
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite
+from typing import Any
 
-from reports.pages.incident.view import view_incident
+from analysis.bisecting.bisection import Culprit
+from analysis.bisecting.description import chances_of, rest_of
+from analysis.bisecting.record import BisectionRecord
+from analysis.bisecting.words import say_chance
+from analysis.detection.detection import ChangePoint
+from analysis.detection.series import Point, nights_of
+from analysis.judging.drift import WatchEvidence, is_canary
+from analysis.judging.incidents import Cause, Incident
+from analysis.judging.judgement import JudgedSeries
+from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
+from analysis.judging.suspects import traces
+from perf.model.results import SeriesKey, TrialHead, TrialId
+from reports.pages.incident.explaining import compare_configs, explain_otherwise
+from reports.pages.incident.story import tell_story
 from reports.site.context import SiteContext
 from reports.site.rendering import render
+from reports.site.svg import Scale, fit
 from reports.site.writing import Batch, batch_of
-from reports.wording.reproducing import find_suite, read_contents
+from reports.wording.changes import TYPICAL, count_silent, triage_words, view_change_briefly
+from reports.wording.incidents import _tell_movement, _tell_price, tell_missing, triage_command
+from reports.wording.links import incident_page
+from reports.wording.reproducing import (
+    NOTHING_KNOWN,
+    Contents,
+    find_suite,
+    list_changed,
+    read_contents,
+    view_reproduction,
+)
+from reports.wording.sensitivity import view_sensitivity
+from reports.wording.wording import (
+    Badge,
+    count,
+    direction_words,
+    heading,
+    join_caveats,
+    night_words,
+    percent,
+    probability,
+    sentence,
+    series_words,
+)
+
+_MOST_CHANCES = 5
+_NO_SUITES: Mapping[str, str] = {}
+_WIDTH, _HEIGHT, _MARGIN = 720.0, 240.0, 14.0
+_AROUND = 40
+"""Points on each side of the change: more would be dust, and the series page has them all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeChart:
+    """What is drawn of the points `first` to `last`, by their numbers from 0 on, and where.
+
+    A still picture, so that the page shows its evidence where no script runs, and in print; the page of
+    the series has the chart that can be zoomed. `levels` are the means between neighbouring
+    changes, each from one number to another.
+    """
+
+    x: Scale
+    y: Scale
+    width: float
+    height: float
+    first: int
+    last: int
+    points: tuple[tuple[int, Point], ...]
+    levels: tuple[tuple[int, int, float], ...]
 
 
 def batches(scene: SiteContext) -> Iterator[Batch]:
@@ -16,7 +83,7 @@ def batches(scene: SiteContext) -> Iterator[Batch]:
     suites = {name: find_suite(head, scene.catalog, scene.nights) for name, head in latest.items()}
     contents = read_contents(scene.catalog)
     for incident in scene.judgement.incidents:
-        page = view_incident(
+        shown = show_incident(
             incident,
             judged,
             scene.heads,
@@ -25,4 +92,194 @@ def batches(scene: SiteContext) -> Iterator[Batch]:
             bisections=scene.bisections,
             contents=contents,
         )
-        yield batch_of(render("incident.html", page.page, page=page))
+        yield batch_of(render("incident.html", incident_page(incident.name), **shown))
+
+
+def show_incident(
+    incident: Incident,
+    judged: Mapping[SeriesKey, JudgedSeries],
+    trials: Mapping[TrialId, TrialHead],
+    caveats: Mapping[str, str],
+    *,
+    suites: Mapping[str, str] = _NO_SUITES,
+    bisections: Sequence[BisectionRecord] = (),
+    contents: Contents = NOTHING_KNOWN,
+) -> dict[str, Any]:
+    """Give what the page of an incident shows, by the names of its template.
+
+    `judged` holds all series, `trials` all trials, `suites` one suite for each experiment,
+    `bisections` all that were begun, and `contents` what the configuration holds now. Changes stand
+    beside their experiment. `missing` says why there is nothing more to see side by side, or what
+    would settle it; `settling` is the command that does. Both are empty where nothing is missing.
+    """
+    lead = incident.lead
+    own, first_with_it = judged[lead.series.key], trials[lead.first_after.trial]
+    experiment = first_with_it.experiment
+    suite = suites.get(experiment, "")
+    others = [one for one in incident.evidence if not _tells_most(one)]
+    asked = RemeasurementQuestion(changes=incident.changes)
+    origins = [one for one in bisections if traces(one, asked, experiment)]
+    is_found = any(isinstance(one.found, Culprit) for one in origins)
+    in_question, is_askable = say_question(incident)
+    chart = draw_change(lead, own.change_points)
+    testbeds = {trials[lead.last_before.trial].testbed.name, first_with_it.testbed.name}
+    return {
+        "incident": incident,
+        "experiment": experiment,
+        "summary": " ".join(map(sentence, (_tell_movement(incident), *_tell_price(incident)))),
+        "sensitivity": view_sensitivity(own).text,
+        "members": _with_experiments(incident.changes, trials),
+        "series": len({one.series.key for one in incident.changes}),
+        "mended_by": _with_experiments(incident.mended_by, trials),
+        "evidence": [one for one in incident.evidence if _tells_most(one)],
+        "others": others,
+        "others_title": f"Other statistics of the canaries: {count_silent(others)}",
+        "explanations": explain_otherwise(incident, experiment),
+        "timeline": tell_story(incident, own, origins),
+        "triage": sentence(triage_words(incident.triage)) if incident.triage else "",
+        "from_nights": _tell_nights(lead, own),
+        "missing": tell_missing(incident),
+        "settling": compare_command(incident.question, suite, experiment) if incident.question else "",
+        "chart": chart,
+        "chart_text": _tell_chart(lead, chart) if chart else "",
+        "origins": [(one, _state(one), _list_chances(one)) for one in origins],
+        "in_question": "" if is_found else in_question,
+        "searching": is_askable and not is_found,
+        "reproduction": view_reproduction(
+            list_changed(first_with_it, contents), *_list_commands(incident, suite, experiment)
+        ),
+        "deciding": triage_command(incident.name),
+        "caveat": join_caveats(testbeds, caveats),
+    }
+
+
+def _tell_chart(lead: ChangePoint, chart: ChangeChart) -> str:
+    """Say in words what the chart shows."""
+    key = lead.series.key
+    number = chart.last - chart.first + 1
+    whole = len(lead.series.points)
+    of_all = f"{count(number, 'point')} of {whole:,}" if number < whole else count(number, "point")
+    return (
+        f"{heading(series_words(key))}, {direction_words(key.metric)}: {of_all}; "
+        f"{view_change_briefly(lead)}"
+    )
+
+
+def _list_commands(incident: Incident, suite: str, experiment: str) -> Iterator[str]:
+    """Give the commands that show a change once more: each end, both in turns, the release."""
+    lead = incident.lead
+    old, new = lead.last_before.release, lead.first_after.release
+    of_suite = ("--suite", suite) if suite else ()
+    for release in dict.fromkeys((old.version, new.version)):
+        ends = ("--experiment", experiment, "--release", release)
+        yield shlex.join(("knickpoint", "measure", *of_suite, *ends))
+    if old != new:
+        yield compare_command(RemeasurementQuestion(changes=(lead,)), suite, experiment)
+        yield shlex.join(("knickpoint", "bisect", "--change", incident.name))
+    yield from compare_configs(incident, experiment, suite)
+
+
+def _tells_most(evidence: WatchEvidence) -> bool:
+    is_typical = not is_canary(evidence.key) or evidence.key.statistic == TYPICAL
+    return is_typical or evidence.follows
+
+
+def _with_experiments(
+    changes: Sequence[ChangePoint], trials: Mapping[TrialId, TrialHead]
+) -> tuple[tuple[ChangePoint, str], ...]:
+    return tuple((change, trials[change.first_after.trial].experiment) for change in changes)
+
+
+def _tell_nights(lead: ChangePoint, own: JudgedSeries) -> str:
+    start = max((one.index for one in own.change_points if one.index < lead.index), default=0)
+    nights = nights_of(lead.series)
+    return sentence(
+        f"{percent(lead.relative_change)} ({probability(lead.p_value)}) from"
+        f" {count(lead.index - start, 'point')} before and {count(lead.points_after, 'point')} after,"
+        f" the newest of {night_words(nights[-1])}"
+    )
+
+
+def say_question(incident: Incident) -> tuple[str, bool]:
+    """Say which releases are in question, and whether a bisection could find one."""
+    lead = incident.lead
+    old, new = lead.last_before.release, lead.first_after.release
+    is_next = old.line == new.line and new.ordinal - old.ordinal == 1
+    if old == new:
+        said = (
+            f"No release brought it: it began within {new.version}, between two measurements of "
+            "the same release. Look at what else changed there."
+        )
+        return said, False
+    if incident.cause is Cause.TESTBED:
+        said = (
+            f"It lies between {old.version} and {new.version}, but is put down to the testbed, "
+            "so that no release is accused."
+        )
+        return said, False
+    if not is_next:
+        said = (
+            f"In question are the releases after {old.version}, up to and including {new.version}: "
+            "those between were not measured, or not well enough. This finds the one that brought it:"
+        )
+        return said, True
+    if lead.earliest >= lead.latest:
+        said = (
+            f"{new.version} is the first release with it, and {old.version}, the release before, "
+            "does not have it: no other release lies between."
+        )
+        return said, False
+    said = (
+        f"{new.version} is the first release with it as far as can be told, but the place is "
+        "not certain: the chart shades where else it may lie."
+    )
+    return said, True
+
+
+def _state(record: BisectionRecord) -> Badge:
+    if record.found is None:
+        return Badge(kind="unsure", symbol="…", word="Not finished")
+    if isinstance(record.found, Culprit):
+        return Badge(kind="calm", symbol="◎", word="Found")
+    return Badge(kind="unsure", symbol="?", word="Not found")
+
+
+def _list_chances(record: BisectionRecord) -> list[tuple[str, str]]:
+    """Give the most probable releases with their probability, then that it was none of all."""
+    ranked = sorted(chances_of(record), key=lambda one: -one.probability)[:_MOST_CHANCES]
+    listed = [(one.release.version, say_chance(one.probability)) for one in ranked]
+    rest = rest_of(record)
+    return listed if rest is None else [*listed, ("no single release", say_chance(rest))]
+
+
+def draw_change(change: ChangePoint, changes: Sequence[ChangePoint]) -> ChangeChart | None:
+    """Draw the points around one of the changes of a series; None where there is nothing to draw."""
+    points = change.series.points
+    first, last = max(0, change.index - _AROUND), min(len(points), change.index + _AROUND)
+    drawn = [(at, points[at]) for at in range(first, last) if isfinite(points[at].value)]
+    if not drawn:
+        return None
+    edges = sorted({first, last, *(one.index for one in changes if first < one.index < last)})
+    levels = [
+        (one, other, _level_from(one, changes))
+        for one, other in pairwise(edges)
+        if any(one <= at < other for at, _ in drawn)
+    ]
+    values = (*(point.value for _, point in drawn), *(level for *_, level in levels))
+    return ChangeChart(
+        x=Scale(first - 0.5, last - 0.5, 0.0, _WIDTH),
+        y=fit(values, _HEIGHT - _MARGIN, _MARGIN),
+        width=_WIDTH,
+        height=_HEIGHT,
+        first=first,
+        last=last - 1,
+        points=tuple(drawn),
+        levels=tuple(levels),
+    )
+
+
+def _level_from(start: int, changes: Sequence[ChangePoint]) -> float:
+    """Give the level from a point on as the changes beside it tell it: with outliers pulled in."""
+    ordered = sorted(changes, key=lambda one: one.index)
+    before = [one for one in ordered if one.index <= start]
+    return before[-1].after if before else ordered[0].before

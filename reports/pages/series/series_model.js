@@ -1,5 +1,5 @@
 // A series with its track, ready to be drawn: where each trial lies, what each point's values are.
-// Data are as reports/pages/series/series_data.py and reports/pages/series/track.py write them.
+// Data are as reports/pages/series/page.py and track.py write them.
 "use strict";
 
 (() => {

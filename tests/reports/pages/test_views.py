@@ -202,12 +202,6 @@ def test_the_answer_of_a_search_is_a_point_with_its_uncertainty(demo: Any) -> No
     )
     (point,) = judged.series.points
     key = judged.series.key
-    view = show_series(
-        judged,
-        {trial.id: trial for trial in demo.trials},
-        settings=SETTINGS,
-        caveat="",
-    )
     rows = rows_of_points(judged, {(point.trial, key.phase, key.operation): (2181.0, 2378.4)})
     assert '<td class="num">between 2,181 and 2,378</td>' in rows
 

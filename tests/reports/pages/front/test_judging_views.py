@@ -12,15 +12,15 @@ from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
 from perf.model.results import SeriesKey, Trial, TrialId
 from reports.pages.front.page import show_front
-from reports.pages.incident.view import IncidentView, view_incident
+from reports.pages.incident.page import show_incident
 from reports.pages.series.page import ShownSeries, show_series
 from reports.pages.testbed.view import summarize_testbed, view_testbed
+from reports.site.rendering import render
 from reports.wording.attention import view_expired, view_incidents
 from reports.wording.changes import by_change
 from reports.wording.incidents import list_news
 from reports.wording.sensitivity import summarize_sensitivity, view_sensitivity
 from reports.wording.series_list import group_series
-from reports.wording.wording import NOTHING
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -42,9 +42,9 @@ def show(demo: Any, **changed: Any) -> dict[str, Any]:
     return show_front(scene, group_series(scene.judgement.series, scene.heads))
 
 
-def page(demo: Any, incident: Incident) -> IncidentView:
+def page(demo: Any, incident: Incident) -> dict[str, Any]:
     judged = {one.series.key: one for one in demo.judgement.series}
-    return view_incident(incident, judged, {trial.id: trial for trial in demo.trials}, {})
+    return show_incident(incident, judged, {trial.id: trial for trial in demo.trials}, {})
 
 
 def look(judged: JudgedSeries, by_id: dict[TrialId, Trial], demo: Any) -> ShownSeries:
@@ -203,19 +203,22 @@ def test_significant_and_relevant_are_told_apart(demo: Any, by_id: dict[TrialId,
 
 def test_an_incident_page_tells_the_story_from_change_to_fix(demo: Any) -> None:
     first, second = (page(demo, incident) for incident in demo.judgement.incidents)
-    assert first.title.startswith("Throughput of write at saturation, −1")
-    assert first.command.startswith("knickpoint triage add a1b2c3d4 --state ")
-    assert [event.what for event in first.timeline] == [
+    assert first["deciding"].startswith("knickpoint triage add a1b2c3d4 --state ")
+    assert [event.what for event in first["timeline"]] == [
         "5.0.2 without it, 5.0.3 with it, in each of the 8 nights of both"
     ]
-    assert [row.moved.word for row in first.evidence] == ["Did not move that far", "Cannot tell yet"]
-    assert {row.change for row in first.evidence} == {NOTHING}  # nobody measured ±0.0 %
-    assert first.evidence[0].moved.kind == "calm"
-    assert (first.others, first.evidence[0].text) == ((), "Did not move at the same place.")
-    assert [row.moved.word for row in second.evidence] == ["Moved with it", "Cannot tell yet"]
-    assert second.timeline[-1].what.startswith("Improved ")
-    assert second.triage.startswith("Testbed by ops <ops>")
-    assert len(first.members) == len(demo.judgement.incidents[0].changes)
+    told = [(row.follows, row.can_tell) for row in first["evidence"]]
+    assert (told, first["others"]) == ([(False, True), (False, False)], [])
+    assert [row.follows for row in second["evidence"]] == [True, False]
+    html = render("incident.html", "incidents/a1b2c3d4.html", **first).content.decode()
+    assert html.index("</span>Did not move that far</span>") < html.index(
+        "</span>Cannot tell yet</span>"
+    )
+    assert html.count('<td class="num" data-label="Change">–</td>') == 2  # nobody measured ±0.0 %
+    assert "Did not move at the same place." in html
+    assert second["timeline"][-1].what.startswith("Improved ")
+    assert second["triage"].startswith("Testbed by ops <ops>")
+    assert len(first["members"]) == len(demo.judgement.incidents[0].changes)
 
 
 def test_the_story_names_the_nights_that_told_it(demo: Any) -> None:
@@ -226,8 +229,8 @@ def test_the_story_names_the_nights_that_told_it(demo: Any) -> None:
     )
     lead = write_throughput(demo)
     told = {lead.series.key: replace(lead, alerts=(seen,))}
-    view = view_incident(incident, told, {trial.id: trial for trial in demo.trials}, {})
-    assert [(event.when, event.what) for event in view.timeline[1:]] == [
+    view = show_incident(incident, told, {trial.id: trial for trial in demo.trials}, {})
+    assert [(event.when, event.what) for event in view["timeline"][1:]] == [
         ("night 2026-03-05-1", "Told as provisional"),
         ("night 2026-03-06-1", "Told as confirmed"),
     ]
@@ -245,8 +248,8 @@ def test_what_the_first_night_replayed_saw_is_not_told_as_of_that_night(
         withdrawn, index=16, earliest=15, latest=17, rises=False, confirmed_at=4, withdrawn_at=None
     )
     told = {lead.series.key: replace(lead, series=long, alerts=(seen,))}
-    view = view_incident(incident, told, by_id, {})
-    assert not [event for event in view.timeline if event.what.startswith("Told")]
+    view = show_incident(incident, told, by_id, {})
+    assert not [event for event in view["timeline"] if event.what.startswith("Told")]
     gone = replace(seen, confirmed_at=None, withdrawn_at=6)
     (row,) = look(replace(lead, series=long, alerts=(gone,)), by_id, demo).withdrawn
     assert row.told == "by night 2026-02-05-1"

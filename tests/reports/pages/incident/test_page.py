@@ -13,9 +13,8 @@ from analysis.judging.drift import WatchEvidence
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.remeasurement import Reply, SeriesAnswer
-from reports.pages.incident.chart import draw_change
 from reports.pages.incident.explaining import ExplanationRow
-from reports.pages.incident.view import IncidentView, view_incident
+from reports.pages.incident.page import draw_change, say_question, show_incident
 from reports.site.rendering import render
 
 EXPERIMENT = "cassandra-sensor-write"
@@ -27,18 +26,18 @@ def incident(demo: Any) -> Incident:
     return found
 
 
-def page(demo: Any, incident: Incident) -> IncidentView:
+def page(demo: Any, incident: Incident) -> dict[str, Any]:
     judged = {one.series.key: one for one in demo.judgement.series}
     by_id = {trial.id: trial for trial in demo.trials}
-    return view_incident(incident, judged, by_id, {}, suites={EXPERIMENT: "quickstart"})
+    return show_incident(incident, judged, by_id, {}, suites={EXPERIMENT: "quickstart"})
 
 
-def text(view: IncidentView) -> str:
-    return render("incident.html", view.page, page=view).content.decode()
+def text(view: dict[str, Any]) -> str:
+    return render("incident.html", "incidents/a1b2c3d4.html", **view).content.decode()
 
 
-def explanation(view: IncidentView, name: str) -> ExplanationRow:
-    (row,) = [row for row in view.explanations if row.name.startswith(name)]
+def explanation(view: dict[str, Any], name: str) -> ExplanationRow:
+    (row,) = [row for row in view["explanations"] if row.name.startswith(name)]
     return row
 
 
@@ -69,7 +68,7 @@ def proven(incident: Incident) -> Incident:
 
 def test_the_chart_shows_both_sides_of_the_change_and_each_level(demo: Any, incident: Incident) -> None:
     lead = incident.lead
-    chart = page(demo, incident).chart
+    chart = page(demo, incident)["chart"]
     assert chart is not None
     assert [place for place, _ in chart.points] == [*range(len(lead.series.points))]
     assert [level for *_, level in chart.levels] == [lead.before, lead.after]
@@ -112,22 +111,22 @@ def test_what_was_told_taken_back_and_decided_is_in_the_story(demo: Any, inciden
     of_testbed = demo.judgement.incidents[1]
     told = replace(incident, triage=of_testbed.triage)
     by_id = {trial.id: trial for trial in demo.trials}
-    view = view_incident(told, judged | {lead.series.key: own}, by_id, {})
-    said = [event.what for event in view.timeline]
+    view = show_incident(told, judged | {lead.series.key: own}, by_id, {})
+    said = [event.what for event in view["timeline"]]
     assert said[1:3] == ["Told as provisional", "Withdrawn: later points did not bear it out"]
     assert said[3].startswith("Triaged: ")
     assert of_testbed.triage.owner in said[3]
-    assert view.timeline[3].when == "date not recorded"
+    assert view["timeline"][3].when == "date not recorded"
 
 
 def test_nights_that_measured_both_releases_are_no_order_of_events(
     demo: Any, incident: Incident
 ) -> None:
     # By release the first point with it comes later, by night it may well be the older one.
-    (event,) = page(demo, incident).timeline
+    (event,) = page(demo, incident)["timeline"]
     assert event.when == "nights 2026-03-01-1 to 2026-03-08-1"
     assert event.what == "5.0.2 without it, 5.0.3 with it, in each of the 8 nights of both"
-    inside = page(demo, within(incident)).timeline
+    inside = page(demo, within(incident))["timeline"]
     assert [event.what for event in inside] == [
         "Last point without it, 5.0.3",
         "First point with it, 5.0.3",
@@ -150,7 +149,7 @@ def test_what_changed_with_it_is_not_ruled_out_and_says_how_it_could_be(
         incident,
         explanations=tuple(Explanation(name=one, before="old", after="<new>") for one in circumstances),
     )
-    rows = page(demo, told).explanations
+    rows = page(demo, told)["explanations"]
     assert [row.standing.word for row in rows[:7]] == ["Not ruled out"] * 7
     assert all(how in row.how for row, how in zip(rows, circumstances.values(), strict=False))
     assert rows[0].name == "java of node-1"
@@ -163,7 +162,7 @@ def test_what_changed_with_it_is_not_ruled_out_and_says_how_it_could_be(
 
 
 def test_trials_in_turns_that_agree_rule_out_all_else(demo: Any, incident: Incident) -> None:
-    rows = page(demo, proven(incident)).explanations
+    rows = page(demo, proven(incident))["explanations"]
     assert {row.standing.word for row in rows} == {"Ruled out"}
     assert not any(row.how for row in rows)
 
@@ -198,17 +197,17 @@ def test_chance_is_not_ruled_out_before_it_is_confirmed(demo: Any, incident: Inc
 
 def test_the_release_is_named_only_if_no_other_is_in_question(demo: Any, incident: Incident) -> None:
     lead = replace(incident.lead, earliest=incident.lead.index, latest=incident.lead.index)
-    certain = page(demo, replace(incident, lead=lead)).culprit
-    assert certain.text.startswith("5.0.3 is the first release with it, and 5.0.2, the release before")
-    assert certain.command == ""
+    certain, is_askable = say_question(replace(incident, lead=lead))
+    assert certain.startswith("5.0.3 is the first release with it, and 5.0.2, the release before")
+    assert not is_askable
     old = replace(lead.last_before, release=replace(lead.last_before.release, version="4.9", ordinal=0))
-    wide = page(demo, replace(incident, lead=replace(lead, last_before=old))).culprit
-    assert "after 4.9, up to and including 5.0.3" in wide.text
-    assert wide.command == "knickpoint bisect --change a1b2c3d4"
-    inside = page(demo, within(incident)).culprit
-    assert (inside.text[:25], inside.command) == ("No release brought it: it", "")
-    accused = page(demo, replace(incident, cause=Cause.TESTBED)).culprit
-    assert ("no release is accused" in accused.text, accused.command) == (True, "")
+    wide = replace(incident, lead=replace(lead, last_before=old))
+    assert "after 4.9, up to and including 5.0.3" in say_question(wide)[0]
+    assert ">knickpoint bisect --change a1b2c3d4</pre>" in text(page(demo, wide))
+    inside, is_askable = say_question(within(incident))
+    assert (inside[:25], is_askable) == ("No release brought it: it", False)
+    accused, is_askable = say_question(replace(incident, cause=Cause.TESTBED))
+    assert ("no release is accused" in accused, is_askable) == (True, False)
 
 
 def test_the_change_can_be_seen_again_by_the_commands_of_the_page(
@@ -216,7 +215,7 @@ def test_the_change_can_be_seen_again_by_the_commands_of_the_page(
 ) -> None:
     view = page(demo, incident)
     of_suite = f"--suite quickstart --experiment {EXPERIMENT}"
-    assert view.reproduction.commands.splitlines()[-4:] == [
+    assert view["reproduction"].commands.splitlines()[-4:] == [
         f"knickpoint measure {of_suite} --release 5.0.2",
         f"knickpoint measure {of_suite} --release 5.0.3",
         (
@@ -226,11 +225,11 @@ def test_the_change_can_be_seen_again_by_the_commands_of_the_page(
         "knickpoint bisect --change a1b2c3d4",
     ]
     # The configuration of these pages is not known here, so nothing is claimed of it.
-    assert "have another content now" in view.reproduction.text
-    assert view.reproduction.commands.startswith("git log --oneline -- configs/topologies/")
+    assert "have another content now" in view["reproduction"].text
+    assert view["reproduction"].commands.startswith("git log --oneline -- configs/topologies/")
     config = (Explanation(name="config default", before="a", after="b"),)
     told = page(demo, within(incident, explanations=config, cause=Cause.CONFIGURATION))
-    assert told.reproduction.commands.splitlines()[-2:] == [
+    assert told["reproduction"].commands.splitlines()[-2:] == [
         f"knickpoint measure {of_suite} --release 5.0.3",
         f"knickpoint compare {of_suite} --baseline 5.0.3/default-before --candidate 5.0.3/default",
     ]

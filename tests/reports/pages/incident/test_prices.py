@@ -7,7 +7,7 @@ from typing import Any
 from made_up_judgement import SETTINGS
 
 from analysis.judging.prices import PriceMove
-from reports.pages.incident.view import view_incident
+from reports.pages.incident.page import show_incident
 from reports.wording.changes import by_change, view_changes
 from reports.wording.incidents import tell_briefly
 from reports.wording.wording import quantity, series_words
@@ -33,8 +33,8 @@ def test_a_new_price_is_said_wherever_the_incident_is(demo: Any) -> None:
     trials = {trial.id: trial for trial in demo.trials}
     assert SAID in tell_briefly(incident)
     assert SAID not in tell_briefly(first)
-    assert view_incident(incident, judged, trials, {}).summary.endswith(SAID)
-    assert not view_incident(first, judged, trials, {}).summary.endswith(SAID)
+    assert show_incident(incident, judged, trials, {})["summary"].endswith(SAID)
+    assert not show_incident(first, judged, trials, {})["summary"].endswith(SAID)
     own = judged[first.lead.series.key]
     rows = view_changes(own, by_change([incident]), SETTINGS)
     assert [SAID in row.notes for row in rows] == [one == first.lead for one in own.change_points]
