@@ -29,11 +29,13 @@ from reports.wording.changes import (
     name_incident,
     name_night,
     name_watch,
+    view_change_briefly,
 )
 from reports.wording.incidents import view_badges
 from reports.wording.links import data_path, in_file
 from reports.wording.measures import ends_words
 from reports.wording.navigation import NAVIGATION
+from reports.wording.sensitivity import view_sensitivity
 from reports.wording.wording import (
     OUTCOME_BADGES,
     STATE_BADGES,
@@ -71,6 +73,7 @@ _FILTERS = {
     "at_least": at_least,
     "bisection_page": links.bisection_page,
     "count": count,
+    "change_briefly": view_change_briefly,
     "comparison_page": links.comparison_page,
     "definition_words": definition_words,
     "direction_arrow": direction_arrow,
@@ -95,6 +98,7 @@ _FILTERS = {
     "phase_words": phase_words,
     "probability": probability,
     "quantity": quantity,
+    "sensitivity": view_sensitivity,
     "sentence": sentence,
     "series_page": links.series_page,
     "series_stem": links.series_stem,

@@ -45,7 +45,8 @@ def view_experiments(
     anchors = {group.name: group.anchor for group in reversed(groups)}
     counts: dict[str, Counter[Badge]] = {}
     for group in groups:
-        counts.setdefault(group.name, Counter()).update(row.verdict for row in group.rows)
+        badges = (OUTCOME_BADGES[one.verdict.outcome] for one in group.series)
+        counts.setdefault(group.name, Counter()).update(badges)
     lines = [
         ExperimentLine(
             name=name,

@@ -5,6 +5,7 @@ a change; how fresh everything is. All lists are short and lead to the page that
 the page stays small however long the history is.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -45,7 +46,7 @@ from reports.wording.attention import (
 )
 from reports.wording.changes import by_change
 from reports.wording.sensitivity import summarize_sensitivity
-from reports.wording.series_list import ExperimentGroup, experiment_of, group_series, view_all
+from reports.wording.series_list import ExperimentGroup, experiment_of, group_series
 from reports.wording.wording import caveat_words, count, sentence
 
 _PAGES = (
@@ -73,7 +74,18 @@ def _make(scene: SiteContext) -> Iterator[SiteFile]:
     groups = group_series(scene.judgement.series, scene.heads)
     yield render("index.html", FRONT, **show_front(scene, groups))
     caveats = _tell_caveats(scene)
-    yield render("all_series.html", links.SERIES_PAGE, page=view_all(groups, caveats))
+    # What series of an experiment have in common is said where it tells two groups of one name apart.
+    named = Counter(group.name for group in groups)
+    ambiguous = {name for name, many in named.items() if many > 1}
+    yield render(
+        "all_series.html",
+        links.SERIES_PAGE,
+        groups=groups,
+        series=len(scene.judgement.series),
+        experiments=len(named),
+        ambiguous=ambiguous,
+        caveats=caveats,
+    )
     for title, path, rows, lead, note in _list_kinds(scene):
         yield render(
             "all_of_a_kind.html",

@@ -159,7 +159,7 @@ def render_single_file(scene: SiteContext, experiment: str) -> bytes:
         newest=moment(max(head.finished_at for head in part.heads.values())),
         built=moment(scene.now),
         caveats=sorted({scene.caveats.get(one.testbed.name, "") for one in part.heads.values()}),
-        series=[row for group in groups for row in group.rows],
+        series=[judged for group in groups for judged in group.series],
         incidents=[
             (f"{one.subject}: {one.text}", one.page) for one in view_incidents(told, scene.heads)
         ],

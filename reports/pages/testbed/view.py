@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 from analysis.detection.noise import can_confirm
 from analysis.judging.drift import is_canary
@@ -19,14 +18,12 @@ from reports.wording.changes import (
     TYPICAL,
     name_gap,
     name_watch,
-    view_change_briefly,
     view_scatter,
     view_slopes,
 )
-from reports.wording.series_list import ExperimentGroup, SeriesLine, group_series, view_series_row
+from reports.wording.series_list import ExperimentGroup, group_series
 from reports.wording.wording import (
     MOVED_BADGE,
-    NOTHING,
     SHORT_BADGE,
     STILL_BADGE,
     Badge,
@@ -36,7 +33,6 @@ from reports.wording.wording import (
     number,
     percent,
     quantity,
-    sentence,
 )
 
 
@@ -97,6 +93,7 @@ class TestbedView:
     utilisation: UtilisationView
     groups: tuple[ExperimentGroup, ...]
     others: tuple[ExperimentGroup, ...]
+    steps: Mapping[SeriesKey, Badge]
     others_title: str
     caveat: str
 
@@ -137,8 +134,9 @@ def view_testbed(
         hosts_of=f"{newest.release.version}, {moment(newest.started_at).text}" if newest else "",
         hosts_page=links.trial_page(newest.id) if newest else "",
         utilisation=view_utilisation(trials.values()),
-        groups=group_series(telling, trials, partial(_view_row, settings=settings)),
-        others=group_series(others, trials, partial(_view_row, settings=settings)),
+        groups=group_series(telling, trials),
+        others=group_series(others, trials),
+        steps={one.series.key: _badge(one, settings) for one in own},
         others_title=f"{count(len(others), 'further series', 'further series')} of the same trials, "
         f"a step in {sum(bool(one.change_points) for one in others):,} of them",
         caveat=join_caveats({trials[trial].testbed.name for trial in watching}, caveats),
@@ -214,15 +212,11 @@ def _is_short(judged: JudgedSeries, settings: Detection) -> bool:
     return not judged.change_points and not (is_searched and can_confirm(half, points - half, settings))
 
 
-def _view_row(judged: JudgedSeries, settings: Detection) -> SeriesLine:
-    """Put a watching series into a line: it says whether a step was seen, in place of a verdict."""
-    newest = judged.change_points[-1] if judged.change_points else None
-    return replace(
-        view_series_row(judged),
-        verdict=MOVED_BADGE if newest else SHORT_BADGE if _is_short(judged, settings) else STILL_BADGE,
-        change=percent(newest.relative_change) if newest else NOTHING,
-        reason=sentence(view_change_briefly(newest)) if newest else "",
-    )
+def _badge(judged: JudgedSeries, settings: Detection) -> Badge:
+    """Say whether a step was seen in a watching series, in place of a verdict."""
+    if judged.change_points:
+        return MOVED_BADGE
+    return SHORT_BADGE if _is_short(judged, settings) else STILL_BADGE
 
 
 def summarize_testbed(judgement: Judgement, settings: Detection) -> str:

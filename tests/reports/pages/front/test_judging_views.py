@@ -21,6 +21,7 @@ from reports.wording.changes import by_change
 from reports.wording.incidents import list_news
 from reports.wording.sensitivity import summarize_sensitivity, view_sensitivity
 from reports.wording.series_list import group_series
+from reports.wording.wording import series_words
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -125,7 +126,7 @@ def test_beside_the_verdict_stands_what_it_could_not_have_seen(demo: Any) -> Non
         f"≥{NBSP}4.12{NBSP}% in the quiet"
     )
     group, *_ = group_series(demo.judgement.series, demo.scene().heads)
-    assert {row.detectable for row in group.rows} == {f"≥{NBSP}4.12{NBSP}%"}
+    assert {view_sensitivity(one).brief for one in group.series} == {f"≥{NBSP}4.12{NBSP}%"}
 
 
 def test_a_series_tells_its_noise_floor_and_what_1_3_and_10_nights_see(demo: Any) -> None:
@@ -284,18 +285,18 @@ def test_the_testbed_has_a_page_of_its_own(demo: Any, by_id: dict[TrialId, Trial
         "and 2 have too few points to tell."
     )
     assert [row.page for row in view.incidents] == ["incidents/e5f6a7b8.html"]
-    titles = [row.title for group in view.groups for row in group.rows]
+    titles = [series_words(one.series.key) for group in view.groups for one in group.series]
     assert "p50 CPU canary before the trial, localhost" in titles
     assert view.caveat == demo.caveats["local"]
-    assert {row.verdict.word for group in view.groups for row in group.rows} == {"Too few points"}
+    assert {badge.word for badge in view.steps.values()} == {"Too few points"}
     step = write_throughput(demo).change_points
     canary = replace(demo.judgement.watched[0], change_points=step)
     moved = view_testbed(replace(demo.judgement, watched=(canary,)), by_id, SETTINGS, {})
-    ((row,),) = (group.rows for group in moved.groups)
-    assert (row.verdict.word, row.change) == ("A step", f"−13.5{NBSP}%")
+    ((row,),) = (group.series for group in moved.groups)
+    assert moved.steps[row.series.key].word == "A step"
     still = replace(canary, change_points=(), noise=NOISE)
     calm = view_testbed(replace(demo.judgement, watched=(still,)), by_id, SETTINGS, {})
-    assert calm.groups[0].rows[0].verdict.word == "No step"
+    assert [badge.word for badge in calm.steps.values()] == ["No step"]
     extremes = replace(canary.series, key=replace(canary.series.key, statistic="max"))
     folded = replace(demo.judgement, watched=(replace(canary, series=extremes),))
     rest = view_testbed(folded, by_id, SETTINGS, {})
@@ -324,7 +325,7 @@ def test_no_step_is_said_only_where_one_could_have_been_told(
     few = replace(still, series=replace(still.series, key=key, points=still.series.points[:6]))
     judgement = replace(demo.judgement, watched=(still, few), incidents=())
     view = view_testbed(judgement, by_id, SETTINGS, {})
-    told = [row.verdict.word for group in (*view.groups, *view.others) for row in group.rows]
+    told = [badge.word for badge in view.steps.values()]
     assert sorted(told) == ["No step", "Too few points"]
     said = summarize_testbed(judgement, SETTINGS)
     assert said.endswith("a step was seen in 0 of them, and 1 has too few points to tell.")
