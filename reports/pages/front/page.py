@@ -27,7 +27,7 @@ from reports.pages.front.freshness import (
 from reports.pages.front.incident_rows import rows_of_incidents
 from reports.pages.front.verdict import choose_badge, tell_false_alarms, tell_verdict
 from reports.pages.nights.view import find_tonight, group_nights, list_by_itself, list_nights
-from reports.pages.reproduction.view import list_reproductions
+from reports.pages.reproduction.ratios import find_reproductions
 from reports.pages.testbed.view import summarize_testbed
 from reports.site.context import SiteContext
 from reports.site.publishing import FRONT
@@ -215,7 +215,7 @@ def _show_newest(scene: SiteContext, trials: Iterable[TrialHead]) -> dict[str, o
         "comparisons_count": len(comparisons),
         "bisections": tuple(map(view_bisection, scene.bisections[: -_MOST_RECENT - 1 : -1])),
         "bisections_count": len(scene.bisections),
-        "reproductions": list_reproductions(scene.catalog.reports, scene.heads.values()),
+        "reproductions": find_reproductions(scene.catalog.reports, scene.heads.values()),
         "troubles": troubles[:_MOST_RECENT],
         "troubles_count": len(troubles),
     }

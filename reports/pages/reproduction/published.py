@@ -1,7 +1,8 @@
 """Tables of a report with what was measured here beside them, and their shape in ratios."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from perf.model.metrics import OPERATIONS_PER_DOLLAR
 from perf.model.references import (
@@ -29,57 +30,63 @@ from reports.pages.reproduction.ratios import (
     setting_of,
     stands_for,
 )
-from reports.wording.wording import NOTHING, count, number, sentence, unit_words
+from reports.wording.wording import count, sentence, unit_words
 
 _COUNTED = (ERRORS, MISSES)
 _PRICED = (USD_PER_MILLION, OPERATIONS_PER_DOLLAR.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CellView:
-    """A measured value as text, with the spread of its runs as a note; `–` where there is none."""
+class Cell:
+    """A published figure and the measured one, in the same unit; None where there is none.
 
-    text: str
-    note: str = ""
+    `words` stand in place of the published figure. Of a measured value `runs` are those of its trials;
+    without any it is a ratio. `is_count` where it tells how often something happened.
+    """
+
+    there: float | None
+    here: float | None = None
+    words: str = ""
+    runs: tuple[float, ...] = ()
+    is_count: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LineView:
-    """A row: the published texts and the measured ones, by column; `release` is what was measured."""
+class Line:
+    """A row; `release` is what was measured here."""
 
     title: str
-    published: tuple[str, ...]
-    here: tuple[CellView, ...]
+    cells: tuple[Cell, ...]
     release: str = ""
 
     @property
     def says_something(self) -> bool:
         """Whether any of its cells has a value on either side."""
-        return {NOTHING} != {*self.published, *(cell.text for cell in self.here)}
+        return any(one.words or (one.there, one.here) != (None, None) for one in self.cells)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GridView:
-    """Lines under columns with their units; `is_measured` where any cell was."""
+class Grid:
+    """Lines under columns with their units; those of a shape are ratios on both sides."""
 
     title: str
     columns: tuple[tuple[str, str], ...]
-    lines: tuple[LineView, ...]
+    lines: tuple[Line, ...]
+    is_shape: bool = False
 
     @property
     def is_measured(self) -> bool:
         """Whether any of its cells was measured here."""
-        return any(cell.text != NOTHING for line in self.lines for cell in line.here)
+        return any(cell.here is not None for line in self.lines for cell in line.cells)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableView:
+class TableBeside:
     """A table of the report, its shapes, and why which cells were not measured."""
 
-    anchor: str
-    grid: GridView
-    note: str
-    shapes: tuple[GridView, ...]
+    table: PublishedTable
+    grid: Grid
+    shapes: tuple[Grid, ...]
     missing: tuple[str, ...]
 
 
@@ -100,19 +107,10 @@ class Matched:
         found = [one for (_, name), one in self.chosen.items() if name == subject and one]
         return tuple({one.setting: one for one in found}.values())
 
-    def choose(self, table: PublishedTable, spot: Spot) -> MeasuredSetting | None:
-        """Give what stands for the subject of a cell."""
-        return self.chosen.get((table.name, spot.subject or ""))
-
-    def find(self, table: PublishedTable, spot: Spot) -> Value | None:
-        """Give what was measured at the address of a cell."""
-        of = self.choose(table, spot)
-        return of.values.get(cell_of(spot)) if of else None
-
 
 @dataclass(frozen=True, slots=True)
-class _Side:
-    """One cell of a table."""
+class _Figure:
+    """One cell of a table that has an address."""
 
     table: PublishedTable
     row: PublishedRow
@@ -124,8 +122,11 @@ class _Side:
 
     @property
     def value(self) -> float | None:
-        names = [one.name for one in self.table.columns]
-        return self.row.values[names.index(self.column.name)]
+        return self.row.values[self.table.columns.index(self.column)]
+
+
+_Rows: TypeAlias = list[tuple[str, list[tuple[_Figure, _Figure]]]]
+"""Titles of rows, each with its ratios: a figure over another."""
 
 
 def match(report: Report, measured: Sequence[MeasuredSetting], heads: Sequence[TrialHead]) -> Matched:
@@ -142,103 +143,152 @@ def match(report: Report, measured: Sequence[MeasuredSetting], heads: Sequence[T
     return Matched(report=report, chosen=chosen, measured=measured, heads=heads)
 
 
-def view_table(table: PublishedTable, matched: Matched) -> TableView:
-    """Put a published table and what was measured beside it into words."""
-    missing = _Missing(table, matched)
-    lines = tuple(_view_row(table, row, matched, missing) for row in table.rows)
-    columns = tuple((column.title, _unit_of(table, column)) for column in table.columns)
-    return TableView(
-        anchor=f"table-{table.name}",
-        grid=GridView(title=table.title, columns=columns, lines=lines),
-        note=table.note or "",
-        shapes=tuple(
-            replace(shape, lines=lines)
-            for shape in _view_shapes(table, matched, missing)
-            if (lines := tuple(line for line in shape.lines if line.says_something))
+def view_table(table: PublishedTable, matched: Matched) -> TableBeside:
+    """Put what was measured beside a published table."""
+    beside = _Beside(table, matched)
+    return TableBeside(
+        table=table,
+        grid=Grid(
+            title=table.title,
+            columns=tuple((column.title, _unit_of(table, column)) for column in table.columns),
+            lines=tuple(map(beside.fill, table.rows)),
         ),
-        missing=missing.tell(),
+        shapes=tuple(
+            Grid(title=title, columns=tuple((one, "") for one in columns), lines=lines, is_shape=True)
+            for title, columns, rows in _list_shapes(table, matched.report)
+            if (lines := beside.compare(rows))
+        ),
+        missing=beside.tell_missing(),
     )
 
 
-def exact(value: float) -> str:
-    """Write a published number with all the digits that it was published with."""
-    return f"{value:,.10g}" if value == int(value) else f"{value:,}"
-
-
-def ratio_text(of: float, over: float) -> str:
-    """Write a ratio as a factor; from zero there is none."""
-    return f"×{number(of / over)}" if over else NOTHING
-
-
-class _Missing:
-    """Collects why cells were not measured, each reason with the cells that it is true of."""
+class _Beside:
+    """Fills the rows of a table, and collects why cells have no value here."""
 
     def __init__(self, table: PublishedTable, matched: Matched) -> None:
-        self._table = table
-        self._matched = matched
-        self._sides: dict[str, list[tuple[PublishedRow, PublishedColumn]]] = {}
-        self._words: dict[str, list[str]] = {}
+        self._table, self._matched = table, matched
+        self._not_measured: dict[str, list[_Figure]] = {}
+        self._refused: dict[str, dict[str, None]] = {}
+        """Why there is no ratio, or no counterpart, and of what."""
 
-    def note(self, reason: str, where: str) -> None:
-        places = self._words.setdefault(reason, [])
-        if where not in places:
-            places.append(where)
+    def fill(self, row: PublishedRow) -> Line:
+        """Put measured values into a row."""
+        sides = [self._choose(_Figure(self._table, row, column)) for column in self._table.columns]
+        settings = {one.setting for one in sides if one}
+        several = len({one.system for one in settings}) > 1
+        named = {f"{one.system} {one.version}" if several else one.version for one in settings}
+        here = tuple(
+            self._fill_cell(_Figure(self._table, row, column)) for column in self._table.columns
+        )
+        return Line(title=row.title, cells=here, release=", ".join(sorted(named)))
 
-    def explain(self, side: _Side) -> None:
-        self._sides.setdefault(self._find_reason(side), []).append((side.row, side.column))
+    def compare(self, rows: _Rows) -> tuple[Line, ...]:
+        """Compute rows of ratios; those without any are left out."""
+        lines = (
+            Line(
+                title=title,
+                cells=tuple(
+                    Cell(
+                        there=None if of.value is None or not over.value else of.value / over.value,
+                        here=self._compare(of, over, f"the ratio {title}"),
+                    )
+                    for of, over in pairs
+                ),
+            )
+            for title, pairs in rows
+        )
+        return tuple(line for line in lines if line.says_something)
 
-    def _find_reason(self, side: _Side) -> str:
-        matched, cell = self._matched, cell_of(side.spot)
-        subject = matched.report.subject(side.spot.subject or "")
+    def tell_missing(self) -> tuple[str, ...]:
+        """Tell each reason for which cells have no value, with the cells that it is true of."""
+        places = {reason: self._name(them) for reason, them in self._not_measured.items()}
+        told = places | {reason: [*them] for reason, them in self._refused.items()}
+        return tuple(sentence(f"{reason}: {'; '.join(them)}") for reason, them in told.items())
+
+    def _choose(self, figure: _Figure) -> MeasuredSetting | None:
+        return self._matched.chosen.get((figure.table.name, figure.spot.subject or ""))
+
+    def _find(self, figure: _Figure) -> Value | None:
+        of = self._choose(figure)
+        return of.values.get(cell_of(figure.spot)) if of else None
+
+    def _fill_cell(self, figure: _Figure) -> Cell:
+        column = figure.column
+        here: float | None = None
+        runs: tuple[float, ...] = ()
+        if column.not_here:
+            self._refused.setdefault(column.not_here, {})[column.title] = None
+        elif column.quotient:
+            by_name = {one.name: one for one in self._table.columns}
+            of = replace(figure, column=by_name[column.quotient.of])
+            over = replace(figure, column=by_name[column.quotient.over])
+            here = self._compare(of, over, column.title)
+        elif value := self._find(figure):
+            here, runs = value.value, value.runs
+        else:
+            self._not_measured.setdefault(self._explain(figure), []).append(figure)
+        return Cell(
+            there=figure.value,
+            words=figure.row.words.get(column.name, ""),
+            here=here,
+            runs=runs,
+            is_count=figure.spot.metric in _COUNTED,
+        )
+
+    def _compare(self, of: _Figure, over: _Figure, where: str) -> float | None:
+        """Give the ratio of two cells here; None where they have none, or may not be compared."""
+        one, other = self._choose(of), self._choose(over)
+        value, base = self._find(of), self._find(over)
+        if not (one and other and value and base):
+            return None
+        subjects = [self._matched.report.subject(side.spot.subject or "") for side in (of, over)]
+        across = all(subject.testbed_classes for subject in subjects)
+        if why := refuse_ratio(one.setting, other.setting, across_testbeds=across):
+            self._refused.setdefault(why, {})[where] = None
+            return None
+        return value.value / base.value if base.value else None
+
+    def _explain(self, figure: _Figure) -> str:
+        """Say why a cell was not measured."""
+        matched, cell = self._matched, cell_of(figure.spot)
+        subject = matched.report.subject(figure.spot.subject or "")
         there = [one for one in matched.measured if stands_for(one.setting, subject)]
         if any(known.workload == cell.workload for one in there for known in one.values):
             if cell.metric in _PRICED:
                 return "the testbed states no price, or the load was not a closed loop"
             what = f"{cell.statistic} {cell.metric} of {cell.operation} in {cell.phase}"
             return f"{what} was not recorded, or not in the setting of this table"
-        tried = [
-            head
+        tried = sum(
+            stands_for(setting_of(head), subject) and unscaled_name(head.workload.name) == cell.workload
             for head in matched.heads
-            if stands_for(setting_of(head), subject)
-            and unscaled_name(head.workload.name) == cell.workload
-        ]
-        if tried:
-            return f"{count(len(tried), 'trial')} of {cell.workload} failed or gave no valid result"
-        what = "; ".join(
-            f"{name} {' or '.join(names)}"
-            for name, names in (
-                ("config", subject.configs),
-                ("topology", subject.topologies),
-                ("testbed class", subject.testbed_classes),
-            )
-            if names
         )
+        if tried:
+            return f"{count(tried, 'trial')} of {cell.workload} failed or gave no valid result"
+        allowed = (
+            ("config", subject.configs),
+            ("topology", subject.topologies),
+            ("testbed class", subject.testbed_classes),
+        )
+        what = "; ".join(f"{name} {' or '.join(names)}" for name, names in allowed if names)
         named = f"{subject.system} ({what})" if what else subject.system
         if there:
             return f"{named} was not measured with the workload {cell.workload} at this scale"
         return f"no completed trial of {named} is in this history at this scale"
 
-    def tell(self) -> tuple[str, ...]:
-        told = {reason: self._name(cells) for reason, cells in self._sides.items()} | self._words
-        return tuple(sentence(f"{reason}: {'; '.join(places)}") for reason, places in told.items())
-
-    def _name(self, missing: Sequence[tuple[PublishedRow, PublishedColumn]]) -> list[str]:
+    def _name(self, missing: Sequence[_Figure]) -> list[str]:
         """Name cells by their whole columns, by their whole rows, and the rest one by one."""
         own = [one for one in self._table.columns if not one.quotient and not one.not_here]
         rows = self._table.rows
         if len(missing) == len(own) * len(rows):
             return ["the whole table"]
-        columns = [one.name for one in own if sum(one is column for _, column in missing) == len(rows)]
-        rest = [pair for pair in missing if pair[1].name not in columns]
-        whole = [
-            row.name
-            for row in rows
-            if sum(row is other for other, _ in rest) == len(own) - len(columns) > 0
-        ]
+        columns = [one for one in own if sum(it.column is one for it in missing) == len(rows)]
+        rest = [one for one in missing if one.column not in columns]
+        width = len(own) - len(columns)
+        whole = [row for row in rows if sum(one.row is row for one in rest) == width > 0]
         return [
-            *(one.title for one in own if one.name in columns),
-            *(row.title for row in rows if row.name in whole),
-            *(f"{row.title} · {one.title}" for row, one in rest if row.name not in whole),
+            *(one.title for one in columns),
+            *(one.title for one in whole),
+            *(f"{one.row.title} · {one.column.title}" for one in rest if one.row not in whole),
         ]
 
 
@@ -253,156 +303,42 @@ def _unit_of(table: PublishedTable, column: PublishedColumn) -> str:
     return TABLE_MEASURES.get(metric, unit_words(metric))
 
 
-def _published(
-    row: PublishedRow, table: PublishedTable
-) -> Iterator[tuple[PublishedColumn, str, float | None]]:
-    for column, value in zip(table.columns, row.values, strict=True):
-        words = row.words.get(column.name)
-        yield column, words or (NOTHING if value is None else exact(value)), value
-
-
-def _view_row(
-    table: PublishedTable, row: PublishedRow, matched: Matched, missing: _Missing
-) -> LineView:
-    published = tuple(text for _, text, _ in _published(row, table))
-    here = tuple(_view_cell(table, row, column, matched, missing) for column in table.columns)
-    sides = (matched.choose(table, spot_of(table, row, column)) for column in table.columns)
-    settings = {one.setting for one in sides if one}
-    several = len({one.system for one in settings}) > 1
-    named = {f"{one.system} {one.version}" if several else one.version for one in settings}
-    return LineView(title=row.title, published=published, here=here, release=", ".join(sorted(named)))
-
-
-def _view_cell(
-    table: PublishedTable,
-    row: PublishedRow,
-    column: PublishedColumn,
-    matched: Matched,
-    missing: _Missing,
-) -> CellView:
-    if column.not_here:
-        missing.note(column.not_here, column.title)
-        return CellView(text=NOTHING)
-    if column.quotient:
-        by_name = {one.name: one for one in table.columns}
-        of, over = (
-            _Side(table, row, by_name[name]) for name in (column.quotient.of, column.quotient.over)
-        )
-        return CellView(text=_ratio_here(of, over, matched, missing, column.title))
-    side = _Side(table, row, column)
-    value = matched.find(table, side.spot)
-    if value is None:
-        missing.explain(side)
-        return CellView(text=NOTHING)
-    # How often something happened is a whole number; of several trials, their median may be none.
-    is_count = side.spot.metric in _COUNTED and value.value.is_integer()
-    text = f"{value.value:,.0f}" if is_count else number(value.value)
-    return CellView(text=text, note=_spread(value.runs))
-
-
-def _spread(runs: Sequence[float]) -> str:
-    if len(runs) < 2:  # noqa: PLR2004  one run has no spread
-        return ""
-    return f"{number(min(runs))} to {number(max(runs))} in {len(runs)} runs"
-
-
-def _ratio_here(of: _Side, over: _Side, matched: Matched, missing: _Missing, where: str) -> str:
-    one, other = (matched.find(side.table, side.spot) for side in (of, over))
-    if one is None or other is None:
-        return NOTHING
-    if why := _refuse(of, over, matched):
-        missing.note(why, where)
-        return NOTHING
-    return ratio_text(one.value, other.value)
-
-
-def _refuse(of: _Side, over: _Side, matched: Matched) -> str:
-    """Say why two cells have no ratio here; empty where both may be compared."""
-    one, other = (matched.choose(side.table, side.spot) for side in (of, over))
-    if one is None or other is None:
-        return ""
-    subjects = [matched.report.subject(side.spot.subject or "") for side in (of, over)]
-    across = all(subject.testbed_classes for subject in subjects)
-    return refuse_ratio(one.setting, other.setting, across_testbeds=across)
-
-
-def _view_shapes(table: PublishedTable, matched: Matched, missing: _Missing) -> Iterator[GridView]:
-    """Give ratios between rows, between columns, and to another table."""
+def _list_shapes(table: PublishedTable, report: Report) -> Iterator[tuple[str, list[str], _Rows]]:
+    """Give title, columns and rows of ratios between rows, between columns, and to another table."""
     plain = [one for one in table.columns if not one.quotient and not one.not_here]
     plain = [one for one in plain if (one.at.metric or table.at.metric) not in _COUNTED]
     rows = {row.name: row for row in table.rows}
-    yield GridView(
-        title="Ratios between rows",
-        columns=tuple((column.title, "") for column in plain),
-        lines=tuple(
-            _view_ratios(
-                f"{row.name} / {base}",
-                [(_Side(table, row, one), _Side(table, rows[base], one)) for one in plain],
-                matched,
-                missing,
-            )
-            for row in table.rows
-            for base in row.ratios_to
-        ),
-    )
+    between_rows = [
+        (
+            f"{row.name} / {base}",
+            [(_Figure(table, row, one), _Figure(table, rows[base], one)) for one in plain],
+        )
+        for row in table.rows
+        for base in row.ratios_to
+    ]
+    yield "Ratios between rows", [one.title for one in plain], between_rows
     columns = {column.name: column for column in table.columns}
     against = [(column, columns[column.ratio_to]) for column in plain if column.ratio_to]
-    if against:
-        yield GridView(
-            title="Ratios between columns",
-            columns=tuple((f"{column.title} / {base.title}", "") for column, base in against),
-            lines=tuple(
-                _view_ratios(
+    between_columns = [
+        (row.title, [(_Figure(table, row, one), _Figure(table, row, base)) for one, base in against])
+        for row in table.rows
+    ]
+    titles = [f"{column.title} / {base.title}" for column, base in against]
+    yield "Ratios between columns", titles, between_columns
+    for other in report.tables:
+        if other.name == table.ratio_to:
+            there = {row.name: row for row in other.rows}
+            named = {column.name: column for column in other.columns}
+            shared = [one for one in plain if one.name in named]
+            to_other = [
+                (
                     row.title,
-                    [(_Side(table, row, one), _Side(table, row, base)) for one, base in against],
-                    matched,
-                    missing,
+                    [
+                        (_Figure(table, row, one), _Figure(other, there[row.name], named[one.name]))
+                        for one in shared
+                    ],
                 )
                 for row in table.rows
-            ),
-        )
-    other = next((one for one in matched.report.tables if one.name == table.ratio_to), None)
-    if other is not None:
-        yield _view_against(table, other, plain, matched, missing)
-
-
-def _view_against(
-    table: PublishedTable,
-    other: PublishedTable,
-    plain: Sequence[PublishedColumn],
-    matched: Matched,
-    missing: _Missing,
-) -> GridView:
-    """Give the ratios of equal rows and columns of two tables."""
-    rows = {row.name: row for row in other.rows}
-    columns = {column.name: column for column in other.columns}
-    shared = [one for one in plain if one.name in columns]
-    return GridView(
-        title=f"Ratios to the table “{other.title}”",
-        columns=tuple((column.title, "") for column in shared),
-        lines=tuple(
-            _view_ratios(
-                row.title,
-                [
-                    (_Side(table, row, one), _Side(other, rows[row.name], columns[one.name]))
-                    for one in shared
-                ],
-                matched,
-                missing,
-            )
-            for row in table.rows
-            if row.name in rows
-        ),
-    )
-
-
-def _view_ratios(
-    title: str, pairs: Iterable[tuple[_Side, _Side]], matched: Matched, missing: _Missing
-) -> LineView:
-    published, here = [], []
-    for one, other in pairs:
-        both = one.value is not None and other.value is not None
-        published.append(ratio_text(one.value or 0.0, other.value or 0.0) if both else NOTHING)
-        text = _ratio_here(one, other, matched, missing, f"the ratio {title}")
-        here.append(CellView(text=text))
-    return LineView(title=title, published=tuple(published), here=tuple(here))
+                if row.name in there
+            ]
+            yield f"Ratios to the table “{other.title}”", [one.title for one in shared], to_other

@@ -19,7 +19,6 @@ from perf.model.scaling import scale_of, unscaled_name
 _MILLION = 1e6
 _CORES = "cpu_cores"
 _OF_A_CLIENT = "version:python"
-_HOURS_PER_MONTH = 730
 _MISSED = (Answer.NOT_FOUND, Answer.WRONG_DATA)
 
 
@@ -71,6 +70,12 @@ class MeasuredSetting:
     trials: tuple[Trial, ...]
     price_per_hour_usd: float | None
     cores_per_server: int | None = None
+
+    def find(
+        self, workload: str, phase: str, operation: str, metric: str, statistic: str = "mean"
+    ) -> Value | None:
+        """Give what was measured at an address; None if nothing was."""
+        return self.values.get(ValueAddress(workload, phase, operation, metric, statistic))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,33 +287,6 @@ def refuse_ratio(one: SideSetting, other: SideSetting, *, across_testbeds: bool)
     if one.engine != other.engine:
         return f"measured with the engines {one.engine} and {other.engine}, which do not compare"
     return ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScalingShare:
-    """How throughput grew with capacity: `share` is (T₂/T₁)/(C₂/C₁), 1 where it grew alike."""
-
-    throughput_ratio: float
-    capacity_ratio: float
-
-    @property
-    def share(self) -> float:
-        """Give the scaling factor as a share of the theoretical."""
-        return self.throughput_ratio / self.capacity_ratio
-
-
-def scale_share(
-    small: float, large: float, small_capacity: float, large_capacity: float
-) -> ScalingShare | None:
-    """Compare growth of throughput with growth of capacity; None where one of the small is zero."""
-    if not small or not small_capacity or not large_capacity:
-        return None
-    return ScalingShare(throughput_ratio=large / small, capacity_ratio=large_capacity / small_capacity)
-
-
-def operations_per_dollar(ops_per_s: float, price_per_month_usd: float) -> float:
-    """Give operations per US dollar at a monthly price; a month has 730 hours, as clouds bill it."""
-    return ops_per_s * 3600 * _HOURS_PER_MONTH / price_per_month_usd
 
 
 def throughput_cell(workload: str, phase: str, operation: str) -> ValueAddress:

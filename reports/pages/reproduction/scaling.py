@@ -1,70 +1,130 @@
-"""How throughput scales on the page of a reproduced report, and by what its workloads were scaled."""
+"""What scaling down divided, how throughput scales with capacity, and what a dollar buys."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from perf.model.design import Topology, Workload
-from perf.model.references import Report, Scaling
-from perf.model.scaling import unscaled_name
-from reports.pages.reproduction.published import ratio_text
+from perf.model.design import ClosedLoop, OpenLoop, SteppedLoad, Topology, Workload
+from perf.model.metrics import OPERATIONS_PER_DOLLAR, THROUGHPUT
+from perf.model.records import Devops, PutGet, Sensor, Ycsb
+from perf.model.references import PublishedTable, Report, Scaling, Subject, cells
+from perf.model.scaling import scale_down
+from perf.workloads.stages import operations_of
 from reports.pages.reproduction.ratios import (
     MeasuredSetting,
-    Reproduction,
+    Value,
+    ValueAddress,
+    cell_of,
     choose_setting,
     refuse_ratio,
-    scale_share,
     throughput_cell,
 )
-from reports.pages.reproduction.scales import Divided, find_divided
-from reports.wording.wording import NOTHING, number, sentence, share
+from reports.wording.wording import sentence
 
-_SAME = 1.005
-"""Below it, a divisor is 1 but for rounding to whole numbers."""
+_RECORDS = {Sensor: "devices", PutGet: "keys", Ycsb: "record_count", Devops: "hosts"}
+_HOURS_PER_MONTH = 730
+_SATURATION = "saturation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScalingRow:
-    """How throughput grew with capacity: as published, and here by cores or nodes and by price."""
+class Divided:
+    """A quantity, and by how much it was divided in the workload that was least and most."""
 
-    title: str
-    published: str
-    throughput: str
-    by_size: str
-    by_price: str
+    what: str
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingShare:
+    """How throughput grew with capacity: `share` is (T₂/T₁)/(C₂/C₁), 1 where it grew alike."""
+
+    throughput_ratio: float
+    capacity_ratio: float
+
+    @property
+    def share(self) -> float:
+        """Give the scaling factor as a share of the theoretical."""
+        return self.throughput_ratio / self.capacity_ratio
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaled:
+    """How throughput grew with capacity here, by servers with their cores and by price.
+
+    Without the cores (`has_cores`) it is by servers alone. None is what is not known. `why` says what
+    was put together, or why nothing was: then it `is_told` by nothing.
+    """
+
+    scaling: Scaling
     why: str
+    is_told: bool = False
+    throughput_ratio: float | None = None
+    by_size: ScalingShare | None = None
+    has_cores: bool = False
+    by_price: ScalingShare | None = None
 
 
-def tell_scale(found: Reproduction, workloads: Mapping[str, Workload]) -> str:
-    """Say by how much the workloads were to be scaled down, and what that really divided."""
-    if found.scale == 1:
-        return "Run as published: not scaled down."
-    names = sorted({unscaled_name(one.workload.name) for one in found.trials})
-    known = [workloads[name] for name in names if name in workloads]
-    parts = [_tell_divided(one) for one in find_divided(known, found.scale)]
-    begin = f"Scaled down by {found.scale:,}, never below the floors of a workload"
-    if not parts:
-        return f"{begin}; knickpoint workloads NAME says what that divides."
-    return f"{begin}. By the workloads as they are configured now, that makes {'; '.join(parts)}."
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dollars:
+    """A throughput at saturation that was published with a price, and operations per dollar."""
+
+    subject: Subject
+    table: PublishedTable
+    throughput: float
+    there: float
+    here: Value | None
 
 
-def _tell_divided(one: Divided) -> str:
-    least, most = one.least, one.most
-    if most < _SAME:
-        return f"{one.what} as published"
-    if least < _SAME:
-        return f"{one.what} as published or up to {number(most)} times fewer"
-    if most / least < _SAME:
-        return f"{one.what} {number(most)} times fewer"
-    return f"{one.what} {number(least)} to {number(most)} times fewer"
+def find_divided(workloads: Iterable[Workload], by: int) -> tuple[Divided, ...]:
+    """Give for each quantity that workloads have by how much scaling down by `by` divides it.
+
+    Workloads without floors are not scaled down and have no part.
+    """
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    for workload in workloads:
+        if workload.floors is None:
+            continue
+        small = scale_down(workload, by)
+        for (what, whole), (_, part) in zip(_quantities(workload), _quantities(small), strict=True):
+            found[what].append(whole / part)
+    return tuple(Divided(what=what, least=min(all_), most=max(all_)) for what, all_ in found.items())
 
 
-def view_scaling(
+def _quantities(workload: Workload) -> Iterator[tuple[str, float]]:
+    """Give each quantity that may be scaled, in the same order for a workload of any scale."""
+    records = workload.records
+    name = _RECORDS[type(records)]
+    yield name.replace("record_count", "records"), getattr(records, name)
+    if isinstance(records, Devops):
+        yield "seconds of data", records.span_s
+        yield "queries of a type", records.queries
+    for phase in workload.sequence:
+        yield "operations of a counted phase", operations_of(workload, phase)
+        yield "operations in flight", phase.in_flight
+    for part in workload.measurements:
+        load = part.load
+        yield "operations in flight", load.in_flight
+        match load:
+            case ClosedLoop():
+                pass
+            case OpenLoop():
+                yield "offered loads", load.offered_load_ops_per_s
+            case SteppedLoad():
+                yield "offered loads", load.offered_loads_ops_per_s[0]
+            case _:
+                yield "offered loads", load.lowest_ops_per_s
+        yield "seconds of an iteration", part.iteration_s
+        yield "seconds of a warm-up", part.warmup_s
+
+
+def find_scaling(
     one: Scaling,
     report: Report,
     measured: Sequence[MeasuredSetting],
     topologies: Mapping[str, Topology],
-) -> ScalingRow:
-    """Tell (T₂/T₁)/(C₂/C₁), with all cores, else nodes, and with price as the capacity C.
+) -> Scaled:
+    """Give (T₂/T₁)/(C₂/C₁), with all cores, else nodes, and with price as the capacity C.
 
     Sizes differ in their hosts, which are of testbed classes of their own: these are compared where the
     cores of both are recorded, or where both subjects name their classes.
@@ -76,84 +136,71 @@ def view_scaling(
         if (side := choose_setting(report.subject(name), [cell], measured))
     ]
     if len(found) < 2:  # noqa: PLR2004  both sizes
-        return _without_scaling(one, "Not measured here: it takes both sizes.")
+        return Scaled(scaling=one, why="Not measured here: it takes both sizes.")
     (small, slow), (large, fast) = found
     if small.setting == large.setting:
-        return _without_scaling(one, "One setting stands for both sizes, so no capacity grew.")
-    across = all(report.subject(name).testbed_classes for name in (one.small, one.large))
-    sizes = _find_cores((small, large), topologies)
-    if why := refuse_ratio(small.setting, large.setting, across_testbeds=across or bool(sizes)):
-        return _without_scaling(one, sentence(why))
-    differences = tuple(_tell_differences(small, large, topologies))
-    by = "servers × cores" if sizes else "servers"
-    told = _tell_share((slow, fast), sizes or _find_servers((small, large), topologies))
-    return ScalingRow(
-        title=one.title,
-        published=_tell_published(one),
-        throughput=ratio_text(fast, slow),
-        by_size=f"{told} ({by})",
-        by_price=_tell_share((slow, fast), [side.price_per_hour_usd for side in (small, large)]),
+        return Scaled(scaling=one, why="One setting stands for both sizes, so no capacity grew.")
+    topology = [topologies.get(side.setting.topology) for side in (small, large)]
+    servers = [it.servers if it else None for it in topology]
+    cores = [small.cores_per_server, large.cores_per_server]
+    has_cores = all((*servers, *cores))
+    across = has_cores or all(report.subject(name).testbed_classes for name in (one.small, one.large))
+    if why := refuse_ratio(small.setting, large.setting, across_testbeds=across):
+        return Scaled(scaling=one, why=sentence(why))
+    classes = [side.setting.testbed_class for side in (small, large)]
+    differences = []
+    if classes[0] != classes[1]:
+        differences.append(f"of the testbed classes {classes[0]} and {classes[1]}")
+    sizes: list[float | None] = [*servers]
+    if has_cores:
+        pairs = tuple(zip(servers, cores, strict=True))
+        differences.append(" and ".join(f"{many} × {each} cores" for many, each in pairs))
+        sizes = [(many or 0) * (each or 0) for many, each in pairs]
+    return Scaled(
+        scaling=one,
         why=sentence("; ".join(differences)) if differences else "",
+        is_told=True,
+        throughput_ratio=fast / slow if slow else None,
+        by_size=scale_share(slow, fast, *sizes),
+        has_cores=has_cores,
+        by_price=scale_share(slow, fast, small.price_per_hour_usd, large.price_per_hour_usd),
     )
 
 
-def _find_servers(
-    sides: Sequence[MeasuredSetting], topologies: Mapping[str, Topology]
-) -> tuple[float | None, ...]:
-    found = [topologies.get(side.setting.topology) for side in sides]
-    return tuple(topology.servers if topology else None for topology in found)
+def scale_share(
+    small: float, large: float, small_capacity: float | None, large_capacity: float | None
+) -> ScalingShare | None:
+    """Compare growth of throughput with growth of capacity; None where one is not known or zero."""
+    if not small or not small_capacity or not large_capacity:
+        return None
+    return ScalingShare(throughput_ratio=large / small, capacity_ratio=large_capacity / small_capacity)
 
 
-def _find_cores(
-    sides: Sequence[MeasuredSetting], topologies: Mapping[str, Topology]
-) -> tuple[float, ...]:
-    """Give servers × cores of each side; nothing where one of them is not known."""
-    servers = _find_servers(sides, topologies)
-    pairs = zip(servers, (side.cores_per_server for side in sides), strict=True)
-    found = tuple(nodes * cores for nodes, cores in pairs if nodes and cores)
-    return found if len(found) == len(sides) else ()
+def list_dollars(report: Report, measured: Sequence[MeasuredSetting]) -> Iterator[Dollars]:
+    """Yield operations per dollar wherever a report has a throughput and the price of its subject."""
+    for table in report.tables:
+        for row, column, spot in cells(table):
+            value = row.values[table.columns.index(column)]
+            is_throughput = (spot.metric, spot.phase) == (THROUGHPUT.name, _SATURATION)
+            if not value or not spot.subject or not is_throughput or column.quotient or column.not_here:
+                continue
+            subject = report.subject(spot.subject)
+            if not subject.price_per_month_usd:
+                continue
+            at = cell_of(spot)
+            wanted = ValueAddress(
+                at.workload, at.phase, at.operation, OPERATIONS_PER_DOLLAR.name, "mean"
+            )
+            side = choose_setting(subject, [wanted], measured)
+            yield Dollars(
+                subject=subject,
+                table=table,
+                throughput=value,
+                there=operations_per_dollar(value, subject.price_per_month_usd),
+                here=side.values[wanted] if side else None,
+            )
 
 
-def _tell_differences(
-    small: MeasuredSetting, large: MeasuredSetting, topologies: Mapping[str, Topology]
-) -> Iterator[str]:
-    """Say on which testbed classes two sizes were measured, and with how many cores."""
-    one, other = small.setting, large.setting
-    if one.testbed_class != other.testbed_class:
-        yield f"of the testbed classes {one.testbed_class} and {other.testbed_class}"
-    if _find_cores((small, large), topologies):
-        sides = zip(
-            _find_servers((small, large), topologies),
-            (small.cores_per_server, large.cores_per_server),
-            strict=True,
-        )
-        yield " and ".join(f"{servers} × {cores} cores" for servers, cores in sides)
-
-
-def _without_scaling(one: Scaling, why: str) -> ScalingRow:
-    return ScalingRow(
-        title=one.title,
-        published=_tell_published(one),
-        throughput=NOTHING,
-        by_size=NOTHING,
-        by_price=NOTHING,
-        why=why,
-    )
-
-
-def _tell_published(one: Scaling) -> str:
-    if one.published_percent is None or one.theoretical_percent is None:
-        return NOTHING
-    reached = share(one.published_percent / one.theoretical_percent)
-    percents = [
-        f"{number(it)}\N{NO-BREAK SPACE}%" for it in (one.published_percent, one.theoretical_percent)
-    ]
-    return f"{percents[0]} of {percents[1]}: {reached}"
-
-
-def _tell_share(throughputs: tuple[float, float], capacities: Sequence[float | None]) -> str:
-    known = [one for one in capacities if one]
-    found = scale_share(*throughputs, *known) if len(known) == len(capacities) else None
-    if found is None:
-        return "not known"
-    return f"{share(found.share)} of ×{number(found.capacity_ratio)}"
+def operations_per_dollar(ops_per_s: float, price_per_month_usd: float) -> float:
+    """Give operations per US dollar at a monthly price; a month has 730 hours, as clouds bill it."""
+    return ops_per_s * 3600 * _HOURS_PER_MONTH / price_per_month_usd

@@ -16,14 +16,14 @@ from analysis.judging.drift import is_canary
 from analysis.judging.judgement import JudgedSeries
 from perf.model.nights import Night
 from perf.model.results import TrialHead, TrialId
-from reports.pages.reproduction.view import PageLink, link_reproductions
+from reports.pages.reproduction.ratios import Reproduction, find_reproductions
 from reports.pages.trial.previous import find_previous
 from reports.pages.trial.steps_chart import draw_steps
 from reports.pages.trial.view import BundleFile, SeriesLink, view_trial
 from reports.site.context import SiteContext
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, LazyBatches, SiteFile
-from reports.wording.links import series_page, trial_page
+from reports.wording.links import reproduction_page, series_page, trial_page
 from reports.wording.reproducing import Contents, list_changed, read_contents, reproduce_command
 from reports.wording.wording import series_words
 
@@ -71,11 +71,15 @@ class _Surroundings:
     previous: Mapping[TrialId, TrialId]
     contents: Contents
     nights: Mapping[str, Sequence[Night]]
-    reproductions: Mapping[TrialId, Sequence[PageLink]]
+    reproductions: Mapping[TrialId, Sequence[Reproduction]]
 
 
 def batches(scene: SiteContext) -> Iterator[LazyBatches]:
     """Give the pages of all trials."""
+    reproductions: defaultdict[TrialId, list[Reproduction]] = defaultdict(list)
+    for found in find_reproductions(scene.catalog.reports, scene.heads.values()):
+        for head in found.trials:
+            reproductions[head.id].append(found)
     around = _Surroundings(
         links=_Links((*scene.judgement.series, *scene.judgement.watched)),
         bundles=_list_bundles(scene.bundles),
@@ -83,7 +87,7 @@ def batches(scene: SiteContext) -> Iterator[LazyBatches]:
         previous=find_previous(scene.heads.values()),
         contents=read_contents(scene.catalog),
         nights={night.id: (night,) for night in reversed(scene.nights)},
-        reproductions=link_reproductions(scene.catalog.reports, scene.heads.values()),
+        reproductions=reproductions,
     )
     heads = iter(scene.heads.values())
     while some := tuple(islice(heads, _AT_ONCE)):
@@ -137,7 +141,10 @@ def _digest(scene: SiteContext, head: TrialHead, around: _Surroundings) -> str:
         # Equal names and contents are equal files, so what has changed since says it all.
         *list_changed(head, around.contents),
         around.links.digest(head.id),
-        *(f"{link.title} {link.page}" for link in around.reproductions.get(head.id, ())),
+        *(
+            f"{one.report.title} {reproduction_page(one.name)}"
+            for one in around.reproductions.get(head.id, ())
+        ),
     )
     return hashlib.sha256("\0".join(parts).encode()).hexdigest() if own else ""
 

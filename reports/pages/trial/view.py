@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from perf.model.facts import MAY_MOVE
 from perf.model.results import Fact, Reason, Trial, TrialStatus
-from reports.pages.reproduction.view import PageLink
+from reports.pages.reproduction.ratios import Reproduction
 from reports.pages.trial.diagnostics import DiagnosticsView, view_diagnostics
 from reports.pages.trial.phases import PhasesView, view_phases
 from reports.pages.trial.previous import PreviousView, view_previous
@@ -117,7 +117,7 @@ class TrialView:
     series: tuple[SeriesLink, ...]
     canaries: tuple[SeriesLink, ...]
     reproduction: ReproductionCommands
-    reproduces: tuple[PageLink, ...]
+    reproduces: tuple[Reproduction, ...]
     caveat: str
 
 
@@ -138,7 +138,7 @@ def view_trial(
     contents: Contents = NOTHING_KNOWN,
     previous: Trial | None = None,
     bundle_sha256: str = "",
-    reproductions: Sequence[PageLink] = (),
+    reproductions: Sequence[Reproduction] = (),
 ) -> TrialView:
     """Put a trial into words.
 

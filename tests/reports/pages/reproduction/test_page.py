@@ -1,7 +1,6 @@
 """What the page of a reproduced report says beside its tables: scaling, dollars, scale, trials."""
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -18,15 +17,18 @@ from perf.model.design import (
 )
 from perf.model.records import Operation, PutGet
 from perf.model.references import PublishedColumn, PublishedRow, PublishedTable, Spot
-from perf.model.results import Counter, Fact, Named, Reason, Trial, TrialStatus
-from reports.pages.reproduction.dollars import view_dollars
+from perf.model.results import Counter, Fact, Named, Reason, Trial, TrialId, TrialStatus
+from reports.pages.reproduction.page import list_changes, list_places, render_reproduction
 from reports.pages.reproduction.published import match, view_table
-from reports.pages.reproduction.ratios import Reproduction, gather, operations_per_dollar
-from reports.pages.reproduction.scales import find_divided
-from reports.pages.reproduction.scaling import ScalingRow, tell_scale, view_scaling
-from reports.pages.reproduction.trials import tell_changes, view_without_result
-from reports.pages.reproduction.view import Around, view_reproduction
-from reports.site.rendering import render
+from reports.pages.reproduction.ratios import MeasuredSetting, Reproduction, gather
+from reports.pages.reproduction.scaling import (
+    Scaled,
+    find_divided,
+    find_scaling,
+    list_dollars,
+    operations_per_dollar,
+)
+from reports.wording.links import trial_page
 
 Make = Callable[..., Trial]
 TOPOLOGIES = {
@@ -46,7 +48,7 @@ def host_facts(cores: int, *, shared: bool = False) -> tuple[Fact, ...]:
     )
 
 
-def scale(make_trial: Make, small: tuple[Fact, ...], large: tuple[Fact, ...]) -> ScalingRow:
+def scale(make_trial: Make, small: tuple[Fact, ...], large: tuple[Fact, ...]) -> Scaled:
     """Tell the scaling of the report's own 77 000 on three hosts of 8 cores, 306 000 on six of 16."""
     slow = make_measured(
         make_trial,
@@ -65,14 +67,15 @@ def scale(make_trial: Make, small: tuple[Fact, ...], large: tuple[Fact, ...]) ->
         testbed_class="hosts-4xl",
         environment_before=large,
     )
-    return view_scaling(REPORT.scalings[0], REPORT, gather([slow, fast]), TOPOLOGIES)
+    return find_scaling(REPORT.scalings[0], REPORT, gather([slow, fast]), TOPOLOGIES)
 
 
 def test_the_capacity_of_a_size_is_servers_times_cores_across_testbed_classes(make_trial: Make) -> None:
     row = scale(make_trial, host_facts(8), host_facts(16))
-    told = row.by_size.replace("\N{NO-BREAK SPACE}", " ")
-    assert re.fullmatch(r"99\.[34] % of ×4\.00 \(servers × cores\)", told)
-    assert row.throughput == "×3.97"
+    assert row.by_size is not None
+    assert row.by_size.share == pytest.approx(0.9935, abs=0.0001)
+    assert (row.by_size.capacity_ratio, row.has_cores) == (4, True)
+    assert row.throughput_ratio == pytest.approx(3.974, abs=0.001)
     assert row.why == ("Of the testbed classes hosts-2xl and hosts-4xl; 3 × 8 cores and 6 × 16 cores.")
 
 
@@ -89,7 +92,7 @@ def test_without_the_cores_of_both_sizes_their_testbed_classes_do_not_compare(
     make_trial: Make, large: tuple[Fact, ...]
 ) -> None:
     row = scale(make_trial, host_facts(8), large)
-    assert row.by_size == "–"
+    assert not row.is_told
     assert row.why == "Measured on hosts-2xl and hosts-4xl, which do not compare."
 
 
@@ -100,10 +103,10 @@ def test_operations_per_dollar_are_computed_from_the_prices_of_the_report(make_t
     full, calm = MAIN.rows
     table = replace(MAIN, rows=(replace(full, values=(77_000, *full.values[1:])), calm))
     report = replace(REPORT, subjects=subjects, tables=(table,))
-    (row,) = view_dollars(report, gather([make_measured(make_trial)]))
-    assert (row.title, row.price) == ("Fast", "$4,620")
-    assert (row.published, row.here) == ("43,800,000", "8,000,000")
-    assert not view_dollars(REPORT, ())
+    (row,) = list_dollars(report, gather([make_measured(make_trial)]))
+    assert row.here is not None
+    assert (row.subject.title, row.there, row.here.value) == ("Fast", 43_800_000, 8_000_000)
+    assert not [*list_dollars(REPORT, ())]
 
 
 WORKLOAD = Workload(
@@ -142,17 +145,24 @@ WORKLOAD = Workload(
 )
 
 
+def page_of(found: Reproduction, *workloads: Workload, measured: Sequence[MeasuredSetting] = ()) -> str:
+    """Give the page of a reproduction under a configuration of these workloads."""
+    named = {one.name: one for one in workloads}
+    page = render_reproduction(found, measured, topologies={}, workloads=named, caveats={})
+    return page.content.decode()
+
+
 def test_the_scale_says_what_was_really_divided(make_trial: Make) -> None:
     found = Reproduction(report=REPORT, scale=100, trials=(make_measured(make_trial),))
     divided = {one.what: [one.least, one.most] for one in find_divided([WORKLOAD], 100)}
     assert divided["keys"] == [10, 10]
     assert divided["operations in flight"] == [1, 1]
     assert divided["offered loads"] == [100, 100]
-    told = tell_scale(found, {"sensor-write": WORKLOAD})
+    told = page_of(found, WORKLOAD)
     assert "operations in flight as published" in told
     assert "keys 10.0 times fewer" in told
     assert "seconds of an iteration 2.00 times fewer" in told
-    assert tell_scale(replace(found, scale=1), {}).startswith("Run as published")
+    assert "Run as published: not scaled down." in page_of(replace(found, scale=1))
 
 
 def test_trials_without_a_result_are_told_first_with_the_newest_ones_reason(make_trial: Make) -> None:
@@ -163,31 +173,26 @@ def test_trials_without_a_result_are_told_first_with_the_newest_ones_reason(make
         )
         for place, name in enumerate(("first", "last"))
     ]
-    told = view_without_result(trials)
-    assert told is not None
-    assert told.text == (
+    found = Reproduction(report=REPORT, scale=10, trials=tuple(trials))
+    page = page_of(found)
+    assert (
         "2 trials of its workloads at this scale: 2 invalid; so nothing could be put beside the "
         "published figures. First reasons: host-busy 2 ×."
-    )
-    assert "last" in told.page
-    found = Reproduction(report=REPORT, scale=10, trials=tuple(trials))
-    view = view_reproduction(found, (), (), Around())
-    page = render("reproduction.html", view.page, page=view).content.decode()
-    assert f'<a href="../{told.page}">' in page
+    ) in page
+    assert f'The newest of them, <a href="../{trial_page(TrialId("last"))}">' in page
     assert "Others had db-1 &lt;now&gt;." in page
-    assert view_without_result([make_measured(make_trial)]) is None
+    assert 'class="without"' not in page_of(replace(found, trials=(make_measured(make_trial),)))
 
 
 def test_a_changed_workload_is_told_with_the_trials_of_what_it_was(make_trial: Make) -> None:
     changed = Named(name="sensor-write-by-10", sha256="ffffffffffff")
     trials = [make_measured(make_trial, name, minutes=place) for place, name in enumerate("abc")]
-    assert tell_changes(trials) == ()
+    assert not [*list_changes(trials)]
     trials[2] = replace(trials[2], workload=changed)
-    (told,) = tell_changes(trials)
-    assert told.startswith(
-        "Workload sensor-write was changed (hash 0123456789ab → ffffffffffff, first "
-    )
-    assert "2 completed trials are of what it was before" in told
+    assert [*list_changes(trials)] == [("sensor-write", "0123456789ab", trials[2], 2)]
+    page = page_of(Reproduction(report=REPORT, scale=10, trials=tuple(trials)))
+    assert "Workload sensor-write was changed (hash 0123456789ab → ffffffffffff, first " in page
+    assert "2 completed trials are of what it was before" in page
 
 
 def test_misses_are_counted_beside_errors_and_the_release_stands_in_its_row(make_trial: Make) -> None:
@@ -202,8 +207,14 @@ def test_misses_are_counted_beside_errors_and_the_release_stands_in_its_row(make
     report = replace(REPORT, tables=(table,))
     viewed = view_table(table, match(report, gather([trial]), (trial,)))
     (line,) = viewed.grid.lines
-    assert ([one.text for one in line.here], line.release) == (["13"], "5.0.9")
+    assert ([(one.here, one.is_count) for one in line.cells], line.release) == ([(13, True)], "5.0.9")
     assert viewed.shapes == ()
-    found = Reproduction(report=report, scale=10, trials=(trial,))
-    (setting,) = view_reproduction(found, gather([trial]), (), Around()).settings
-    assert [one.cells[-2:] for one in setting.rows if one.cells[1] == "saturation"] == [("5", "13")]
+    (setting,) = gather([trial])
+    at = ("sensor-write", "saturation", "write")
+    assert at in list_places(setting)
+    assert [one and one.value for one in (setting.find(*at, it) for it in ("errors", "misses"))] == [
+        5,
+        13,
+    ]
+    page = page_of(Reproduction(report=report, scale=10, trials=(trial,)), measured=gather([trial]))
+    assert '<td class="num here">13</td>' in page
