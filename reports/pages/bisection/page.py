@@ -2,14 +2,30 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
+from analysis.bisecting.description import chances_of, cost, lesson, rest_of
+from analysis.bisecting.probing import ReleaseStatus
 from analysis.bisecting.record import BisectionRecord
+from analysis.bisecting.words import say_chance
+from analysis.comparing.blocks import measure
 from analysis.judging.incidents import Incident
 from analysis.judging.remeasurement import RemeasurementQuestion
 from analysis.judging.suspects import traces
-from reports.pages.bisection.view import view_bisection
+from reports.pages.bisection.view import draw_probes, view_bisection
 from reports.site.context import SiteContext
 from reports.site.rendering import render
 from reports.site.writing import Batch, SiteFile, batch_of
+from reports.wording.changes import name_incident
+from reports.wording.wording import Badge
+
+_STANDINGS = {
+    None: Badge(kind="calm", symbol="◎", word="The bad end"),
+    ReleaseStatus.GOOD: Badge(kind="good", symbol="✓", word="Before the change"),
+    ReleaseStatus.BAD: Badge(kind="bad", symbol="✕", word="Has the change"),
+    ReleaseStatus.BETWEEN: Badge(kind="unsure", symbol="≈", word="Between"),
+    ReleaseStatus.OPPOSITE: Badge(kind="unsure", symbol="↔", word="The other way"),
+    ReleaseStatus.UNDECIDED: Badge(kind="unsure", symbol="?", word="Cannot tell"),
+    ReleaseStatus.SKIPPED: Badge(kind="unsure", symbol="!", word="Skipped"),
+}
 
 
 def batches(scene: SiteContext) -> Iterator[Batch]:
@@ -25,9 +41,29 @@ def render_bisection(
     incidents: Iterable[Incident] = (),
     comparisons: Collection[str] | None = None,
 ) -> SiteFile:
-    """Give the page of a bisection: `incidents` asked for it, `comparisons` have pages of their own."""
-    page = view_bisection(record, incidents, comparisons)
-    return render("bisection.html", page.page, page=page)
+    """Give the page of a bisection; its trials are on the pages of its comparisons.
+
+    `incidents` are those whose origin it looked for, `comparisons` those that have a page; None means
+    all of them.
+    """
+    told = view_bisection(record)
+    return render(
+        "bisection.html",
+        told.page,
+        record=record,
+        told=told,
+        incidents=incidents,
+        name_incident=name_incident,
+        measure=measure(record.measure),
+        comparisons={one.comparison for one in record.probes} if comparisons is None else comparisons,
+        chart=draw_probes(record),
+        standings=_STANDINGS,
+        lesson=lesson,
+        chances=chances_of(record),
+        rest=rest_of(record),
+        say_chance=say_chance,
+        cost=cost(record),
+    )
 
 
 def _is_about(record: BisectionRecord, incident: Incident, scene: SiteContext) -> bool:

@@ -8,9 +8,9 @@ from made_up_bisection import INCONCLUSIVE, RECORD, UNCHANGED, UNFINISHED
 from analysis.bisecting.bisection import Culprit
 from analysis.bisecting.description import describe_bisection
 from analysis.bisecting.record import BisectionRecord
-from reports.pages.bisection.chart import draw_probes
+from analysis.detection.effects import Effect
 from reports.pages.bisection.page import render_bisection
-from reports.pages.bisection.view import view_bisection
+from reports.pages.bisection.view import draw_probes, view_bisection
 from reports.wording.links import bisection_page, comparison_page
 from reports.wording.wording import Moment
 
@@ -49,40 +49,49 @@ def test_each_probe_links_the_page_of_its_comparison_which_has_its_trials() -> N
 
 
 def test_a_probe_whose_comparison_is_not_at_hand_has_no_link() -> None:
-    rows = view_bisection(RECORD, comparisons={"cmp-2026-03-01-2"}).probes
-    assert [bool(row.page) for row in rows] == [False, True, False, False]
+    html = render_bisection(RECORD, comparisons={"cmp-2026-03-01-2"}).content.decode()
+    linked = [comparison_page(f"cmp-2026-03-01-{number}") in html for number in range(1, 5)]
+    assert linked == [False, True, False, False]
 
 
 def test_bars_are_as_long_as_the_chance_and_need_neither_script_nor_style() -> None:
-    view = view_bisection(RECORD)
-    widths = {row.release: (row.width, row.text) for row in view.chances}
-    assert widths["2.0.5"] == (88, "55 %")
-    assert widths["2.0.1"] == (0, "below 1 %")
     html = page(RECORD)
-    assert '<rect width="88" height="14"/>' in html
+    for release, chance, width in (("2.0.5", "55 %", 88), ("2.0.1", "below 1 %", 0)):
+        row = html[html.index(f'<th scope="row">{release}</th>') :].partition("</tr>")[0]
+        assert chance in row
+        assert f'<rect width="{width}" height="14"/>' in row
     assert html.count("<script") == 1  # that of every page
     assert "style=" not in html
 
 
 def test_the_chart_has_all_releases_and_a_stake_for_each_that_was_probed() -> None:
-    view = view_bisection(RECORD)
-    assert view.chart is not None
-    assert [name for _, name in view.chart.names] == [f"2.0.{ordinal}" for ordinal in range(8)]
-    told = [stake.text.partition(":")[0] for stake in view.chart.stakes]
+    chart = draw_probes(RECORD)
+    assert chart is not None
+    assert list(chart.places) == [f"2.0.{ordinal}" for ordinal in range(8)]
+    told = [probed.release.version for probed in chart.probes]
     assert told == ["2.0.7", "2.0.3", "2.0.5"]  # 2.0.4 could not be measured
-    bad, good, _ = view.chart.stakes
-    assert good.y < view.chart.height / 2 < bad.y  # 20 % less lies below no change
-    assert abs(good.y - view.chart.zero) < abs(bad.y - view.chart.zero)
-    assert view_bisection(UNFINISHED).chart is not None
-    assert view_bisection(replace(RECORD, probes=())).chart is None
+    bad, good = chart.y(-0.2), chart.y(0.004)
+    assert good < chart.height / 2 < bad  # 20 % less lies below no change
+    assert page(RECORD).count("<circle") == 3
+    assert draw_probes(UNFINISHED) is not None
+    assert draw_probes(replace(RECORD, probes=())) is None
+    assert '<figure class="probes">' not in page(replace(RECORD, probes=()))
 
 
 def test_a_probe_whose_interval_has_no_end_is_drawn_to_the_edge() -> None:
-    chart = draw_probes(("1.0", "x" * 999), [("x" * 999, 0.1, float("-inf"), float("inf"), "told")])
+    last = replace(RECORD.releases[-1], version="x" * 999)
+    effect = Effect(relative_change=0.1, low=float("-inf"), high=float("inf"), confidence=0.99)
+    probed = replace(RECORD.probes[0].probed, release=last, effect=effect)
+    record = replace(
+        RECORD,
+        releases=(*RECORD.releases[:-1], last),
+        probes=(replace(RECORD.probes[0], probed=probed),),
+    )
+    chart = draw_probes(record)
     assert chart is not None
-    assert (chart.top, chart.bottom) == (10.0, -10.0)
-    assert chart.stakes[0].high < chart.stakes[0].y < chart.stakes[0].low
-    assert len(chart.names[1][1]) < 20
+    assert (chart.y.high, chart.y.low) == (10.0, -10.0)
+    assert chart.y(effect.high) < chart.y(effect.relative_change) < chart.y(effect.low)
+    assert f'text-anchor="middle">{"x" * 9}…</text>' in page(record)
 
 
 @pytest.mark.parametrize(

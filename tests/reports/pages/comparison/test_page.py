@@ -18,13 +18,14 @@ from made_up_comparison import (
     UNDECIDED_RESULT,
 )
 
+from analysis.comparing.blocks import TrialValue
 from analysis.comparing.results import ComparisonResult, write_result
 from perf.model.results import Purpose, Reason, TrialStatus
 from reports.commands.report import report
-from reports.pages.comparison.chart import Turn, draw_turns
-from reports.pages.comparison.page import render_comparison
-from reports.pages.comparison.view import view_comparison, view_list
+from reports.pages.comparison.page import count_unused, render_comparison
+from reports.pages.comparison.view import TurnChart, draw_turns, place_turns, view_list
 from reports.site.writing import SiteFile
+from reports.wording.measures import view_measure
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -34,43 +35,53 @@ def page_of(result: ComparisonResult) -> str:
     return file.content.decode()
 
 
+def draw(result: ComparisonResult) -> TurnChart | None:
+    """Draw the first measure of a comparison."""
+    return draw_turns(result.measures[0], place_turns(result), len(result.trials))
+
+
 def test_the_page_begins_with_the_verdict_and_whether_to_act() -> None:
-    view = view_comparison(REGRESSED_RESULT, ())
-    assert view.badge.word == "Regressed"
-    assert view.sentence.startswith(
-        "put-get-single gets worse with head b7e2d1c0 than with base 3f1c9a27: "
-        f"p99 response time of write at steady load +31.5{NBSP}%"
+    told = (
+        "Regressed",
+        (
+            "put-get-single gets worse with head b7e2d1c0 than with base 3f1c9a27: "
+            f"p99 response time of write at steady load +31.5{NBSP}%"
+        ),
+        "Action needed",
+        "rests on",
+        "In turns",
+        "Both sides",
+        "Seed 7",
     )
-    assert view.action == "Action needed"
     text = page_of(REGRESSED_RESULT)
-    order = [
-        text.index(one) for one in ("Action needed", "rests on", "In turns", "Both sides", "Seed 7")
-    ]
+    order = [text.index(one) for one in told]
     assert order == sorted(order)
 
 
 def test_trusted_measures_come_first_and_the_others_are_folded() -> None:
-    view = view_comparison(REGRESSED_RESULT, ())
-    assert [one.title for one in view.trusted] == [
-        "p99 response time of write at steady load",
-        "Throughput of write at saturation",
-    ]
-    (other,) = view.others
     text = page_of(REGRESSED_RESULT)
-    assert text.index("<details>") < text.index(f'id="{other.anchor}"') < text.index("</details>")
+    told = (
+        '<th scope="row">p99 response time of write at steady load',
+        '<th scope="row">Throughput of write at saturation',
+        "<details>",
+        '<th scope="row">p50 response time of write at steady load',
+        "</details>",
+    )
+    order = [text.index(one) for one in told]
+    assert order == sorted(order)
 
 
 def test_a_measure_says_levels_change_interval_and_what_it_could_have_seen() -> None:
-    row = view_comparison(REGRESSED_RESULT, ()).trusted[0].row
+    row = view_measure(REGRESSED_RESULT.measures[0])
     assert (row.levels, row.change) == (f"8.40 → 11.0{NBSP}ms", f"+31.5{NBSP}%")
     assert row.interval == f"+22.5{NBSP}% to +40.5{NBSP}%"
     assert (row.detectable, row.relevant, row.better) == (f"10.8{NBSP}%", f"10{NBSP}%", "↓")
 
 
 def test_marks_stand_in_the_order_of_turns_and_differ_not_by_colour_alone() -> None:
-    chart = view_comparison(REGRESSED_RESULT, ()).trusted[0].chart
+    chart = draw(REGRESSED_RESULT)
     assert chart is not None
-    in_order = [mark.side for mark in sorted(chart.marks, key=lambda mark: mark.x)]
+    in_order = [turn.side for turn in sorted(chart.turns, key=lambda turn: turn.place)]
     assert in_order == ["baseline", "candidate", "candidate", "baseline"] * 3
     assert len(chart.borders) == 2  # between three blocks
     text = page_of(REGRESSED_RESULT)
@@ -80,27 +91,22 @@ def test_marks_stand_in_the_order_of_turns_and_differ_not_by_colour_alone() -> N
 
 def test_a_trial_that_was_not_used_is_a_gap_in_the_chart_and_loud_in_the_text() -> None:
     (result,) = SOME_INVALID.comparisons
-    view = view_comparison(result, ())
-    assert view.unused == (
-        "Of 14 trials some were not used: 1 of the baseline failed, 1 of the candidate invalid."
-    )
-    chart = view.trusted[0].chart
+    assert [*count_unused(result)] == [(1, "baseline", "failed"), (1, "candidate", "invalid")]
+    chart = draw(result)
     assert chart is not None
-    assert len(chart.marks) == 12
-    step = chart.width / 14
-    assert {round(mark.x / step - 0.5) for mark in chart.marks} == set(range(14)) - {2, 7}
+    assert len(chart.turns) == 12
+    assert {turn.place for turn in chart.turns} == set(range(14)) - {2, 7}
     assert "the CPU canary is 9.3 % slower after the trial than before" in page_of(result)
     assert (
-        f'<p class="alarm"><span class="symbol" aria-hidden="true">!</span> {view.unused}'
-        in page_of(result)
-    )
+        '<p class="alarm"><span class="symbol" aria-hidden="true">!</span> Of 14 trials some were not '
+        "used: 1 of the baseline failed, 1 of the candidate invalid."
+    ) in page_of(result)
 
 
 def test_values_that_belong_to_no_turn_for_certain_are_not_drawn() -> None:
     first, *rest = REGRESSED_RESULT.measures
     short = replace(first, baseline=first.baseline[:-1])
-    view = view_comparison(replace(REGRESSED_RESULT, measures=(short, *rest)), ())
-    assert view.trusted[0].chart is None
+    assert draw(replace(REGRESSED_RESULT, measures=(short, *rest))) is None
     assert "Not drawn: " in page_of(replace(REGRESSED_RESULT, measures=(short,)))
 
 
@@ -113,15 +119,14 @@ def test_without_any_measure_the_page_says_so(content: object) -> None:
 
 
 def test_what_cannot_be_told_is_not_fine_and_says_what_it_would_take() -> None:
-    view = view_comparison(UNDECIDED_RESULT, ())
-    assert view.action == "Not shown to be harmless"
-    assert view.advice.startswith("About 57 trials of each side")
+    text = page_of(UNDECIDED_RESULT)
+    assert "<strong>Not shown to be harmless.</strong> About 57 trials of each side" in text
 
 
 def test_both_sides_are_told_and_what_differs_is_marked() -> None:
-    view = view_comparison(REGRESSED_RESULT, ())
-    assert [row.name for row in view.sides if row.differs] == ["Config"]
-    assert view.sides[1].baseline == "default@a8f3c1d2e4b5"
+    text = page_of(REGRESSED_RESULT)
+    assert re.findall(r'<tr class="differs">\s*<th scope="row">(\w+) ', text) == ["Config"]
+    assert '<td class="trial">default@a8f3c1d2e4b5</td>' in text
 
 
 def test_only_trials_that_have_a_page_are_linked() -> None:
@@ -135,9 +140,8 @@ def test_of_many_reasons_a_trial_says_the_first_and_their_number() -> None:
     first, *rest = REGRESSED_RESULT.trials
     reasons = tuple(Reason(kind="noise", text=f"{turn} of 2 cores") for turn in range(3))
     noisy = replace(first, status=TrialStatus.INVALID, reasons=reasons)
-    view = view_comparison(replace(REGRESSED_RESULT, trials=(noisy, *rest)), ())
-    assert view.turns[0].reason == "0 of 2 cores (and 2 more)"
-    assert {row.reason for row in view.turns[1:]} == {""}
+    text = page_of(replace(REGRESSED_RESULT, trials=(noisy, *rest)))
+    assert re.findall(r'<span class="why alarm">(.*?)</span>', text) == ["0 of 2 cores (and 2 more)"]
 
 
 def test_the_caveat_of_the_testbed_is_the_recorded_one() -> None:
@@ -185,14 +189,18 @@ def test_the_report_reads_results_from_the_data_directory(tmp_path: Path) -> Non
     assert "Action needed" in page.read_text()
 
 
-def turn(place: int, value: float) -> Turn:
-    return Turn(place=place, block=1, side="baseline", value=value, iterations=(value,), text="")
+def with_values(value: float) -> ComparisonResult:
+    """Give a comparison in whose first measure each trial has that value."""
+    first = REGRESSED_RESULT.measures[0]
+    same = tuple(TrialValue(value=value, iterations=(value,)) for _ in first.baseline)
+    return replace(REGRESSED_RESULT, measures=(replace(first, baseline=same, candidate=same),))
 
 
 def test_equal_values_lie_in_the_middle_and_noise_stays_small() -> None:
-    flat = draw_turns((turn(0, 5.0), turn(1, 5.0)), 2)
+    flat = draw(with_values(5.0))
     assert flat is not None
-    assert {mark.y for mark in flat.marks} == {flat.height / 2}
-    assert (flat.bottom, flat.top) == (4.75, 5.25)
-    assert draw_turns((turn(0, float("nan")),), 1) is None
-    assert draw_turns((), 0) is None
+    assert {flat.y(turn.value) for turn in flat.turns} == {flat.height / 2}
+    assert (flat.y.low, flat.y.high) == (4.75, 5.25)
+    assert draw(with_values(float("nan"))) is None
+    nothing = replace(REGRESSED_RESULT.measures[0], baseline=(), candidate=())
+    assert draw(replace(REGRESSED_RESULT, trials=(), measures=(nothing,))) is None
