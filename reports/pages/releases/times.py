@@ -10,7 +10,7 @@ from perf.history.distributions import Distribution, Recording, distribute
 from perf.history.observed import ALWAYS_NEW
 from perf.model.metrics import CANARY_PHASES
 from perf.model.results import Trial
-from reports.pages.trial.diagnostics import is_diagnostic
+from reports.pages.trial.values import is_diagnostic
 from reports.wording.wording import heading, metric_words, number, phase_words, unit_words
 
 KINDS = ("response_time", "duration")

@@ -15,21 +15,53 @@ from urllib.parse import quote
 from analysis.judging.drift import is_canary
 from analysis.judging.judgement import JudgedSeries
 from perf.model.nights import Night
-from perf.model.results import TrialHead, TrialId
+from perf.model.results import Trial, TrialHead, TrialId, TrialStatus
 from reports.pages.reproduction.ratios import Reproduction, find_reproductions
-from reports.pages.trial.previous import find_previous
-from reports.pages.trial.steps_chart import draw_steps
-from reports.pages.trial.view import BundleFile, SeriesLink, view_trial
+from reports.pages.trial.differences import compare_facts, find_previous, list_differences
+from reports.pages.trial.phases import find_phases, sum_measured
+from reports.pages.trial.steps import draw_steps, view_steps
+from reports.pages.trial.validity import apply_rules
+from reports.pages.trial.values import list_canaries, list_counters, list_diagnostics, list_samples
 from reports.site.context import SiteContext
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, LazyBatches, SiteFile
-from reports.wording.links import reproduction_page, series_page, trial_page
-from reports.wording.reproducing import Contents, list_changed, read_contents, reproduce_command
-from reports.wording.wording import series_words
+from reports.wording.links import reproduction_page, series_page, trial_data, trial_page
+from reports.wording.reproducing import (
+    NOTHING_KNOWN,
+    Contents,
+    list_changed,
+    read_contents,
+    reproduce_command,
+    view_reproduction,
+)
+from reports.wording.wording import (
+    VOID_BADGE,
+    caveat_words,
+    series_words,
+)
 
+_LOGS = "logs/"
 _AT_ONCE = 200
 """Trials that are read together: many against the cost of a query, few against memory."""
 _NONE = TrialId("")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleFile:
+    """A file of the trial's bundle; `href` leads to it from the folder of trial pages."""
+
+    name: str
+    href: str
+    length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesLink:
+    """A series in which a trial is a point; `is_canary` if only its hosts are measured there."""
+
+    title: str
+    page: str
+    is_canary: bool = False
 
 
 class _Links:
@@ -111,22 +143,76 @@ def _make(
     before = {around.previous[one] for one in wanted if one in around.previous}
     known = {trial.id: trial for trial in scene.archive.trials(sorted(wanted | before))}
     for trial in known.values():
-        if trial.id not in wanted:
-            continue
-        view = view_trial(
-            trial,
-            series=around.links.of(trial.id),
-            files=list_bundle(scene.bundles, trial.id, scene.target) if scene.bundles else (),
-            reproduce=reproduce_command(trial, scene.catalog, around.nights.get(trial.night, ())),
-            caveats=around.caveats,
-            contents=around.contents,
-            previous=known.get(around.previous.get(trial.id, _NONE)),
-            bundle_sha256=scene.digests.get(trial.id, ""),
-            reproductions=around.reproductions.get(trial.id, ()),
-        )
-        yield render("trial.html", view.page, page=view)
-        if view.data:
-            yield to_script(view.data, draw_steps(view.steps), of=view.page)
+        if trial.id in wanted:
+            yield render_trial(
+                trial,
+                series=around.links.of(trial.id),
+                files=list_bundle(scene.bundles, trial.id, scene.target) if scene.bundles else (),
+                reproduce=reproduce_command(trial, scene.catalog, around.nights.get(trial.night, ())),
+                caveats=around.caveats,
+                contents=around.contents,
+                previous=known.get(around.previous.get(trial.id, _NONE)),
+                bundle_sha256=scene.digests.get(trial.id, ""),
+                reproductions=around.reproductions.get(trial.id, ()),
+            )
+            if has_chart(trial):
+                yield to_script(
+                    trial_data(trial.id),
+                    draw_steps(view_steps(trial.steps, trial.samples)),
+                    of=trial_page(trial.id),
+                )
+
+
+def render_trial(
+    trial: Trial,
+    *,
+    series: Sequence[SeriesLink],
+    files: Sequence[BundleFile],
+    reproduce: str,
+    caveats: Mapping[str, str],
+    contents: Contents = NOTHING_KNOWN,
+    previous: Trial | None = None,
+    bundle_sha256: str = "",
+    reproductions: Sequence[Reproduction] = (),
+) -> SiteFile:
+    """Give the page of a trial.
+
+    `reproduce` is the command line that measures the same again, `contents` those of the configuration
+    that stands beside the history, `previous` the trial that is compared with, if there is one,
+    `reproductions` are the reports that it reproduces.
+    """
+    phases = find_phases(trial, contents.workloads)
+    return render(
+        "trial.html",
+        trial_page(trial.id),
+        trial=trial,
+        void=None if trial.status is TrialStatus.COMPLETED else VOID_BADGE,
+        rules=apply_rules(trial, contents.testbeds),
+        has_limits=trial.testbed in contents.testbeds,
+        phases=phases,
+        measured_s=sum_measured(phases),
+        steps=view_steps(trial.steps, trial.samples),
+        data=trial_data(trial.id) if has_chart(trial) else "",
+        samples=list_samples(trial.samples),
+        counters=list_counters(trial.counters),
+        diagnostics=list_diagnostics(trial.samples),
+        canaries=list_canaries(trial.samples),
+        facts=compare_facts(trial),
+        previous=previous,
+        differences=list_differences(previous, trial) if previous else [],
+        bundle_sha256=bundle_sha256,
+        logs=[one for one in files if one.name.startswith(_LOGS)],
+        files=[one for one in files if not one.name.startswith(_LOGS)],
+        series=series,
+        reproduction=view_reproduction(list_changed(trial, contents), reproduce),
+        reproduces=reproductions,
+        caveat=caveat_words(trial.testbed.name, caveats),
+    )
+
+
+def has_chart(trial: Trial) -> bool:
+    """Tell whether a trial has load steps that can be drawn."""
+    return any(step.response_time_p99_ms is not None for step in trial.steps)
 
 
 def _digest(scene: SiteContext, head: TrialHead, around: _Surroundings) -> str:

@@ -1,39 +1,17 @@
 """What the page of a trial shows of ladders and searches: each offered load, and what came of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perf.model.metrics import HIGHEST_LOAD
 from perf.model.results import LoadStep, Sample
-from reports.wording.wording import (
-    NOTHING,
-    STEP_BADGES,
-    Badge,
-    heading,
-    interval,
-    number,
-    quantity,
-    sentence,
-    share,
-)
+from reports.wording.vega import SCHEMA, Spec
+from reports.wording.wording import STEP_BADGES, heading, interval, quantity, sentence
 
 _BOUNDS = ("lower", "upper")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepRow:
-    """One offered load: text for the table and tooltips, plain numbers for the chart."""
-
-    phase: str
-    offered: str
-    achieved: str
-    response_time: str
-    send_lateness: str
-    client_cpu: str
-    outcome: Badge
-    text: str
-    offered_load_ops_per_s: float
-    response_time_p99_ms: float | None
+_HEIGHT = 260
+_WIDE_RATIO = 20
+"""From here on a linear axis would press the smallest values together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +20,7 @@ class StepTable:
 
     title: str
     answer: str
-    rows: tuple[StepRow, ...]
+    steps: tuple[LoadStep, ...]
 
 
 def view_steps(steps: Sequence[LoadStep], samples: Sequence[Sample]) -> tuple[StepTable, ...]:
@@ -64,7 +42,7 @@ def _view_table(name: str, steps: Sequence[LoadStep], samples: Sequence[Sample])
     return StepTable(
         title=kind if name == kind.lower() else f"{kind} {name}",
         answer="" if is_ladder else _say_answer(_answers(samples, name)),
-        rows=tuple(_view_row(step) for step in steps),
+        steps=tuple(steps),
     )
 
 
@@ -90,17 +68,56 @@ def _say_answer(found: dict[str, float]) -> str:
     return f"{what}: not known; the steps below say why."
 
 
-def _view_row(step: LoadStep) -> StepRow:
-    p99_ms = step.response_time_p99_ms
-    return StepRow(
-        phase=step.phase,
-        offered=number(step.offered_load_ops_per_s),
-        achieved=number(step.achieved_ops_per_s),
-        response_time=NOTHING if p99_ms is None else number(p99_ms),
-        send_lateness=number(step.send_lateness_p99_ms),
-        client_cpu=share(step.client_cpu_share),
-        outcome=STEP_BADGES[step.outcome],
-        text=sentence(step.text),
-        offered_load_ops_per_s=step.offered_load_ops_per_s,
-        response_time_p99_ms=p99_ms,
-    )
+def draw_steps(tables: Iterable[StepTable]) -> Spec:
+    """Draw offered load against p99 of response time; the symbol of each step is its outcome."""
+    rows = [
+        {
+            "offered": step.offered_load_ops_per_s,
+            "p99": step.response_time_p99_ms,
+            "outcome": STEP_BADGES[step.outcome].word,
+            "phase": step.phase,
+            "text": sentence(step.text),
+        }
+        for table in tables
+        for step in table.steps
+        if step.response_time_p99_ms is not None
+    ]
+    names = ("phase", "offered", "p99", "outcome", "text")
+    titles = ("Phase", "Offered (ops/s)", "p99 (ms)", "Outcome", "What came of it")
+    return {
+        "$schema": SCHEMA,
+        "description": "p99 response time at each offered load of the trial's ladders and searches",
+        "width": "container",
+        "height": _HEIGHT,
+        "autosize": {"type": "fit", "contains": "padding"},
+        "data": {"values": rows},
+        "encoding": {
+            "x": _axis(rows, "offered", "offered load (ops/s)"),
+            "y": _axis(rows, "p99", "p99 response time (ms)", "lower is better"),
+            "tooltip": [
+                {"field": name, "title": title, "type": "nominal"}
+                for name, title in zip(names, titles, strict=True)
+            ],
+        },
+        "layer": [
+            {
+                "transform": [{"filter": {"field": "outcome", "equal": badge.word}}],
+                "mark": {"type": "text", "text": badge.symbol, "style": f"kp-step-{badge.kind}"},
+            }
+            for badge in STEP_BADGES.values()
+        ],
+    }
+
+
+def _axis(rows: Sequence[Mapping[str, object]], field: str, *title: str) -> dict[str, object]:
+    """Give an axis for positive values; it is logarithmic where they are of very different size."""
+    values = [value for row in rows if isinstance(value := row[field], float) and value > 0]
+    is_wide = bool(values) and max(values) > _WIDE_RATIO * min(values)
+    first, *rest = title
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": [f"{first}, logarithmic" if is_wide else first, *rest],
+        "scale": {"padding": 14, **({"type": "log"} if is_wide else {"zero": False})},
+        "axis": {"tickCount": 6, "grid": not is_wide},
+    }

@@ -9,22 +9,12 @@ from dataclasses import dataclass
 from operator import itemgetter
 from statistics import median
 
-from perf.model.design import Testbed, Validity
+from perf.model.design import Testbed
 from perf.model.metrics import CLIENT_CPU, RESPONSE_TIME, SEND_LATENESS, THROUGHPUT
 from perf.model.records import Answer
 from perf.model.results import ATTEMPTED, ERROR, SENT_IN_WINDOW, TIMEOUTS, Named, Purpose, Trial
-from reports.wording.wording import (
-    NOTHING,
-    Badge,
-    number,
-    phase_words,
-    plain_percent,
-    share,
-    space_percent,
-)
+from reports.wording.wording import Badge, number, phase_words, plain_percent, share
 
-NOT_RECORDED = "not recorded"
-BEYOND = "beyond the limit"
 _HELD = Badge(kind="calm", symbol="✓", word="Held")
 _SILENT = Badge(kind="calm", symbol="○", word="No reason given")
 _BROKEN = Badge(kind="bad", symbol="✕", word="Broken")
@@ -135,29 +125,23 @@ RULES = (
 """All rules of `perf.model.design.Validity`, in the order in which it has them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleRow:
-    """What came of one rule in one trial; `where` is where the worst value was measured."""
-
-    title: str
-    limit: str
-    measured: str
-    where: str
-    held: Badge
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidityView:
-    """What came of all rules; `text` says what they can say about this trial at all."""
-
-    text: str
-    rows: tuple[RuleRow, ...]
-
-
 @dataclass(frozen=True, slots=True)
-class _Worst:
+class Worst:
+    """The worst value of a rule, and where it was measured."""
+
     value: float
     where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruled:
+    """What came of one rule in one trial; `said` is what the harness said of it, None if nothing."""
+
+    rule: ValidityRule
+    limit: float | None
+    worst: Worst | None
+    said: str | None
+    held: Badge
 
 
 class _Measured:
@@ -189,69 +173,33 @@ class _Measured:
         return (at for at in self.totals if at[0] not in self.stepped)
 
 
-def view_validity(trial: Trial, testbeds: Mapping[Named, Testbed]) -> ValidityView:
+def apply_rules(trial: Trial, testbeds: Mapping[Named, Testbed]) -> list[Ruled]:
     """Hold what a trial keeps against the rules of its testbed, where their numbers are known.
 
-    `testbeds` are those of the configuration by name and content; that of the trial may be another.
+    `testbeds` are those of the configuration by name and content; that of the trial may be another. No
+    rule is applied to what another program measured.
     """
     if trial.purpose is Purpose.IMPORTED:
-        return ValidityView(
-            text="Another program measured this: none of these rules was applied to it.", rows=()
-        )
+        return []
     testbed = testbeds.get(trial.testbed)
     # The second reading of the environment comes right before the judging.
     is_judged = bool(trial.environment_after)
     reasons = {reason.kind: reason.text for reason in trial.reasons}
     measured = _Measured(trial)
-    return ValidityView(
-        text=_say_basis(is_judged=is_judged, is_known=testbed is not None),
-        rows=tuple(
-            _view_rule(rule, testbed.validity if testbed else None, measured, reasons, is_judged)
-            for rule in RULES
-        ),
-    )
-
-
-def _say_basis(*, is_judged: bool, is_known: bool) -> str:
-    first = (
-        "Each rule of the testbed, with the worst that was measured of it."
-        if is_judged
-        else "The trial ended before it was judged, so that no rule was applied to all of it."
-    )
-    second = (
-        ""
-        if is_known
-        else " The testbed's file has another content now than when this was measured: its limits then"
-        " are not known here."
-    )
-    return first + second
-
-
-def _view_rule(
-    rule: ValidityRule,
-    limits: Validity | None,
-    measured: _Measured,
-    reasons: Mapping[str, str],
-    is_judged: bool,  # noqa: FBT001  one of the facts on which all rules rest
-) -> RuleRow:
-    limit = getattr(limits, rule.name) if limits else None
-    worst = _WORST[rule.name](measured) if rule.name in _WORST else None
-    said = reasons.get(rule.reason)
-    badge = _UNJUDGED
-    if said is not None:
-        badge = _BROKEN
-    elif is_judged and (worst is None or limit is None):
-        badge = _SILENT
-    elif is_judged and worst and limit is not None and _is_within(rule, worst.value, limit):
-        badge = _HELD
-    where = worst.where if worst else ""
-    return RuleRow(
-        title=rule.title,
-        limit=rule.say_limit(limit) if limit is not None else NOTHING,
-        measured=rule.say(worst.value) if worst else NOT_RECORDED if said is None else BEYOND,
-        where=space_percent(said) if said is not None else where,
-        held=badge,
-    )
+    found = []
+    for rule in RULES:
+        limit = getattr(testbed.validity, rule.name) if testbed else None
+        worst = _WORST[rule.name](measured) if rule.name in _WORST else None
+        said = reasons.get(rule.reason)
+        held = _UNJUDGED
+        if said is not None:
+            held = _BROKEN
+        elif is_judged and (worst is None or limit is None):
+            held = _SILENT
+        elif is_judged and worst and limit is not None and _is_within(rule, worst.value, limit):
+            held = _HELD
+        found.append(Ruled(rule=rule, limit=limit, worst=worst, said=said, held=held))
+    return found
 
 
 def _is_within(rule: ValidityRule, value: float, limit: float) -> bool:
@@ -260,18 +208,18 @@ def _is_within(rule: ValidityRule, value: float, limit: float) -> bool:
     return value >= limit - _ROUNDING if rule.is_least else value <= limit + _ROUNDING
 
 
-def _errors(measured: _Measured) -> _Worst | None:
+def _errors(measured: _Measured) -> Worst | None:
     return _greatest(measured, measured.plain(), lambda name: name.startswith((TIMEOUTS, ERROR)))
 
 
-def _missing(measured: _Measured) -> _Worst | None:
+def _missing(measured: _Measured) -> Worst | None:
     # They spoil a trial in whatever phase they come, a step of a ladder included.
     return _greatest(measured, measured.totals, lambda name: name in _MISSES)
 
 
 def _greatest(
     measured: _Measured, places: Iterable[tuple[str, str]], counts: Callable[[str], bool]
-) -> _Worst | None:
+) -> Worst | None:
     """Give the greatest share of the attempted operations that ended in one of some ways."""
     found = []
     for at in places:
@@ -282,31 +230,31 @@ def _greatest(
     if not found:
         return None
     value, bad, attempted, at = max(found, key=itemgetter(0))
-    return _Worst(value, f"{bad:,} of {attempted:,}, {_where(at)}")
+    return Worst(value, f"{bad:,} of {attempted:,}, {_where(at)}")
 
 
-def _achieved(measured: _Measured) -> _Worst | None:
+def _achieved(measured: _Measured) -> Worst | None:
     found = []
     for at in measured.plain():
         intended = measured.totals[at].get(ATTEMPTED, 0)
         if intended and measured.is_open(at):
             sent = measured.totals[at].get(SENT_IN_WINDOW, 0)
-            found.append(_Worst(sent / intended, f"{sent:,} of {intended:,}, {_where(at)}"))
+            found.append(Worst(sent / intended, f"{sent:,} of {intended:,}, {_where(at)}"))
     return min(found, key=lambda one: one.value, default=None)
 
 
-def _lateness(measured: _Measured) -> _Worst | None:
+def _lateness(measured: _Measured) -> Worst | None:
     found = []
     for at in measured.plain():
         response = measured.of(RESPONSE_TIME.name, "p99", at)
         for iteration, late in measured.of(SEND_LATENESS.name, "p99", at).items():
             if p99 := response.get(iteration):
                 text = f"{number(late)} of {number(p99)} ms, {_where(at)}, iteration {iteration}"
-                found.append(_Worst(late / p99, text))
+                found.append(Worst(late / p99, text))
     return max(found, key=lambda one: one.value, default=None)
 
 
-def _client_cpu(measured: _Measured) -> _Worst | None:
+def _client_cpu(measured: _Measured) -> Worst | None:
     """Give the CPU time of all engines per second: that per operation, times operations per second."""
     found = []
     for at in measured.plain():
@@ -314,11 +262,11 @@ def _client_cpu(measured: _Measured) -> _Worst | None:
         for iteration, each_us in measured.of(CLIENT_CPU.name, "mean", at).items():
             if iteration in rate:
                 text = f"all engines together, {_where(at)}, iteration {iteration}"
-                found.append(_Worst(each_us * rate[iteration] / 1e6, text))
+                found.append(Worst(each_us * rate[iteration] / 1e6, text))
     return max(found, key=lambda one: one.value, default=None)
 
 
-def _spread(measured: _Measured) -> _Worst | None:
+def _spread(measured: _Measured) -> Worst | None:
     found = []
     for at in measured.plain():
         what = (
@@ -328,7 +276,7 @@ def _spread(measured: _Measured) -> _Worst | None:
         )
         values = tuple(measured.of(what[0], what[1], at).values())
         if values and (middle := median(values)):
-            found.append(_Worst((max(values) - min(values)) / middle, f"{what[2]}, {_where(at)}"))
+            found.append(Worst((max(values) - min(values)) / middle, f"{what[2]}, {_where(at)}"))
     return max(found, key=lambda one: one.value, default=None)
 
 
@@ -336,7 +284,7 @@ def _where(at: tuple[str, str]) -> str:
     return f"{at[1]} {phase_words(at[0])}"
 
 
-_WORST: Mapping[str, Callable[[_Measured], _Worst | None]] = {
+_WORST: Mapping[str, Callable[[_Measured], Worst | None]] = {
     "max_error_share": _errors,
     "max_miss_share": _missing,
     "min_achieved_share": _achieved,

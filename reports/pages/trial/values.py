@@ -1,11 +1,22 @@
-"""The figures on the page of one trial: its samples and counters, over all iterations and in each."""
+"""The figures on the page of one trial: samples, counters, diagnostics, canaries.
 
-from collections.abc import Iterable, Sequence
+A table has a row for each quantity and numbers in its cells; None is what was not measured, and several
+numbers are those of iterations, of which the range is shown.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias, TypeVar
 
-from perf.model.metrics import HIGHEST_LOAD, METRICS, ROW_THROUGHPUT, THROUGHPUT
+from perf.model.metrics import (
+    CANARY_PHASES,
+    DIAGNOSTICS,
+    HIGHEST_LOAD,
+    METRICS,
+    ROW_THROUGHPUT,
+    THROUGHPUT,
+)
 from perf.model.records import Answer
 from perf.model.results import (
     ATTEMPTED,
@@ -18,19 +29,17 @@ from perf.model.results import (
     Counter,
     Sample,
 )
-from reports.pages.trial.diagnostics import is_diagnostic
 from reports.wording.wording import (
-    NOTHING,
     STATISTICS,
     direction_words,
     metric_words,
-    number,
     phase_words,
     rank,
     unit_words,
 )
 
 _METRICS = (THROUGHPUT.name, ROW_THROUGHPUT.name, *METRICS)
+_DIAGNOSTICS = tuple(DIAGNOSTICS)
 _COUNTERS = {
     ATTEMPTED: "",
     Answer.COMPLETED: "",
@@ -46,8 +55,6 @@ _COUNTERS = {
     ROWS: "in completed operations",
     CLAMPED: "times outside of a histogram's range",
 }
-
-
 _COUNTER_NAMES = tuple(_COUNTERS)
 _Measured = TypeVar("_Measured", Sample, Counter)
 _Name: TypeAlias = tuple[str, str, str]
@@ -55,28 +62,72 @@ _Name: TypeAlias = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValueRow:
-    """One metric and statistic, or one counter; `cells` are over all iterations, then in each."""
+class Row:
+    """One metric and statistic, or one counter: over the whole phase, then by column."""
 
     name: str
     note: str
-    cells: tuple[str, ...]
+    cells: Sequence[float | Sequence[float] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseTable:
-    """The values of one operation in one phase."""
+class Table:
+    """The values of one operation in one phase; that of the whole phase is not in `columns`."""
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[ValueRow, ...]
+    rows: tuple[Row, ...]
 
 
-def view_samples(samples: Sequence[Sample]) -> tuple[PhaseTable, ...]:
-    """Put the samples that are results into tables, by phase and operation."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """Fixed work on one host before and after the trial, by statistic; empty if it was not done."""
+
+    host: str
+    metric: str
+    before: Mapping[str, float]
+    after: Mapping[str, float]
+
+
+def is_diagnostic(sample: Sample) -> bool:
+    """Tell whether a sample explains a result rather than being one.
+
+    Rows per second are throughput in another unit, so they stand beside it.
+    """
+    return sample.metric in DIAGNOSTICS and sample.metric != ROW_THROUGHPUT.name
+
+
+def list_samples(samples: Sequence[Sample]) -> list[Table]:
+    """Give the samples that are results, by phase and operation."""
     # The answer of a search stands with its steps, what explains results among the diagnostics.
     shown = [s for s in samples if s.metric != HIGHEST_LOAD.name and not is_diagnostic(s)]
-    return tuple(_tabulate_samples(*at, found) for at, found in _by_place(shown).items())
+    return [_tabulate_samples(*at, found) for at, found in _by_place(shown).items()]
+
+
+def list_counters(counters: Sequence[Counter]) -> list[Table]:
+    """Give the counters, by phase and operation."""
+    return [_tabulate_counters(*at, found) for at, found in _by_place(counters).items()]
+
+
+def list_diagnostics(samples: Iterable[Sample]) -> list[Table]:
+    """Give what hosts and clients did, phase by phase; it is never judged."""
+    found = [one for one in samples if is_diagnostic(one) and one.phase not in CANARY_PHASES]
+    return [_tabulate_diagnostics(*at, own) for at, own in _by_place(found).items()]
+
+
+def list_canaries(samples: Iterable[Sample]) -> list[Canary]:
+    """Give what the canaries of a trial took, by host and kind."""
+    runs: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+    for sample in samples:
+        if sample.iteration is None and sample.phase in CANARY_PHASES and is_diagnostic(sample):
+            of_place = runs.setdefault((sample.host, sample.metric), {})
+            of_place.setdefault(sample.phase, {})[sample.statistic] = sample.value
+    first, second = CANARY_PHASES
+    ordered = sorted(runs, key=lambda at: (at[0], _DIAGNOSTICS.index(at[1])))
+    return [
+        Canary(host=at[0], metric=at[1], before=runs[at].get(first, {}), after=runs[at].get(second, {}))
+        for at in ordered
+    ]
 
 
 def _by_place(values: Iterable[_Measured]) -> dict[tuple[str, str], list[_Measured]]:
@@ -87,17 +138,17 @@ def _by_place(values: Iterable[_Measured]) -> dict[tuple[str, str], list[_Measur
     return found
 
 
-def _tabulate_samples(phase: str, operation: str, samples: Sequence[Sample]) -> PhaseTable:
+def _tabulate_samples(phase: str, operation: str, samples: Sequence[Sample]) -> Table:
     iterations = tuple(sorted({s.iteration for s in samples if s.iteration is not None}))
-    found: dict[_Name, dict[int | None, str]] = {}
+    found: dict[_Name, dict[int | None, float]] = {}
     for s in samples:
-        found.setdefault((s.metric, s.statistic, s.host), {})[s.iteration] = number(s.value)
+        found.setdefault((s.metric, s.statistic, s.host), {})[s.iteration] = s.value
     columns = (None, *iterations)
-    return PhaseTable(
+    return Table(
         title=f"{operation} {phase_words(phase)}",
         columns=_name_columns(iterations),
         rows=tuple(
-            ValueRow(name=title, note=note, cells=tuple([found[name].get(i, NOTHING) for i in columns]))
+            Row(name=title, note=note, cells=[found[name].get(i) for i in columns])
             for name, title, note in _put_in_order(tuple(found))
         ),
     )
@@ -120,12 +171,7 @@ def _put_in_order(names: tuple[_Name, ...]) -> tuple[tuple[_Name, str, str], ...
     )
 
 
-def view_counters(counters: Sequence[Counter]) -> tuple[PhaseTable, ...]:
-    """Put the counters into tables, by phase and operation."""
-    return tuple(_tabulate_counters(*at, found) for at, found in _by_place(counters).items())
-
-
-def _tabulate_counters(phase: str, operation: str, counters: Sequence[Counter]) -> PhaseTable:
+def _tabulate_counters(phase: str, operation: str, counters: Sequence[Counter]) -> Table:
     values: dict[str, dict[int, int]] = {}
     for c in counters:
         values.setdefault(c.name, {})[c.iteration] = c.value
@@ -134,26 +180,52 @@ def _tabulate_counters(phase: str, operation: str, counters: Sequence[Counter]) 
     measured = [i for i in found if i > 0]
     iterations = tuple(found) if measured else ()
     summed = measured or found
-    return PhaseTable(
+    return Table(
         title=f"{operation} {phase_words(phase)}",
         columns=_name_columns(iterations),
         rows=tuple(
-            ValueRow(
+            Row(
                 name=name.replace("_", " "),
                 note=_COUNTERS.get(name, ""),
-                cells=(
-                    f"{sum([values[name].get(i, 0) for i in summed]):,}",
-                    *[f"{values[name][i]:,}" if i in values[name] else NOTHING for i in iterations],
-                ),
+                cells=[sum([own.get(i, 0) for i in summed]), *map(own.get, iterations)],
             )
-            for name in sorted(values, key=_counter_rank)
+            for name, own in sorted(
+                values.items(), key=lambda one: (rank(one[0], _COUNTER_NAMES), one[0])
+            )
         ),
     )
 
 
-def _counter_rank(name: str) -> tuple[int, str]:
-    return rank(name, _COUNTER_NAMES), name
-
-
 def _name_columns(iterations: Iterable[int]) -> tuple[str, ...]:
     return tuple(f"Iteration {i}" if i else "Warm-up" for i in iterations)
+
+
+def _tabulate_diagnostics(phase: str, operation: str, samples: Sequence[Sample]) -> Table:
+    hosts = tuple(sorted({s.host for s in samples if s.host}))
+    whole = {(s.metric, s.statistic, s.host): s.value for s in samples if s.iteration is None}
+    wanted = sorted({(s.metric, s.statistic) for s in samples}, key=_reading_order)
+    repeated: dict[tuple[str, str], list[float]] = {at: [] for at in wanted}
+    for one in samples:
+        if one.iteration is not None and not one.host:
+            repeated[one.metric, one.statistic].append(one.value)
+    has_iterations = any(repeated.values())
+    return Table(
+        title=f"{operation} {phase_words(phase)}".strip(),
+        columns=(*hosts, *(("By iteration",) if has_iterations else ())),
+        rows=tuple(
+            Row(
+                name=metric_words(*at),
+                note=unit_words(at[0]),
+                cells=[
+                    *(whole.get((*at, host)) for host in ("", *hosts)),
+                    *((repeated[at],) if has_iterations else ()),
+                ],
+            )
+            for at in wanted
+        ),
+    )
+
+
+def _reading_order(at: tuple[str, str]) -> tuple[int, int, str]:
+    metric, statistic = at
+    return _DIAGNOSTICS.index(metric), rank(statistic, STATISTICS), statistic

@@ -3,8 +3,7 @@
 # ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
 from typing import Any
 
-from reports.pages.trial.steps import view_steps
-from reports.pages.trial.steps_chart import draw_steps
+from reports.pages.trial.steps import draw_steps, view_steps
 from reports.site.svg import fit
 
 

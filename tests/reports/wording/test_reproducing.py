@@ -10,7 +10,7 @@ from perf.config.catalog import Catalog, load_catalog
 from perf.model.design import Experiment, Suite
 from perf.model.identity import named
 from perf.model.results import Named, Trial
-from reports.pages.trial.phases import view_phases
+from reports.pages.trial.phases import find_phases
 from reports.wording.reproducing import Contents, find_suite, list_changed, read_contents
 
 MakeTrial = Callable[..., Trial]
@@ -69,7 +69,7 @@ def test_a_phase_that_was_scaled_down_tells_its_own_load(
     trial = measured(catalog, suite, suite.experiments[0], make_trial)
     plan = catalog.resolve(suite, suite.experiments[0]).workload.measurements[0]
     counters = tuple(replace(one, phase=plan.name, iteration=1) for one in trial.counters)
-    (row, *_) = view_phases(replace(trial, counters=counters), contents.workloads).rows
+    (row, *_) = find_phases(replace(trial, counters=counters), contents.workloads)
     assert row.load == f"closed loop, {plan.load.in_flight} in flight"
 
 

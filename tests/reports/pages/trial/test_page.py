@@ -23,14 +23,18 @@ from perf.model.results import (
     TrialStatus,
 )
 from reports.pages.trial import page as trial_pages
-from reports.pages.trial.page import list_bundle
-from reports.pages.trial.phases import view_phases
-from reports.pages.trial.previous import find_previous, view_previous
-from reports.pages.trial.validity import RuleRow, view_validity
-from reports.pages.trial.view import SeriesLink, view_trial
-from reports.site.rendering import render
+from reports.pages.trial.differences import find_previous, list_differences
+from reports.pages.trial.page import SeriesLink, list_bundle, render_trial
+from reports.pages.trial.phases import find_phases
+from reports.pages.trial.validity import Ruled, apply_rules
 from reports.site.writing import flatten
-from reports.wording.reproducing import list_changed, read_contents, view_reproduction
+from reports.wording.reproducing import (
+    NOTHING_KNOWN,
+    Contents,
+    list_changed,
+    read_contents,
+    view_reproduction,
+)
 
 NBSP = "\N{NO-BREAK SPACE}"
 AT: Any = {"phase": "steady", "operation": "write"}
@@ -82,65 +86,88 @@ def open_loop(make_trial: Callable[..., Trial], testbed: Testbed) -> Trial:
     )
 
 
-def rules(trial: Trial, *testbeds: Testbed) -> dict[str, RuleRow]:
-    return {row.title: row for row in view_validity(trial, {named(one): one for one in testbeds}).rows}
+def page_of(trial: Trial, contents: Contents = NOTHING_KNOWN, previous: Trial | None = None) -> str:
+    """Give the page of a trial, which is no part of any series."""
+    page = render_trial(
+        trial, series=(), files=(), reproduce="", caveats={}, contents=contents, previous=previous
+    )
+    return page.content.decode()
+
+
+def rules(trial: Trial, *testbeds: Testbed) -> dict[str, Ruled]:
+    found = apply_rules(trial, {named(one): one for one in testbeds})
+    return {one.rule.title: one for one in found}
+
+
+def tell(ruled: Ruled) -> tuple[str, str, str]:
+    """Give the limit, the worst value and the word of a rule."""
+    limit = "–" if ruled.limit is None else ruled.rule.say_limit(ruled.limit)
+    return limit, ruled.rule.say(ruled.worst.value) if ruled.worst else "–", ruled.held.word
 
 
 def test_each_rule_stands_with_its_limit_and_the_worst_that_was_measured(
     open_loop: Trial, testbed: Testbed
 ) -> None:
     found = rules(open_loop, testbed)
-    told = {title: (row.limit, row.measured, row.held.word) for title, row in found.items()}
+    told = {title: tell(one) for title, one in found.items()}
     assert told["Errors"] == (f"at most 1{NBSP}%", f"0.500{NBSP}%", "Held")
     assert told["Load that was offered"] == (f"at least 95{NBSP}%", f"98.7{NBSP}%", "Held")
     assert told["Lateness of the client"] == (f"at most 50{NBSP}%", f"25.0{NBSP}%", "Held")
     assert told["CPU of the client"][1] == f"0.500{NBSP}of a core"
     assert told["Spread of the iterations"] == (f"at most 100{NBSP}%", f"40.0{NBSP}%", "Held")
-    assert told["Steps of the clock"] == ("at most 100 ms", "not recorded", "No reason given")
-    assert found["Errors"].where == "6 of 1,200, write at steady load"
-    assert found["Lateness of the client"].where == "2.00 of 8.00 ms, write at steady load, iteration 2"
+    assert told["Steps of the clock"] == ("at most 100 ms", "–", "No reason given")
+    html = page_of(open_loop, Contents(testbeds={named(testbed): testbed}))
+    for said in (
+        "not recorded",
+        "6 of 1,200, write at steady load",
+        "2.00 of 8.00 ms, write at steady load, iteration 2",
+    ):
+        assert said in html
 
 
 def test_a_broken_rule_is_told_in_the_words_of_the_harness(open_loop: Trial, testbed: Testbed) -> None:
     reasons = (Reason(kind="host-busy", text="node-1: <others> used 47.6%; the limit is 25 %"),)
     spoiled = replace(open_loop, status=TrialStatus.INVALID, reasons=reasons)
-    row = rules(spoiled, testbed)["Other programs on a host"]
-    assert (row.held.word, row.measured) == ("Broken", "beyond the limit")
-    assert row.where == f"node-1: <others> used 47.6{NBSP}%; the limit is 25{NBSP}%"
+    assert rules(spoiled, testbed)["Other programs on a host"].held.word == "Broken"
+    html = page_of(spoiled, Contents(testbeds={named(testbed): testbed}))
+    assert "beyond the limit" in html
+    assert f"node-1: &lt;others&gt; used 47.6{NBSP}%; the limit is 25{NBSP}%" in html
     assert rules(spoiled, testbed)["Errors"].held.word == "Held"
 
 
 def test_what_was_not_judged_is_not_said_to_have_held(open_loop: Trial, testbed: Testbed) -> None:
-    ended = view_validity(replace(open_loop, environment_after=()), {named(testbed): testbed})
-    assert {row.held.word for row in ended.rows} == {"Cannot tell"}
-    assert "ended before it was judged" in ended.text
-    imported = view_validity(replace(open_loop, purpose=Purpose.IMPORTED), {})
-    assert (imported.rows, "Another program" in imported.text) == ((), True)
+    ended = replace(open_loop, environment_after=())
+    assert {row.held.word for row in rules(ended, testbed).values()} == {"Cannot tell"}
+    assert "ended before it was judged" in page_of(ended)
+    imported = replace(open_loop, purpose=Purpose.IMPORTED)
+    assert rules(imported, testbed) == {}
+    assert "Another program measured this" in page_of(imported)
 
 
 def test_a_limit_that_has_changed_since_is_not_claimed(open_loop: Trial, testbed: Testbed) -> None:
     other = replace(testbed, validity=replace(testbed.validity, max_error_share=0.5))
-    view = view_validity(open_loop, {named(other): other})
-    assert {row.limit for row in view.rows} == {"–"}
-    assert {row.held.word for row in view.rows} == {"No reason given"}
-    assert "its limits then are not known here" in view.text
+    found = rules(open_loop, other)
+    assert {(row.limit, row.held.word) for row in found.values()} == {(None, "No reason given")}
+    html = page_of(open_loop, Contents(testbeds={named(other): other}))
+    assert "its limits then are not known here" in html
 
 
 def test_phases_say_how_long_they_ran_and_how_their_warm_ups_ended(open_loop: Trial, demo: Any) -> None:
-    view = view_phases(open_loop, {})
-    (row,) = view.rows
+    (row,) = find_phases(open_loop, {})
     assert (row.phase, row.operation, row.load) == ("steady", "write", "open loop")
-    assert (row.attempted, row.measured, row.warm_up) == ("1,200", "2 × 6.00 s", "3.50 s on average")
+    assert (row.attempted, row.seconds, row.warm_up_s) == (1200, [6, 6], 3.5)
     assert row.warm == "no remark that the cap came first"
-    assert "of which 12.0 s were measured" in view.rest
+    html = page_of(open_loop)
+    for said in ("2 × 6.00 s", "3.50 s on average", "of which 12.0 s were measured"):
+        assert said in html
     # The load of the devops workload is measured, and nothing that came before.
     loaded = Counter(phase="load", operation="load", iteration=1, name="attempted", value=36)
-    assert "Before" not in str(view_phases(replace(open_loop, counters=(loaded,)), {}))
+    assert "Before" not in str(find_phases(replace(open_loop, counters=(loaded,)), {}))
     capped = (Reason(kind="warm-up-capped", text="steady: 1 of 2 warm-ups ran to their cap"),)
-    (row,) = view_phases(replace(open_loop, remarks=capped), {}).rows
+    (row,) = find_phases(replace(open_loop, remarks=capped), {})
     assert row.warm.startswith("not steady by the rule")
     workload = demo.scene().catalog.workloads["sensor-write"]
-    (row,) = view_phases(replace(open_loop, workload=named(workload)), {named(workload): workload}).rows
+    (row,) = find_phases(replace(open_loop, workload=named(workload)), {named(workload): workload})
     assert "ops/s offered" in row.load
     assert row.warm != "no remark that the cap came first"
 
@@ -182,15 +209,17 @@ def test_what_differs_from_the_trial_before_is_listed(open_loop: Trial) -> None:
         {"environment_before": facts("6.1", "0.3")},
         {"environment_before": facts("<6.2>", "0.9"), "harness_version": "9.9"},
     )
-    view = view_previous(after, before)
-    assert [(row.name, row.where, row.before, row.after) for row in view.rows] == [
+    found = list_differences(before, after)
+    assert [(row.name, row.where, row.before, row.after) for row in found] == [
         ("harness", "", before.harness_version or "–", "9.9"),
         ("kernel", "node-1", "6.1", "<6.2>"),
     ]
-    assert (view.text, view.page) == ("2 differences from", "trials/trial-0.html")
-    assert view_previous(before, before).text.startswith("Nothing that is recorded")
-    assert "not recorded of both" in view_previous(replace(before, environment_before=()), before).text
-    assert view_previous(before, None).page == ""
+    html = page_of(after, previous=before)
+    assert '<p>2 differences from <a href="../trials/trial-0.html">' in html
+    assert "<p>Nothing that is recorded" in page_of(before, previous=before)
+    unread = replace(before, environment_before=())
+    assert "not recorded of both" in page_of(unread, previous=before)
+    assert "No earlier trial of this experiment and config" in page_of(before)
 
 
 def test_to_reproduce_says_which_files_have_changed_since(demo: Any, open_loop: Trial) -> None:
@@ -266,8 +295,8 @@ def test_the_series_of_canaries_are_folded_and_what_is_not_at_hand_is_one_line(d
         SeriesLink(title="throughput", page="series/a.html"),
         SeriesLink(title="CPU canary", page="series/b.html", is_canary=True),
     )
-    view = view_trial(demo.trials[0], series=links, files=(), reproduce="", caveats={})
-    html = render("trial.html", view.page, page=view).content.decode()
+    page = render_trial(demo.trials[0], series=links, files=(), reproduce="", caveats={})
+    html = page.content.decode()
     listed = html.split('<h2 id="series">')[1].split("</section>")[0]
     plain, folded = listed.split("<details>")
     assert ("throughput" in plain, "CPU canary" in plain, "CPU canary" in folded) == (True, False, True)
@@ -284,8 +313,8 @@ def test_cells_and_names_are_escaped(make_trial: Callable[..., Trial]) -> None:
     counter = Counter(phase=hostile, operation=hostile, iteration=1, name=hostile, value=1)
     trial = make_trial(environment_before=(fact,), samples=(sample,), counters=(counter,))
     links = (SeriesLink(title=hostile, page='"&'), SeriesLink(title=hostile, page="", is_canary=True))
-    view = view_trial(trial, series=links, files=(), reproduce=hostile, caveats={})
-    html = render("trial.html", view.page, page=view).content.decode()
+    page = render_trial(trial, series=links, files=(), reproduce=hostile, caveats={})
+    html = page.content.decode()
     assert "<i>" not in html
     assert '<a href="../&#34;&amp;">&lt;i&gt;&amp;</a>' in html
     assert html.count("&lt;i&gt;&amp;") > 8
