@@ -79,5 +79,5 @@ def detect(data: Path, configs: Path | None, series_file: Path | None, output: P
     judgement = judge_history(Places(data), catalog, datetime.now(UTC).date())
     for line in describe(judgement):
         click.echo(line)
-    if judgement.verdict.outcome is Outcome.REGRESSED:
+    if judgement.outcome is Outcome.REGRESSED:
         click.get_current_context().exit(_REGRESSION_FOUND)

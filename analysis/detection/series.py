@@ -6,7 +6,7 @@ moving target, such as a nightly build, is one release of its own line: its seri
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, lru_cache
@@ -190,15 +190,19 @@ def find_occasions(series: Iterable[Series]) -> Iterator[Occasion]:
         yield from compress(occasions, measured[identity])
 
 
-def build_series(observations: Iterable[Observation]) -> tuple[Series, ...]:
+def build_series(
+    observations: Iterable[Observation], ranks: Mapping[int, NDArray[np.integer]] | None = None
+) -> tuple[Series, ...]:
     """Group observations by key, ascending by key, into ordered series of completed trials.
+
+    `ranks` are those of their occasions, if they are known.
 
     A key whose every trial is invalid or failed gives a series without points, so that its silence
     can be told. Raises ValueError where a completed trial holds a value that is not finite, or gives
     two values for one series: both are defects of the measurement, and dropping one would hide it.
     """
     groups = gather(observations).series
-    ranks = rank_occasions(groups)
+    ranks = ranks or rank_occasions(groups)
     return tuple(_put_in_series(one, ranks[id(one.columns.occasions)]) for one in groups)
 
 

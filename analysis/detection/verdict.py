@@ -6,7 +6,6 @@ that nobody could judge may hide a regression.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -32,27 +31,6 @@ WORST_FIRST = (
     Outcome.IMPROVED,
     Outcome.UNCHANGED,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """An outcome with its reason.
-
-    `reason` is what it rests on, in words, `notes` what else is known of that, one thing each. `change`
-    is the index of the change that it is about, in its series; None where it is about no change.
-    `relative_change` is (after - before) / before, signed as measured, not by direction. Whether the
-    change is significant (more than this series' own scatter) and whether it is relevant (large enough
-    to act on) are two questions; None where one cannot be answered.
-    """
-
-    outcome: Outcome
-    reason: str
-    notes: tuple[str, ...] = ()
-    change: int | None = None
-    relative_change: float | None = None
-    p_value: float | None = None
-    is_significant: bool | None = None
-    is_relevant: bool | None = None
 
 
 def merge(outcomes: Iterable[Outcome]) -> Outcome:

@@ -1,20 +1,57 @@
-"""A judgement as lines of text, for a terminal and a log. Pure."""
+"""A judgement in words: verdicts, what is known of a change, all of it for a terminal. Pure.
 
-from collections.abc import Iterator
+Here, and nowhere else in `analysis`, a verdict becomes a sentence; `reports` says the same ones.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
 from analysis.detection import words
 from analysis.detection.alerts import Alert
 from analysis.detection.detection import ChangePoint, Drift, SpreadChange
 from analysis.detection.effects import relative_change
 from analysis.detection.series import Series, nights_of
-from analysis.detection.verdict import WORST_FIRST
+from analysis.detection.verdict import WORST_FIRST, Outcome
+from analysis.judging.drift import WatchEvidence, WatchState, is_canary
+from analysis.judging.explanations import Explanation
 from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Incident
-from analysis.judging.judgement import JudgedSeries, Judgement
-from analysis.judging.remeasurement import measure_of, say
-from analysis.judging.standing import find_told
+from analysis.judging.judgement import JudgedSeries, Judgement, find_shortage
+from analysis.judging.prices import PriceMove
+from analysis.judging.remeasurement import Reply, measure_of
+from analysis.judging.standing import (
+    ChangeRemark,
+    FalseDiscovery,
+    Known,
+    Verdict,
+    VerdictBasis,
+    WithinRelease,
+    find_told,
+)
+from perf.model.results import SeriesKey
+from perf.model.rules import TriageEntry
 
 _INDENT = " " * 12
+_MOST_LISTED = 3
+"""Of explanations and pieces of evidence in a sentence; the incident holds them all."""
+_WITHIN = {
+    WithinRelease.NOTHING_CHANGED: "no release lies between, and nothing that is recorded of the trials"
+    " changed there",
+    WithinRelease.NOTHING_RECORDED: "no release lies between, so look at the host and the configuration"
+    " first",
+}
+_MOVED = {
+    WatchState.FOLLOWED: "moved too",
+    WatchState.MOVED_LESS: "moved, but not far enough to explain the change",
+    WatchState.MOVED_AGAINST: "moved the other way",
+}
+_HEADLINES = {
+    Outcome.REGRESSED: "Regressed",
+    Outcome.INVALID: "Cannot tell",
+    Outcome.UNDECIDED: "Cannot tell yet",
+    Outcome.IMPROVED: "Improved",
+    Outcome.UNCHANGED: "Unchanged",
+}
 
 
 def describe(judgement: Judgement) -> Iterator[str]:
@@ -30,18 +67,245 @@ def describe(judgement: Judgement) -> Iterator[str]:
         for change in judged.change_points:
             yield f"testbed     {words.series(judged.series.key)}"
             yield f"{_INDENT}{_describe_change(change)}"
-    yield judgement.verdict.reason
+    yield say_judgement(judgement)
+
+
+def say_judgement(judgement: Judgement) -> str:
+    """Say how many series came to what, how many are too short, and what chance may make of them."""
+    if not judgement.series:
+        is_read = judgement.minimum_points is not None
+        nothing = "Nothing to judge: the history holds no measured series yet"
+        return nothing if is_read else "nothing has been measured yet"
+    counts = Counter(one.verdict.outcome for one in judgement.series)
+    of_all = words.counted(len(judgement.series), "series", "series")
+    said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in WORST_FIRST if counts[outcome])
+    parts = [f"{_HEADLINES[judgement.outcome]}: of {of_all}, {said}", say_shortage(judgement)]
+    if judgement.asked:
+        expected = f"{judgement.expected_false_alarms:.1g} of {judgement.asked} series"
+        parts.append(f"expected false alarms tonight: {expected}")
+    return "; ".join(filter(None, parts))
+
+
+def say_shortage(judgement: Judgement) -> str:
+    """Say how many series have too few points, and about how many nights cure it; empty if none has."""
+    found = find_shortage(judgement)
+    if found is None:
+        return ""
+    have = "1 has" if found.series == 1 else f"{found.series} have"
+    return (
+        f"{have} fewer than {found.minimum} points"
+        f" ({words.counted(found.nights, 'night', 'nights')} so far, about {found.missing} more needed)"
+    )
 
 
 def say_reason(judged: JudgedSeries) -> str:
     """Say in one sentence what a verdict rests on, what else is known, and what could be seen."""
-    verdict, told = judged.verdict, find_told(judged.detectable)
+    told = find_told(judged.detectable)
     seen = (
         f"with this noise, {told.nights} nights see ≥ {words.percent(told.relative_change)}"
         if told
         else ""
     )
-    return "; ".join(filter(None, (verdict.reason, *verdict.notes, seen)))
+    return "; ".join(filter(None, (say_basis(judged), *list_notes(judged.verdict), seen)))
+
+
+def say_basis(judged: JudgedSeries) -> str:
+    """Say what a verdict rests on."""
+    verdict, series = judged.verdict, judged.series
+    if verdict.basis is VerdictBasis.NEWEST_LOST and (newest := verdict.newest):
+        return (
+            f"{verdict.so_far} up to its last valid point, but the newest trial,"
+            f" {newest.trial} of {newest.release.version}, is {newest.status}"
+        )
+    if verdict.change:
+        return _say_of_change(verdict, verdict.change)
+    metric, points = series.key.metric, len(series.points)
+    unjudged = {
+        VerdictBasis.NO_RULE: f"no relevant change is configured for metric {metric}, so nothing can be"
+        " judged",
+        VerdictBasis.NO_TRIAL: "no valid trial: every trial of this series is invalid or failed",
+        VerdictBasis.FEW_POINTS: f"{points} of at least {verdict.needed} points: too few to judge",
+        VerdictBasis.WATCH: f"{name_watch(series.key)}: watches the testbed and is not judged",
+    }
+    said = unjudged.get(verdict.basis)
+    return said or f"no change found; {_say_equivalence(verdict, series)}"
+
+
+def _say_of_change(verdict: Verdict, change: ChangePoint) -> str:
+    moved = words.movement(change)
+    if verdict.basis is VerdictBasis.SUSPICION:
+        return f"{moved} since {words.beginning(change)} shows, but {_say_doubt(verdict)}"
+    found = f"{moved} {words.place(change)}"
+    if verdict.basis is VerdictBasis.TESTBED:
+        return f"{found} is the testbed's, not the database's: {_say_testbed(verdict.remark)}"
+    shown = _say_equivalence(verdict, change.series)
+    if verdict.basis is VerdictBasis.SET_ASIDE:
+        return f"{found}: {_say_set_aside(verdict.remark)}; since then, no change found; {shown}"
+    sizes = f"{words.points(verdict.sides[0])} before, {verdict.sides[1]} after"
+    found = f"{found} ({words.p_value(change.p_value)}, {sizes}): significant"
+    least = words.percent(verdict.relevant_change)
+    if verdict.is_relevant:
+        return f"{found}, and relevant: {least} matter"
+    return f"{found}, but smaller than the {least} that matter; {shown}"
+
+
+def _say_equivalence(verdict: Verdict, series: Series) -> str:
+    found = verdict.equivalence
+    if found is None:
+        return "too few points to compare the newest with those before them"
+    newest = f"{words.points(found.after)} ({words.releases((found.first, found.last), series)})"
+    effect = found.effect
+    # Nothing falls by more than all of it, however wide the interval is.
+    low, high = (words.signed_percent(bound) for bound in (max(effect.low, -1.0), effect.high))
+    return (
+        f"the newest {newest} differ from the {found.before} before by {low} to {high}"
+        f" ({words.percent(effect.confidence)} interval),"
+        f" {'within' if found.is_shown else 'which is not within'}"
+        f" ±{words.percent(verdict.relevant_change)}"
+    )
+
+
+def _say_doubt(verdict: Verdict) -> str:
+    """Say why a change that shows is not believed yet."""
+    if verdict.remark.waits:
+        return "; ".join(map(say_known, verdict.remark.waits))
+    before, after = verdict.sides
+    for points, where in ((after, "after"), (before, "before")):
+        if points < verdict.needed:
+            return f"only {words.points(points)} {where} it; {verdict.needed} needed"
+    return "is not confirmed yet: the evidence is too weak"
+
+
+def _say_set_aside(remark: ChangeRemark) -> str:
+    if isinstance(entry := remark.set_aside, TriageEntry):
+        said = f"{entry.state} by {entry.owner}: {entry.note.strip()}"
+        return f"{said} (triage entry {entry.name})"
+    return "all that lies after it was imported in bulk, which is no news"
+
+
+def _say_testbed(remark: ChangeRemark) -> str:
+    followed = [say_evidence(one) for one in remark.testbed if isinstance(one, WatchEvidence)]
+    known = [say_known(one) for one in remark.testbed if not isinstance(one, WatchEvidence)]
+    return "; ".join(filter(None, (*known, _some(followed))))
+
+
+def list_notes(
+    verdict: Verdict, name_watch: Callable[[SeriesKey], str] | None = None
+) -> tuple[str, ...]:
+    """Say what else is known of what a verdict rests on, one thing each.
+
+    `name_watch` names canaries and sentinels where they have other names than on a terminal.
+    """
+    if verdict.basis not in {VerdictBasis.CHANGE, VerdictBasis.SUSPICION}:
+        return ()
+    notes = tuple(say_known(one, name_watch) for one in verdict.remark.notes)
+    if verdict.basis is VerdictBasis.SUSPICION and verdict.remark.testbed:
+        return (f"it looks like the testbed's: {_say_testbed(verdict.remark)}", *notes)
+    return notes
+
+
+def say_known(one: Known, name_watch: Callable[[SeriesKey], str] | None = None) -> str:
+    """Say one thing that is known of a change."""
+    match one:
+        case PriceMove():
+            said = say_price(one)
+        case Reply():
+            said = say_reply(one)
+        case WatchEvidence():
+            said = say_evidence(one, name_watch(one.key) if name_watch else "")
+        case FalseDiscovery(p_value=p_value, believed=believed):
+            of = words.counted(one.series, "series", "series")
+            said = (
+                f"among tonight's {of} chance alone may make it: there, its p-value becomes"
+                f" {p_value:.2g}, and at most {believed:g} is believed"
+            )
+        case TriageEntry():
+            said = f"it came back: fixed in {one.fixed_in} by triage entry {one.name} of {one.owner}"
+        case WithinRelease():
+            said = _WITHIN[one]
+        case explanations:
+            said = (
+                f"what else changed there: {_some([_say_explanation(each) for each in explanations])}"
+            )
+    return said
+
+
+def _say_explanation(one: Explanation) -> str:
+    return f"{one.name} ({one.before} → {one.after})"
+
+
+def _some(texts: Sequence[str]) -> str:
+    """List the first few of many."""
+    rest = len(texts) - _MOST_LISTED
+    return ", ".join((*texts[:_MOST_LISTED], *((f"{rest} more",) if rest > 0 else ())))
+
+
+def say_price(move: PriceMove) -> str:
+    """Say how a price moved, and what that makes."""
+    if move.is_event:
+        verb = "rose" if move.makes < 0 else "fell"
+        how = f"the price per hour {verb} from ${move.before} to ${move.after}"
+    else:
+        how = (
+            f"an hour cost ${move.before} before it and ${move.after} after it, in the order of"
+            " releases, not of time"
+        )
+    return f"{how}, which makes {words.signed_percent(move.makes)} by itself"
+
+
+def say_reply(reply: Reply) -> str:
+    """Say what came of the trials in turns."""
+    answer = reply.answer
+    meaning = {
+        True: "which agrees",
+        False: "which rules out a difference of its size",
+        None: "which cannot tell",
+    }[reply.agrees]
+    trials = f"{answer.baseline_trials} and {answer.candidate_trials} trials in turns"
+    when = f"{answer.finished_at:%Y-%m-%d}"
+    if answer.effect is None:
+        return f"side by side, {trials} ({when}) gave nothing that can be compared"
+    low, high = (words.signed_percent(end) for end in (answer.effect.low, answer.effect.high))
+    middle = words.signed_percent(answer.effect.relative_change)
+    return f"side by side, {trials} ({when}) differ by {middle} ({low} to {high}), {meaning}"
+
+
+def say_evidence(one: WatchEvidence, name: str = "") -> str:
+    """Say what a canary or a sentinel shows, by its name on a terminal if `name` is empty."""
+    name = name or name_watch(one.key)
+    if one.state is WatchState.ALTERNATED:
+        return say_silence(one)
+    if (change := one.change) is None:
+        return f"{name}: {say_silence(one)}"
+    nights = f"{words.night(change.last_before)} and {words.night(change.first_after)}"
+    return (
+        f"{name} {_MOVED[one.state]}: {words.movement(change)} between the nights {nights}"
+        f" ({words.p_value(change.p_value)}, {change.state})"
+    )
+
+
+def say_silence(one: WatchEvidence) -> str:
+    """Say, without a name, why no movement of a canary or sentinel is seen."""
+    sides = f"{words.points(one.before)} before, {one.after} after"
+    shown = "" if one.visible is None else f", which show ≥ {words.percent(one.visible)}"
+    return {
+        WatchState.ALTERNATED: "what lies before and after was measured on the same nights by turns, so"
+        " no change of the testbed lies between",
+        WatchState.SILENT: f"not measured since (last: {one.last_night or 'never'})",
+        WatchState.SHORT: f"too few points to tell ({sides})",
+        WatchState.UNSEEN: f"was not seen to move, but cannot tell yet ({sides}{shown})",
+    }.get(one.state, f"did not move ({sides}{shown})")
+
+
+def name_watch(key: SeriesKey) -> str:
+    """Name a canary or a sentinel."""
+    if is_canary(key):
+        when = key.phase.removeprefix("canary-")
+        return f"{key.metric}{f' on {key.host}' if key.host else ''}, {when} each trial"
+    return (
+        f"sentinel {key.system} {key.line}, {key.workload.partition('@')[0]} {key.operation}"
+        f" {key.metric} {key.statistic} ({key.phase})"
+    )
 
 
 def _describe_series(judged: JudgedSeries) -> Iterator[str]:
@@ -120,9 +384,9 @@ def _describe_incident(incident: Incident) -> Iterator[str]:
         moved = words.signed_percent(change.relative_change)
         yield f"{_INDENT}mended {words.place(change)}: {moved}"
     if incident.price_move is not None:
-        yield f"{_INDENT}{incident.price_move.text}"
+        yield f"{_INDENT}{say_price(incident.price_move)}"
     for evidence in incident.evidence:
-        yield f"{_INDENT}{evidence.text}"
+        yield f"{_INDENT}{say_evidence(evidence)}"
     for other in incident.explanations:
         yield f"{_INDENT}may explain it as well: {other.name}: {other.before} → {other.after}"
     if incident.triage is not None:
@@ -131,7 +395,7 @@ def _describe_incident(incident: Incident) -> Iterator[str]:
     if incident.came_back_after is not None:
         yield f"{_INDENT}came back after its fix ({incident.came_back_after.name})"
     for change, reply in incident.replies:
-        yield f"{_INDENT}{words.signed_percent(change.relative_change)} by nights; {say(reply)}"
+        yield f"{_INDENT}{words.signed_percent(change.relative_change)} by nights; {say_reply(reply)}"
     if (asked := incident.question) is not None:
         yield (
             f"{_INDENT}to be sure, measure both in turns: knickpoint compare --baseline"

@@ -8,17 +8,19 @@ Asked are the canaries of the same trials, and the sentinels of the same testbed
 of these, those of the same work if there are any.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.detection import words
 from analysis.detection.detection import ChangePoint, Detector, Drift, SpreadChange, find_changes
 from analysis.detection.noise import Noise, can_confirm, minimum_detectable_effect
 from analysis.detection.series import Point, Points, Series, build_series
 from analysis.judging.places import ChangeLocation, is_same_time, locate
-from perf.model.columns import Occasion, gather
+from perf.model.columns import Observations, Occasion
 from perf.model.metrics import CANARY_PHASES
 from perf.model.results import Observation, Purpose, SeriesKey
 from perf.model.rules import Detection
@@ -29,22 +31,55 @@ _SAME_TRIALS = ("system", "line", "topology", "testbed_class", "config", "worklo
 _SAME_WORK = ("system", "workload", "phase", "operation")
 
 
+class WatchState(StrEnum):
+    """What a canary or a sentinel says about a change."""
+
+    ALTERNATED = "alternated"
+    """None is asked: what lies before and after was measured on the same nights by turns."""
+    FOLLOWED = "followed"
+    """It moved at the same time, in the matching direction and far enough."""
+    MOVED_LESS = "moved less"
+    """It moved in the matching direction, but not far enough to explain the change."""
+    MOVED_AGAINST = "moved against"
+    STILL = "still"
+    UNSEEN = "unseen"
+    """It was not seen to move, but a move as small as the change could not be seen yet."""
+    SHORT = "short"
+    """It has too few points to tell."""
+    SILENT = "silent"
+    """It was not measured since."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchEvidence:
     """What one canary or sentinel says about a change.
 
-    `relative_change` is its own, 0 where it did not move; `index_at` says where it moved or was looked
-    at. `follows` is true if it moved at the same time, in the matching direction and far enough;
-    `can_tell` is false where it has no answer, for example because it was not measured since.
+    `change` is its own, if it moved; else `before` and `after` count its points, `last_night` is that
+    of the last one before, and `visible` is the smallest relative change that they could show.
     """
 
     key: SeriesKey
-    name: str
-    relative_change: float
-    index_at: str
-    follows: bool
-    text: str
-    can_tell: bool = True
+    state: WatchState
+    change: ChangePoint | None = None
+    before: int = 0
+    after: int = 0
+    last_night: str = ""
+    visible: float | None = None
+
+    @property
+    def relative_change(self) -> float:
+        """Give by how much it moved itself."""
+        return self.change.relative_change if self.change else 0.0
+
+    @property
+    def follows(self) -> bool:
+        """Tell whether it moved as the change did."""
+        return self.state is WatchState.FOLLOWED
+
+    @property
+    def can_tell(self) -> bool:
+        """Tell whether it has an answer."""
+        return self.state not in {WatchState.UNSEEN, WatchState.SHORT, WatchState.SILENT}
 
     @property
     def is_of_sentinel(self) -> bool:
@@ -83,20 +118,13 @@ def is_canary(key: SeriesKey) -> bool:
 
 
 def read_watches(
-    observations: Iterable[Observation], settings: Detection, detector: Detector
+    observations: Observations,
+    ranks: Mapping[int, NDArray[np.integer]],
+    settings: Detection,
+    detector: Detector,
 ) -> tuple[Watch, ...]:
-    """Search canaries and sentinels for changes. Raises ValueError as `build_series` does.
-
-    A sentinel's level is that of its release, so each release is a series of its own, whose line is
-    that release alone.
-    """
-    watched = gather(observations)
-    if any(one.where(is_sentinel) for one in watched.series):
-        watched = gather(
-            replace(one, key=replace(one.key, line=one.release.version)) if is_sentinel(one) else one
-            for one in watched
-        )
-    series = (one for one in build_series(watched) if one.points)
+    """Search canaries and sentinels for changes. Raises ValueError as `build_series` does."""
+    series = (one for one in build_series(observations, ranks) if one.points)
     return tuple(_watch(one, settings, detector) for one in series)
 
 
@@ -120,9 +148,9 @@ def _watch(series: Series, settings: Detection, detector: Detector) -> Watch:
 def environment_evidence(
     place: ChangeLocation, watches: Sequence[Watch], settings: Detection
 ) -> tuple[WatchEvidence, ...]:
-    """Say what canaries and sentinels have to say about a change, sentinels first."""
+    """Ask canaries and sentinels about a change, sentinels first."""
     if place.time is None:
-        return (_alternating(place),)
+        return (WatchEvidence(key=place.change.series.key, state=WatchState.ALTERNATED),)
     asked = (*_nearest_sentinels(place.change.series.key, watches), *_canaries(place, watches))
     return tuple(_ask(place, watch, settings) for watch in asked)
 
@@ -137,19 +165,6 @@ def is_of_testbed(evidence: Sequence[WatchEvidence]) -> bool | None:
     if of_sentinels := [one.follows for one in answers if one.is_of_sentinel]:
         return any(of_sentinels)
     return True if any(one.follows for one in answers) else None
-
-
-def _alternating(place: ChangeLocation) -> WatchEvidence:
-    change = place.change
-    return WatchEvidence(
-        key=change.series.key,
-        name="order of measuring",
-        relative_change=0.0,
-        index_at=words.place(change),
-        follows=False,
-        text="what lies before and after was measured on the same nights by turns, so no change of the"
-        " testbed lies between",
-    )
 
 
 def _nearest_sentinels(key: SeriesKey, watches: Sequence[Watch]) -> tuple[Watch, ...]:
@@ -180,33 +195,28 @@ def _agree(one: SeriesKey, other: SeriesKey, names: Iterable[str]) -> bool:
 
 def _ask(place: ChangeLocation, watch: Watch, settings: Detection) -> WatchEvidence:
     """Ask one canary or sentinel about a change that has a span of time."""
-    name = describe(watch.series)
-    before, after = _sides(place, watch.series.points)
     moved = [one for one in locate(watch.changes) if is_same_time(one, place)]
     if moved:
-        return _of_movement(place.change, max(moved, key=_size).change, name)
-    at = words.place(place.change)
+        return _compare_movement(place.change, max(moved, key=_size).change)
+    before, after = _sides(place, watch.series.points)
     unmoved = WatchEvidence(
-        key=watch.series.key, name=name, relative_change=0.0, index_at=at, follows=False, text=""
+        key=watch.series.key,
+        state=WatchState.STILL,
+        before=len(before),
+        after=len(after),
+        last_night=words.night(before[-1]) if before else "",
     )
-    sides = f"{words.points(len(before))} before, {len(after)} after"
     if not after:
-        last = words.night(before[-1]) if before else "never"
-        return replace(unmoved, text=f"{name}: not measured since (last: {last})", can_tell=False)
+        return replace(unmoved, state=WatchState.SILENT)
     few, many = sorted((len(before), len(after)))
-    if (
-        not watch.is_searched
-        or not few
-        or (watch.noise is not None and not can_confirm(few, many, settings))
-    ):
-        return replace(unmoved, text=f"{name}: too few points to tell ({sides})", can_tell=False)
+    is_short = not few or (watch.noise is not None and not can_confirm(few, many, settings))
+    if not watch.is_searched or is_short:
+        return replace(unmoved, state=WatchState.SHORT)
     if watch.noise is None:
-        return replace(unmoved, text=f"{name}: did not move ({sides})")
+        return unmoved
     visible = minimum_detectable_effect(watch.noise, len(after), settings.max_p_value)
-    can_tell = visible <= abs(place.change.relative_change)
-    verb = "did not move" if can_tell else "was not seen to move, but cannot tell yet"
-    text = f"{name}: {verb} ({sides}, which show ≥ {words.percent(visible)})"
-    return replace(unmoved, text=text, can_tell=can_tell)
+    is_seen = visible <= abs(place.change.relative_change)
+    return replace(unmoved, state=WatchState.STILL if is_seen else WatchState.UNSEEN, visible=visible)
 
 
 def _sides(place: ChangeLocation, points: Sequence[Point]) -> tuple[list[Point], list[Point]]:
@@ -224,35 +234,12 @@ def _size(place: ChangeLocation) -> float:
     return abs(place.change.relative_change)
 
 
-def _of_movement(change: ChangePoint, own: ChangePoint, name: str) -> WatchEvidence:
-    """Say how a canary or sentinel moved at the time of a change, and whether that matches it."""
-    matches = own.outcome is change.outcome
-    is_enough = abs(own.relative_change) >= _EXPLAINING_SHARE * abs(change.relative_change)
-    at = f"between the nights {words.night(own.last_before)} and {words.night(own.first_after)}"
-    found = f"{words.movement(own)} {at} ({words.p_value(own.p_value)}, {own.state})"
-    if matches and is_enough:
-        text = f"{name} moved too: {found}"
-    elif matches:
-        text = f"{name} moved, but not far enough to explain the change: {found}"
+def _compare_movement(change: ChangePoint, own: ChangePoint) -> WatchEvidence:
+    """Hold how a canary or sentinel moved at the time of a change against that."""
+    if own.outcome is not change.outcome:
+        state = WatchState.MOVED_AGAINST
+    elif abs(own.relative_change) >= _EXPLAINING_SHARE * abs(change.relative_change):
+        state = WatchState.FOLLOWED
     else:
-        text = f"{name} moved the other way: {found}"
-    return WatchEvidence(
-        key=own.series.key,
-        name=name,
-        relative_change=own.relative_change,
-        index_at=at,
-        follows=matches and is_enough,
-        text=text,
-    )
-
-
-def describe(series: Series) -> str:
-    """Name a canary or a sentinel."""
-    key = series.key
-    if is_canary(key):
-        when = key.phase.removeprefix("canary-")
-        return f"{key.metric}{f' on {key.host}' if key.host else ''}, {when} each trial"
-    return (
-        f"sentinel {key.system} {key.line}, {key.workload.partition('@')[0]} {key.operation}"
-        f" {key.metric} {key.statistic} ({key.phase})"
-    )
+        state = WatchState.MOVED_LESS
+    return WatchEvidence(key=own.series.key, state=state, change=own)

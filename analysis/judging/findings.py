@@ -6,10 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-import numpy as np
-from numpy.typing import NDArray
-
-from analysis.detection import words
 from analysis.detection.alerts import Alert, replay_series
 from analysis.detection.detection import (
     ChangePoint,
@@ -18,10 +14,10 @@ from analysis.detection.detection import (
     DetectorResult,
     find_changes,
 )
-from analysis.detection.series import Series, nights_of
-from analysis.detection.verdict import Outcome, Verdict
+from analysis.detection.series import Series, find_occasions, nights_of
+from analysis.detection.verdict import Outcome
 from analysis.judging.discovery import FALSE_SHARE, adjust
-from perf.model.columns import Occasions
+from analysis.judging.standing import FalseDiscovery, Verdict, VerdictBasis
 from perf.model.metrics import METRICS, origin
 from perf.model.results import Purpose, SeriesKey
 from perf.model.rules import Detection
@@ -41,7 +37,7 @@ class SeriesFinding:
     """A series as its detector saw it; `refusal` says why it was not searched at all.
 
     `new_tonight` are the indices of changes that became confirmed on its last night, `unbelieved` those
-    that would be confirmed were it not for all the other series of the night, with the reason.
+    that would be confirmed were it not for all the other series of the night: see `by_chance`.
     """
 
     series: Series
@@ -50,7 +46,8 @@ class SeriesFinding:
     reading: DetectorResult = _NOTHING_READ
     alerts: tuple[Alert, ...] = ()
     new_tonight: tuple[int, ...] = ()
-    unbelieved: tuple[tuple[int, str], ...] = ()
+    unbelieved: frozenset[int] = frozenset()
+    by_chance: FalseDiscovery | None = None
 
 
 def search(series: Series, settings: Detection, detector: Detector) -> SeriesFinding:
@@ -78,14 +75,13 @@ def _refuse(series: Series, settings: Detection) -> Verdict | None:
     """Say why a series cannot be searched for changes at all, if so."""
     metric, count = series.key.metric, len(series.points)
     if metric not in METRICS or metric not in settings.relevant_change:
-        reason = f"no relevant change is configured for metric {metric}, so nothing can be judged"
-        return Verdict(outcome=Outcome.INVALID, reason=reason)
+        return Verdict(outcome=Outcome.INVALID, basis=VerdictBasis.NO_RULE)
     if count == 0:
-        reason = "no valid trial: every trial of this series is invalid or failed"
-        return Verdict(outcome=Outcome.INVALID, reason=reason)
+        return Verdict(outcome=Outcome.INVALID, basis=VerdictBasis.NO_TRIAL)
     if count < settings.minimum_points:
-        reason = f"{count} of at least {settings.minimum_points} points: too few to judge"
-        return Verdict(outcome=Outcome.UNDECIDED, reason=reason)
+        return Verdict(
+            outcome=Outcome.UNDECIDED, basis=VerdictBasis.FEW_POINTS, needed=settings.minimum_points
+        )
     return None
 
 
@@ -143,13 +139,13 @@ def hold_against_each_other(
         together.setdefault(question(one.series.key), []).append(one)
     adjusted = adjust([min(map(_p_value, group)) for group in together.values()])
     weak = {
-        one.series.key: (value, len(together))
+        one.series.key: FalseDiscovery(p_value=value, series=len(together), believed=FALSE_SHARE)
         for group, value in zip(together.values(), adjusted, strict=True)
         for one in group
         if value > FALSE_SHARE and _competing(one)
     }
     return tuple(
-        _take_back(one, *weak[one.series.key]) if one.series.key in weak else one for one in findings
+        _take_back(one, weak[one.series.key]) if one.series.key in weak else one for one in findings
     )
 
 
@@ -167,12 +163,8 @@ def _p_value(finding: SeriesFinding) -> float:
     return min((change.p_value for change in _competing(finding)), default=1.0)
 
 
-def _take_back(finding: SeriesFinding, adjusted: float, asked: int) -> SeriesFinding:
-    weak = {change.index for change in _competing(finding)}
-    reason = (
-        f"among tonight's {words.counted(asked, 'series', 'series')} chance alone may make it: there,"
-        f" its p-value becomes {adjusted:.2g}, and at most {FALSE_SHARE:g} is believed"
-    )
+def _take_back(finding: SeriesFinding, by_chance: FalseDiscovery) -> SeriesFinding:
+    weak = frozenset(change.index for change in _competing(finding))
     return replace(
         finding,
         changes=tuple(
@@ -180,7 +172,8 @@ def _take_back(finding: SeriesFinding, adjusted: float, asked: int) -> SeriesFin
             for change in finding.changes
         ),
         alerts=tuple(_unconfirmed(alert) if alert.index in weak else alert for alert in finding.alerts),
-        unbelieved=tuple((index, reason) for index in sorted(weak)),
+        unbelieved=weak,
+        by_chance=by_chance,
     )
 
 
@@ -197,11 +190,5 @@ def is_imported(change: ChangePoint) -> bool:
 
 def newest_night(series: Iterable[Series]) -> str:
     """Name the night that measured last; empty where nothing was measured."""
-    measured: dict[int, tuple[Occasions, NDArray[np.bool_]]] = {}
-    for columns in (one.points.columns for one in series):
-        # Series that were read together have their occasions in common.
-        nothing = (columns.occasions, np.zeros(len(columns.occasions), dtype=bool))
-        measured.setdefault(id(columns.occasions), nothing)[1][np.asarray(columns.places)] = True
-    occasions = (all_[place] for all_, seen in measured.values() for place in np.flatnonzero(seen))
-    last = max(occasions, key=lambda one: (one.started_at, one.trial), default=None)
+    last = max(find_occasions(series), key=lambda one: (one.started_at, one.trial), default=None)
     return last.night if last else ""

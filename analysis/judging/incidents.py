@@ -32,14 +32,11 @@ from analysis.judging.explanations import Explanation, explain
 from analysis.judging.findings import is_imported
 from analysis.judging.places import ChangeLocation, meet
 from analysis.judging.prices import PriceMove
-from analysis.judging.remeasurement import CONFIG, RemeasurementQuestion, Reply, ask, say
-from analysis.judging.standing import ChangeRemark
+from analysis.judging.remeasurement import CONFIG, RemeasurementQuestion, Reply, ask
+from analysis.judging.standing import ChangeRemark, WithinRelease
 from perf.model.metrics import origin
-from perf.model.results import SeriesKey, TrialId
+from perf.model.results import Purpose, SeriesKey, TrialId
 from perf.model.rules import Detection, TriageEntry, TriageState
-
-_MOST_LISTED = 3
-"""Of explanations and pieces of evidence in a sentence; the incident holds them all."""
 
 
 class Cause(StrEnum):
@@ -248,58 +245,34 @@ def is_put_down_to_testbed(case: Case, incident: Incident | None) -> bool:
 
 
 def remark(case: Case, incident: Incident | None, scene: IncidentContext) -> ChangeRemark:
-    """Say what is known of a change; one that mended another has no incident of its own."""
-    set_aside = ""
-    if case.triage:
-        said = f"{case.triage.state} by {case.triage.owner}: {case.triage.note.strip()}"
-        set_aside = f"{said} (triage entry {case.triage.name})"
-    elif is_imported(case.change):
-        set_aside = "all that lies after it was imported in bulk, which is no news"
-    priced = case.priced.text if case.priced else ""
-    known = tuple(filter(None, (priced, say(case.reply) if case.reply else "")))
+    """Give what is known of a change; one that mended another has no incident of its own."""
+    known = tuple(one for one in (case.priced, case.reply) if one)
     is_testbed = is_put_down_to_testbed(case, incident)
-    waits = "; ".join(known) if case.is_cleared else ""
-    if incident is None:
-        return ChangeRemark(
-            set_aside=set_aside,
-            testbed="; ".join(known) if is_testbed else "",
-            waits=waits,
-            notes=tuple(filter(None, (*known, _in_words(case, (), scene)))),
-        )
-    followed = [one.text for one in incident.evidence if one.follows]
-    unmoved = [one.text for one in incident.evidence if one.is_of_sentinel and not one.follows]
-    back = case.came_back_after
+    evidence = incident.evidence if incident else ()
+    testbed = (*known, *(one for one in evidence if one.follows)) if is_testbed else ()
+    waits = known if case.is_cleared else ()
+    unmoved = [one for one in evidence if one.is_of_sentinel and not one.follows]
     notes = (
-        *(() if is_testbed or waits else known),
-        f"it came back: fixed in {back.fixed_in} by triage entry {back.name} of {back.owner}"
-        if back
-        else "",
-        _in_words(case, incident.explanations, scene),
+        *(() if incident and (testbed or waits) else known),
+        case.came_back_after if incident else None,
+        _find_others(case, incident.explanations if incident else (), scene),
         *unmoved[:1],
     )
     return ChangeRemark(
-        set_aside=set_aside,
-        testbed="; ".join(filter(None, (*known, _some(followed)))) if is_testbed else "",
+        set_aside=case.triage or (Purpose.IMPORTED if is_imported(case.change) else None),
+        testbed=testbed,
         waits=waits,
-        notes=tuple(filter(None, notes)),
+        notes=tuple(one for one in notes if one),
     )
 
 
-def _in_words(case: Case, explanations: Sequence[Explanation], scene: IncidentContext) -> str:
-    changed = _some([f"{one.name} ({one.before} → {one.after})" for one in explanations])
-    if changed:
-        return f"what else changed there: {changed}"
-    if not case.place.is_within:
-        return ""
-    if any(point.trial in scene.circumstances for point in case.place.after):
-        return "no release lies between, and nothing that is recorded of the trials changed there"
-    return "no release lies between, so look at the host and the configuration first"
-
-
-def _some(texts: Sequence[str]) -> str:
-    """List the first few of many."""
-    rest = len(texts) - _MOST_LISTED
-    return ", ".join((*texts[:_MOST_LISTED], *((f"{rest} more",) if rest > 0 else ())))
+def _find_others(
+    case: Case, explanations: tuple[Explanation, ...], scene: IncidentContext
+) -> tuple[Explanation, ...] | WithinRelease | None:
+    if explanations or not case.place.is_within:
+        return explanations
+    is_recorded = any(point.trial in scene.circumstances for point in case.place.after)
+    return WithinRelease.NOTHING_CHANGED if is_recorded else WithinRelease.NOTHING_RECORDED
 
 
 def group(cases: Iterable[Case]) -> tuple[tuple[Case, ...], ...]:

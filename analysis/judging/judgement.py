@@ -17,15 +17,15 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from analysis.detection import words
 from analysis.detection.alerts import Alert
 from analysis.detection.detection import ChangePoint, Detector, Drift, SpreadChange
 from analysis.detection.noise import Noise, noise_of_level
 from analysis.detection.series import Series, build_series, rank_occasions
-from analysis.detection.verdict import WORST_FIRST, Outcome, Verdict, merge
+from analysis.detection.verdict import Outcome, merge
 from analysis.judging.discovery import expected_false_alarms
-from analysis.judging.drift import Watch, describe, is_canary, is_sentinel, is_watch, read_watches
+from analysis.judging.drift import Watch, is_canary, is_sentinel, is_watch, read_watches
 from analysis.judging.findings import (
     SeriesFinding,
     can_alarm,
@@ -46,7 +46,14 @@ from analysis.judging.incidents import (
 from analysis.judging.places import locate
 from analysis.judging.prices import explain_by_price
 from analysis.judging.remeasurement import Reply, SeriesAnswer, find_reply, settle
-from analysis.judging.standing import ChangeRemark, Detectable, detectable, stand
+from analysis.judging.standing import (
+    ChangeRemark,
+    Detectable,
+    Verdict,
+    VerdictBasis,
+    detectable,
+    stand,
+)
 from analysis.judging.suspects import Suspect, find_suspects
 from analysis.judging.triage import came_back, match
 from perf.model.columns import Observations, ObservedSeries, Occasion, gather
@@ -84,22 +91,24 @@ class JudgedSeries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """All series, ascending by key, and the verdict over them in words.
+    """All series, ascending by key, the worst outcome, and what is known of them together.
 
     `incidents` join the changes by cause, news first, then the largest. `watched` are the canaries and
     sentinels, read by the same detector; no verdict of theirs counts. `expected_false_alarms` is how
     many confirmed changes noise alone brings about in one night of the `asked` series, which could
     confirm one tonight (what derives from another counts with it). `suspects` are the
-    changes between two releases that are news tonight, the most relevant first.
+    changes between two releases that are news tonight, the most relevant first. A series needs
+    `minimum_points` to be judged; None where there is no history at all.
     """
 
     series: tuple[JudgedSeries, ...]
-    verdict: Verdict
+    outcome: Outcome = Outcome.UNDECIDED
     incidents: tuple[Incident, ...] = ()
     watched: tuple[JudgedSeries, ...] = ()
     expected_false_alarms: float = 0.0
     asked: int = 0
     suspects: tuple[Suspect, ...] = ()
+    minimum_points: int | None = None
 
 
 Spread: TypeAlias = Callable[
@@ -137,10 +146,12 @@ def judge(
     on many cores, if it likes.
     """
     observed = gather(observations)
-    watches = read_watches(_find_watching(observed, watched), settings, detector)
+    watching = _find_watching(observed, watched)
+    ranks = rank_occasions((*observed.series, *watching.series))
+    watches = read_watches(watching, ranks, settings, detector)
     observed = _find_judged(observed, settings)
-    unusable = _newest_unusable(observed.series)
-    series = build_series(observed)
+    unusable = _newest_unusable(observed.series, ranks)
+    series = build_series(observed, ranks)
     tonight = newest_night(series)
     found = tuple(spread(partial(search, settings=settings, detector=detector), series))
     findings = hold_against_each_other(found, tonight)
@@ -161,14 +172,14 @@ def judge(
         for one in findings
     )
     asked = len({question(one.series.key) for one in findings if can_alarm(one, tonight)})
-    expected = expected_false_alarms(asked, settings)
     return Judgement(
         series=judged,
-        verdict=_overall(judged, settings, asked, expected),
+        outcome=merge(one.verdict.outcome for one in judged),
         incidents=incidents,
         watched=tuple(_judge_watch(watch, settings) for watch in watches),
-        expected_false_alarms=expected,
+        expected_false_alarms=expected_false_alarms(asked, settings),
         asked=asked,
+        minimum_points=settings.minimum_points,
         suspects=find_suspects(
             ((case, is_put_down_to_testbed(case, homes.get(case.at))) for case in cases), tonight
         ),
@@ -176,13 +187,21 @@ def judge(
 
 
 def _find_watching(observed: Observations, watched: Iterable[Observation]) -> Observations:
-    """Give what canaries and sentinels measured, each observation once."""
+    """Give what canaries and sentinels measured, each observation once.
+
+    A sentinel's level is that of its release, so each release is a series of its own, whose line is
+    that release alone.
+    """
     canaries = [one for one in observed.series if is_canary(one.key)]
-    sentinels = (one.where(is_sentinel) for one in observed.series if not is_canary(one.key))
-    others = dict.fromkeys((*chain.from_iterable(sentinels), *filter(is_watch, watched)))
+    sentinels = [one.where(is_sentinel) for one in observed.series]
+    others = (*chain.from_iterable(sentinels), *filter(is_watch, watched))
     if not others:
         return Observations(tuple(canaries))
-    return gather(dict.fromkeys((*chain.from_iterable(canaries), *others)))
+    once = dict.fromkeys((*chain.from_iterable(canaries), *others))
+    return gather(
+        replace(one, key=replace(one.key, line=one.release.version)) if is_sentinel(one) else one
+        for one in once
+    )
 
 
 def _find_judged(observed: Observations, settings: Detection) -> Observations:
@@ -200,10 +219,10 @@ def _is_judged(key: SeriesKey, settings: Detection) -> bool:
     return key.metric not in settings.judged or key.statistic in settings.judged[key.metric]
 
 
-def _newest_unusable(groups: Iterable[ObservedSeries]) -> dict[SeriesKey, Observation]:
+def _newest_unusable(
+    groups: Iterable[ObservedSeries], ranks: Mapping[int, NDArray[np.integer]]
+) -> dict[SeriesKey, Observation]:
     """Give, by key, the last observation in series order where its trial was not completed."""
-    groups = tuple(groups)
-    ranks = rank_occasions(groups)
     unusable = {}
     for one in groups:
         ranked = ranks[id(one.columns.occasions)]
@@ -286,13 +305,19 @@ def _remarks(
     homes: Mapping[tuple[SeriesKey, int], Incident],
     scene: IncidentContext,
 ) -> Mapping[SeriesKey, Mapping[int, ChangeRemark]]:
-    """Put into words what is known of each change beside its series, by series and index."""
-    waits = {(one.series.key, index): reason for one in findings for index, reason in one.unbelieved}
+    """Give what is known of each change beside its series, by series and index."""
+    by_chance = {
+        (one.series.key, index): one.by_chance
+        for one in findings
+        if one.by_chance
+        for index in one.unbelieved
+    }
     remarks: dict[SeriesKey, dict[int, ChangeRemark]] = {one.series.key: {} for one in findings}
     for case in cases:
-        said = remark(case, homes.get(case.at), scene)
-        waiting = "; ".join(filter(None, (said.waits, waits.get(case.at, ""))))
-        remarks[case.change.series.key][case.change.index] = replace(said, waits=waiting)
+        found = remark(case, homes.get(case.at), scene)
+        if case.at in by_chance:
+            found = replace(found, waits=(*found.waits, by_chance[case.at]))
+        remarks[case.change.series.key][case.change.index] = found
     return remarks
 
 
@@ -308,29 +333,29 @@ def _judge_series(
         finding.series, finding.changes, settings, remarks, finding.reading.noise
     )
     if unusable and verdict.outcome in (Outcome.IMPROVED, Outcome.UNCHANGED):
-        reason = (
-            f"{verdict.outcome} up to its last valid point, but the newest trial,"
-            f" {unusable.trial} of {unusable.release.version}, is {unusable.status}"
+        verdict = Verdict(
+            outcome=Outcome.UNDECIDED,
+            basis=VerdictBasis.NEWEST_LOST,
+            newest=unusable,
+            so_far=verdict.outcome,
         )
-        verdict = Verdict(outcome=Outcome.UNDECIDED, reason=reason)
     return JudgedSeries(
         series=finding.series,
         change_points=finding.changes,
         verdict=verdict,
-        noise=finding.reading.noise,
+        noise=noise,
         detectable=visible,
-        drifts=finding.reading.drifts,
+        drifts=drifts,
         spreads=finding.reading.spreads,
         alerts=finding.alerts,
     )
 
 
 def _judge_watch(watch: Watch, settings: Detection) -> JudgedSeries:
-    reason = f"{describe(watch.series)}: watches the testbed and is not judged"
     return JudgedSeries(
         series=watch.series,
         change_points=watch.changes,
-        verdict=Verdict(outcome=Outcome.UNDECIDED, reason=reason),
+        verdict=Verdict(outcome=Outcome.UNDECIDED, basis=VerdictBasis.WATCH),
         noise=watch.noise,
         detectable=detectable(_noise_of_newest(watch.noise, watch.series, watch.drifts), settings),
         drifts=watch.drifts,
@@ -348,49 +373,29 @@ def _noise_of_newest(noise: Noise | None, series: Series, drifts: Sequence[Drift
     return noise_of_level(noise, tuple(flat))
 
 
-def _overall(
-    judged: Sequence[JudgedSeries], settings: Detection, asked: int, expected: float
-) -> Verdict:
-    """Merge the verdicts of all series and say how many came to what."""
-    if not judged:
-        reason = "Nothing to judge: the history holds no measured series yet"
-        return Verdict(outcome=Outcome.UNDECIDED, reason=reason)
-    counts = Counter(one.verdict.outcome for one in judged)
-    merged = merge(counts)
-    said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in WORST_FIRST if counts[outcome])
-    reason = f"{_HEADLINES[merged]}: of {words.counted(len(judged), 'series', 'series')}, {said}"
-    if shortage := tell_shortage(judged, settings.minimum_points):
-        reason += f"; {shortage}"
-    if asked:
-        reason += f"; expected false alarms tonight: {expected:.1g} of {asked} series"
-    return Verdict(outcome=merged, reason=reason)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """How many series have too few points: so many nights measured them, about so many more cure it."""
+
+    series: int
+    minimum: int
+    nights: int
+    missing: int
 
 
-_HEADLINES = {
-    Outcome.REGRESSED: "Regressed",
-    Outcome.INVALID: "Cannot tell",
-    Outcome.UNDECIDED: "Cannot tell yet",
-    Outcome.IMPROVED: "Improved",
-    Outcome.UNCHANGED: "Unchanged",
-}
-
-
-def tell_shortage(judged: Iterable[JudgedSeries], minimum: int) -> str:
-    """Say how many series have too few points, and about how many nights cure it; empty if none has.
+def find_shortage(judgement: Judgement) -> Shortage | None:
+    """Give how many series have too few points, if any.
 
     A night measures each release of a suite once, so a series has been measured on about as many
     nights as its most-measured release has points, and gains a point per release each night.
     """
-    short = [one.series for one in judged if 0 < len(one.series.points) < minimum]
-    if not short:
-        return ""
+    minimum = judgement.minimum_points or 0
+    short = [one.series for one in judgement.series if 0 < len(one.series.points) < minimum]
     nights, missing = 0, 0
     for series in short:
         of_release = Counter(point.release for point in series.points)
         nights = max(nights, *of_release.values())
         missing = max(missing, math.ceil((minimum - len(series.points)) / len(of_release)))
-    have = "1 has" if len(short) == 1 else f"{len(short)} have"
-    return (
-        f"{have} fewer than {minimum} points"
-        f" ({words.counted(nights, 'night', 'nights')} so far, about {missing} more needed)"
-    )
+    if not short:
+        return None
+    return Shortage(series=len(short), minimum=minimum, nights=nights, missing=missing)

@@ -8,7 +8,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from analysis.detection import words
 from analysis.judging.explanations import explain
 from analysis.judging.places import ChangeLocation
 from perf.model.metrics import PRICE_PER_HOUR, origin
@@ -17,20 +16,30 @@ from perf.model.results import TrialId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceMove:
-    """A change of the price that explains one of what is counted per dollar, in words.
+    """A change of the price that explains one of what is counted per dollar; prices as recorded.
 
     `is_event` is false where the prices only alternate, as releases do that were measured at both.
     """
 
-    prices: frozenset[str]
+    before: str
+    after: str
     is_event: bool
-    text: str
+
+    @property
+    def prices(self) -> frozenset[str]:
+        """Give both prices, in whichever order they come."""
+        return frozenset((self.before, self.after))
+
+    @property
+    def makes(self) -> float:
+        """Give the relative change that it makes by itself."""
+        return float(self.before) / float(self.after) - 1
 
 
 def explain_by_price(
     place: ChangeLocation, circumstances: Mapping[TrialId, Mapping[str, str]], relevant: float
 ) -> PriceMove | None:
-    """Say how the price moved where a derived series did, if that explains the change.
+    """Give how the price moved where a derived series did, if that explains the change.
 
     It does unless what is left of the change without it, (1 + Δ) · price after / price before − 1, is
     still a relevant one in the same direction: then the series from which it is derived has moved, too.
@@ -45,20 +54,7 @@ def explain_by_price(
             continue
         left = (1 + change.relative_change) * after / before - 1
         if math.copysign(1, change.relative_change) * left < relevant:
-            is_event = place.time is not None
-            verb = "rose" if after > before else "fell"
-            how = (
-                f"the price per hour {verb} from ${one.before} to ${one.after}"
-                if is_event
-                else f"an hour cost ${one.before} before it and ${one.after} after it, in the order of"
-                " releases, not of time"
-            )
-            share = words.signed_percent(before / after - 1)
-            return PriceMove(
-                prices=frozenset((one.before, one.after)),
-                is_event=is_event,
-                text=f"{how}, which makes {share} by itself",
-            )
+            return PriceMove(before=one.before, after=one.after, is_event=place.time is not None)
     return None
 
 

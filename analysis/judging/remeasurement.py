@@ -16,7 +16,6 @@ from datetime import datetime
 
 from analysis.comparing.blocks import Measure
 from analysis.comparing.results import ComparisonResult
-from analysis.detection import words
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import Effect
 from perf.model.results import Observation, Purpose, Release, SeriesKey, TrialId
@@ -223,20 +222,3 @@ def compare_command(question: RemeasurementQuestion, suite: str, experiment: str
             *(part for one in question.measures for part in ("--measure", str(one))),
         )
     )
-
-
-def say(reply: Reply) -> str:
-    """Say what came of the trials in turns."""
-    answer = reply.answer
-    meaning = {
-        True: "which agrees",
-        False: "which rules out a difference of its size",
-        None: "which cannot tell",
-    }[reply.agrees]
-    trials = f"{answer.baseline_trials} and {answer.candidate_trials} trials in turns"
-    when = f"{answer.finished_at:%Y-%m-%d}"
-    if answer.effect is None:
-        return f"side by side, {trials} ({when}) gave nothing that can be compared"
-    low, high = (words.signed_percent(end) for end in (answer.effect.low, answer.effect.high))
-    middle = words.signed_percent(answer.effect.relative_change)
-    return f"side by side, {trials} ({when}) differ by {middle} ({low} to {high}), {meaning}"

@@ -12,22 +12,28 @@ that somebody has set aside.
 - It is the testbed's: undecided, with the evidence.
 - A later change that is not confirmed: undecided, unless a regression stands.
 
-Each reason answers "significant?" and "relevant?" in words of their own. What could have been seen at
-all is no part of it: `JudgedSeries.detectable` holds it.
+A verdict answers "significant?" and "relevant?" apart. What could have been seen at all is no part of
+it: `JudgedSeries.detectable` holds it.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from analysis.detection import words
 from analysis.detection.detection import ChangePoint, ChangeState
-from analysis.detection.effects import compare_levels, compare_means, relative_change
+from analysis.detection.effects import Effect, compare_levels, compare_means, relative_change
 from analysis.detection.noise import Noise, visible_effects
-from analysis.detection.series import Points, Series
-from analysis.detection.verdict import Outcome, Verdict
-from perf.model.rules import Detection
+from analysis.detection.series import Point, Points, Series
+from analysis.detection.verdict import Outcome
+from analysis.judging.drift import WatchEvidence
+from analysis.judging.explanations import Explanation
+from analysis.judging.prices import PriceMove
+from analysis.judging.remeasurement import Reply
+from perf.model.results import Observation, Purpose
+from perf.model.rules import Detection, TriageEntry
 
 _CONFIDENCE = 0.99
 """Of the intervals that show a series unchanged."""
@@ -41,21 +47,119 @@ class Detectable:
     relative_change: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeRemark:
-    """What is known of a change beside its series, each in words; empty where there is nothing.
+class VerdictBasis(StrEnum):
+    """What a verdict rests on."""
 
-    `set_aside` says why nobody has to look, `testbed` that the testbed made it, `waits` why it is not
-    confirmed yet, `notes` what else a reader should know, one thing each.
+    NO_RULE = "no rule"
+    """No relevant change is configured for the metric."""
+    NO_TRIAL = "no trial"
+    """Every trial of the series is invalid or failed."""
+    FEW_POINTS = "few points"
+    NO_CHANGE = "no change"
+    """Only the newest points are compared with those before them."""
+    CHANGE = "change"
+    """A confirmed change."""
+    SUSPICION = "suspicion"
+    """A change that shows, but is not confirmed."""
+    SET_ASIDE = "set aside"
+    """The points since a change that was triaged or imported, compared as if there were no others."""
+    TESTBED = "testbed"
+    """A change that the testbed made."""
+    NEWEST_LOST = "newest lost"
+    """The newest trial gave no value, so what came before says too little."""
+    WATCH = "watch"
+    """A canary or a sentinel: it is not judged."""
+
+
+class WithinRelease(StrEnum):
+    """What is known of a change with no release between its sides, where nothing explains it."""
+
+    NOTHING_CHANGED = "nothing changed"
+    """Nothing that is recorded of the trials changed there."""
+    NOTHING_RECORDED = "nothing recorded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FalseDiscovery:
+    """A change of tonight that chance alone may make among all series: its p-value among so many.
+
+    Up to `believed` it would have been confirmed.
     """
 
-    set_aside: str = ""
-    testbed: str = ""
-    waits: str = ""
-    notes: tuple[str, ...] = ()
+    p_value: float
+    series: int
+    believed: float
+
+
+Known: TypeAlias = (
+    PriceMove
+    | Reply
+    | WatchEvidence
+    | FalseDiscovery
+    | WithinRelease
+    | TriageEntry
+    | tuple[Explanation, ...]
+)
+"""One thing that is known of a change; a triage entry is that whose fix it undoes, explanations are
+what else changed there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRemark:
+    """What is known of a change beside its series; empty where there is nothing.
+
+    `set_aside` says why nobody has to look: by triage, or since all after it was imported. `testbed`
+    shows that the testbed made it, `waits` is why it is not confirmed yet, `notes` what else a reader
+    should know.
+    """
+
+    set_aside: TriageEntry | Literal[Purpose.IMPORTED] | None = None
+    testbed: tuple[Known, ...] = ()
+    waits: tuple[Known, ...] = ()
+    notes: tuple[Known, ...] = ()
 
 
 NOTHING_KNOWN = ChangeRemark()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equivalence:
+    """The newest points, from `first` to `last`, held against `before` points before them."""
+
+    effect: Effect
+    before: int
+    after: int
+    first: Point
+    last: Point
+    is_shown: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """An outcome with what it rests on, as fields; `description` puts it into words.
+
+    `change` is the change that it is about, `sides` count the points of the levels before and after
+    it, `remark` is what else is known of it. `relative_change` is (after - before) / before, signed as
+    measured, not by direction. Whether the change is significant (more than this series' own scatter)
+    and whether it is relevant (large enough to act on, from `relevant_change` on) are two questions;
+    None where one cannot be answered. `needed` points make a series or a change one that can be judged.
+    `newest` is the observation of the newest trial where that is lost, `so_far` the outcome without it.
+    """
+
+    outcome: Outcome
+    basis: VerdictBasis
+    change: ChangePoint | None = None
+    sides: tuple[int, int] = (0, 0)
+    remark: ChangeRemark = NOTHING_KNOWN
+    relative_change: float | None = None
+    p_value: float | None = None
+    is_significant: bool | None = None
+    is_relevant: bool | None = None
+    relevant_change: float = 0.0
+    equivalence: Equivalence | None = None
+    needed: int = 0
+    newest: Observation | None = None
+    so_far: Outcome | None = None
 
 
 def detectable(noise: Noise | None, settings: Detection) -> tuple[Detectable, ...]:
@@ -138,51 +242,41 @@ class _Level:
         remark = self.remark(told)
         if remark.set_aside:
             since = self._without_change(self.series.points[told.index :])
-            reason = f"{_found(told)}: {remark.set_aside}; since then, {since.reason}"
-            return replace(since, reason=reason, change=told.index)
+            return replace(since, basis=VerdictBasis.SET_ASIDE, change=told, remark=remark)
         if remark.testbed:
-            reason = f"{_found(told)} is the testbed's, not the database's: {remark.testbed}"
-            return _verdict_of(told, Outcome.UNDECIDED, reason, self.relevant)
-        return self._after(told, remark)
-
-    def _after(self, change: ChangePoint, remark: ChangeRemark) -> Verdict:
-        """Judge the level that a confirmed change led to against the level before it."""
-        before, after = self._sides(change)
-        sizes = f"{words.points(len(before))} before, {len(after)} after"
-        found = f"{_found(change)} ({words.p_value(change.p_value)}, {sizes}): significant"
-        outcome, reason = (
-            change.outcome,
-            f"{found}, and relevant: {words.percent(self.relevant)} matter",
-        )
-        if abs(change.relative_change) < self.relevant:
-            outcome, shown = self._equivalence(before, after)
-            reason = (
-                f"{found}, but smaller than the {words.percent(self.relevant)} that matter; {shown}"
-            )
-        verdict = _verdict_of(change, outcome, reason, self.relevant)
-        return replace(verdict, notes=remark.notes)
+            return replace(self._about(told), outcome=Outcome.UNDECIDED, basis=VerdictBasis.TESTBED)
+        verdict = self._about(told)
+        if verdict.is_relevant:
+            return verdict
+        # Too small to matter: its two levels are held against each other.
+        before, after = verdict.sides
+        points, place = self.series.points, told.index
+        return self._compare(verdict, points[place - before : place], points[place : place + after])
 
     def _suspected(self, change: ChangePoint) -> Verdict:
-        """Say that a change shows, and why it is not believed yet."""
-        remark, needed = self.remark(change), self.settings.confirming_points
-        before, after = self._sides(change)
-        shows = f"{words.movement(change)} since {words.beginning(change)} shows, but"
-        short = [
-            f"only {words.points(len(side))} {name} it; {needed} needed"
-            for side, name in ((after, "after"), (before, "before"))
-            if len(side) < needed
-        ]
-        why = remark.waits or (short[0] if short else "is not confirmed yet: the evidence is too weak")
-        testbed = (f"it looks like the testbed's: {remark.testbed}",) if remark.testbed else ()
-        verdict = _verdict_of(change, Outcome.UNDECIDED, f"{shows} {why}", self.relevant)
-        return replace(verdict, notes=(*testbed, *remark.notes), is_significant=None)
+        """Give the verdict on a change that shows, and is not believed yet."""
+        return replace(
+            self._about(change),
+            outcome=Outcome.UNDECIDED,
+            basis=VerdictBasis.SUSPICION,
+            needed=self.settings.confirming_points,
+            is_significant=None,
+        )
 
-    def _sides(self, change: ChangePoint) -> tuple[Points, Points]:
+    def _about(self, change: ChangePoint) -> Verdict:
+        """Give the verdict on the level that a confirmed and relevant change led to."""
         start = max((one.index for one in self.changes if one.index < change.index), default=0)
-        points = self.series.points
-        return (
-            points[start : change.index],
-            points[change.index : change.index + change.points_after],
+        return Verdict(
+            outcome=change.outcome,
+            basis=VerdictBasis.CHANGE,
+            change=change,
+            sides=(change.index - start, change.points_after),
+            remark=self.remark(change),
+            relative_change=change.relative_change,
+            p_value=change.p_value,
+            is_significant=True,
+            is_relevant=abs(change.relative_change) >= self.relevant,
+            relevant_change=self.relevant,
         )
 
     def _without_change(self, points: Points) -> Verdict:
@@ -192,41 +286,34 @@ class _Level:
         split = len(points) - max(of_release, needed)
         if split < needed:  # one release only: its newest points against its older ones
             split = max(0, len(points) - needed)
-        outcome, shown = self._equivalence(points[:split], points[split:])
-        return Verdict(outcome=outcome, reason=f"no change found; {shown}", is_significant=False)
+        verdict = Verdict(
+            outcome=Outcome.UNDECIDED,
+            basis=VerdictBasis.NO_CHANGE,
+            is_significant=False,
+            relevant_change=self.relevant,
+        )
+        return self._compare(verdict, points[:split], points[split:])
 
-    def _equivalence(self, before: Points, after: Points) -> tuple[Outcome, str]:
-        """Tell whether two groups are shown equivalent, and how that was seen."""
+    def _compare(self, verdict: Verdict, before: Points, after: Points) -> Verdict:
+        """Add to a verdict whether two groups are shown equivalent; undecided if not."""
         if min(len(before), len(after)) < 2:  # noqa: PLR2004  a scatter needs two values
-            return Outcome.UNDECIDED, "too few points to compare the newest with those before them"
+            return replace(verdict, outcome=Outcome.UNDECIDED)
         old, new = before.values, after.values
         effect = (
             compare_levels(old, new, _CONFIDENCE, self.noise)
             if self.noise
             else compare_means(old, new, _CONFIDENCE)
         )
-        unchanged = effect.lies_within(self.relevant)
-        # Nothing falls by more than all of it, however wide the interval is.
-        low, high = (words.signed_percent(bound) for bound in (max(effect.low, -1.0), effect.high))
-        shown = (
-            f"the newest {words.points(len(after))} ({words.releases(after, self.series)}) differ from"
-            f" the {len(before)} before by {low} to {high} ({words.percent(_CONFIDENCE)} interval),"
-            f" {'within' if unchanged else 'which is not within'} ±{words.percent(self.relevant)}"
+        is_shown = effect.lies_within(self.relevant)
+        return replace(
+            verdict,
+            outcome=Outcome.UNCHANGED if is_shown else Outcome.UNDECIDED,
+            equivalence=Equivalence(
+                effect=effect,
+                before=len(before),
+                after=len(after),
+                first=after[0],
+                last=after[-1],
+                is_shown=is_shown,
+            ),
         )
-        return (Outcome.UNCHANGED if unchanged else Outcome.UNDECIDED), shown
-
-
-def _found(change: ChangePoint) -> str:
-    return f"{words.movement(change)} {words.place(change)}"
-
-
-def _verdict_of(change: ChangePoint, outcome: Outcome, reason: str, relevant: float) -> Verdict:
-    return Verdict(
-        outcome=outcome,
-        reason=reason,
-        change=change.index,
-        relative_change=change.relative_change,
-        p_value=change.p_value,
-        is_significant=True,
-        is_relevant=abs(change.relative_change) >= relevant,
-    )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from analysis.judging.description import say_judgement
 from analysis.judging.judgement import Judgement
 from perf.config.catalog import load_catalog
 from perf.history.store import append_all, open_history
@@ -43,7 +44,7 @@ def demo(out: Path) -> None:
     with as_file(files("reports.demo")) as shipped:
         trials, judgement, index = build_site(shipped, out)
     click.echo(f"Planted: {_PLANTED}")
-    click.echo(f"Judged:  {trials} trials. {judgement.verdict.reason}")
+    click.echo(f"Judged:  {trials} trials. {say_judgement(judgement)}")
     for line in list_news(judgement.incidents):
         click.echo(f"Found:   {line}")
     click.echo(f"Open:    {index}")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from analysis.detection.verdict import Outcome
+from analysis.judging.description import say_judgement
 from analysis.judging.judgement import Judgement
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.follow_up import FollowedUp, Tonight, bisect, confirm
@@ -73,7 +74,7 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
             click.echo(f"A bundle was refused: {problem}", err=True)
         finish_night(places, night)
     context = click.get_current_context()
-    if judgement.verdict.outcome is Outcome.REGRESSED:
+    if judgement.outcome is Outcome.REGRESSED:
         context.exit(REGRESSION_FOUND)
     is_unmeasured = any(trial.status is not TrialStatus.COMPLETED for trial in trials)
     if is_unmeasured or bad or again.failed or traced.failed:
@@ -117,7 +118,7 @@ def _tell(trials: Sequence[Trial], judgement: Judgement, again: FollowedUp, trac
     click.echo()
     for trial in trials:
         click.echo(describe(trial))
-    click.echo(f"\nVerdict: {judgement.verdict.reason}")
+    click.echo(f"\nVerdict: {say_judgement(judgement)}")
     for title, followed in (("Side by side", again), ("Bisection", traced)):
         for said in followed.found:
             click.echo(f"{title}: {said}")

@@ -9,10 +9,10 @@ from analysis.detection.alerts import Alert, may_be
 from analysis.detection.detection import ChangePoint, ChangeState, tell_outcome
 from analysis.detection.series import Series, nights_of
 from analysis.detection.verdict import Outcome
+from analysis.judging.description import say_reply
 from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Incident, name_place
 from analysis.judging.judgement import JudgedSeries, Judgement
-from analysis.judging.remeasurement import say
 from perf.model.metrics import DIAGNOSTICS, METRICS
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.rules import TriageState
@@ -178,7 +178,7 @@ def _tell_steps(incident: Incident, own: JudgedSeries) -> Iterator[StepOfStory]:
         yield from _tell_alert(alert, own.series)
     for change, reply in incident.replies:
         if change == lead:
-            yield StepOfStory(at=reply.answer.finished_at, text=sentence(say(reply)))
+            yield StepOfStory(at=reply.answer.finished_at, text=sentence(say_reply(reply)))
     for mend in incident.mended_by:
         point = mend.first_after
         yield StepOfStory(

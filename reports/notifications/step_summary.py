@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from analysis.detection.verdict import WORST_FIRST
+from analysis.judging.description import say_judgement
 from analysis.judging.judgement import Judgement
 from perf.model.errors import SiteError
 from reports.wording.attention import Attention
@@ -35,9 +36,9 @@ def render_step_summary(
 
     `attention` is in the order of the front page. The text is at most `most_bytes` long in UTF-8.
     """
-    badge = OUTCOME_BADGES[judgement.verdict.outcome] if judgement.series else EMPTY_BADGE
+    badge = OUTCOME_BADGES[judgement.outcome] if judgement.series else EMPTY_BADGE
     head = (
-        f"## {badge.symbol} {badge.word}\n\n{escape(sentence(judgement.verdict.reason), _MOST_TEXT)}\n"
+        f"## {badge.symbol} {badge.word}\n\n{escape(sentence(say_judgement(judgement)), _MOST_TEXT)}\n"
     )
     if site_url:
         head += f"\n[All pages]({site_url.rstrip('/')}/index.html)\n"

@@ -9,7 +9,6 @@ from typing import Protocol, TypeAlias
 
 from analysis.bisecting.record import BisectionRecord
 from analysis.comparing.results import ComparisonResult
-from analysis.detection.verdict import Outcome, Verdict
 from analysis.judging.judgement import Judgement
 from analysis.orchestration.bisecting import read_bisections
 from analysis.orchestration.comparing import read_results
@@ -90,11 +89,7 @@ class JudgedHistory:
     bounds: Bounds = field(default_factory=dict)
 
 
-_NOTHING_TO_JUDGE = JudgedHistory(
-    judgement=Judgement(
-        series=(), verdict=Verdict(outcome=Outcome.UNDECIDED, reason="nothing has been measured yet")
-    )
-)
+_NOTHING_TO_JUDGE = JudgedHistory(judgement=Judgement(series=()))
 
 
 def judge_state(

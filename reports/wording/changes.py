@@ -7,6 +7,7 @@ from analysis.detection import words
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import relative_change
 from analysis.detection.series import Point, nights_of
+from analysis.judging.description import say_evidence, say_price, say_silence
 from analysis.judging.drift import WatchEvidence, is_canary
 from analysis.judging.explanations import Explanation
 from analysis.judging.findings import may_be_older
@@ -164,7 +165,7 @@ def _explain(incident: Incident) -> tuple[str, ...]:
     telling = [one for one in incident.evidence if one.follows or not is_canary(one.key)]
     silent = [one for one in incident.evidence if one not in telling]
     return (
-        *((sentence(incident.price_move.text),) if incident.price_move else ()),
+        *((sentence(say_price(incident.price_move)),) if incident.price_move else ()),
         *(f"May explain it too: {explanation_words(one)}." for one in incident.explanations),
         *(sentence(f"{name_watch(one.key)}: {evidence_words(one)}") for one in telling),
         *((f"Canaries: {count_silent(silent)}.",) if silent else ()),
@@ -179,7 +180,7 @@ def name_watch(key: SeriesKey) -> str:
 
 def evidence_words(evidence: WatchEvidence) -> str:
     """Say what a canary or a sentinel tells, without its name."""
-    return evidence.text.removeprefix(f"{evidence.name}: ")
+    return say_evidence(evidence) if evidence.change else say_silence(evidence)
 
 
 def count_silent(evidence: Sequence[WatchEvidence]) -> str:

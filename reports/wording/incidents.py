@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from analysis.detection.detection import ChangeState
+from analysis.judging.description import say_price, say_reply
 from analysis.judging.incidents import Incident
-from analysis.judging.remeasurement import say
 from reports.wording.changes import (
     evidence_words,
     explanation_words,
@@ -50,15 +50,16 @@ def tell_briefly(incident: Incident) -> str:
     """Say an incident in one line: what moved, what moved with it, what is known and what to do."""
     lead = incident.lead
     doubt = f"{OUTCOME_BADGES[lead.outcome].word}? " if lead.state is ChangeState.PROVISIONAL else ""
+    movement, *price = tell_movement(incident)
     mended = f"mended {name_gap(incident.mended_by[0])}" if incident.mended_by else ""
     parts = (
-        f"{doubt}{_tell_movement(incident)}",
-        *_tell_price(incident),
+        f"{doubt}{movement}",
+        *price,
         mended,
         *(f"{name_watch(one.key)}: {evidence_words(one)}" for one in incident.evidence if one.follows),
         *(f"may explain it too: {explanation_words(one)}" for one in incident.explanations[:1]),
         triage_words(incident.triage) if incident.triage else "",
-        *(say(reply) for change, reply in incident.replies if change == lead),
+        *(say_reply(reply) for change, reply in incident.replies if change == lead),
         tell_missing(incident),
     )
     return " ".join(sentence(part) for part in parts if part)
@@ -73,12 +74,10 @@ def list_news(incidents: Iterable[Incident]) -> Iterator[str]:
             yield f"Incident {name}. {tell_briefly(incident)}"
 
 
-def _tell_movement(incident: Incident) -> str:
-    return f"{view_change_briefly(incident.lead)}; {_count_further(incident)}"
-
-
-def _tell_price(incident: Incident) -> tuple[str, ...]:
-    return (incident.price_move.text,) if incident.price_move else ()
+def tell_movement(incident: Incident) -> tuple[str, ...]:
+    """Say what moved, how many moved with it, and the price that did it, if one did."""
+    movement = f"{view_change_briefly(incident.lead)}; {_count_further(incident)}"
+    return (movement, *((say_price(incident.price_move),) if incident.price_move else ()))
 
 
 def _count_further(incident: Incident) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from analysis.detection import words
 from analysis.detection.detection import ChangePoint
-from analysis.detection.verdict import Outcome, Verdict
+from analysis.detection.verdict import Outcome
+from analysis.judging.description import list_notes, say_basis
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
 from perf.model.results import SeriesKey
@@ -43,41 +44,26 @@ def lead_series(
     settings: Detection,
 ) -> Lead:
     """Say first of a regression or an improvement what moved; of all else, why nothing is claimed."""
-    verdict, change = judged.verdict, _find_told(judged)
+    verdict = judged.verdict
+    change = verdict.change if verdict.outcome in _TOLD else None
     incident = incidents.get((change.series.key, change.index)) if change else None
     relevant = settings.relevant_change.get(judged.series.key.metric)
     if change is None or relevant is None:
-        return Lead(text=_say_all(verdict))
-    notes = (sentence(_name_plainly(one, incident)) for one in verdict.notes)
+        return Lead(text=_say_all(judged))
     return Lead(
         text=" ".join(filter(None, (_say_change(change, relevant), _say_cause(incident)))),
-        more=" ".join(notes),
+        more=" ".join(map(sentence, list_notes(verdict, name_watch))),
     )
 
 
 def view_reason(judged: JudgedSeries) -> str:
     """Give the reason of a verdict for a row that says elsewhere how small a change could be seen."""
-    verdict = judged.verdict
-    return sentence(verdict.reason) if verdict.outcome in _TOLD else _say_all(verdict)
+    is_told = judged.verdict.outcome in _TOLD
+    return sentence(say_basis(judged)) if is_told else _say_all(judged)
 
 
-def _say_all(verdict: Verdict) -> str:
-    return sentence("; ".join((verdict.reason, *verdict.notes)))
-
-
-def _find_told(judged: JudgedSeries) -> ChangePoint | None:
-    """Give the change that made a series regressed or improved; None for all other verdicts."""
-    verdict = judged.verdict
-    if verdict.outcome not in _TOLD:
-        return None
-    return next((one for one in judged.change_points if one.index == verdict.change), None)
-
-
-def _name_plainly(reason: str, incident: Incident | None) -> str:
-    """Name canaries and sentinels as the rest of the page does."""
-    for one in incident.evidence if incident else ():
-        reason = reason.replace(one.name, name_watch(one.key))
-    return reason
+def _say_all(judged: JudgedSeries) -> str:
+    return sentence("; ".join((say_basis(judged), *list_notes(judged.verdict))))
 
 
 def _say_change(change: ChangePoint, relevant: float) -> str:

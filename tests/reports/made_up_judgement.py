@@ -17,7 +17,7 @@ from analysis.detection.detection import (
 from analysis.detection.noise import Noise
 from analysis.detection.series import Series
 from analysis.detection.verdict import Outcome
-from analysis.judging.drift import WatchEvidence
+from analysis.judging.drift import WatchEvidence, WatchState
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import Detectable, JudgedSeries, Judgement
@@ -144,7 +144,7 @@ def _tell_incidents(
         changes=(lead, *(change for change in changes if change is not lead)),
         mended_by=(),
         cause=Cause.DATABASE,
-        evidence=_give_evidence(watched, follows=False),
+        evidence=_give_evidence(watched, None),
         explanations=(Explanation(name="JVM of node-1", before="17.0.1", after="<17.0.2>"),),
         triage=None,
         is_news=True,
@@ -157,7 +157,7 @@ def _tell_incidents(
         changes=(fleeting,),
         mended_by=(replace(lead, index=12, outcome=Outcome.IMPROVED),),
         cause=Cause.TESTBED,
-        evidence=_give_evidence(watched, follows=True),
+        evidence=_give_evidence(watched, lead),
         explanations=(),
         triage=TRIAGED,
         is_news=False,
@@ -193,22 +193,13 @@ def _see_all(judged: JudgedSeries) -> JudgedSeries:
     )
 
 
-def _give_evidence(watched: Sequence[JudgedSeries], *, follows: bool) -> tuple[WatchEvidence, ...]:
-    canary, sentinel = (one.series.key for one in watched)
-    moved = WatchEvidence(
-        key=canary,
-        name="CPU canary",
-        relative_change=0.11 if follows else 0.0,
-        index_at="night 2026-03-05-1",
-        follows=follows,
-        text=f"CPU canary: {'moved by +11.0 %' if follows else 'did not move'} at the same place",
-    )
-    silent = replace(
-        moved,
-        key=sentinel,
-        name="sentinel",
-        follows=False,
-        can_tell=False,
-        text="sentinel: has not been measured since",
-    )
+def _give_evidence(
+    watched: Sequence[JudgedSeries], followed: ChangePoint | None
+) -> tuple[WatchEvidence, ...]:
+    canary, sentinel = watched
+    moved = WatchEvidence(key=canary.series.key, state=WatchState.STILL, before=20, after=5)
+    if followed:
+        own = replace(followed, relative_change=0.11)
+        moved = replace(moved, state=WatchState.FOLLOWED, change=own)
+    silent = WatchEvidence(key=sentinel.series.key, state=WatchState.SILENT, last_night="2026-03-01-1")
     return (moved, silent)

@@ -15,8 +15,9 @@ from made_up_judgement import DETECTABLE, NOISE, SETTINGS
 
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.series import Point, Points, Series
-from analysis.detection.verdict import Outcome, Verdict
+from analysis.detection.verdict import Outcome
 from analysis.judging.judgement import JudgedSeries, Judgement
+from analysis.judging.standing import Verdict, VerdictBasis
 from perf.config.catalog import load_catalog
 from perf.model.nights import Night, PlannedTrial
 from perf.model.references import PublishedColumn, PublishedRow, PublishedTable, Report, Spot, Subject
@@ -119,7 +120,7 @@ def make_scene(make_trial: Callable[..., Trial], trials: int, target: Path) -> S
         digests={head.id: f"digest of {head.id}" for head in (*old, *new)},
         bounds=NO_BOUNDS,
         archive=OneKernelLater(),
-        judgement=Judgement(series=parts, verdict=throughput.verdict),
+        judgement=Judgement(series=parts, outcome=throughput.verdict.outcome, minimum_points=6),
         catalog=replace(catalog, detection=SETTINGS, triage=(), reports=(PUBLISHED,)),
         nights=(_night(missing),),
         comparisons=(),
@@ -195,7 +196,7 @@ def _judge(
         series=series,
         change_points=(_change(series, step, level, factor),) if step else (),
         verdict=Verdict(
-            outcome=Outcome.REGRESSED if step else Outcome.UNCHANGED, reason="as it was planted"
+            outcome=Outcome.REGRESSED if step else Outcome.UNCHANGED, basis=VerdictBasis.NO_CHANGE
         ),
         noise=replace(NOISE, deviation=0.015 * level, level=level),
         detectable=DETECTABLE,

@@ -50,7 +50,7 @@ def render_badges(
     judgement: Judgement, by_id: Mapping[TrialId, TrialHead]
 ) -> Iterator[tuple[str, bytes]]:
     """Give path and content of each badge: the verdict over all, then that of each experiment."""
-    overall = OUTCOME_BADGES[judgement.verdict.outcome] if judgement.series else EMPTY_BADGE
+    overall = OUTCOME_BADGES[judgement.outcome] if judgement.series else EMPTY_BADGE
     yield OVERALL, render_badge("performance", overall)
     outcomes: defaultdict[str, list[Outcome]] = defaultdict(list)
     for judged in judgement.series:

@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter
 
 from analysis.detection.detection import ChangePoint
 from analysis.detection.series import find_occasions
-from analysis.judging.description import say_reason
+from analysis.judging.description import say_judgement, say_reason
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries, Judgement
 from perf.model.columns import Occasion
@@ -128,8 +128,8 @@ def build_document(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> 
     return ExportedJudgement(
         format=1,
         measured_at=newest.astimezone(UTC) if newest else None,
-        outcome=judgement.verdict.outcome.value,
-        reason=judgement.verdict.reason,
+        outcome=judgement.outcome.value,
+        reason=say_judgement(judgement),
         points=tuple(points_path(name, "json") for name in group_series(judged, by_id)),
         series=tuple(_series_row(one, experiment_of(one, by_id)) for one in judged),
         verdicts=tuple(_verdict_row(one) for one in judged),

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
 from analysis.detection.verdict import Outcome
-from analysis.judging.description import say_reason
+from analysis.judging.description import say_judgement, say_reason
 from analysis.judging.judgement import JudgedSeries, Judgement
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from reports.wording.attention import Attention
@@ -56,7 +56,7 @@ def render_junit(
         name = line(f"Trial {number} of the newest night: {trouble.subject}", _MOST_NAME)
         suites[_SUITE].append(_case(_SUITE, name, "error", trouble.badge.word, trouble.text))
     if not judgement.series:
-        reason = sentence(judgement.verdict.reason)
+        reason = sentence(say_judgement(judgement))
         suites[_SUITE].append(_case(_SUITE, "Something was judged", "error", Outcome.INVALID, reason))
     root = ET.Element("testsuites")
     for number, (name, cases) in enumerate(sorted(suites.items())):

@@ -11,8 +11,9 @@ from datetime import timedelta
 from typing import Any
 
 from analysis.detection.verdict import Outcome
+from analysis.judging.description import say_shortage
 from analysis.judging.incidents import Cause, Incident
-from analysis.judging.judgement import Judgement, tell_shortage
+from analysis.judging.judgement import Judgement
 from analysis.judging.movers import Mover, find_mover, rank
 from perf.model.results import TrialHead
 from reports.pages.bisection.view import view_bisection
@@ -155,7 +156,7 @@ def show_front(scene: SiteContext, groups: Sequence[ExperimentGroup]) -> dict[st
     limit = find_longest_pause(start_nights(by_itself).values())
     newest = max((head.finished_at for head in heads), default=None)
     age = scene.now - newest if newest else timedelta(0)
-    shortage = tell_shortage(judgement.series, scene.catalog.detection.minimum_points)
+    shortage = say_shortage(judgement)
     freshness = view_freshness(
         by_itself, _list_planned(scene), scene.now, every_nights=_list_sentinels(scene)
     )

@@ -18,7 +18,7 @@ def choose_badge(judgement: Judgement, *, is_empty: bool) -> Badge:
     """Give the verdict over all in a word; what nobody can tell is said as that."""
     if is_empty:
         return EMPTY_BADGE
-    outcome = judgement.verdict.outcome
+    outcome = judgement.outcome
     badge = OUTCOME_BADGES[outcome]
     return Badge(kind=badge.kind, symbol=badge.symbol, word=_WORDS.get(outcome, badge.word))
 

@@ -26,7 +26,7 @@ from reports.site.rendering import render
 from reports.site.svg import Scale, fit
 from reports.site.writing import Batch, batch_of
 from reports.wording.changes import TYPICAL, count_silent, triage_words, view_change_briefly
-from reports.wording.incidents import _tell_movement, _tell_price, tell_missing, triage_command
+from reports.wording.incidents import tell_missing, tell_movement, triage_command
 from reports.wording.links import incident_page
 from reports.wording.reproducing import (
     NOTHING_KNOWN,
@@ -126,7 +126,7 @@ def show_incident(
     return {
         "incident": incident,
         "experiment": experiment,
-        "summary": " ".join(map(sentence, (_tell_movement(incident), *_tell_price(incident)))),
+        "summary": " ".join(map(sentence, tell_movement(incident))),
         "sensitivity": view_sensitivity(own).text,
         "members": _with_experiments(incident.changes, trials),
         "series": len({one.series.key for one in incident.changes}),

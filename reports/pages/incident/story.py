@@ -8,10 +8,10 @@ from analysis.bisecting.record import BisectionRecord
 from analysis.detection.alerts import Alert, may_be
 from analysis.detection.detection import ChangePoint
 from analysis.detection.series import nights_of
+from analysis.judging.description import say_reply
 from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
-from analysis.judging.remeasurement import say
 from reports.wording import links
 from reports.wording.changes import name_night, triage_words
 from reports.wording.wording import OUTCOME_BADGES, moment, night_words, percent, sentence, series_words
@@ -43,7 +43,7 @@ def tell_story(
         *(
             StoryStep(
                 when=moment(reply.answer.finished_at).text,
-                what=sentence(say(reply)),
+                what=sentence(say_reply(reply)),
                 page=links.comparison_page(reply.answer.comparison),
             )
             for told, reply in incident.replies

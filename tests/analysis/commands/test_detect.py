@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from analysis.commands.detect import detect
 from analysis.detection.verdict import Outcome
+from analysis.judging.description import say_judgement
 from analysis.orchestration.judging import judge_history
 from perf.config.catalog import load_catalog
 from perf.history import bundle
@@ -127,8 +128,8 @@ def test_without_a_configuration_the_error_says_so(
 
 def test_the_judgement_is_there_for_other_commands(fill: Callable[[Sequence[float]], Path]) -> None:
     judgement = judge_history(Places(fill(noise(3, 1000))), load_catalog(CONFIGS), TODAY)
-    assert judgement.verdict.outcome is Outcome.UNDECIDED
-    assert "1 has fewer than 6 points (1 night so far, about 1 more needed)" in judgement.verdict.reason
+    assert judgement.outcome is Outcome.UNDECIDED
+    assert "1 has fewer than 6 points (1 night so far, about 1 more needed)" in say_judgement(judgement)
 
 
 def test_the_help_explains_every_outcome() -> None:

@@ -16,19 +16,25 @@ from analysis.detection.detection import (
 from analysis.detection.effects import Effect
 from analysis.detection.noise import Noise
 from analysis.detection.series import build_series
-from analysis.detection.verdict import Outcome, Verdict
+from analysis.detection.verdict import Outcome
 from analysis.judging.description import describe
-from analysis.judging.drift import WatchEvidence
+from analysis.judging.drift import WatchEvidence, WatchState
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import Detectable, JudgedSeries, Judgement
 from analysis.judging.remeasurement import RemeasurementQuestion, Reply, SeriesAnswer
-from analysis.judging.standing import find_told
+from analysis.judging.standing import (
+    ChangeRemark,
+    Verdict,
+    VerdictBasis,
+    WithinRelease,
+    find_told,
+)
 from perf.model.results import Observation
 from perf.model.rules import TriageEntry, TriageState
 
 Make = Callable[..., tuple[Observation, ...]]
-REGRESSED = Verdict(outcome=Outcome.REGRESSED, reason="slower")
+REGRESSED = Verdict(outcome=Outcome.REGRESSED, basis=VerdictBasis.NO_TRIAL)
 ENTRY = TriageEntry(
     name="batch",
     state=TriageState.ACKNOWLEDGED,
@@ -100,12 +106,11 @@ def incident(judged: JudgedSeries) -> Incident:
         cause=Cause.TESTBED,
         evidence=(
             WatchEvidence(
-                key=judged.series.key,
-                name="sentinel",
-                relative_change=-0.1,
-                index_at="5.0.7",
-                follows=True,
-                text="The sentinel dropped by 10 % as well.",
+                key=replace(judged.series.key, line="4.1.0"),
+                state=WatchState.STILL,
+                before=6,
+                after=4,
+                visible=0.02,
             ),
         ),
         explanations=(Explanation(name="kernel of node-1", before="6.1.0", after="6.8.0"),),
@@ -122,14 +127,28 @@ def lines(judgement: Judgement) -> list[str]:
 
 
 def test_a_series_is_told_with_all_that_was_seen_in_it(judged: JudgedSeries) -> None:
-    noted = replace(judged, verdict=replace(REGRESSED, notes=("it came back", "no release between")))
-    verdict, reason, *seen, overall = lines(Judgement(series=(noted,), verdict=REGRESSED))
+    (change,) = judged.change_points
+    told_about = Verdict(
+        outcome=Outcome.REGRESSED,
+        basis=VerdictBasis.CHANGE,
+        change=change,
+        sides=(6, 4),
+        is_relevant=True,
+        relevant_change=0.05,
+        remark=ChangeRemark(notes=(replace(ENTRY, fixed_in="5.0.3"), WithinRelease.NOTHING_RECORDED)),
+    )
+    noted = replace(judged, verdict=told_about)
+    verdict, reason, *seen, overall = lines(Judgement(series=(noted,), outcome=Outcome.REGRESSED))
     assert verdict.startswith("regressed cassandra 5.0 write throughput mean")
     told = find_told(judged.detectable)
     assert told
     could_see = f"with this noise, {told.nights} nights see ≥ {100 * told.relative_change:.3g} %"
-    assert reason == f"slower; it came back; no release between; {could_see}"
-    assert overall == "slower"
+    assert reason == (
+        "a drop of 10 % between 5.0.6 and 5.0.7 (p = 1e-09, 6 points before, 4 after): significant, and"
+        " relevant: 5 % matter; it came back: fixed in 5.0.3 by triage entry batch of ada; no release"
+        f" lies between, so look at the host and the configuration first; {could_see}"
+    )
+    assert overall == "Regressed: of 1 series, 1 regressed"
     assert [line if line.startswith("noise") else line.split(":")[0] for line in seen] == [
         "regressed between 5.0.6 and 5.0.7",
         "withdrawn",
@@ -154,30 +173,33 @@ def test_a_withdrawn_change_that_may_be_older_than_the_replay_is_told_by_a_night
         for place, one in enumerate(make_observations([1000.0] * 14), start=1)
     ]
     (series,) = build_series(observations)
-    told = lines(Judgement(series=(replace(judged, series=series),), verdict=REGRESSED))
+    told = lines(Judgement(series=(replace(judged, series=series),)))
     assert any("provisional by night 2026-03-01-5, no longer seen since night" in one for one in told)
 
 
 def test_the_worst_series_comes_first(judged: JudgedSeries) -> None:
-    fine = replace(judged, verdict=Verdict(outcome=Outcome.UNCHANGED, reason="as before"))
-    told = lines(Judgement(series=(fine, judged), verdict=REGRESSED))
-    assert [one.split(";")[0] for one in told if one.startswith(("slower;", "as before;"))] == [
-        "slower",
-        "as before",
+    fine = replace(judged, verdict=replace(REGRESSED, outcome=Outcome.UNCHANGED))
+    told = lines(Judgement(series=(fine, judged)))
+    assert [one.split()[0] for one in told if " cassandra 5.0 write" in one] == [
+        "regressed",
+        "unchanged",
     ]
 
 
 def test_an_incident_is_told_with_cause_evidence_and_what_is_to_be_done(
     judged: JudgedSeries, incident: Incident
 ) -> None:
-    told = lines(Judgement(series=(judged,), verdict=REGRESSED, incidents=(incident,)))
+    told = lines(Judgement(series=(judged,), incidents=(incident,)))
     start = told.index(
         "incident 0a1b2c3d known: a drop of 10 % between 5.0.6 and 5.0.7, in 1 series; cause: testbed"
     )
     assert told[start + 1].startswith("−10.0 % cassandra 5.0")
     assert told[start + 2 : start + 8] == [
         "mended between 5.0.6 and 5.0.7: +11.0 %",
-        "The sentinel dropped by 10 % as well.",
+        (
+            "sentinel cassandra 4.1.0, sensor-write write throughput mean (saturation): did not move"
+            " (6 points before, 4 after, which show ≥ 2 %)"
+        ),
         "may explain it as well: kernel of node-1: 6.1.0 → 6.8.0",
         "triage: acknowledged by ada: commit log in batches (batch)",
         "came back after its fix (batch)",
@@ -196,17 +218,16 @@ def test_news_is_called_news(judged: JudgedSeries, incident: Incident) -> None:
     plain = replace(
         incident, is_news=True, triage=None, came_back_after=None, question=None, replies=()
     )
-    told = "\n".join(lines(Judgement(series=(judged,), verdict=REGRESSED, incidents=(plain,))))
+    told = "\n".join(lines(Judgement(series=(judged,), incidents=(plain,))))
     assert "0a1b2c3d news: a drop" in told
     assert "triage" not in told
     assert "side by side" not in told
 
 
 def test_what_the_testbed_did_is_told(judged: JudgedSeries) -> None:
-    told = lines(Judgement(series=(judged,), verdict=REGRESSED, watched=(judged,)))
+    told = lines(Judgement(series=(judged,), watched=(judged,)))
     assert any(line.startswith("testbed cassandra 5.0") for line in told)
 
 
 def test_a_history_without_series_expects_nothing() -> None:
-    verdict = Verdict(outcome=Outcome.UNDECIDED, reason="Nothing to judge")
-    assert lines(Judgement(series=(), verdict=verdict)) == ["Nothing to judge"]
+    assert lines(Judgement(series=())) == ["nothing has been measured yet"]

@@ -5,6 +5,7 @@ import pytest
 
 from analysis.detection.detection import ChangeState, Detector
 from analysis.detection.verdict import Outcome
+from analysis.judging.description import say_basis, say_judgement
 from analysis.judging.discovery import adjust
 from analysis.judging.judgement import Judgement
 from perf.model.results import Observation, Purpose
@@ -41,7 +42,7 @@ def test_a_lone_weak_change_among_many_series_has_to_wait(
     assert (
         "shows, but among tonight's 40 series chance alone may make it: there, its p-value becomes 0.2,"
         " and at most 0.1 is believed"
-    ) in judged.verdict.reason
+    ) in say_basis(judged)
     (alert,) = judged.alerts
     assert (alert.state, alert.confirmed_at) == (ChangeState.PROVISIONAL, None)
 
@@ -93,11 +94,11 @@ def test_a_derived_series_and_its_origin_are_one_question(
     weak = judge_planted(*priced(1), detector=jumps(p_value=0.005))
     states = {one.state for judged in weak.series for one in judged.change_points}
     assert states == {ChangeState.PROVISIONAL}
-    reasons = [one.verdict.reason for one in weak.series if one.change_points]
+    reasons = [say_basis(one) for one in weak.series if one.change_points]
     assert len(reasons) == 2
     assert all("among tonight's 40 series" in reason for reason in reasons)
     assert weak.expected_false_alarms == pytest.approx(0.08)
-    assert weak.verdict.reason.endswith("; expected false alarms tonight: 0.08 of 40 series")
+    assert say_judgement(weak).endswith("; expected false alarms tonight: 0.08 of 40 series")
     strong = judge_planted(*priced(4), detector=jumps(p_value=0.005))
     assert sum(one.verdict.outcome is Outcome.REGRESSED for one in strong.series) == 8
 
@@ -107,7 +108,7 @@ def test_the_expected_number_of_false_alarms_is_told(
 ) -> None:
     judgement = judge_planted(*series_of_a_night(planted, 0, 50))
     assert judgement.expected_false_alarms == pytest.approx(0.1)
-    assert judgement.verdict.reason.endswith("; expected false alarms tonight: 0.1 of 50 series")
+    assert say_judgement(judgement).endswith("; expected false alarms tonight: 0.1 of 50 series")
 
 
 def test_what_was_not_measured_tonight_raises_no_false_alarm_tonight(
@@ -117,7 +118,7 @@ def test_what_was_not_measured_tonight_raises_no_false_alarm_tonight(
     imported = planted([100.0] * 12, operation="imported", purpose=Purpose.IMPORTED)
     judgement = judge_planted(*series_of_a_night(planted, 0, 50), stale, imported)
     assert judgement.expected_false_alarms == pytest.approx(0.1)
-    assert judgement.verdict.reason.endswith("; expected false alarms tonight: 0.1 of 50 series")
+    assert say_judgement(judgement).endswith("; expected false alarms tonight: 0.1 of 50 series")
 
 
 def test_a_bulk_import_alerts_nobody(planted: Planted, judge_planted: JudgePlanted) -> None:
@@ -126,9 +127,9 @@ def test_a_bulk_import_alerts_nobody(planted: Planted, judge_planted: JudgePlant
     (judged,) = judgement.series
     assert judged.change_points[0].outcome is Outcome.REGRESSED
     assert judged.change_points[0].state is ChangeState.CONFIRMED
-    assert judgement.verdict.outcome is Outcome.UNCHANGED
+    assert judgement.outcome is Outcome.UNCHANGED
     assert "all that lies after it was imported in bulk, which is no news; since then," in (
-        judged.verdict.reason
+        say_basis(judged)
     )
     assert [incident.is_news for incident in judgement.incidents] == [False]
 
@@ -148,5 +149,5 @@ def test_one_point_measured_here_after_an_import_makes_it_news(
     imported = planted([100.0] * 9 + [80.0] * 9, purpose=Purpose.IMPORTED)
     measured = planted([100.0] * 9 + [80.0] * 10)[-1:]
     judgement = judge_planted(imported, measured)
-    assert judgement.verdict.outcome is Outcome.REGRESSED
+    assert judgement.outcome is Outcome.REGRESSED
     assert judgement.incidents[0].is_news

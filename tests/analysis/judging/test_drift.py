@@ -5,6 +5,8 @@ import pytest
 
 from analysis.detection.detection import Detector
 from analysis.detection.verdict import Outcome
+from analysis.judging.description import list_notes, say_basis
+from analysis.judging.drift import WatchState
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import Judgement
 from perf.model.results import Observation, Purpose
@@ -43,10 +45,10 @@ def test_a_canary_that_slowed_down_too_makes_a_regression_the_testbeds(
 ) -> None:
     slower = canary(planted, [10.0] * 9 + [11.0] * 6)
     judgement = judge_planted(planted(DROP), slower)
-    assert judgement.verdict.outcome is Outcome.UNDECIDED
+    assert judgement.outcome is Outcome.UNDECIDED
     assert only(judgement).cause is Cause.TESTBED
     assert only(judgement).is_news  # of the testbed
-    reason = judgement.series[0].verdict.reason
+    reason = say_basis(judgement.series[0])
     assert (
         "is the testbed's, not the database's: canary_cpu on n1, before each trial moved too: a rise of"
         " 10 % between the nights 2026-11-09-1 and 2026-11-10-1 (p = 1e-09, confirmed)"
@@ -56,23 +58,22 @@ def test_a_canary_that_slowed_down_too_makes_a_regression_the_testbeds(
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "state"),
     [
-        ([10.0] * 9 + [9.0] * 6, "moved the other way"),
-        ([10.0] * 9 + [10.3] * 6, "moved, but not far enough to explain the change: a rise of 3 %"),
-        ([10.0] * 4 + [11.0] * 11, "did not move (9 points before, 6 after, which show ≥"),
+        ([10.0] * 9 + [9.0] * 6, WatchState.MOVED_AGAINST),
+        ([10.0] * 9 + [10.3] * 6, WatchState.MOVED_LESS),
+        ([10.0] * 4 + [11.0] * 11, WatchState.STILL),
     ],
 )
 def test_a_canary_that_does_not_match_accuses_nobody(
     planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., Detector], values: list[float],
-    said: str,
+    state: WatchState,
 ) -> None:  # fmt: skip
     detector = jumps(deviation=0.05)
     judgement = judge_planted(planted(DROP), canary(planted, values), detector=detector)
-    assert judgement.verdict.outcome is Outcome.REGRESSED
+    assert judgement.outcome is Outcome.REGRESSED
     (evidence,) = only(judgement).evidence
-    assert not evidence.follows
-    assert said in evidence.text
+    assert evidence.state is state
     # That a host's computing is as it was does not show that nothing of the testbed changed.
     assert only(judgement).cause is Cause.UNKNOWN
 
@@ -83,17 +84,17 @@ def test_canaries_of_other_trials_are_not_asked(planted: Planted, judge_planted:
     )
     judgement = judge_planted(planted(DROP), slower)
     assert only(judgement).evidence == ()
-    assert judgement.verdict.outcome is Outcome.REGRESSED
+    assert judgement.outcome is Outcome.REGRESSED
 
 
 def test_a_sentinel_that_dropped_too_makes_it_the_testbeds(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
     judgement = judge_planted(planted(DROP), watched=sentinel(planted, [70.0] * 9 + [63.0] * 6))
-    assert judgement.verdict.outcome is Outcome.UNDECIDED
+    assert judgement.outcome is Outcome.UNDECIDED
     assert only(judgement).cause is Cause.TESTBED
     assert "sentinel cassandra 5.0.1, sensor-write write throughput mean (saturation) moved too" in (
-        judgement.series[0].verdict.reason
+        say_basis(judgement.series[0])
     )
 
 
@@ -105,10 +106,11 @@ def test_a_sentinel_that_stood_still_makes_it_the_databases_whatever_a_canary_sa
         canary(planted, [10.0] * 9 + [11.0] * 6),
         watched=sentinel(planted, STILL),
     )
-    assert judgement.verdict.outcome is Outcome.REGRESSED
+    assert judgement.outcome is Outcome.REGRESSED
     assert only(judgement).cause is Cause.DATABASE
     assert (
-        "did not move (9 points before, 6 after, which show ≥" in judgement.series[0].verdict.notes[-1]
+        "did not move (9 points before, 6 after, which show ≥"
+        in list_notes(judgement.series[0].verdict)[-1]
     )
     assert [one.follows for one in only(judgement).evidence] == [False, True]
 
@@ -122,11 +124,12 @@ def test_a_sentinel_of_every_fifth_night_answers_once_it_was_measured_again(
     waiting = judge_planted(planted(nights[:40]), watched=sparse[:8], detector=quiet)
     (evidence,) = only(waiting).evidence
     assert not evidence.can_tell
-    assert "not measured since (last: 2026-12-06-1)" in evidence.text
+    assert (evidence.state, evidence.last_night) == (WatchState.SILENT, "2026-12-06-1")
     assert only(waiting).cause is Cause.UNKNOWN
-    assert "not measured since" in waiting.series[0].verdict.notes[-1]
+    assert "not measured since" in list_notes(waiting.series[0].verdict)[-1]
     short = judge_planted(planted(nights[:47]), watched=sparse[:10], detector=quiet)
-    assert "too few points to tell (8 points before, 2 after)" in only(short).evidence[0].text
+    evidence = only(short).evidence[0]
+    assert (evidence.state, evidence.before, evidence.after) == (WatchState.SHORT, 8, 2)
     answered = judge_planted(planted(nights, range(1, 68)), watched=sparse, detector=quiet)
     assert only(answered).evidence[0].can_tell
     assert only(answered).cause is Cause.DATABASE
@@ -147,7 +150,7 @@ def test_a_sentinel_too_noisy_for_the_change_cannot_tell(
         planted(DROP), watched=sentinel(planted, STILL), detector=jumps(deviation=10.0)
     )
     assert not only(noisy).evidence[0].can_tell
-    assert "was not seen to move, but cannot tell yet" in only(noisy).evidence[0].text
+    assert only(noisy).evidence[0].state is WatchState.UNSEEN
     assert only(noisy).cause is Cause.UNKNOWN
 
 
@@ -155,7 +158,8 @@ def test_a_sentinel_with_hardly_a_point_cannot_tell(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
     judgement = judge_planted(planted(DROP), watched=sentinel(planted, [100.0] * 4, every=4))
-    assert "too few points to tell (3 points before, 1 after)" in only(judgement).evidence[0].text
+    evidence = only(judgement).evidence[0]
+    assert (evidence.state, evidence.before, evidence.after) == (WatchState.SHORT, 3, 1)
     assert only(judgement).cause is Cause.UNKNOWN
 
 
@@ -189,9 +193,9 @@ def test_releases_that_take_turns_rule_the_testbed_out(
     turns = planted([100.0, 90.0] * 8, releases=[1, 2] * 8)
     judgement = judge_planted(turns, canary(planted, [10.0] * 9 + [11.0] * 7))
     (evidence,) = only(judgement).evidence
-    assert "measured on the same nights by turns" in evidence.text
+    assert evidence.state is WatchState.ALTERNATED
     assert only(judgement).cause is Cause.DATABASE
-    assert judgement.verdict.outcome is Outcome.REGRESSED
+    assert judgement.outcome is Outcome.REGRESSED
 
 
 def test_a_real_regression_is_not_hidden_by_a_later_one_of_the_testbed(
@@ -200,5 +204,5 @@ def test_a_real_regression_is_not_hidden_by_a_later_one_of_the_testbed(
     values = [100.0] * 6 + [80.0] * 6 + [72.0] * 6
     judgement = judge_planted(planted(values), canary(planted, [10.0] * 12 + [11.0] * 6))
     assert [incident.cause for incident in judgement.incidents].count(Cause.TESTBED) == 1
-    assert judgement.verdict.outcome is Outcome.REGRESSED
-    assert "a drop of 20 % between the nights 2026-11-06-1" in judgement.series[0].verdict.reason
+    assert judgement.outcome is Outcome.REGRESSED
+    assert "a drop of 20 % between the nights 2026-11-06-1" in say_basis(judgement.series[0])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from analysis.detection.detection import ChangePoint, ChangeState, Detector
 from analysis.detection.verdict import Outcome
+from analysis.judging.description import list_notes, say_basis
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import Judgement
@@ -171,8 +172,8 @@ def test_a_triaged_change_is_no_news_and_says_who_decided(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
     judgement = judge_planted(planted(DROP, RELEASES), triage=(entry(),), today=date(2026, 11, 20))
-    assert judgement.verdict.outcome is Outcome.UNCHANGED
-    reason = judgement.series[0].verdict.reason
+    assert judgement.outcome is Outcome.UNCHANGED
+    reason = say_basis(judgement.series[0])
     assert reason.startswith(
         "a drop of 10 % between 5.0.6 and 5.0.7: acknowledged by ana: the price of checksums"
         " (triage entry known-drop); since then, no change found"
@@ -209,9 +210,9 @@ def test_a_change_that_comes_back_after_its_fix_alerts_again(
     fixed = entry(state=TriageState.FIXED, fixed_in="5.0.13", to_release="5.0.13")
     values = [*DROP, *[100.0] * 6, *[90.0] * 6]
     judgement = judge_planted(planted(values, range(1, 25)), triage=(fixed,))
-    assert judgement.verdict.outcome is Outcome.REGRESSED
+    assert judgement.outcome is Outcome.REGRESSED
     assert "it came back: fixed in 5.0.13 by triage entry known-drop of ana" in (
-        judgement.series[0].verdict.notes
+        list_notes(judgement.series[0].verdict)
     )
     back, known = judgement.incidents
     assert (back.came_back_after, back.is_news) == (fixed, True)
@@ -241,7 +242,7 @@ def test_what_else_changed_there_is_listed_and_what_flickers_is_not(
     kernel = Explanation(name="kernel of node-1", before="a", after="b")
     assert incident.explanations == (Explanation(name="artifact", before="k", after="l"), kernel)
     assert "what else changed there: artifact (k → l), kernel of node-1 (a → b)" in (
-        judgement.series[0].verdict.notes
+        list_notes(judgement.series[0].verdict)
     )
     # Between two releases, another artifact is what is measured.
     released = planted(DROP, RELEASES)
@@ -257,7 +258,7 @@ def test_without_a_release_and_an_explanation_it_says_what_is_known(
     recorded = judge_planted(observations, circumstances=facts(observations, "kernel", "a" * 12))
     assert (
         "no release lies between, and nothing that is recorded of the trials changed there"
-        in recorded.series[0].verdict.notes
+        in list_notes(recorded.series[0].verdict)
     )
     unknown = judge_planted(observations).series[0].verdict.notes
     assert "no release lies between, so look at the host and the configuration first" in unknown
@@ -298,7 +299,7 @@ def test_two_builds_of_a_moving_target_are_two_releases(
     circumstances = facts(observations, "artifact", "k" * 6 + "l" * 6)
     judgement = judge_planted(observations, circumstances=circumstances)
     assert judgement.incidents[0].explanations == ()
-    assert judgement.series[0].verdict.notes == ()
+    assert list_notes(judgement.series[0].verdict) == ()
 
 
 def test_a_suspicion_between_two_releases_asks_to_be_measured_again(

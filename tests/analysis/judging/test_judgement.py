@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from analysis.detection.step_detector import StepDetector
 from analysis.detection.verdict import Outcome
-from analysis.judging.judgement import JudgedSeries, judge
+from analysis.judging.description import list_notes, say_basis, say_judgement
+from analysis.judging.judgement import JudgedSeries, Shortage, find_shortage, judge
 from perf.model.metrics import DIAGNOSTICS
 from perf.model.results import Observation, TrialStatus
 from perf.model.rules import Detection
@@ -57,12 +58,12 @@ def test_a_confirmed_relevant_step_is_regressed_or_improved(
     judged = judge_one(make_observations(values, metric=metric))
     assert [change.index for change in judged.change_points] == [20]
     assert judged.verdict.outcome is outcome
-    assert word in judged.verdict.reason
-    assert "between 5.0.20 and 5.0.21 (p = 6e-05, 20 points before, 10 after)" in judged.verdict.reason
-    assert judged.verdict.reason.endswith(
+    assert word in say_basis(judged)
+    assert "between 5.0.20 and 5.0.21 (p = 6e-05, 20 points before, 10 after)" in say_basis(judged)
+    assert say_basis(judged).endswith(
         f": significant, and relevant: {'5' if metric == 'throughput' else '10'} % matter"
     )
-    assert judged.verdict.change == 20
+    assert judged.verdict.change is judged.change_points[0]
     assert (judged.verdict.is_significant, judged.verdict.is_relevant) == (True, True)
     assert judged.verdict.relative_change == judged.change_points[0].relative_change
     assert judged.verdict.p_value == judged.change_points[0].p_value
@@ -85,13 +86,13 @@ def test_a_standing_regression_is_not_hidden_by_an_outlier_after_it(make_observa
     judged = judge_one(make_observations([*noise(20), *noise(10, 80), 100.0]))
     assert len(judged.change_points) == 2
     assert judged.verdict.outcome is Outcome.REGRESSED
-    assert "between 5.0.20 and 5.0.21" in judged.verdict.reason
+    assert "between 5.0.20 and 5.0.21" in say_basis(judged)
 
 
 def test_a_standing_improvement_does_not_hide_a_suspect_after_it(make_observations: Make) -> None:
     judged = judge_one(make_observations([*noise(20), *noise(10, 120), 100.0]))
     assert judged.verdict.outcome is Outcome.UNDECIDED
-    assert "since 5.0.31" in judged.verdict.reason
+    assert "since 5.0.31" in say_basis(judged)
 
 
 def test_a_regression_that_was_mended_is_not_told_as_standing(make_observations: Make) -> None:
@@ -105,7 +106,7 @@ def test_a_small_gain_does_not_clear_a_regression(make_observations: Make) -> No
     judged = judge_one(make_observations(values))
     assert [change.index for change in judged.change_points] == [30, 55]
     assert judged.verdict.outcome is Outcome.REGRESSED
-    assert "between 5.0.30 and 5.0.31" in judged.verdict.reason
+    assert "between 5.0.30 and 5.0.31" in say_basis(judged)
 
 
 def test_small_gains_that_add_up_do_clear_a_regression(make_observations: Make) -> None:
@@ -121,73 +122,76 @@ def test_significant_but_not_relevant_is_unchanged_and_says_both_sizes(make_obse
     judged = judge_one(make_observations(values, per_release=5))
     assert len(judged.change_points) == 1
     assert judged.verdict.outcome is Outcome.UNCHANGED
-    assert "significant, but smaller than the 5 % that matter" in judged.verdict.reason
+    assert "significant, but smaller than the 5 % that matter" in say_basis(judged)
 
 
 def test_a_change_that_may_or_may_not_be_relevant_is_undecided(make_observations: Make) -> None:
     judged = judge_one(make_observations(noise(30) + noise(30, 95.4), per_release=30))
     assert abs(judged.change_points[0].relative_change) < 0.05
     assert judged.verdict.outcome is Outcome.UNDECIDED
-    assert "not within ±5 %" in judged.verdict.reason
+    assert "not within ±5 %" in say_basis(judged)
 
 
 def test_a_step_within_one_release_points_at_the_host(make_observations: Make) -> None:
     judged = judge_one(make_observations(noise(20) + noise(10, 80), per_release=30))
     assert judged.verdict.outcome is Outcome.REGRESSED
-    assert "between the nights 2026-03-20 and 2026-03-21 (p" in judged.verdict.reason
-    assert "look at the host and the configuration first" in judged.verdict.notes[0]
+    assert "between the nights 2026-03-20 and 2026-03-21 (p" in say_basis(judged)
+    assert "look at the host and the configuration first" in list_notes(judged.verdict)[0]
 
 
 def test_unchanged_is_shown_by_an_interval(make_observations: Make) -> None:
-    verdict = judge_one(make_observations(noise(30, deviation=0.3), per_release=5)).verdict
-    assert verdict.outcome is Outcome.UNCHANGED
-    assert "no change found; the newest 5 points (5.0.6) differ from the 25 before by" in verdict.reason
-    assert "(99 % interval), within ±5 %" in verdict.reason
+    judged = judge_one(make_observations(noise(30, deviation=0.3), per_release=5))
+    assert judged.verdict.outcome is Outcome.UNCHANGED
+    said = say_basis(judged)
+    assert "no change found; the newest 5 points (5.0.6) differ from the 25 before by" in said
+    assert "(99 % interval), within ±5 %" in said
 
 
 def test_finding_nothing_in_much_scatter_is_undecided(make_observations: Make) -> None:
-    verdict = judge_one(make_observations(noise(30, deviation=10), per_release=5)).verdict
-    assert verdict.outcome is Outcome.UNDECIDED
-    assert "which is not within ±5 %" in verdict.reason
+    judged = judge_one(make_observations(noise(30, deviation=10), per_release=5))
+    assert judged.verdict.outcome is Outcome.UNDECIDED
+    assert "which is not within ±5 %" in say_basis(judged)
 
 
 def test_a_new_release_with_few_points_borrows_from_the_one_before(make_observations: Make) -> None:
-    verdict = judge_one(make_observations(noise(13, deviation=0.3), per_release=4)).verdict
-    assert "the newest 3 points (5.0.3 to 5.0.4) differ from the 10 before" in verdict.reason
+    found = judge_one(make_observations(noise(13, deviation=0.3), per_release=4)).verdict.equivalence
+    assert found
+    assert (found.before, found.after) == (10, 3)
+    assert (found.first.release.version, found.last.release.version) == ("5.0.3", "5.0.4")
 
 
 def test_nights_of_a_single_release_are_compared_with_each_other(make_observations: Make) -> None:
-    verdict = judge_one(make_observations(noise(12, deviation=0.3), per_release=12)).verdict
-    assert verdict.outcome is Outcome.UNCHANGED
-    assert "the newest 3 points (nights 2026-03-10 to 2026-03-12) differ from the" in verdict.reason
+    judged = judge_one(make_observations(noise(12, deviation=0.3), per_release=12))
+    assert judged.verdict.outcome is Outcome.UNCHANGED
+    assert "the newest 3 points (nights 2026-03-10 to 2026-03-12) differ from the" in say_basis(judged)
 
 
 @pytest.mark.parametrize("count", [1, 5])
 def test_too_few_points_are_undecided(make_observations: Make, count: int) -> None:
     judged = judge_one(make_observations([100.0] * count))
     assert judged.verdict.outcome is Outcome.UNDECIDED
-    assert judged.verdict.reason == f"{count} of at least 6 points: too few to judge"
+    assert say_basis(judged) == f"{count} of at least 6 points: too few to judge"
 
 
 def test_the_fewest_points_allowed_are_judged_without_a_crash(make_observations: Make) -> None:
     few = replace(SETTINGS, minimum_points=4)
     (judged,) = judge(make_observations([100.0, 101.0, 99.0, 100.0]), few, DETECTOR).series
     assert judged.verdict.outcome is Outcome.UNDECIDED
-    assert "too few points to compare" in judged.verdict.reason
+    assert "too few points to compare" in say_basis(judged)
 
 
 def test_a_series_without_a_valid_trial_is_invalid(make_observations: Make) -> None:
     observations = [replace(one, status=TrialStatus.FAILED) for one in make_observations([1.0] * 9)]
     judgement = judge(observations, SETTINGS, DETECTOR)
     assert judgement.series[0].verdict.outcome is Outcome.INVALID
-    assert judgement.verdict.reason == "Cannot tell: of 1 series, 1 invalid"
+    assert say_judgement(judgement) == "Cannot tell: of 1 series, 1 invalid"
 
 
 def test_a_metric_without_a_rule_is_invalid_not_fine(make_observations: Make) -> None:
     for metric in ("service_time", "unheard_of"):
-        verdict = judge_one(make_observations([1.0] * 9, metric=metric)).verdict
-        assert verdict.outcome is Outcome.INVALID
-        assert f"no relevant change is configured for metric {metric}" in verdict.reason
+        judged = judge_one(make_observations([1.0] * 9, metric=metric))
+        assert judged.verdict.outcome is Outcome.INVALID
+        assert f"no relevant change is configured for metric {metric}" in say_basis(judged)
 
 
 @pytest.mark.parametrize("metric", DIAGNOSTICS)
@@ -219,15 +223,15 @@ def test_the_answer_of_a_search_is_judged_like_throughput_but_not_its_ends(
     (judged,) = judge(observations, settings, DETECTOR).series
     assert judged.series.key.statistic == "estimate"
     assert judged.verdict.outcome is Outcome.REGRESSED
-    assert "a drop of 19.5 %" in judged.verdict.reason
+    assert "a drop of 19.5 %" in say_basis(judged)
 
 
 def test_an_invalid_newest_trial_takes_unchanged_away(make_observations: Make) -> None:
     *good, last = make_observations(noise(13, deviation=0.3), per_release=4)
     assert judge_one(tuple(good)).verdict.outcome is Outcome.UNCHANGED
-    verdict = judge_one((*good, replace(last, status=TrialStatus.INVALID))).verdict
-    assert verdict.outcome is Outcome.UNDECIDED
-    assert "the newest trial, trial-0012 of 5.0.4, is invalid" in verdict.reason
+    judged = judge_one((*good, replace(last, status=TrialStatus.INVALID)))
+    assert judged.verdict.outcome is Outcome.UNDECIDED
+    assert "the newest trial, trial-0012 of 5.0.4, is invalid" in say_basis(judged)
 
 
 def test_an_invalid_newest_trial_does_not_take_a_regression_away(make_observations: Make) -> None:
@@ -256,22 +260,22 @@ def test_the_order_of_observations_does_not_matter(make_observations: Make, seed
 
 
 def test_an_empty_history_is_not_fine() -> None:
-    verdict = judge((), SETTINGS, DETECTOR).verdict
-    assert verdict.outcome is Outcome.UNDECIDED
-    assert verdict.reason == "Nothing to judge: the history holds no measured series yet"
+    judgement = judge((), SETTINGS, DETECTOR)
+    assert judgement.outcome is Outcome.UNDECIDED
+    assert say_judgement(judgement) == "Nothing to judge: the history holds no measured series yet"
 
 
 def test_the_overall_sentence_tells_how_many_nights_are_missing(make_observations: Make) -> None:
     # Two releases, measured on one night; then on two nights.
     one_night = [make_observations([1.0, 1.0], operation=name) for name in ("write", "read")]
-    verdict = judge(sum(one_night, ()), SETTINGS, DETECTOR).verdict
-    assert verdict.outcome is Outcome.UNDECIDED
-    assert verdict.reason == (
+    judgement = judge(sum(one_night, ()), SETTINGS, DETECTOR)
+    assert judgement.outcome is Outcome.UNDECIDED
+    assert say_judgement(judgement) == (
         "Cannot tell yet: of 2 series, 2 undecided;"
         " 2 have fewer than 6 points (1 night so far, about 2 more needed)"
     )
-    verdict = judge(make_observations([1.0] * 4, per_release=2), SETTINGS, DETECTOR).verdict
-    assert verdict.reason.endswith("1 has fewer than 6 points (2 nights so far, about 1 more needed)")
+    shortage = find_shortage(judge(make_observations([1.0] * 4, per_release=2), SETTINGS, DETECTOR))
+    assert shortage == Shortage(series=1, minimum=6, nights=2, missing=1)
 
 
 def test_the_overall_sentence_counts_every_outcome_worst_first(make_observations: Make) -> None:
@@ -283,9 +287,9 @@ def test_the_overall_sentence_counts_every_outcome_worst_first(make_observations
         *make_observations([1.0], operation="young"),
         *make_observations([1.0] * 9, metric="unheard_of"),
     )
-    verdict = judge(observations, SETTINGS, DETECTOR).verdict
-    assert verdict.outcome is Outcome.REGRESSED
-    assert verdict.reason == (
+    judgement = judge(observations, SETTINGS, DETECTOR)
+    assert judgement.outcome is Outcome.REGRESSED
+    assert say_judgement(judgement) == (
         "Regressed: of 6 series, 1 regressed, 1 invalid, 2 undecided, 1 improved, 1 unchanged;"
         " 1 has fewer than 6 points (1 night so far, about 5 more needed);"
         " expected false alarms tonight: 0.004 of 4 series"

@@ -6,7 +6,7 @@ import pytest
 
 from analysis.detection.detection import ChangePoint
 from analysis.detection.verdict import Outcome
-from analysis.judging.description import describe
+from analysis.judging.description import describe, say_basis
 from analysis.judging.incidents import Cause
 from analysis.judging.judgement import Judgement
 from analysis.judging.suspects import choose_open
@@ -81,7 +81,7 @@ def test_a_price_that_rose_is_told_as_the_testbeds_with_both_prices(
     assert of_price.verdict.outcome is Outcome.UNDECIDED
     assert (
         "is the testbed's, not the database's: the price per hour rose from $4.5 to $6.0, which makes"
-        " −25.0 % by itself" in of_price.verdict.reason
+        " −25.0 % by itself" in say_basis(of_price)
     )
 
 

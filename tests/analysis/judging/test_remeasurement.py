@@ -11,7 +11,7 @@ from analysis.comparing.results import ComparisonResult, MeasureResult, SideReco
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import Effect
 from analysis.detection.verdict import Outcome
-from analysis.judging.description import say_reason
+from analysis.judging.description import list_notes, say_basis, say_reason, say_reply
 from analysis.judging.incidents import Cause
 from analysis.judging.judgement import Judgement
 from analysis.judging.remeasurement import (
@@ -21,7 +21,6 @@ from analysis.judging.remeasurement import (
     compare_command,
     find_reply,
     read_answers,
-    say,
 )
 from perf.model.results import Named, Observation, Purpose, TrialStatus
 
@@ -120,14 +119,14 @@ def test_a_suspicion_that_trials_in_turns_agree_with_is_confirmed(
     history: tuple[Observation, ...], judge_planted: JudgePlanted, change: ChangePoint
 ) -> None:
     before = judge_planted(history)
-    assert before.verdict.outcome is Outcome.UNDECIDED
+    assert before.outcome is Outcome.UNDECIDED
     judgement = judge_planted(history, answers=[answer_to(change, AGREES)])
     (series,), (incident,) = judgement.series, judgement.incidents
     assert series.change_points[0].state is ChangeState.CONFIRMED
-    assert series.verdict.outcome is judgement.verdict.outcome is Outcome.REGRESSED
+    assert series.verdict.outcome is judgement.outcome is Outcome.REGRESSED
     assert (
         "side by side, 4 and 4 trials in turns (2026-11-11) differ by −10.0 % (−14.0 % to −6.0 %),"
-        " which agrees" in series.verdict.notes
+        " which agrees" in list_notes(series.verdict)
     )
     assert (incident.cause, incident.question, incident.is_news) == (Cause.DATABASE, None, True)
     assert [reply.agrees for _, reply in incident.replies] == [True]
@@ -151,8 +150,8 @@ def test_one_that_they_cannot_tell_about_stays_as_it_was_and_both_are_told(
     judgement = judge_planted(history, answers=[answer_to(change, OPEN)])
     (series,), (incident,) = judgement.series, judgement.incidents
     assert series.change_points[0].state is ChangeState.PROVISIONAL
-    assert "only 1 point after it; 3 needed" in series.verdict.reason
-    assert "which cannot tell" in series.verdict.notes[0]
+    assert "only 1 point after it; 3 needed" in say_basis(series)
+    assert "which cannot tell" in list_notes(series.verdict)[0]
     assert incident.is_news
     assert incident.question == RemeasurementQuestion(changes=(incident.lead,))
 
@@ -162,12 +161,12 @@ def test_what_nights_confirm_and_turns_rule_out_is_put_down_to_the_testbed(
 ) -> None:
     later = planted([*DROP, 90.0, 90.0], releases=[*range(1, 11), 10, 10])
     plain = judge_planted(later)
-    assert plain.verdict.outcome is Outcome.REGRESSED
+    assert plain.outcome is Outcome.REGRESSED
     judgement = judge_planted(later, answers=[answer_to(change, RULED_OUT)])
     (series,), (incident,) = judgement.series, judgement.incidents
     assert series.change_points[0].state is ChangeState.CONFIRMED
     assert series.verdict.outcome is Outcome.UNDECIDED
-    assert "is the testbed's, not the database's: side by side" in series.verdict.reason
+    assert "is the testbed's, not the database's: side by side" in say_basis(series)
     assert (incident.cause, incident.is_news) == (Cause.TESTBED, True)
 
 
@@ -268,7 +267,7 @@ def test_results_become_answers_where_they_answer_this(
 def test_nothing_that_can_be_compared_is_said_so(change: ChangePoint) -> None:
     reply = find_reply(change, [answer_to(change, None)], {})
     assert reply is not None
-    assert say(reply).endswith("gave nothing that can be compared")
+    assert say_reply(reply).endswith("gave nothing that can be compared")
 
 
 def test_the_command_asks_the_same(change: ChangePoint) -> None:

@@ -7,8 +7,9 @@ import pytest
 from analysis.detection.detection import Detector
 from analysis.detection.noise import least_rank_p_value, minimum_detectable_effect
 from analysis.detection.verdict import Outcome
-from analysis.judging.description import say_reason
+from analysis.judging.description import say_basis, say_reason
 from analysis.judging.judgement import JudgedSeries, Judgement
+from analysis.judging.standing import VerdictBasis
 from analysis.judging.triage import Sign
 from perf.model.results import Observation, TrialStatus
 from perf.model.rules import TriageEntry, TriageState
@@ -101,17 +102,17 @@ def test_what_could_be_seen_is_told_also_where_the_newest_trial_failed(
 ) -> None:
     *good, last = planted([100.0] * 30)
     judged = only(judge_planted((*good, replace(last, status=TrialStatus.FAILED))))
-    assert "but the newest trial, " in judged.verdict.reason
+    assert judged.verdict.basis is VerdictBasis.NEWEST_LOST
     assert "; with this noise, 3 nights see ≥ " in say_reason(judged)
 
 
 def test_a_moving_target_speaks_of_nights(planted: Planted, judge_planted: JudgePlanted) -> None:
-    reason = only(judge_planted(planted([100.0] * 9 + [90.0] * 3))).verdict.reason
+    reason = say_basis(only(judge_planted(planted([100.0] * 9 + [90.0] * 3))))
     assert "between the nights 2026-11-09-1 and 2026-11-10-1" in reason
     assert "5.0.1" not in reason
-    fresh = only(judge_planted(planted([100.0] * 9 + [90.0]))).verdict.reason
+    fresh = say_basis(only(judge_planted(planted([100.0] * 9 + [90.0]))))
     assert "since the night 2026-11-10-1 shows, but only 1 point after it; 3 needed" in fresh
-    calm = only(judge_planted(planted([100.0] * 9))).verdict.reason
+    calm = say_basis(only(judge_planted(planted([100.0] * 9))))
     assert "the newest 3 points (nights 2026-11-07-1 to 2026-11-09-1)" in calm
 
 
@@ -122,7 +123,7 @@ def test_what_was_accepted_is_the_new_level(planted: Planted, judge_planted: Jud
     assert judged.verdict.outcome is Outcome.UNCHANGED
     worse = only(judge_planted(planted([*values, *[70.0] * 6]), triage=accepted))
     assert worse.verdict.outcome is Outcome.REGRESSED
-    assert "a drop of 12.5 %" in worse.verdict.reason
+    assert worse.verdict.relative_change == pytest.approx(-0.125)
 
 
 def test_a_fresh_change_that_was_accepted_suspects_nothing(
@@ -132,7 +133,7 @@ def test_a_fresh_change_that_was_accepted_suspects_nothing(
     judged = only(judge_planted(planted([100.0] * 9 + [80.0]), triage=accepted))
     assert judged.verdict.outcome is Outcome.UNDECIDED
     assert "expected by ana: as planned (triage entry meant); since then, no change" in (
-        judged.verdict.reason
+        say_basis(judged)
     )
 
 
@@ -143,7 +144,7 @@ def test_an_accepted_gain_after_a_regression_that_still_stands_does_not_hide_it(
     accepted = (accept("rise", "2026-11-12", "2026-11-13"),)
     judged = only(judge_planted(planted(values), triage=accepted))
     assert judged.verdict.outcome is Outcome.REGRESSED
-    assert "a drop of 20 %" in judged.verdict.reason
+    assert judged.verdict.relative_change == pytest.approx(-0.2)
 
 
 def test_an_accepted_drop_is_not_called_improved_for_what_was_before_it(
@@ -174,17 +175,17 @@ def test_a_step_is_provisional_until_enough_points_confirm_it(
         for count in (10, 11, 13, 14)
     ]
     assert [verdict.outcome for verdict in verdicts] == [*["undecided"] * 3, "regressed"]
-    assert "since 5.0.10 shows, but only 1 point after it; 3 needed" in verdicts[0].reason
-    assert "but only 2 points after it; 3 needed" in verdicts[1].reason
-    assert "is not confirmed yet: the evidence is too weak" in verdicts[2].reason
+    assert [one.basis for one in verdicts] == [*[VerdictBasis.SUSPICION] * 3, VerdictBasis.CHANGE]
+    assert [one.sides for one in verdicts] == [(9, 1), (9, 2), (9, 4), (9, 5)]
+    assert {one.needed for one in verdicts[:3]} == {3}
 
 
 def test_a_step_with_too_few_points_before_it_is_undecided(
     planted: Planted, judge_planted: JudgePlanted
 ) -> None:
-    verdict = only(judge_planted(planted([100.0] * 2 + [80.0] * 9))).verdict
-    assert verdict.outcome is Outcome.UNDECIDED
-    assert "only 2 points before it; 3 needed" in verdict.reason
+    judged = only(judge_planted(planted([100.0] * 2 + [80.0] * 9)))
+    assert judged.verdict.outcome is Outcome.UNDECIDED
+    assert "only 2 points before it; 3 needed" in say_basis(judged)
 
 
 def test_of_two_suspicions_the_regression_is_told(
@@ -192,11 +193,11 @@ def test_of_two_suspicions_the_regression_is_told(
 ) -> None:
     judged = only(judge_planted(planted([100.0] * 9 + [120.0, 90.0])))
     assert judged.verdict.outcome is Outcome.UNDECIDED
-    assert judged.verdict.reason.startswith("a drop of 25 % since the night 2026-11-11-1 shows")
+    assert say_basis(judged).startswith("a drop of 25 % since the night 2026-11-11-1 shows")
 
 
 def test_no_interval_says_that_more_than_all_was_lost(
     planted: Planted, judge_planted: JudgePlanted, jumps: Callable[..., Detector]
 ) -> None:
     wild = judge_planted(planted([100.0] * 12), detector=jumps(deviation=200.0))
-    assert "differ from the 9 before by −100.0 % to +" in only(wild).verdict.reason
+    assert "differ from the 9 before by −100.0 % to +" in say_basis(only(wild))

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from analysis.detection.verdict import Outcome
+from analysis.judging.description import say_basis
 from analysis.orchestration import judging
 from analysis.orchestration.bisecting import read_bisections
 from analysis.orchestration.comparing import read_results
@@ -178,7 +179,7 @@ def test_a_suspicion_that_turns_rule_out_is_said_and_alerts_nobody(lab: Lab) -> 
     assert "Incident" not in told.stdout
     assert "Rules it out" in lab.incident_page()
     judgement = judge_history(lab.places, load_catalog(lab.configs), datetime.now(UTC).date())
-    assert "rules out a difference of its size" in judgement.series[0].verdict.reason
+    assert "rules out a difference of its size" in say_basis(judgement.series[0])
     # Whoever touches the config asks another question; the old answer is none to it.
     config = lab.configs / "systems" / "fake" / "default.yaml"
     config.write_text(f"{config.read_text()}\nheap_mb: 100\n")

@@ -6,7 +6,7 @@ import pytest
 from cmarkgfm import github_flavored_markdown_to_html as to_html
 from made_up_nights import HOSTILE, judge_nights
 
-from analysis.detection.verdict import Outcome, Verdict
+from analysis.detection.verdict import Outcome
 from analysis.judging.judgement import Judgement
 from perf.model.errors import SiteError
 from reports.notifications.step_summary import (
@@ -19,7 +19,7 @@ from reports.wording.attention import Attention
 from reports.wording.wording import OUTCOME_BADGES, STATE_BADGES
 
 REGRESSED = judge_nights(20).judgement
-EMPTY = Judgement(series=(), verdict=Verdict(outcome=Outcome.UNDECIDED, reason="nothing yet"))
+EMPTY = Judgement(series=())
 
 
 def thing(text: str, number: int = 1) -> Attention:
@@ -44,7 +44,7 @@ def test_the_verdict_comes_first_then_what_needs_attention_then_the_counts() -> 
 
 def test_without_anything_to_say_it_does_not_look_like_success() -> None:
     text = render_step_summary(EMPTY, ())
-    assert text.startswith("## ? Nothing measured yet\n\nNothing yet.")
+    assert text.startswith("## ? Nothing measured yet\n\nNothing has been measured yet.")
 
 
 def test_of_too_much_it_tells_as_much_as_fits_and_counts_the_rest() -> None:

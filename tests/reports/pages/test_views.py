@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from made_up_judgement import SETTINGS
 
-from analysis.detection.verdict import Outcome, Verdict
 from analysis.judging.judgement import Judgement
 from perf.model.results import Counter, Fact, Sample, SeriesKey, Trial, TrialId, TrialStatus
 from reports.pages.series.page import show_series
@@ -21,7 +20,7 @@ from reports.pages.trial.values import list_canaries, list_counters, list_diagno
 from reports.wording.links import series_page, trial_page
 
 NBSP = "\N{NO-BREAK SPACE}"
-NOTHING = Judgement(series=(), verdict=Verdict(outcome=Outcome.UNDECIDED, reason="nothing to judge"))
+NOTHING = Judgement(series=())
 
 
 def page_of(trial: Trial) -> str:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from made_up_judgement import SETTINGS
 
-from analysis.detection.verdict import Outcome, Verdict
+from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
+from analysis.judging.standing import ChangeRemark, Verdict, VerdictBasis, WithinRelease
 from reports.wording.changes import by_change
 from reports.wording.leading import lead_series, view_reason
 
@@ -28,9 +29,11 @@ def fallen(demo: Any, incident: Incident) -> JudgedSeries:
     lead, sentinel = incident.lead, incident.evidence[1]
     verdict = Verdict(
         outcome=Outcome.REGRESSED,
-        reason="what the analysis says of 13.5 %",
-        notes=(f"{sentinel.name}: too few points to tell; so far", "no release lies between"),
-        change=lead.index,
+        basis=VerdictBasis.CHANGE,
+        remark=ChangeRemark(notes=(sentinel, WithinRelease.NOTHING_RECORDED)),
+        change=lead,
+        sides=(6, 4),
+        relevant_change=0.05,
         relative_change=lead.relative_change,
         p_value=lead.p_value,
         is_significant=True,
@@ -51,8 +54,8 @@ def test_a_series_begins_with_what_moved_how_sure_and_whether_it_matters(
     assert others == [f"confirmed (p = 1e-09, 8 points after it), and it matters: 5{NBSP}% do."]
     # Names as on the rest of the page; each note is a sentence, whatever signs it has in it.
     assert lead.more == (
-        "Sentinel cassandra 5.0, throughput of write at saturation: too few points to tell; so far."
-        " No release lies between."
+        "Sentinel cassandra 5.0, throughput of write at saturation: not measured since (last:"
+        " 2026-03-01-1). No release lies between, so look at the host and the configuration first."
     )
 
 
@@ -64,14 +67,14 @@ def test_a_change_of_the_configuration_is_said_at_once(
     assert text.endswith("No release lies between; the configuration changed there.")
 
 
-def test_where_nothing_is_claimed_the_reason_says_why(fallen: JudgedSeries, incident: Incident) -> None:
-    name = incident.evidence[1].name
-    verdict = Verdict(outcome=Outcome.UNDECIDED, reason="a rise shows", notes=(f"{name}: moved",))
+def test_where_nothing_is_claimed_the_reason_says_why(fallen: JudgedSeries) -> None:
+    verdict = replace(fallen.verdict, outcome=Outcome.UNDECIDED, basis=VerdictBasis.SUSPICION)
     unsure = lead_series(replace(fallen, verdict=verdict), {}, SETTINGS)
-    assert unsure.text == f"A rise shows; {name}: moved."
+    assert " since 5.0.3 shows, but is not confirmed yet: the evidence is too weak; " in unsure.text
+    assert unsure.text.endswith("look at the host and the configuration first.")
     assert unsure.more == ""
     assert view_reason(replace(fallen, verdict=verdict)) == unsure.text
 
 
 def test_a_row_says_the_reason_without_what_stands_elsewhere(fallen: JudgedSeries) -> None:
-    assert view_reason(fallen) == f"What the analysis says of 13.5{NBSP}%."
+    assert view_reason(fallen).endswith(f"significant, and relevant: 5{NBSP}% matter.")

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from made_up_nights import HOSTILE, Course, hostile_course, judge_nights
 
-from analysis.detection.verdict import Outcome, Verdict
+from analysis.detection.verdict import Outcome
 from analysis.judging.judgement import Judgement
 from reports.pages.feeds.badges import OVERALL, badge_path, measure, render_badge, render_badges
 from reports.wording.wording import OUTCOME_BADGES
@@ -66,7 +66,7 @@ def test_there_is_one_of_all_and_one_for_each_experiment() -> None:
     for content in badges.values():
         check(content)
     assert b"regressed" in badges[OVERALL]
-    empty = Judgement(series=(), verdict=Verdict(outcome=Outcome.UNDECIDED, reason=""))
+    empty = Judgement(series=())
     ((path, content),) = render_badges(empty, {})
     assert path == OVERALL
     assert b"nothing measured yet" in content

@@ -11,7 +11,6 @@ import pytest
 from made_up_nights import KEY, Course, Nights, hostile_course, judge_nights
 from pydantic import TypeAdapter, ValidationError
 
-from analysis.detection.verdict import Outcome, Verdict
 from analysis.judging.judgement import Judgement
 from perf.model.errors import SiteError
 from reports.pages.feeds.export import (
@@ -203,7 +202,7 @@ def find_faults(value: Any, schema: Any, root: Any) -> list[str]:  # noqa: ANN40
 
 
 def test_nothing_measured_is_an_export_too() -> None:
-    empty = Judgement(series=(), verdict=Verdict(outcome=Outcome.UNDECIDED, reason="nothing yet"))
+    empty = Judgement(series=())
     document = build_document(empty, {})
     assert TypeAdapter(ExportedJudgement).validate_json(write_document(document)) == document
     with open_writer() as writer:

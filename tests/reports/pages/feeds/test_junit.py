@@ -7,8 +7,9 @@ from xml.etree import ElementTree as ET
 
 from made_up_nights import KEY, Course, hostile_course, judge_nights
 
-from analysis.detection.verdict import Outcome, Verdict
+from analysis.detection.verdict import Outcome
 from analysis.judging.judgement import Judgement
+from analysis.judging.standing import Verdict, VerdictBasis
 from reports.pages.feeds.junit import render_junit
 from reports.wording.attention import Attention
 from reports.wording.wording import MISSING_BADGE
@@ -60,13 +61,13 @@ def test_each_outcome_has_its_form_and_what_cannot_be_told_never_passes() -> Non
     courses = tuple(Course(key=replace(KEY, operation=f"op-{one}"), at=10**6) for one in Outcome)
     nights = judge_nights(12, courses)
     series = tuple(
-        replace(one, verdict=Verdict(outcome=outcome, reason=f"because of <{outcome}>"))
+        replace(one, verdict=Verdict(outcome=outcome, basis=VerdictBasis.NO_TRIAL))
         for one, outcome in zip(nights.judgement.series, Outcome, strict=True)
     )
     root = check(render_junit(replace(nights.judgement, series=series), nights.heads))
     forms = {
         outcome: [
-            (child.tag, child.get("type"), child.get("message"))
+            (child.tag, child.get("type"))
             for case in root.iter("testcase")
             if f"op-{outcome} " in case.get("name", "")
             for child in case
@@ -76,11 +77,11 @@ def test_each_outcome_has_its_form_and_what_cannot_be_told_never_passes() -> Non
     assert (
         forms
         == {
-            Outcome.REGRESSED: [("failure", "regressed", "Because of <regressed>.")],
+            Outcome.REGRESSED: [("failure", "regressed")],
             Outcome.IMPROVED: [],
             Outcome.UNCHANGED: [],
-            Outcome.UNDECIDED: [("skipped", "undecided", "Because of <undecided>.")],
-            Outcome.INVALID: [("error", "invalid", "Because of <invalid>.")],
+            Outcome.UNDECIDED: [("skipped", "undecided")],
+            Outcome.INVALID: [("error", "invalid")],
         }
         or series[0].series.key.operation != "op-regressed"
     )
@@ -101,9 +102,9 @@ def test_trials_without_a_result_are_errors_and_so_is_an_empty_history() -> None
     root = check(render_junit(nights.judgement, nights.heads, troubles=(trouble, trouble)))
     errors = [one.get("message") for one in root.iter("error")]
     assert errors == 2 * ["It never came."]
-    empty = Judgement(series=(), verdict=Verdict(outcome=Outcome.UNDECIDED, reason="nothing yet"))
+    empty = Judgement(series=())
     (error,) = check(render_junit(empty, {})).iter("error")
-    assert error.get("message") == "Nothing yet."
+    assert error.get("message") == "Nothing has been measured yet."
 
 
 def test_hostile_names_are_names_that_xml_can_hold() -> None:

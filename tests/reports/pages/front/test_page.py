@@ -10,7 +10,7 @@ import pytest
 from made_up_judgement import DETECTABLE, TRIAGED
 
 from analysis.detection.detection import ChangeState
-from analysis.detection.verdict import Outcome, Verdict
+from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import Judgement
 from perf.model.results import Purpose, Reason, Trial, TrialStatus
@@ -29,7 +29,7 @@ from reports.wording.series_list import group_series
 from reports.wording.wording import moment, series_words
 
 NBSP = "\N{NO-BREAK SPACE}"
-NOTHING = Judgement(series=(), verdict=Verdict(outcome=Outcome.UNDECIDED, reason="nothing to judge"))
+NOTHING = Judgement(series=())
 DAY = timedelta(days=1)
 MONDAY = datetime(2026, 3, 2, 2, 0, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ import pytest
 from analysis.detection.alerts import Alert
 from analysis.detection.detection import ChangeState
 from analysis.detection.series import Points
-from analysis.judging.drift import WatchEvidence
+from analysis.judging.drift import WatchEvidence, WatchState
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.remeasurement import Reply, SeriesAnswer
@@ -181,8 +181,8 @@ def test_a_canary_that_stood_still_clears_nobody_and_a_sentinel_does(
         row = explanation(page(demo, replace(incident, evidence=evidence)), "a drift")
         return row.standing.word
 
-    assert standing(canary, replace(sentinel, can_tell=True)) == "Ruled out"
-    assert standing(replace(canary, follows=True), sentinel) == "Speaks for it"
+    assert standing(canary, replace(sentinel, state=WatchState.STILL)) == "Ruled out"
+    assert standing(replace(canary, state=WatchState.FOLLOWED), sentinel) == "Speaks for it"
     assert standing() == "Not ruled out"
 
 

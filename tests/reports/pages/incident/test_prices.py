@@ -12,11 +12,7 @@ from reports.wording.changes import by_change, view_changes
 from reports.wording.incidents import tell_briefly
 from reports.wording.wording import quantity, series_words
 
-MOVE = PriceMove(
-    prices=frozenset(("4.5", "6")),
-    is_event=True,
-    text="the price per hour rose from $4.5 to $6, which makes −25.0 % by itself",
-)
+MOVE = PriceMove(before="4.5", after="6", is_event=True)
 SAID = "The price per hour rose from $4.5 to $6, which makes −25.0\N{NO-BREAK SPACE}% by itself."
 
 

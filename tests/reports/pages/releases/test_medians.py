@@ -12,8 +12,9 @@ from made_up_judgement import SETTINGS
 
 from analysis.detection.noise import Noise
 from analysis.detection.series import Point, Points, Series
-from analysis.detection.verdict import Outcome, Verdict
+from analysis.detection.verdict import Outcome
 from analysis.judging.judgement import JudgedSeries
+from analysis.judging.standing import Verdict, VerdictBasis
 from perf.model.results import Named, Purpose, SeriesKey, Trial, TrialId, TrialStatus
 from reports.pages.releases.medians import (
     Condensed,
@@ -45,7 +46,7 @@ RESPONSE_TIME = replace(KEY, metric="response_time", statistic="p99")
 def judge(
     key: SeriesKey = KEY, noise: Noise | None = NOISE, points: Sequence[Point] = ()
 ) -> JudgedSeries:
-    verdict = Verdict(outcome=Outcome.UNDECIDED, reason="made up")
+    verdict = Verdict(outcome=Outcome.UNDECIDED, basis=VerdictBasis.NO_CHANGE)
     return JudgedSeries(
         series=Series(key=key, points=Points.of(points)), change_points=(), verdict=verdict, noise=noise
     )

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from made_up_series import INVALID, KEY, MISSING, SLOWER, make_scene
 
+from analysis.judging.standing import VerdictBasis
 from perf.model.results import Move, Named, Purpose, Trial, TrialId
 from reports.pages.series import page as series
 from reports.pages.series.point_rows import NEWEST_ROWS
@@ -146,7 +147,7 @@ def test_only_what_moved_is_made_again(scene: SiteContext) -> None:
     old = replace(KEY, line="4.1")
     (moved,) = [one for one in scene.judgement.series if one.series.key == old]
     parts = [
-        replace(one, verdict=replace(one.verdict, reason="another")) if one is moved else one
+        replace(one, verdict=replace(one.verdict, basis=VerdictBasis.NO_TRIAL)) if one is moved else one
         for one in scene.judgement.series
     ]
     later = versions(replace(scene, judgement=replace(scene.judgement, series=tuple(parts))))
