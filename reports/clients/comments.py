@@ -1,15 +1,13 @@
 """GitHub: one pull request, its comments and the check runs of its head. An edge, over PyGithub."""
 
-import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from github.CheckRun import CheckRun
 from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest
 
-from reports.clients.connection import ErrorHints, GitHubConnection, unsure
-from reports.clients.patience import RetryPolicy
+from reports.clients.connection import ErrorHints, GitHubAccess, GitHubConnection, find_login, unsure
 from reports.pull_requests.posting import (
     Check,
     CheckUpdate,
@@ -21,12 +19,15 @@ from reports.pull_requests.posting import (
     Minimise,
     Post,
     Step,
+    describe,
+    describe_check,
     find_own,
     has_result,
     plan_check,
     plan_comment,
 )
 
+_T = TypeVar("_T")
 _MOST_NODES = 100
 """Nodes that GitHub's GraphQL takes in one query."""
 _COMMENTING = "the token needs `pull-requests: write`"
@@ -42,98 +43,57 @@ _HINTS = ErrorHints(
 
 
 class GitHubPullRequest:
-    """A pull request on GitHub, as one token sees it."""
+    """A pull request on GitHub, as one token sees it; raises GitHubError as the connection does."""
 
-    def __init__(
-        self,
-        *,
-        repo: str,
-        number: int,
-        token: str,
-        api_url: str,
-        author: str = "",
-        patience: RetryPolicy | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        """Remember what to ask; `author` is the login under which the token writes, asked for if empty.
-
-        `api_url` is that of the REST interface: https://api.github.com, or https://HOST/api/v3.
-        """
+    def __init__(self, access: GitHubAccess, *, repo: str, number: int) -> None:
+        """Remember what to ask."""
         self._repo, self._number = repo, number
-        self._connection = GitHubConnection(
-            where=f"{repo}#{number}",
-            token=token,
-            api_url=api_url,
-            hints=_HINTS,
-            author=author,
-            patience=patience,
-            sleep=sleep,
-        )
+        self._connection = GitHubConnection(access, f"{repo}#{number}", _HINTS)
         self._found: PullRequest | None = None
 
     def head(self) -> str:
-        """Give the commit at the head of the pull request.
-
-        Raises:
-            GitHubError: there is no such pull request for this token, or GitHub does not answer.
-
-        """
+        """Give the commit at the head of the pull request."""
         with self._connection.explained(
             "read the pull request", "the token needs `pull-requests: read`"
         ):
             return self._pull().head.sha
 
-    def tell(self, message: Message, say: Callable[[str], object], *, always: bool = False) -> bool:
-        """Write, edit and minimise comments until the message is told; tell whether anything was done.
+    def tell(
+        self,
+        message: Message,
+        say: Callable[[str], object],
+        *,
+        always: bool = False,
+        is_dry: bool = False,
+    ) -> bool:
+        """Write, edit and minimise comments until the message is told; tell whether anything was to do.
 
-        Each step is said as soon as it is done: a later one may fail.
-
-        Raises:
-            GitHubError: GitHub refuses, or does not answer.
-
+        Each step is said as soon as it is done: a later one may fail. A dry run only says them.
         """
         done: list[Step] = []
 
         def act() -> None:
             for step in self._plan(message, always=always):
-                say(self._take(step))
+                say(describe(step) if is_dry else self._take(step))
                 done.append(step)
 
-        self._connection.repeat(act, "comment on the pull request", _COMMENTING)
+        what = "read the comments" if is_dry else "comment on the pull request"
+        self._connection.repeat(act, what, _COMMENTING)
         return bool(done)
 
-    def plan_telling(self, message: Message, *, always: bool = False) -> tuple[Step, ...]:
-        """Say what `tell` would do, and do nothing."""
-        return self._connection.repeat(
-            lambda: self._plan(message, always=always), "read the comments", _COMMENTING
-        )
-
-    def check(self, check: Check) -> str:
-        """Create or update the check run; say what was done, nothing if all was.
-
-        Raises:
-            GitHubError: GitHub refuses, or does not answer.
-
-        """
+    def check(self, check: Check, *, is_dry: bool = False) -> str:
+        """Create or update the check run; say what was done, nothing if all was."""
+        if is_dry:
+            return self._read(check, lambda runs: describe_check(plan_check(runs, check), check))
         return self._connection.repeat(lambda: self._settle(check), "write the check run", _CHECKING)
 
     def has_result(self, check: Check) -> bool:
-        """Tell whether a last resort comes too late.
+        """Tell whether a last resort comes too late."""
+        return self._read(check, lambda runs: has_result(runs, check))
 
-        Raises:
-            GitHubError: GitHub refuses, or does not answer.
-
-        """
+    def _read(self, check: Check, use: Callable[[list[ExistingRun]], _T]) -> _T:
         return self._connection.repeat(
-            lambda: has_result([_as_run(one) for one in self._runs(check)], check),
-            "read the check runs",
-            "the token needs `checks: read`",
-        )
-
-    def plan_checking(self, check: Check) -> Create | CheckUpdate | None:
-        """Say what `check` would do, and do nothing."""
-        return self._connection.repeat(
-            lambda: plan_check([_as_run(one) for one in self._runs(check)], check),
+            lambda: use([_as_run(one) for one in self._runs(check)]),
             "read the check runs",
             "the token needs `checks: read`",
         )
@@ -150,7 +110,7 @@ class GitHubPullRequest:
             one.id: one for one in self._pull().get_issue_comments()
         }
         existing = [
-            Existing(id=one.id, author=_find_login(one), body=one.body or "")
+            Existing(id=one.id, author=find_login(one), body=one.body or "")
             for one in self._comments.values()
         ]
         own = find_own(existing, message.name, self._connection.find_author())
@@ -176,9 +136,7 @@ class GitHubPullRequest:
             case Post(body=body):
                 with unsure():
                     made = self._pull().create_issue_comment(body)
-                address = _find_address(made)
-                self._connection.check_writer(_find_login(made), address)
-                return f"posted {address}"
+                return f"posted {self._connection.check_made(made)}"
             case Edit(id=id_, body=body):
                 self._comments[id_].edit(body)
                 return f"edited {self._comments[id_].html_url}"
@@ -207,24 +165,14 @@ class GitHubPullRequest:
                     made = self._pull().base.repo.create_check_run(
                         check.title_of_run, check.sha, external_id=check.external_id, **fields
                     )
-                return f"created the check run {_find_address(made)}"
+                if not made.html_url:
+                    raise LookupError("html_url")
+                return f"created the check run {made.html_url}"
             case CheckUpdate(id=id_):
                 runs[id_].edit(**fields)
                 return f"updated the check run {runs[id_].html_url}"
             case None:
                 return ""
-
-
-def _find_login(comment: IssueComment) -> str:
-    """Give who wrote it; nobody if the account is gone, which PyGithub's types do not know of."""
-    return getattr(comment.user, "login", "")
-
-
-def _find_address(made: IssueComment | CheckRun) -> str:
-    """Give the address of what was made; raise LookupError where the answer is of something else."""
-    if not made.html_url:
-        raise LookupError("html_url")
-    return made.html_url
 
 
 def _as_run(run: CheckRun) -> ExistingRun:

@@ -10,8 +10,8 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
 
 import github
 import requests
@@ -20,12 +20,16 @@ from github.GithubException import (
     GithubException,
     RateLimitExceededException,
 )
+from github.Issue import Issue
+from github.IssueComment import IssueComment
+from github.Reaction import Reaction
 
 from perf.model.errors import GitHubError
 from reports.clients.patience import TOO_MANY, AsksTooMuch, RetryPolicy, build_retry
 from reports.wording.markdown import clean
 
 _T = TypeVar("_T")
+Written: TypeAlias = Issue | IssueComment
 # It would say each refusal a second time, if anything in the process has set logging up.
 logging.getLogger("github").setLevel(logging.WARNING)
 _BROKEN = 500
@@ -49,30 +53,33 @@ class ErrorHints:
     forbidden: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitHubAccess:
+    """How GitHub is asked: `author` is the login under which the token writes, asked for if empty.
+
+    `api_url` is that of the REST interface: https://api.github.com, or https://HOST/api/v3.
+    """
+
+    token: str
+    api_url: str
+    author: str = ""
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
+    sleep: Callable[[float], None] = time.sleep
+
+
 class GitHubConnection:
-    """GitHub as one token sees it; `where` is what it is asked about, for the sentences of errors."""
+    """GitHub as one token sees it; `where` is what it is asked about, for the sentences of errors.
 
-    def __init__(
-        self,
-        *,
-        where: str,
-        token: str,
-        api_url: str,
-        hints: ErrorHints,
-        author: str = "",
-        patience: RetryPolicy | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        """Remember what to ask; `author` is the login under which the token writes, asked for if empty.
+    All that asks through it raises GitHubError where GitHub refuses, or does not answer.
+    """
 
-        `api_url` is that of the REST interface: https://api.github.com, or https://HOST/api/v3.
-        """
-        self._where, self._hints, self._author = where, hints, author
-        self._patience, self._sleep = patience or RetryPolicy(), sleep
-        self._url = api_url
+    def __init__(self, access: GitHubAccess, where: str, hints: ErrorHints) -> None:
+        """Remember what to ask."""
+        self._where, self._hints, self._author = where, hints, access.author
+        self._patience, self._sleep, self._url = access.patience, access.sleep, access.api_url
         self.hub = github.Github(
-            auth=github.Auth.Token(token),
-            base_url=api_url.rstrip("/"),
+            auth=github.Auth.Token(access.token),
+            base_url=access.api_url.rstrip("/"),
             user_agent="knickpoint",
             per_page=100,
             lazy=True,
@@ -94,18 +101,22 @@ class GitHubConnection:
         data: dict[str, Any] = answer["data"]
         return data
 
-    def check_writer(self, writer: str, address: str) -> None:
-        """Refuse what was written under another login: nothing would find it again.
+    def check_made(self, made: Written) -> str:
+        """Give the address of what was written; of another login, nothing would find it again.
 
         Raises:
-            GitHubError: it is not the login under which this token was said to write.
+            LookupError: what answered is of something else.
 
         """
+        address, writer = made.html_url, find_login(made)
+        if not address:
+            raise LookupError("html_url")
         if writer != self._author:
             raise GitHubError(
                 f"posted {address}, but as {clean(writer)}, not as"
                 f" {self._author}: give --author, or the next run will not find it"
             )
+        return address
 
     def repeat(self, action: Callable[[], _T], doing: str, permission: str) -> _T:
         """Plan and act; where it is open what was done, wait and plan again."""
@@ -157,6 +168,11 @@ class GitHubConnection:
             case _:
                 what, hint = "does not take it", self._hints.refused
         return f"GitHub {what} {said}: {hint}"
+
+
+def find_login(made: Written | Reaction) -> str:
+    """Give who wrote it; nobody if the account is gone, which PyGithub's types do not know of."""
+    return getattr(made.user, "login", "")
 
 
 @contextmanager

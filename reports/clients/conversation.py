@@ -5,14 +5,19 @@ can break. A reaction that is there already is not made twice; an answer is foun
 by its author. Only a workflow that was told to start cannot be asked about, so that is never repeated.
 """
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from github.GithubException import UnknownObjectException
 from github.Repository import Repository
 
-from reports.clients.connection import ErrorHints, GitHubConnection, Unsure, unsure
-from reports.clients.patience import RetryPolicy
+from reports.clients.connection import (
+    ErrorHints,
+    GitHubAccess,
+    GitHubConnection,
+    Unsure,
+    find_login,
+    unsure,
+)
 
 _SEEN = "eyes"
 _WRITERS = frozenset({"admin", "maintain", "write"})
@@ -26,45 +31,18 @@ _HINTS = ErrorHints(
 
 
 class GitHubConversation:
-    """One comment on one pull request, as one token sees it."""
+    """One comment on one pull request, as one token sees it; raises as its connection does."""
 
-    def __init__(
-        self,
-        *,
-        repo: str,
-        number: int,
-        comment: int,
-        token: str,
-        api_url: str,
-        author: str = "",
-        patience: RetryPolicy | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        """Remember what to ask; `author` is the login under which the token writes, asked for if empty.
-
-        `number` is that of the pull request, `comment` the id of the comment.
-        """
-        self._connection = GitHubConnection(
-            where=f"{repo}#{number}",
-            token=token,
-            api_url=api_url,
-            hints=_HINTS,
-            author=author,
-            patience=patience,
-            sleep=sleep,
-        )
+    def __init__(self, access: GitHubAccess, *, repo: str, number: int, comment: int) -> None:
+        """Remember what to ask: the `number` of the pull request, the id of the `comment`."""
+        self._connection = GitHubConnection(access, f"{repo}#{number}", _HINTS)
         self._repo: Repository = self._connection.hub.get_repo(repo)
         self._name, self._number = repo, number
         self._issue = self._repo.get_issue(number)
         self._comment = self._issue.get_comment(comment)
 
     def may_write(self, login: str) -> bool:
-        """Ask GitHub whether somebody may write to the repository; what the event says is not enough.
-
-        Raises:
-            GitHubError: GitHub refuses, or does not answer.
-
-        """
+        """Ask whether somebody may write to the repository; what the event says is not enough."""
         with self._connection.explained("ask who may write", "the token needs `metadata: read`"):
             try:
                 return self._repo.get_collaborator_permission(login) in _WRITERS
@@ -72,26 +50,16 @@ class GitHubConversation:
                 return False
 
     def is_accepted(self) -> bool:
-        """Tell whether we have accepted the comment before: a reaction of ours is on it.
-
-        Raises:
-            GitHubError: GitHub refuses, or does not answer.
-
-        """
+        """Tell whether we have accepted the comment before: a reaction of ours is on it."""
         with self._connection.explained("read the reactions", "the token needs `issues: read`"):
             author = self._connection.find_author()
             return any(
-                one.content == _SEEN and getattr(one.user, "login", "") == author
+                one.content == _SEEN and find_login(one) == author
                 for one in self._comment.get_reactions()
             )
 
     def accept(self) -> None:
-        """Show eyes on the comment; GitHub keeps one of each.
-
-        Raises:
-            GitHubError: GitHub refuses, or does not answer.
-
-        """
+        """Show eyes on the comment; GitHub keeps one of each."""
 
         def act() -> None:
             with unsure():
@@ -103,10 +71,6 @@ class GitHubConversation:
         """Give number, head and origin of the pull request, as inputs of a workflow.
 
         It is a stranger's unless its head is on a branch of the repository itself.
-
-        Raises:
-            GitHubError: GitHub refuses, or does not answer.
-
         """
         with self._connection.explained(
             "read the pull request", "the token needs `pull-requests: read`"
@@ -126,10 +90,6 @@ class GitHubConversation:
 
         The address is empty where the server does not tell it, and None means that the answer broke:
         it may have been started or not.
-
-        Raises:
-            GitHubError: GitHub refuses, or does not answer.
-
         """
         with self._connection.explained(f"start {workflow}", _STARTING):
             branch = self._repo.default_branch
@@ -146,22 +106,15 @@ class GitHubConversation:
         """Answer, unless an answer of ours bears the mark already; give its address, or nothing.
 
         The mark is a line that nobody sees, such as an HTML comment.
-
-        Raises:
-            GitHubError: GitHub refuses, or does not answer.
-
         """
 
         def act() -> str:
             author = self._connection.find_author()
             for one in self._issue.get_comments():
-                if (one.body or "").startswith(mark) and getattr(one.user, "login", "") == author:
+                if (one.body or "").startswith(mark) and find_login(one) == author:
                     return ""
             with unsure():
                 made = self._issue.create_comment(f"{mark}\n{body}")
-            if not made.html_url:
-                raise LookupError("html_url")
-            self._connection.check_writer(getattr(made.user, "login", ""), made.html_url)
-            return made.html_url
+            return self._connection.check_made(made)
 
         return self._connection.repeat(act, "answer the comment", _COMMENTING)

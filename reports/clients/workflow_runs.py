@@ -1,14 +1,12 @@
 """GitHub: the runs of one workflow, and which of them told a night. An edge, over PyGithub."""
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 from github.Workflow import Workflow
 from github.WorkflowRun import WorkflowRun
 
-from reports.clients.connection import ErrorHints, GitHubConnection
-from reports.clients.patience import RetryPolicy
+from reports.clients.connection import ErrorHints, GitHubAccess, GitHubConnection
 from reports.notifications.night_watch import EVENT, NIGHT, NightRun, ReportedNight, Sight
 
 _READING = "the token needs `actions: read`"
@@ -21,35 +19,14 @@ _HINTS = ErrorHints(missing="check --repo and --workflow", refused="check --repo
 class GitHubWorkflow:
     """A workflow on the default branch, as one token sees it."""
 
-    def __init__(
-        self,
-        *,
-        repo: str,
-        workflow: str,
-        token: str,
-        api_url: str,
-        patience: RetryPolicy | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, access: GitHubAccess, *, repo: str, workflow: str) -> None:
         """Remember what to ask; `workflow` is the name of its file."""
-        self._connection = GitHubConnection(
-            where=f"{repo}, {workflow}",
-            token=token,
-            api_url=api_url,
-            hints=_HINTS,
-            patience=patience,
-            sleep=sleep,
-        )
+        self._connection = GitHubConnection(access, f"{repo}, {workflow}", _HINTS)
         self._name = workflow
         self._repo = self._connection.hub.get_repo(repo)
 
     def look(self) -> Sight:
-        """Read its state, the newest runs of its schedule and the newest night of these.
-
-        Raises:
-            GitHubError: GitHub refuses, or does not answer.
-
-        """
+        """Read its state, the newest runs of its schedule and the newest night of these."""
         with self._connection.explained("read the runs", _READING):
             workflow: Workflow = self._repo.get_workflow(self._name)
             listed = workflow.get_runs(branch=self._repo.default_branch, event=EVENT)

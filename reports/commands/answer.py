@@ -13,10 +13,9 @@ from perf.model.errors import GitHubError, InputError, UsageError
 from reports.clients.conversation import GitHubConversation
 from reports.commands.options import (
     REPOSITORY,
-    TOKENS,
     api_url_option,
     author_option,
-    find_token,
+    find_access,
     matching,
 )
 from reports.pull_requests.asking import (
@@ -168,16 +167,11 @@ def answer(
     if dry_run:
         click.echo(_describe(asked))
         return
-    token = find_token()
-    if not token:
-        raise UsageError(f"no token: set {' or '.join(TOKENS)}; --dry-run does without one")
     conversation = GitHubConversation(
+        find_access(api_url, author, "; --dry-run does without one"),
         repo=repo,
         number=event.issue.number,
         comment=event.comment.id,
-        token=token,
-        api_url=api_url,
-        author=author,
     )
     _answer(conversation, asked, event, f"{server_url.rstrip('/')}/{repo}/actions/workflows")
 

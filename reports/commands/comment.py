@@ -1,7 +1,7 @@
 """The command that tells GitHub: a comment on a pull request, and a check run on its head."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -15,11 +15,11 @@ from perf.model.errors import GitHubError, InputError, UsageError
 from reports.clients.comments import GitHubPullRequest
 from reports.commands.options import (
     REPOSITORY,
-    TOKENS,
     api_url_option,
     author_option,
-    find_token,
+    find_access,
     matching,
+    read_access,
     site_url_option,
 )
 from reports.pull_requests.artifact import read_artifact
@@ -27,16 +27,13 @@ from reports.pull_requests.comment import headline, render_comment
 from reports.pull_requests.posting import (
     NAME,
     Check,
-    CheckUpdate,
     Create,
-    Edit,
     Message,
-    Minimise,
-    Post,
+    conclude_check,
+    describe_check,
     find_findings,
+    start_check,
 )
-from reports.pull_requests.posting import conclude_check as conclude
-from reports.pull_requests.posting import start_check as start
 from reports.wording.markdown import clean
 
 _MOST_REASON = 300
@@ -143,14 +140,9 @@ def comment(
     telling = Telling(**options)  # type: ignore[arg-type]  # click checked each of them
     if starts and not telling.has_check:
         raise UsageError("--start begins a check run, --no-check wants none; leave one of them out")
-    token = find_token()
-    if not token and not telling.dry_run:
-        raise UsageError(f"no token: set {' or '.join(TOKENS)}; --dry-run prints without one")
-    pull = (
-        GitHubPullRequest(repo=repo, number=pr, token=token, api_url=api_url, author=author)
-        if token
-        else None
-    )
+    find = read_access if telling.dry_run else find_access
+    access = find(api_url, author)
+    pull = GitHubPullRequest(access, repo=repo, number=pr) if access else None
     if path:
         try:
             content = _accept(path, telling.sha, is_zipped=artifact is not None)
@@ -221,7 +213,7 @@ def _tell(
         return
     head = pull.head()
     if content is None:
-        _do_all(pull, None, start(telling.name, telling.sha or head, telling.site_url), telling)
+        _do_all(pull, None, start_check(telling.name, telling.sha or head, telling.site_url), telling)
         return
     if is_last_resort:
         sha, missing = telling.sha or head, ""
@@ -230,7 +222,7 @@ def _tell(
     message = _compose(content, telling, sha, head)
     if missing and telling.has_check:
         click.echo(f"no check run: {missing}", err=True)
-    check = conclude(
+    check = conclude_check(
         content, message, headline(content), telling.site_url, is_last_resort=is_last_resort
     )
     if telling.has_check and _comes_too_late(pull, check):
@@ -297,51 +289,36 @@ def _do_all(
 def _comment(pull: GitHubPullRequest, message: Message, telling: Telling) -> None:
     if telling.dry_run:
         click.echo(message.body)
-        steps = pull.plan_telling(message, always=telling.always)
-        _report([_describe(one) for one in steps] or ["written no comment"])
+    say = _say_planned if telling.dry_run else click.echo
+    if pull.tell(message, say, always=telling.always, is_dry=telling.dry_run):
         return
-    if not pull.tell(message, click.echo, always=telling.always):
+    if telling.dry_run:
+        _say_planned("written no comment")
+    else:
         click.echo("no comment needs to be written")
 
 
 def _check(pull: GitHubPullRequest, check: Check, telling: Telling) -> None:
+    done = pull.check(check, is_dry=telling.dry_run)
     if telling.dry_run:
-        plan = pull.plan_checking(check)
-        _report([_describe_check(plan, check) if plan else "left the check run as it is"])
-        return
-    click.echo(pull.check(check) or "the check run says so already")
+        _say_planned(done or "left the check run as it is")
+    else:
+        click.echo(done or "the check run says so already")
 
 
-def _report(plan: Sequence[str]) -> None:
+def _say_planned(line: str) -> None:
     """Say what a dry run would have done; the comment alone goes to standard output."""
-    for line in plan:
-        click.echo(f"would have {line}", err=True)
-
-
-def _describe(step: Post | Edit | Minimise) -> str:
-    match step:
-        case Post():
-            return "posted a new comment"
-        case Edit(id=id_):
-            return f"edited comment {id_}"
-        case Minimise(id=id_):
-            return f"minimised comment {id_}"
-
-
-def _describe_check(plan: Create | CheckUpdate, check: Check) -> str:
-    verb = "created" if isinstance(plan, Create) else "updated"
-    state = check.conclusion or "in progress"
-    return f"{verb} the check run {check.title_of_run!r} as {state}: {check.title}"
+    click.echo(f"would have {line}", err=True)
 
 
 def _print_alone(content: ComparisonFile | None, telling: Telling) -> None:
     """Print what can be said without asking GitHub."""
-    check = start(telling.name, telling.sha, telling.site_url)
+    check = start_check(telling.name, telling.sha, telling.site_url)
     if content:
         sha = telling.sha or (content.head.sha if content.head else "0" * 40)
         message = _compose(content, telling, sha, sha)
         click.echo(message.body)
-        check = conclude(content, message, headline(content), telling.site_url)
+        check = conclude_check(content, message, headline(content), telling.site_url)
     click.echo("There is no token, so GitHub was not asked what is there.", err=True)
     if telling.has_check:
-        _report([_describe_check(Create(), check)])
+        _say_planned(describe_check(Create(), check))

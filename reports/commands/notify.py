@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from analysis.judging.judgement import Judgement
 from perf.commands.options import configs_option, data_option
 from perf.config.catalog import default_root, load_catalog
 from perf.local import durable
@@ -20,16 +19,23 @@ from reports.clients.issues import GitHubIssues, describe_change
 from reports.clients.webhook import Webhook, read_address
 from reports.commands.options import (
     REPOSITORY,
-    TOKENS,
     api_url_option,
     author_option,
-    find_token,
+    find_access,
     matching,
+    read_access,
     site_url_option,
 )
-from reports.notifications.events import IncidentEvent, SentLogUpdate, plan_events
+from reports.notifications.events import SentLogUpdate, plan_events
 from reports.notifications.fingerprints import find_all_handles
-from reports.notifications.issue_plan import SCOPE, Open, Step, plan_issues
+from reports.notifications.issue_plan import (
+    SCOPE,
+    ExistingIssue,
+    IssuePlan,
+    Open,
+    Step,
+    plan_issues,
+)
 from reports.notifications.notice import Notice, view_notices
 from reports.notifications.notices_file import read_notices, write_notices
 from reports.notifications.sent_log import Ledger, open_ledger
@@ -127,22 +133,23 @@ def notify(
     _check_whom(to_webhook=to_webhook, repo=repo, save=save, notices=notices)
     # What cannot work must be known before anything is told.
     address = read_address(os.environ) if to_webhook and not dry_run else ""
-    token = find_token() if repo else ""
-    if repo and not token and not dry_run:
-        raise UsageError(f"no token: set {' or '.join(TOKENS)}; --dry-run prints without one")
+    find = read_access if dry_run else find_access
+    access = find(api_url, author) if repo else None
     places = Places(data)
-    news = _find_news(notices, places, configs or default_root(), site_url)
+    if notices:  # judged by another machine
+        found = read_notices(notices)
+        news = _News(notices=found.notices, find_known=lambda: found.known, site_url=site_url)
+    else:
+        news = _read_news(places, configs or default_root(), site_url)
     if save:
         durable.write(save, write_notices(news.notices, news.find_known()))
         click.echo(f"{len(news.notices)} to tell: {save}")
     tasks: list[Callable[[], None]] = []
     if to_webhook:
         tasks.append(lambda: _tell_channel(places, news, address, is_dry=dry_run))
-    if repo and token:
-        issues = GitHubIssues(repo=repo, token=token, api_url=api_url, author=author)
+    if repo:
+        issues = GitHubIssues(access, repo) if access else None
         tasks.append(lambda: _tell_issues(issues, news, scope, is_dry=dry_run))
-    elif repo:
-        tasks.append(lambda: _print_issues(news, scope))
     _do_all(tasks)
 
 
@@ -170,95 +177,77 @@ def _do_all(tasks: Sequence[Callable[[], None]]) -> None:
 def _read_news(places: Places, configs_root: Path, site_url: str) -> _News:
     """Judge the history. Raises HistoryError where there is nothing that could be told of."""
     judged = judge_state(places, load_catalog(configs_root), datetime.now(UTC).date())
-    if not judged.judgement.series:
+    series = [one.series for one in judged.judgement.series]
+    if not series:
         raise HistoryError(
             f"{places.history} holds no series that is judged, so nothing can be told of it; is --data"
             " the right directory?"
         )
-    by_id = {one.id: one for one in judged.heads}
     return _News(
-        notices=view_notices(judged.judgement, by_id),
-        find_known=_remember_handles(judged.judgement),
+        notices=view_notices(judged.judgement, {one.id: one for one in judged.heads}),
+        find_known=cache(lambda: find_all_handles(series)),  # once, and only if asked: it takes seconds
         site_url=site_url,
     )
 
 
-def _find_news(notices: Path | None, places: Places, configs_root: Path, site_url: str) -> _News:
-    """Take over what another machine judged, or judge."""
-    if not notices:
-        return _read_news(places, configs_root, site_url)
-    found = read_notices(notices)
-    return _News(notices=found.notices, find_known=lambda: found.known, site_url=site_url)
-
-
-def _remember_handles(judgement: Judgement) -> Callable[[], Collection[str]]:
-    """Give what finds all handles, once, and only if it is asked: it takes seconds."""
-    return cache(lambda: find_all_handles(one.series for one in judgement.series))
-
-
 def _tell_channel(places: Places, news: _News, address: str, *, is_dry: bool) -> None:
+    def plan(ledger: Ledger) -> tuple[SentLogUpdate, ...]:
+        found = plan_events(news.notices, ledger.told, news.find_known)
+        _say_unknown(found.unknown)
+        return found.updates
+
     if is_dry:
-        _print_messages(Ledger(places.told), news)
+        batches = _in_batches(plan(Ledger(places.told)))
+        for batch in batches:
+            click.echo(json.dumps(_render(batch, news.site_url), indent=2, ensure_ascii=False))
+        click.echo(f"would have sent {len(batches)} to the channel", err=True)
         return
     webhook = Webhook(address)
     with open_ledger(places.told) as ledger:
-        plan = plan_events(news.notices, ledger.told, news.find_known)
-        _say_unknown(plan.unknown)
-        ledger.write(*(one for one in plan.updates if one.event is None))
-        told = 0
-        for batch in _in_batches(plan.updates):
-            webhook.send(_render([one.event for one in batch if one.event], news.site_url))
+        updates = plan(ledger)
+        ledger.write(*(one for one in updates if one.event is None))
+        batches = _in_batches(updates)
+        for batch in batches:
+            webhook.send(_render(batch, news.site_url))
             ledger.write(*batch)
-            told += len(batch)
             for one in batch:
                 if one.event:
                     click.echo(f"told the channel: {one.event.kind}, {one.event.title}")
-    if not told:
+    if not batches:
         click.echo("the channel knows all already")
 
 
 def _in_batches(updates: Sequence[SentLogUpdate]) -> list[list[SentLogUpdate]]:
     """Give what is told in one message each."""
     due = [one for one in updates if one.event]
-    return [[one] for one in due] if len(due) <= MOST_ALONE else [due]
+    if len(due) > MOST_ALONE:
+        return [due]
+    return [[one] for one in due]
 
 
-def _render(events: Sequence[IncidentEvent], site_url: str) -> Message:
+def _render(batch: Sequence[SentLogUpdate], site_url: str) -> Message:
+    events = [one.event for one in batch if one.event]
     if len(events) == 1:
         return render_message(events[0], site_url=site_url)
     return render_digest(events, site_url=site_url)
 
 
-def _print_messages(ledger: Ledger, news: _News) -> None:
-    plan = plan_events(news.notices, ledger.told, news.find_known)
-    _say_unknown(plan.unknown)
-    batches = _in_batches(plan.updates)
-    for batch in batches:
-        message = _render([one.event for one in batch if one.event], news.site_url)
-        click.echo(json.dumps(message, indent=2, ensure_ascii=False))
-    click.echo(f"would have sent {len(batches)} to the channel", err=True)
-
-
-def _tell_issues(issues: GitHubIssues, news: _News, scope: str, *, is_dry: bool) -> None:
-    if is_dry:
-        plan = issues.plan_telling(news.notices, news.find_known, scope=scope, site_url=news.site_url)
-        _print_steps(plan.steps)
-    else:
-        plan = issues.tell(
-            news.notices, news.find_known, click.echo, scope=scope, site_url=news.site_url
+def _tell_issues(issues: GitHubIssues | None, news: _News, scope: str, *, is_dry: bool) -> None:
+    def plan(existing: Sequence[ExistingIssue], author: str) -> IssuePlan:
+        return plan_issues(
+            existing, news.notices, news.find_known, author=author, scope=scope, site_url=news.site_url
         )
-        if not plan.steps:
-            click.echo("the issues say so already")
-    _say_unknown(plan.unknown)
 
-
-def _print_issues(news: _News, scope: str) -> None:
-    """Print what can be said without asking GitHub."""
-    plan = plan_issues(
-        (), news.notices, news.find_known, author="", scope=scope, site_url=news.site_url
-    )
-    _print_steps(plan.steps)
-    click.echo("There is no token, so GitHub was not asked what is there.", err=True)
+    if issues is None:
+        _print_steps(plan((), "").steps)
+        click.echo("There is no token, so GitHub was not asked what is there.", err=True)
+        return
+    made = issues.keep(plan, None if is_dry else click.echo)
+    if is_dry:
+        _print_steps(made.steps)
+    elif not made.steps:
+        click.echo("the issues say so already")
+    _say_unknown(made.unknown)
 
 
 def _print_steps(steps: Sequence[Step]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from perf.model.errors import UsageError
-from reports.clients.connection import find_api_url
+from reports.clients.connection import GitHubAccess, find_api_url
 
 TOKENS = ("KNICKPOINT_GITHUB_TOKEN", "GITHUB_TOKEN")
 REPOSITORY = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
@@ -68,8 +68,8 @@ def api_url_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def find_token() -> str:
-    """Give the token without the line end that a file of secrets leaves; nothing if there is none.
+def read_access(api_url: str, author: str) -> GitHubAccess | None:
+    """Give the access by the token of the environment, without the line end of a file of secrets.
 
     Raises:
         UsageError: what is there cannot be a token.
@@ -80,4 +80,18 @@ def find_token() -> str:
     )
     if token and not re.fullmatch(r"[!-~]+", token):
         raise UsageError(f"{name} is no token: it holds blanks or signs that none has; copy it again")
-    return token
+    return GitHubAccess(token=token, api_url=api_url, author=author) if token else None
+
+
+def find_access(
+    api_url: str, author: str, advice: str = "; --dry-run prints without one"
+) -> GitHubAccess:
+    """Give the access by the token of the environment; `advice` follows where there is none.
+
+    Raises:
+        UsageError: there is no token, or what is there cannot be one.
+
+    """
+    if access := read_access(api_url, author):
+        return access
+    raise UsageError(f"no token: set {' or '.join(TOKENS)}{advice}")

@@ -2,18 +2,18 @@
 
 import os
 from datetime import UTC, datetime
+from functools import partial
 
 import click
 
-from perf.model.errors import GitHubError, MeasureError, UsageError
+from perf.model.errors import GitHubError, MeasureError
 from reports.clients.issues import GitHubIssues
 from reports.clients.workflow_runs import GitHubWorkflow
 from reports.commands.options import (
     REPOSITORY,
-    TOKENS,
     api_url_option,
     author_option,
-    find_token,
+    find_access,
     matching,
 )
 from reports.notifications.night_watch import WORKFLOW, judge_nights, plan_issue, render_finding
@@ -83,11 +83,9 @@ def watchdog(
 
     Exit code 0 if a night is fresh; 2 on wrong usage; 3 if none is, or if GitHub does not say.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
-    token = find_token()
-    if not token:
-        raise UsageError(f"no token: set {' or '.join(TOKENS)}")
+    access = find_access(api_url, author, advice="")
     try:
-        sight = GitHubWorkflow(repo=repo, workflow=workflow, token=token, api_url=api_url).look()
+        sight = GitHubWorkflow(access, repo=repo, workflow=workflow).look()
     except GitHubError as error:
         # Not to know is no better than to know that there is none.
         _shout(f"nobody knows whether there was a night: {error}", "")
@@ -98,8 +96,7 @@ def watchdog(
     for one in (finding.sentence, *finding.remarks):
         click.echo(str(one))
     if keeps_issue:
-        issues = GitHubIssues(repo=repo, token=token, api_url=api_url, author=author)
-        issues.keep(lambda existing, me: plan_issue(finding, existing, me), click.echo)
+        GitHubIssues(access, repo).keep(partial(plan_issue, finding), click.echo)
     if not finding.is_fresh:
         raise MeasureError(str(finding.sentence))
 

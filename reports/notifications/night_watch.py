@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from reports.notifications.issue_plan import Change, ExistingIssue, Open, Step
+from reports.notifications.issue_plan import Change, ExistingIssue, IssuePlan, Open, Step
 from reports.wording.markdown import code, escape
 from reports.wording.wording import count, duration
 
@@ -141,13 +141,17 @@ def _markdown(remark: NightRemark) -> str:
     return f"{escape(remark.text)} {f'<{remark.url}>' if remark.url else ''}".rstrip()
 
 
-def plan_issue(
-    finding: WatchFinding, existing: Sequence[ExistingIssue], author: str
-) -> tuple[Step, ...]:
+def plan_issue(finding: WatchFinding, existing: Sequence[ExistingIssue], author: str) -> IssuePlan:
     """Say what to do about our issue: one is open as long as nights are missing.
 
     What somebody closed meanwhile stays closed until nights have been back.
     """
+    return IssuePlan(steps=tuple(_plan_steps(finding, existing, author)))
+
+
+def _plan_steps(
+    finding: WatchFinding, existing: Sequence[ExistingIssue], author: str
+) -> Iterator[Step]:
     ours = [
         (one, found["state"])
         for one in existing
@@ -158,21 +162,20 @@ def plan_issue(
     title = f"No fresh night of {finding.workflow}"
     body = _write_body(finding)
     if finding.is_fresh:
-        return tuple(
-            Change(number=one.number, title=title, body=body, is_open=False if one.is_open else None)
-            for one, state in ours
-            if one.is_open or state == _MISSING
-        )
+        for one, state in ours:
+            if one.is_open or state == _MISSING:
+                is_open = False if one.is_open else None
+                yield Change(number=one.number, title=title, body=body, is_open=is_open)
+        return
     if not ours:
-        return (Open(title=title, body=body),)
+        yield Open(title=title, body=body)
+        return
     # One that is open before all others, then the newest.
     newest, state = max(ours, key=lambda one: (one[0].is_open, one[0].number))
-    if newest.is_open:
-        same = newest.body == body
-        return () if same else (Change(number=newest.number, title=title, body=body),)
-    if state == _MISSING:
-        return ()
-    return (Change(number=newest.number, title=title, body=body, is_open=True),)
+    if newest.is_open and newest.body != body:
+        yield Change(number=newest.number, title=title, body=body)
+    elif not newest.is_open and state != _MISSING:
+        yield Change(number=newest.number, title=title, body=body, is_open=True)
 
 
 def _write_body(finding: WatchFinding) -> str:

@@ -117,6 +117,17 @@ class Minimise:
 Step: TypeAlias = Post | Edit | Minimise
 
 
+def describe(step: Step) -> str:
+    """Say what a step does, in the past."""
+    match step:
+        case Post():
+            return "posted a new comment"
+        case Edit(id=id_):
+            return f"edited comment {id_}"
+        case Minimise(id=id_):
+            return f"minimised comment {id_}"
+
+
 def find_own(comments: Sequence[Existing], name: str, author: str) -> tuple[Existing, ...]:
     """Give the comments under this name that `author` wrote, oldest first."""
     written = (one for one in comments if one.author == author)
@@ -262,6 +273,15 @@ def plan_check(runs: Sequence[ExistingRun], check: Check) -> Create | CheckUpdat
         return None if newest.conclusion is None else Create()
     is_told = _says(newest, check) or has_result(runs, check)
     return None if is_told else CheckUpdate(newest.id)
+
+
+def describe_check(plan: Create | CheckUpdate | None, check: Check) -> str:
+    """Say what a plan does, in the past; nothing if it does nothing."""
+    if plan is None:
+        return ""
+    verb = "created" if isinstance(plan, Create) else "updated"
+    state = check.conclusion or "in progress"
+    return f"{verb} the check run {check.title_of_run!r} as {state}: {check.title}"
 
 
 def has_result(runs: Sequence[ExistingRun], check: Check) -> bool:

@@ -10,7 +10,7 @@ from github_server import BOT, HEAD, SECONDARY, TOKEN, Fault, GitHub, serve
 from analysis.detection.verdict import Outcome
 from perf.model.errors import GitHubError
 from reports.clients.comments import GitHubPullRequest
-from reports.clients.connection import find_api_url
+from reports.clients.connection import GitHubAccess, find_api_url
 from reports.clients.patience import RetryPolicy
 from reports.pull_requests.posting import Check, Message, start_check
 
@@ -26,14 +26,8 @@ def hub() -> Iterator[GitHub]:
 
 
 def reach(hub: GitHub, *, token: str = TOKEN, number: int = 7, author: str = "") -> GitHubPullRequest:
-    return GitHubPullRequest(
-        repo="example/configs",
-        number=number,
-        token=token,
-        api_url=hub.url,
-        author=author,
-        patience=QUICK,
-    )
+    access = GitHubAccess(token=token, api_url=hub.url, author=author, patience=QUICK)
+    return GitHubPullRequest(access, repo="example/configs", number=number)
 
 
 def message(outcome: str, text: str = "", name: str = "candidate") -> Message:
@@ -140,9 +134,8 @@ def test_a_limit_without_a_time_is_waited_out_as_long_as_github_wants(
     for status in (403, 429):
         hub.faults.append(Fault(method="GET", path="/pulls/7", status=status, message=SECONDARY))
         patience = dataclasses.replace(QUICK, rate_limit_s=0.1)
-        pull = GitHubPullRequest(
-            repo="example/configs", number=7, token=TOKEN, api_url=hub.url, patience=patience
-        )
+        access = GitHubAccess(token=TOKEN, api_url=hub.url, patience=patience)
+        pull = GitHubPullRequest(access, repo="example/configs", number=7)
         before = time.monotonic()
         assert pull.head() == HEAD
         assert time.monotonic() - before >= 0.1
@@ -160,14 +153,8 @@ def test_reading_and_editing_are_tried_again(hub: GitHub, method: str, path: str
 def test_pauses_grow_and_the_tries_end(hub: GitHub) -> None:
     hub.faults += 9 * [Fault(method="POST", path=COMMENTS, status=502)]
     pauses: list[float] = []
-    pull = GitHubPullRequest(
-        repo="example/configs",
-        number=7,
-        token=TOKEN,
-        api_url=hub.url,
-        patience=QUICK,
-        sleep=pauses.append,
-    )
+    access = GitHubAccess(token=TOKEN, api_url=hub.url, patience=QUICK, sleep=pauses.append)
+    pull = GitHubPullRequest(access, repo="example/configs", number=7)
     with pytest.raises(GitHubError, match=r"did not answer 3 times \(Server Error\)"):
         pull.tell(message("regressed"), print)
     assert pauses == [0.001, 0.002, 0.004]
@@ -320,8 +307,10 @@ def test_a_check_run_from_its_start_to_its_end(hub: GitHub) -> None:
 
 def test_planning_writes_nothing(hub: GitHub) -> None:
     pull = reach(hub)
-    assert pull.plan_telling(message("regressed"))
-    assert pull.plan_checking(start_check("candidate", HEAD))
+    said: list[str] = []
+    assert pull.tell(message("regressed"), said.append, is_dry=True)
+    assert said == ["posted a new comment"]
+    assert pull.check(start_check("candidate", HEAD), is_dry=True).startswith("created")
     assert hub.writes == []
 
 

@@ -1,21 +1,24 @@
 """The client held against GitHub's own description, by Prism: each path, method and body, both ways."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 import requests
 from github_contract import find_faults, install, prism, read_examples
 from github_server import HEAD, TOKEN, GitHub, serve
-from made_up_nights import Course, judge_nights
+from made_up_nights import Course, Nights, judge_nights
 
 from analysis.detection.verdict import Outcome
 from reports.clients.comments import GitHubPullRequest
+from reports.clients.connection import GitHubAccess
 from reports.clients.conversation import GitHubConversation
 from reports.clients.issues import GitHubIssues
 from reports.clients.workflow_runs import GitHubWorkflow
 from reports.notifications.fingerprints import find_all_handles
+from reports.notifications.issue_plan import ExistingIssue, IssuePlan, plan_issues
 from reports.notifications.night_watch import judge_nights as find_fresh
 from reports.pull_requests.posting import Check, Message, start_check
 
@@ -41,10 +44,15 @@ def message(outcome: Outcome) -> Message:
     return Message(name="candidate", outcome=outcome, sha=HEAD, head=HEAD, text=f"It is {outcome}.")
 
 
+def plan(told: Nights, existing: Sequence[ExistingIssue], author: str) -> IssuePlan:
+    known = find_all_handles(one.series for one in told.judgement.series)
+    return plan_issues(existing, told.notices, lambda: known, author=author, scope="nightly")
+
+
 @pytest.fixture
 def reach() -> Callable[..., GitHubPullRequest]:
     def reach(url: str, repo: str = "example/configs", number: int = 7) -> GitHubPullRequest:
-        return GitHubPullRequest(repo=repo, number=number, token=TOKEN, api_url=url)
+        return GitHubPullRequest(GitHubAccess(token=TOKEN, api_url=url), repo=repo, number=number)
 
     return reach
 
@@ -78,12 +86,11 @@ def test_all_that_the_client_asks_is_as_github_describes_it(
 def test_issues_are_kept_as_github_describes_them(hub: GitHub) -> None:
     for number in range(101):  # a second page
         hub.report("another", "text", "alice", is_pull=number % 2 == 0)
-    issues = GitHubIssues(repo="example/configs", token=TOKEN, api_url=hub.url)
+    issues = GitHubIssues(GitHubAccess(token=TOKEN, api_url=hub.url), "example/configs")
     said: list[str] = []
     for nights in (17, 17, 19, 29, 29, 20):
         told = judge_nights(nights, (Course(at=16, back=22),))
-        known = find_all_handles(one.series for one in told.judgement.series)
-        issues.tell(told.notices, lambda known=known: known, said.append, scope="nightly")
+        issues.keep(partial(plan, told), said.append)
     assert [one.split()[0] for one in said] == ["opened", "rewrote", "closed", "reopened"]
     assert hub.issues[102]["state_reason"] == "reopened"
     url = f"{hub.url}/repos/example/configs/issues"
@@ -114,9 +121,11 @@ def test_the_client_understands_the_answers_that_github_describes(
         pull.tell(message(Outcome.REGRESSED), said.append)
         assert [one.split()[0] for one in said] == ["posted"]
         assert pull.check(start_check("candidate", HEAD)).startswith("created")
-        issues = GitHubIssues(repo="octocat/Hello-World", token=TOKEN, api_url=url, author="octocat")
+        issues = GitHubIssues(
+            GitHubAccess(token=TOKEN, api_url=url, author="octocat"), "octocat/Hello-World"
+        )
         told = judge_nights(17)
-        issues.tell(told.notices, frozenset, said.append, scope="nightly")
+        issues.keep(partial(plan, told), said.append)
         assert said[-1].startswith("opened ")
 
 
@@ -127,12 +136,10 @@ def test_a_comment_is_answered_and_a_workflow_started_as_github_describes_it(
     monkeypatch.setattr("github.Consts.mediaTypeReactionsPreview", "application/json")
     with prism(place, tmp_path / "mock.log") as url:
         conversation = GitHubConversation(
+            GitHubAccess(token=TOKEN, api_url=url, author="octocat"),
             repo="octocat/Hello-World",
             number=1347,
             comment=1,
-            token=TOKEN,
-            api_url=url,
-            author="octocat",
         )
         assert conversation.may_write("octocat")
         assert not conversation.is_accepted()  # the example is a heart
@@ -155,7 +162,9 @@ def test_a_comment_is_answered_and_a_workflow_started_as_github_describes_it(
 def test_the_runs_of_a_workflow_are_read_as_github_describes_them(place: Path, tmp_path: Path) -> None:
     with prism(place, tmp_path / "mock.log") as url:
         workflow = GitHubWorkflow(
-            repo="octocat/Hello-World", workflow="nightly.yml", token=TOKEN, api_url=url
+            GitHubAccess(token=TOKEN, api_url=url),
+            repo="octocat/Hello-World",
+            workflow="nightly.yml",
         )
         sight = workflow.look()
         assert (sight.state, sight.night) == ("active", None)

@@ -1,15 +1,17 @@
 """Issues against a GitHub in memory: once each, whatever breaks, and no token in any text."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from github_server import BOT, TOKEN, Fault, GitHub, serve
 from made_up_nights import Course, Nights, judge_nights
 
 from perf.model.errors import GitHubError
+from reports.clients.connection import GitHubAccess
 from reports.clients.issues import GitHubIssues
 from reports.clients.patience import RetryPolicy
 from reports.notifications.fingerprints import find_all_handles
+from reports.notifications.issue_plan import ExistingIssue, IssuePlan, plan_issues
 
 QUICK = RetryPolicy(tries=3, pause_s=0.001, rate_limit_s=0.01, longest_s=5)
 ISSUES = "/repos/example/configs/issues"
@@ -23,16 +25,20 @@ def hub() -> Iterator[GitHub]:
 
 
 def reach(hub: GitHub, author: str = "", repo: str = "example/configs") -> GitHubIssues:
-    return GitHubIssues(repo=repo, token=TOKEN, api_url=hub.url, author=author, patience=QUICK)
+    return GitHubIssues(GitHubAccess(token=TOKEN, api_url=hub.url, author=author, patience=QUICK), repo)
 
 
-def know(nights: Nights) -> Callable[[], Collection[str]]:
-    return lambda: find_all_handles(one.series for one in nights.judgement.series)
+def plan(nights: Nights) -> Callable[[Sequence[ExistingIssue], str], IssuePlan]:
+    def of(existing: Sequence[ExistingIssue], author: str) -> IssuePlan:
+        known = find_all_handles(one.series for one in nights.judgement.series)
+        return plan_issues(existing, nights.notices, lambda: known, author=author, scope="nightly")
+
+    return of
 
 
 def tell(hub: GitHub, count: int) -> list[str]:
     nights, said = judge_nights(count, COURSES), list[str]()
-    reach(hub).tell(nights.notices, know(nights), said.append, scope="nightly")
+    reach(hub).keep(plan(nights), said.append)
     return said
 
 
@@ -107,11 +113,10 @@ def test_a_refusal_is_one_sentence_that_says_what_to_check(
 def test_what_would_not_be_found_again_is_an_error(hub: GitHub) -> None:
     nights = judge_nights(17, COURSES)
     with pytest.raises(GitHubError, match=r"but as github-actions\[bot\], not as someone"):
-        reach(hub, author="someone").tell(nights.notices, know(nights), print, scope="nightly")
+        reach(hub, author="someone").keep(plan(nights), print)
 
 
 def test_planning_writes_nothing(hub: GitHub) -> None:
     nights = judge_nights(17, COURSES)
-    plan = reach(hub).plan_telling(nights.notices, know(nights), scope="nightly")
-    assert len(plan.steps) == 1
+    assert len(reach(hub).keep(plan(nights), None).steps) == 1
     assert hub.writes == []

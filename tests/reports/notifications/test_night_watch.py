@@ -94,33 +94,33 @@ def test_no_text_becomes_a_mention() -> None:
 
 def test_one_issue_is_open_while_nights_are_missing() -> None:
     missing, back = see(night_h=60), see(night_h=2)
-    (opened,) = plan_issue(missing, [], US)
+    (opened,) = plan_issue(missing, [], US).steps
     assert isinstance(opened, Open)
     ours = ExistingIssue(number=3, author=US, title=opened.title, body=opened.body, is_open=True)
     forged = replace(ours, number=9, author=THEM)
     other = replace(ours, number=1, body=ours.body.replace("nightly.yml", "weekly.yml"))
-    assert plan_issue(missing, [other, ours, forged], US) == ()
-    (rewritten,) = plan_issue(see(night_h=90), [other, ours, forged], US)
+    assert plan_issue(missing, [other, ours, forged], US).steps == ()
+    (rewritten,) = plan_issue(see(night_h=90), [other, ours, forged], US).steps
     assert isinstance(rewritten, Change)
     assert (rewritten.number, rewritten.is_open) == (3, None)
-    (closed,) = plan_issue(back, [other, ours, forged], US)
+    (closed,) = plan_issue(back, [other, ours, forged], US).steps
     assert isinstance(closed, Change)
     assert (closed.number, closed.is_open, closed.ending) == (3, False, "completed")
     done = replace(ours, body=closed.body, is_open=False)
-    assert plan_issue(back, [done, forged], US) == ()
-    (again,) = plan_issue(missing, [done, forged], US)
+    assert plan_issue(back, [done, forged], US).steps == ()
+    (again,) = plan_issue(missing, [done, forged], US).steps
     assert isinstance(again, Change)
     assert (again.number, again.is_open) == (3, True)
 
 
 def test_what_somebody_closed_stays_closed_until_nights_were_back() -> None:
     missing, back = see(night_h=60), see(night_h=2)
-    (opened,) = plan_issue(missing, [], US)
+    (opened,) = plan_issue(missing, [], US).steps
     closed = ExistingIssue(number=3, author=US, title=opened.title, body=opened.body, is_open=False)
-    assert plan_issue(missing, [closed], US) == ()
-    (marked,) = plan_issue(back, [closed], US)
+    assert plan_issue(missing, [closed], US).steps == ()
+    (marked,) = plan_issue(back, [closed], US).steps
     assert isinstance(marked, Change)
     assert marked.is_open is None
-    (again,) = plan_issue(missing, [replace(closed, body=marked.body)], US)
+    (again,) = plan_issue(missing, [replace(closed, body=marked.body)], US).steps
     assert isinstance(again, Change)
     assert again.is_open
