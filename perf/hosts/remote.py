@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, TypeAlias
 
 from perf.hosts.connections import SHARED
 from perf.local.children import environment, tie
@@ -53,46 +53,6 @@ class Completed:
     returncode: int
     stdout: str
     stderr: str
-
-
-class Remote(Protocol):
-    """A host on which commands run and files lie. `name` appears in messages."""
-
-    @property
-    def name(self) -> str:
-        """The host's name in messages."""
-        ...
-
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        timeout_s: float = RUN_TIMEOUT_S,
-        stdin: str | None = None,
-        check: bool = True,
-    ) -> Completed:
-        """Run a command to its end; raise StepFailed on a non-zero exit if `check`."""
-        ...
-
-    def start(
-        self,
-        argv: Sequence[str],
-        *,
-        pid_file: str,
-        log: str,
-        cwd: str,
-        env: Mapping[str, str] | None = None,
-    ) -> None:
-        """Start a long-lived process whose output is appended to `log`; write `pid_file`."""
-        ...
-
-    def put(self, source: Path, target: str) -> None:
-        """Copy a file or a directory tree from this machine to the host."""
-        ...
-
-    def get(self, source: str, target: Path) -> None:
-        """Copy a file from the host to this machine."""
-        ...
 
 
 @dataclass(slots=True)
@@ -282,6 +242,10 @@ class SshHost:
             fresh.rename(target)
         finally:
             fresh.unlink(missing_ok=True)
+
+
+Remote: TypeAlias = LocalHost | SshHost
+"""A host on which commands run and files lie. `name` appears in messages."""
 
 
 def _copy(

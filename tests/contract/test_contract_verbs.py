@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from perf.hosts.remote import RUN_TIMEOUT_S, Completed, LocalHost
+from perf.hosts.remote import RUN_TIMEOUT_S, Completed, LocalHost, SshHost
 from perf.load.spec import LoadSpec, dump_spec, read_spec
 from perf.model.design import ClosedLoop, SystemConfig, Testbed, Topology
 from perf.model.errors import NotReady, ReleaseError, StepFailed
@@ -73,11 +73,12 @@ EXAMPLES = {
 }
 
 
-@dataclass(slots=True)
-class RecordingHost:
+@dataclass(frozen=True, slots=True)
+class RecordingHost(SshHost):
     """This machine, except that `start` starts a stand-in for the server; records every call."""
 
     name: str = "recorded"
+    address: str = "recorded"
     calls: list[tuple[str, ...]] = field(default_factory=list)
     pid_files: list[str] = field(default_factory=list)
     here: LocalHost = field(default_factory=LocalHost)

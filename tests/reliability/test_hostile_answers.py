@@ -1,7 +1,7 @@
 """Whatever hosts and servers answer while a trial runs: it is read, or the step fails in words."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite, nan
 from pathlib import Path
@@ -26,39 +26,15 @@ from perf.systems.scylladb import system as scylladb
 from perf.trial.telemetry import read_processes
 
 
-@dataclass(frozen=True, slots=True)
-class Saying:
+@dataclass(slots=True)
+class Saying(LocalHost):
     """A host that answers each command with the same text."""
 
-    text: str
     name: str = "db-1"
+    text: str = ""
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        timeout_s: float = 60.0,
-        stdin: str | None = None,
-        check: bool = True,
-    ) -> Completed:
+    def run(self, argv: Sequence[str], **_: Any) -> Completed:  # noqa: ANN401  those of run
         return Completed(0, self.text, "")
-
-    def start(
-        self,
-        argv: Sequence[str],
-        *,
-        pid_file: str,
-        log: str,
-        cwd: str,
-        env: Mapping[str, str] | None = None,
-    ) -> None:
-        raise NotImplementedError
-
-    def put(self, source: Path, target: str) -> None:
-        raise NotImplementedError
-
-    def get(self, source: str, target: Path) -> None:
-        raise NotImplementedError
 
 
 def node(remote: Remote) -> Node:
@@ -92,7 +68,7 @@ def test_what_a_host_prints_is_read_or_the_step_fails_in_words(
         texts |= broken_documents(json.loads(text))
 
     def take(data: bytes) -> None:
-        read(Saying(data.decode("utf-8", "replace")))
+        read(Saying(text=data.decode("utf-8", "replace")))
 
     figures[name] = offer(texts, take, StepFailed, effort(15, 300), "db-1", refuses=False)
 
@@ -140,7 +116,7 @@ def test_what_a_server_says_of_its_compactions_is_a_count_or_none(
 
     def take(data: bytes) -> None:
         Answering.text = data
-        counts = scylladb._compactions(node(Saying("")))  # noqa: SLF001  what one look asks
+        counts = scylladb._compactions(node(Saying()))  # noqa: SLF001  what one look asks
         assert all(isinstance(count, int) for count in counts)
 
     broken = broken_documents([1]) | broken_bytes(b"[3, 4]") | st.sampled_from([b"7", b"[1]"])

@@ -3,15 +3,16 @@
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from planted import find_in_files, watch_processes
 
 from perf.hosts.leftovers import end_leftovers
-from perf.hosts.remote import Completed, LocalHost, Remote
+from perf.hosts.remote import Completed, LocalHost, Remote, SshHost
 from perf.load.handover import engine_environment, hand_over, take_back
 from perf.load.spec import PASSWORD, LoadSpec, Preload, dump_spec
 from perf.local.progress import Progress
@@ -25,45 +26,18 @@ ACCESS = Access(username="bench", password_env=VARIABLE)
 BY_FILE = Access(username="bench", password_file="/etc/knickpoint/bench")  # noqa: S106  its path
 
 
-@dataclass(slots=True)
-class Far:
+@dataclass(frozen=True, slots=True)
+class Far(SshHost):
     """Another host, which is this one; all commands are noted."""
 
     name: str = "load1"
+    address: str = "load1"
     asked: list[Sequence[str]] = field(default_factory=list)
-    _host: LocalHost = field(default_factory=LocalHost)
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        timeout_s: float = 60,
-        stdin: str | None = None,
-        check: bool = True,
-    ) -> Completed:
+    def run(self, argv: Sequence[str], **options: Any) -> Completed:  # noqa: ANN401  those of run
         """Run a command here."""
         self.asked.append(argv)
-        return self._host.run(argv, timeout_s=timeout_s, stdin=stdin, check=check)
-
-    def start(
-        self,
-        argv: Sequence[str],
-        *,
-        pid_file: str,
-        log: str,
-        cwd: str,
-        env: Mapping[str, str] | None = None,
-    ) -> None:
-        """Nothing is started."""
-        raise NotImplementedError
-
-    def put(self, source: Path, target: str) -> None:
-        """Nothing is copied."""
-        raise NotImplementedError
-
-    def get(self, source: str, target: Path) -> None:
-        """Nothing is copied."""
-        raise NotImplementedError
+        return LocalHost(self.name).run(argv, **options)
 
 
 @pytest.fixture
