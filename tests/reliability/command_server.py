@@ -1,15 +1,20 @@
 """Runs commands of Knickpoint, each in a fork of this process: thousands of runs within minutes.
 
-Reads one request per line of standard input, as JSON: `argv`, `environment`, `output` (a directory for
-what the command prints), `made_up` (trials are sealed as soon as they are ordered). Answers each with a
-line: the exit code. `disk_shim.c` is preloaded, and is told of the environment of each command.
+Reads one request per line of standard input, as JSON, and answers it with a line. One with `argv`,
+`cwd`, `environment`, `output` (a directory for what the command prints, and how many changes it made)
+and `made_up` (trials are sealed as soon as they are ordered) begins a command: the answer is its
+process id. One with `wait`, the id, and `limit_s` waits for its end: the answer is the exit code, minus
+the signal that killed it, or None. `disk_shim.c` is preloaded, and told of each command's environment.
 """
 
 import ctypes
 import importlib
 import json
 import os
+import signal
 import sys
+import tempfile
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import entry_points
@@ -27,6 +32,7 @@ from perf.systems.contract import System
 from perf.trial.harness import Order
 
 TEMPLATE = Path(__file__).parents[1] / "data/bundles/version-2/2026-03-02-1.01.sensor-write.5.0.5"
+_POLL_S = 0.002
 SCATTER = (0.0, 0.004, -0.003, 0.002, -0.005, 0.001, 0.003)
 
 
@@ -67,25 +73,60 @@ def seal(order: Order, _: System, places: Places, __: Progress) -> Trial:
 
 
 def run(request: dict[str, Any]) -> int:
-    """Run a command as the command line does; give its exit code."""
-    for number, name in ((1, "out"), (2, "err")):
-        file = os.open(f"{request['output']}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    """Be a command as the command line has it; give its exit code."""
+    for number, name in ((0, os.devnull), (1, "out"), (2, "err")):
+        file = os.open(Path(request["output"], name), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(file, number)
         os.close(file)
+    os.chdir(request["cwd"])
     os.environ.update(request["environment"])
+    os.environ.pop("LD_PRELOAD", None)  # what the command starts is no part of it
+    tempfile.tempdir = None  # of the server
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if request["made_up"]:
         measuring.run_trial = seal
         night._check_hosts = lambda *_: None  # noqa: SLF001  no server is started
     sys.argv = ["knickpoint", *request["argv"]]
-    ctypes.CDLL(None).disk_begin()
+    shim = ctypes.CDLL(None)
+    shim.disk_counted.restype = ctypes.c_long
+    shim.disk_begin()
+    code: object = 0
     try:
         cli.main()
     except SystemExit as ended:
-        return ended.code if isinstance(ended.code, int) else 0
+        code = ended.code
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-    return 0
+    Path(request["output"], "counted").write_text(str(shim.disk_counted()))
+    return code if isinstance(code, int) else 0
+
+
+def begin(request: dict[str, Any]) -> int:
+    """Begin a command, in a session of its own; give its process id once its group can be killed."""
+    ready, begun = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.setsid()
+        os.close(begun)
+        # Nothing of the server's threads is in this process: their libraries cannot end in order.
+        os._exit(run(request))
+    os.close(begun)
+    os.read(ready, 1)
+    os.close(ready)
+    return pid
+
+
+def wait(pid: int, limit_s: float) -> int | None:
+    """Wait for a command's end; None if it has not come in time."""
+    end_s = time.monotonic() + limit_s
+    while True:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() >= end_s:
+            return None
+        time.sleep(_POLL_S)
 
 
 def main() -> None:
@@ -95,11 +136,9 @@ def main() -> None:
     for late in ("reports.pages", "analysis.detection.otava_detector", "jinja2.ext", "filelock"):
         importlib.import_module(late)
     for line in sys.stdin:
-        child = os.fork()
-        if not child:
-            os._exit(run(json.loads(line)))
-        _, status = os.waitpid(child, 0)
-        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        asked = json.loads(line)
+        answer = wait(asked["wait"], asked["limit_s"]) if "wait" in asked else begin(asked)
+        sys.stdout.write(f"{answer}\n")
         sys.stdout.flush()
 
 

@@ -1,14 +1,12 @@
 """What tests of killed commands share."""
 
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from disks import Commands, serving
 from killed_commands import Beginnings
-from killing import Launcher, launching
-from needs import need
 
 from perf.model.results import Interval, Trial
 
@@ -16,11 +14,9 @@ _MEMORY = Path("/dev/shm")  # noqa: S108  a file system without a disk: more kil
 
 
 @pytest.fixture(scope="module")
-def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launcher]:
+def launcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
     """Give what runs commands and kills them."""
-    need(shutil.which("cc"), "no C compiler here: install gcc")
-    place = tmp_path_factory.mktemp("launcher")
-    with launching(place, str(place)) as launcher:
+    with serving(tmp_path_factory.mktemp("launcher")) as launcher:
         yield launcher
 
 

@@ -5,10 +5,11 @@
  *                once   this call alone
  *                on     this one and all of these kinds after it, as on a full disk
  *                short  a write that keeps half of its bytes, then as `on`
+ *                die    the process itself is killed there, at odd ones after half of a write; not its forks
  * DISK_RECORD  a file that gets each change in order: a line of fields, then the bytes that were written
  *
  * Kinds: w write · c make a file or a directory · r rename or link · s fsync · t truncate · u remove.
- * `disk_begin` reads the variables again: for a process that forks.
+ * `disk_begin` reads the variables again: for a process that forks. `disk_counted` says how many were counted.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,6 +17,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char under[PATH_MAX], kinds[16], how[8];
 static long counted, place;
 static int number, record = -1;
+static pid_t owner;
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
@@ -35,6 +38,7 @@ __attribute__((visibility("default"))) void disk_begin(void) {
   const char *told = getenv("DISK_UNDER"), *fail = getenv("DISK_FAIL"), *to = getenv("DISK_RECORD");
   snprintf(under, sizeof under, "%s", told ? told : "");
   counted = place = number = 0;
+  owner = getpid();
   if (fail) sscanf(fail, "%15s %ld %d %7s", kinds, &place, &number, how);
   if (record >= 0) REAL(close)(record);
   record = -1;
@@ -43,6 +47,13 @@ __attribute__((visibility("default"))) void disk_begin(void) {
     record = fcntl(low, F_DUPFD_CLOEXEC, 400);  /* out of the way of who closes what it does not know */
     REAL(close)(low);
   }
+}
+
+__attribute__((visibility("default"))) long disk_counted(void) { return counted; }
+
+static void die(void) {
+  kill(owner, SIGKILL);
+  for (;;) pause();
 }
 
 __attribute__((constructor)) static void begin(void) { disk_begin(); }
@@ -74,10 +85,15 @@ static int is_ours(int file, char *found) {
   return found[0] == '/' && resolve(AT_FDCWD, found, (char[PATH_MAX]){0});
 }
 
-/* Say whether this call is to fail: 0 no, 1 yes, 2 it is to be cut short. */
+/* Say whether this call is to fail: 0 no, 1 yes, 2 it is to be cut short, 3 as well and to be the last. */
 static int fails(char kind) {
   if (!number || !strchr(kinds, kind)) return 0;
+  int dies = !strcmp(how, "die");
+  if (dies && getpid() != owner) return 0;
   long now = ++counted;
+  if (dies && now == place && kind == 'w' && now % 2) return 3;
+  if (dies && now == place) die();
+  if (dies) return 0;
   if (now < place || (now > place && !strcmp(how, "once"))) return 0;
   if (now == place && kind == 'w' && !strcmp(how, "short")) return 2;
   return 1;
@@ -124,11 +140,12 @@ static ssize_t put(int file, const void *bytes, size_t length, off_t offset) {
     errno = number;
     return -1;
   }
-  if (failing == 2 && length > 1) length /= 2;
+  if (failing >= 2 && length > 1) length /= 2;
   off_t at = offset, size = 0;
   unsigned long inode = inode_of(file, &size);
   if (offset < 0) at = fcntl(file, F_GETFL) & O_APPEND ? size : lseek64(file, 0, SEEK_CUR);
   done = offset < 0 ? REAL(write)(file, bytes, length) : REAL(pwrite64)(file, bytes, length, offset);
+  if (failing == 3) die();
   if (done > 0) {
     struct iovec written = {(void *)bytes, done};
     note("write", inode, at, done, path, "", &written, 1);

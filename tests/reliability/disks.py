@@ -7,16 +7,21 @@ import errno
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from needs import need
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+TOKEN = "KNICKPOINT_KILLED"  # noqa: S105  the name of a variable
 ALL = "wcrstu"
 """All kinds of changes, as in disk_shim.c: write, create, rename, sync, truncate, unlink."""
 FULL = "wc"
@@ -45,11 +50,22 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of a command."""
+    """What became of a command; `code` is minus the signal that killed it."""
 
     code: int
     out: str
     err: str
+    seconds: float = 0.0
+    changes: int = 0
+    """Of the disk; known only of one that was to die at some change, and was not killed."""
+
+    @property
+    def is_killed(self) -> bool:
+        return self.code == -signal.SIGKILL
+
+    @property
+    def said(self) -> str:
+        return self.out + self.err
 
     def __str__(self) -> str:
         return f"exit code {self.code}\n{self.out}{self.err}"
@@ -61,33 +77,78 @@ class Commands:
 
     server: subprocess.Popen[str]
     place: Path
+    begun: int = 0
 
     def run(
+        self,
+        *argv: object,
+        after_s: float | None = None,
+        with_group: bool = False,
+        limit_s: float = 240.0,
+        **how: Any,  # noqa: ANN401  those of `begin`
+    ) -> Done:
+        """Run one command to its end, or kill it after so many seconds, alone or all that it forked."""
+        began_s = time.monotonic()
+        running = self.begin(*argv, **how)
+        done = self.end(running, limit_s if after_s is None else after_s)
+        if done is None:
+            (os.killpg if with_group else os.kill)(running[0], signal.SIGKILL)
+            done = self.end(running, 10.0)
+            assert after_s is not None, f"not within {limit_s:g} s: {done}"
+        assert done is not None
+        return replace(done, seconds=time.monotonic() - began_s)
+
+    def begin(
         self,
         *argv: object,
         under: Path | None = None,
         fail: str = "",
         record: Path | None = None,
         made_up: bool = False,
-        cache: Path | None = None,
-    ) -> Done:
-        """Run one command; `fail` and `record` are of what lies below `under`, see disk_shim.c."""
+        cwd: Path = ROOT,
+        environment: Mapping[str, str] | None = None,
+    ) -> tuple[int, Path]:
+        """Begin a command; `fail` and `record` are of what lies below `under`, see disk_shim.c."""
         if record:
             record.unlink(missing_ok=True)
         told = {"DISK_UNDER": str(under or ""), "DISK_FAIL": fail, "DISK_RECORD": str(record or "")}
         told = {name: value for name, value in told.items() if value}
-        told["KNICKPOINT_CACHE"] = str(cache or self.place / "cache")
-        request = {
-            "argv": [str(one) for one in argv],
-            "environment": told,
-            "output": str(self.place),
-            "made_up": made_up,
-        }
+        told["KNICKPOINT_CACHE"] = str(self.place / "cache")
+        self.begun += 1
+        output = self.place / f"output-{self.begun}"
+        output.mkdir()
+        asked = {"argv": [str(one) for one in argv], "environment": {**told, **(environment or {})}}
+        asked |= {"output": str(output), "made_up": made_up, "cwd": str(cwd)}
+        return int(self._ask(asked)), output
+
+    def end(self, running: tuple[int, Path], limit_s: float = 300.0) -> Done | None:
+        """Wait for the end of a command; None where it does not come in time."""
+        pid, output = running
+        code = self._ask({"wait": pid, "limit_s": limit_s})
+        if code == "None":
+            return None
+        out, err = ((output / name).read_text(errors="replace") for name in ("out", "err"))
+        counted = output / "counted"
+        changes = int(counted.read_text()) if counted.exists() else 0
+        shutil.rmtree(output)
+        return Done(int(code), out, err, changes=changes)
+
+    def find_left(self) -> list[str]:
+        """Give the command lines of what commands started and left running."""
+        found = []
+        for place in Path("/proc").iterdir():
+            if place.name.isdecimal() and int(place.name) != self.server.pid:
+                with suppress(OSError):
+                    # A forked process still has the server's environment, a started one the command's.
+                    if f"{TOKEN}={self.place}".encode() in (place / "environ").read_bytes():
+                        found.append((place / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        return found
+
+    def _ask(self, asked: Mapping[str, Any]) -> str:
         assert self.server.stdin is not None
         assert self.server.stdout is not None
-        print(json.dumps(request), file=self.server.stdin, flush=True)
-        code = int(self.server.stdout.readline())
-        return Done(code, *((self.place / name).read_text(errors="replace") for name in ("out", "err")))
+        print(json.dumps(asked), file=self.server.stdin, flush=True)
+        return self.server.stdout.readline().strip()
 
 
 def build(place: Path) -> Path:
@@ -103,16 +164,23 @@ def build(place: Path) -> Path:
 def serving(place: Path) -> Iterator[Commands]:
     """Start the server; `place` is an empty directory."""
     environment = {**os.environ, "LD_PRELOAD": str(build(place)), "COLUMNS": "500"}
+    environment |= {TOKEN: str(place), "OPENBLAS_NUM_THREADS": "1"}
     with subprocess.Popen(
         [sys.executable, HERE / "command_server.py"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env=environment,
+        cwd=ROOT,
     ) as server:
         yield Commands(server, place)
         assert server.stdin is not None
         server.stdin.close()
+
+
+def dying(change: int) -> str:
+    """Say that a command is to die at so manyth change of the disk; 0: only to count them."""
+    return f"{ALL} {change} {errno.EIO} die"
 
 
 def failing(kinds: str, place: int, number: int, how: str) -> str:

@@ -12,14 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from disks import Commands
 from killed_commands import LONG, QUICK, REAL, Beginnings, Scenario
-from killing import Launcher
 from watched import Watched, choose_moment, observe
 
 KEEPS = pytest.mark.keeps("a-kill-loses-no-trial", "a-kill-needs-no-hand")
 
 
-def kill_often(name: str, scenario: Scenario, begin: Path, launcher: Launcher, wanted: int) -> int:
+def kill_often(name: str, scenario: Scenario, begin: Path, launcher: Commands, wanted: int) -> int:
     """Kill a command so often, checking after each kill and at the end of each try; count the kills."""
     generator, kills, number = random.Random(name), 0, 0  # noqa: S311  moments, no secret
     expected = observe(scenario, begin, begin.with_name("undisturbed"), launcher)
@@ -48,7 +48,7 @@ def kill_often(name: str, scenario: Scenario, begin: Path, launcher: Launcher, w
 def test_a_killed_command_loses_nothing_and_goes_on(
     name: str,
     room: Path,
-    launcher: Launcher,
+    launcher: Commands,
     beginnings: Beginnings,
     effort: Callable[[int, int], int],
     figures: dict[str, object],

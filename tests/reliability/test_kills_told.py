@@ -9,8 +9,8 @@ from pathlib import Path
 import channel_server
 import pytest
 from channel_server import Channel
+from disks import Commands
 from killed_commands import Beginnings, Scenario
-from killing import Launcher
 from lake_of_labs import LakeOfLabs, drop_lake, make_lake
 from needs import need
 from postgres_server import PASSWORD, PostgresServer, find_programs, serving
@@ -38,7 +38,7 @@ def list_names(channel: Channel) -> list[str]:
 @pytest.mark.keeps("a-kill-tells-nothing-twice")
 def test_what_was_written_down_as_told_is_not_told_again(
     room: Path,
-    launcher: Launcher,
+    launcher: Commands,
     beginnings: Beginnings,
     effort: Callable[[int, int], int],
     figures: dict[str, object],
@@ -63,14 +63,14 @@ def test_what_was_written_down_as_told_is_not_told_again(
                 assert written <= set(list_names(channel))
                 ended = watched.run(environment)
                 assert not written & set(list_names(channel)[heard:])
-        assert ended.code == 0, ended.output
+        assert ended.code == 0, ended
         names = list_names(channel)
         assert len(set(names)) == 3
         assert set(Ledger(watched.places.told).told) == set(names)
         assert len(names) - 3 <= own
         kills, repeated = kills + own, repeated + len(names) - 3
         expected = expected or Expected(
-            seconds=ended.seconds, calls=ended.calls, kinds=list_kinds(here), digest=""
+            seconds=ended.seconds, changes=ended.changes, kinds=list_kinds(here), digest=""
         )
         assert list_kinds(here) <= expected.kinds
     figures["kills of notify"] = kills
@@ -103,13 +103,13 @@ def lakes(
         drop_lake(lake)
 
 
-def begin_move(name: str, begin: Path, here: Path, lake: LakeOfLabs, launcher: Launcher) -> Watched:
+def begin_move(name: str, begin: Path, here: Path, lake: LakeOfLabs, launcher: Commands) -> Watched:
     """Copy a directory whose history is about to be moved; "to file" it is in the lake alone."""
     shutil.copytree(begin, here)
     lake.join(Places(here / "var"))
     if name == "to file":
         filled = Watched(MOVES["to lake"], here, launcher).run(SECRET)
-        assert filled.code == 0, filled.output
+        assert filled.code == 0, filled
         Places(here / "var").history.unlink()
     return Watched(MOVES[name], here, launcher)
 
@@ -132,7 +132,7 @@ SECRET: Mapping[str, str] = {"PGPASSWORD": PASSWORD}
 def test_a_killed_move_is_whole_or_nothing_and_goes_on(
     name: str,
     room: Path,
-    launcher: Launcher,
+    launcher: Commands,
     beginnings: Beginnings,
     lakes: Callable[[], LakeOfLabs],
     effort: Callable[[int, int], int],
@@ -154,13 +154,13 @@ def test_a_killed_move_is_whole_or_nothing_and_goes_on(
             if name == "to lake":
                 assert read_lake(watched) in (set(), {f"trial-{one}" for one in range(8)})
             ended = watched.run(SECRET)
-        assert ended.code == 0, ended.output
+        assert ended.code == 0, ended
         # Through history.yaml that is the lake, without it the file.
         assert digest_history(file) == content
         (watched.here / "var" / "history.yaml").rename(watched.here / "history.yaml")
         assert digest_history(file) == content
         expected = expected or Expected(
-            seconds=ended.seconds, calls=ended.calls, kinds=list_kinds(watched.here), digest=""
+            seconds=ended.seconds, changes=ended.changes, kinds=list_kinds(watched.here), digest=""
         )
         assert list_kinds(watched.here) <= expected.kinds
     figures[f"kills of history migrate {name}"] = kills

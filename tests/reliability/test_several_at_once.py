@@ -4,29 +4,23 @@ All are real processes of the real entry point, begun within moments of each oth
 trial has one sealed bundle and is once in the history, which equals one that is made of the bundles.
 """
 
-import multiprocessing
-import os
 import random
 import re
 import shutil
-import signal
-import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from multiprocessing.context import ForkProcess
 from pathlib import Path
 
-import command_server
 import pytest
+from disks import Commands
 from killed_commands import CONFIGS, Beginnings
 
 from analysis.orchestration.judging import judge_history
-from perf.commands.main import main
 from perf.config.catalog import load_catalog, read_triage
 from perf.history import bundle
 from perf.history.store import append_all, open_history, rebuild
-from perf.jobs import measuring, night
 from perf.jobs.night import find_missing, read_nights
 from perf.local.places import Places
 from perf.model.results import Interval, Trial
@@ -37,55 +31,6 @@ REFUSALS = (
     r"another process rebuilds \S+: wait until it has ended",
     r"another run \(pid \d+\) measures into \S+; wait for it to end",
 )
-_FORK = multiprocessing.get_context("fork")
-_LIMIT_S = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A command that was begun, and what it says."""
-
-    argv: Sequence[str]
-    process: ForkProcess
-    output: Path
-
-    def end(self) -> tuple[int, str]:
-        """Wait for its end; give its exit code and what it said."""
-        self.process.join(_LIMIT_S)
-        if self.process.exitcode is None:
-            self.process.kill()
-            self.process.join()
-            pytest.fail(f"{self.argv} does not end: {self.output.read_text()}")
-        return self.process.exitcode, self.output.read_text()
-
-
-def start(argv: Sequence[str], output: Path, *, cwd: Path, made_up: bool) -> Running:
-    """Begin a command; made-up trials are sealed as soon as they are ordered."""
-
-    def run() -> None:
-        os.setsid()
-        opened = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(opened, 1)
-        os.dup2(opened, 2)
-        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
-        os.chdir(cwd)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        if made_up:
-            measuring.run_trial = command_server.seal
-            night._check_hosts = lambda *_: None  # noqa: SLF001  no server is started
-        sys.argv = ["knickpoint", *argv]
-        code: object = 0
-        try:
-            main()
-        except SystemExit as ended:
-            code = ended.code
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code if isinstance(code, int) else 70)
-
-    process = _FORK.Process(target=run)
-    process.start()
-    return Running(argv, process, output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +38,7 @@ class Together:
     """Starts commands together, each group in a fresh copy of a prepared directory."""
 
     beginnings: Beginnings
+    commands: Commands
     place: Path
 
     def prepare(self, how: str) -> Path:
@@ -121,14 +67,15 @@ class Together:
         configs = here / "configs" if (here / "configs").is_dir() else CONFIGS
         where = ["--data", str(here / "var")]
         running = []
-        for number, command in enumerate(commands):
+        for command in commands:
             argv = [*command.split(), *where]
             if not command.startswith(("append", "history", "candidate")):
                 argv += ["--configs", str(configs)]
-            output = self.place / f"output-{number}"
-            running.append(start(argv, output, cwd=here / cwd, made_up=made_up))
-            running[-1].process.join(chance.choice((0, 0, chance.uniform(0, 0.5))))
-        return [one.end() for one in running]
+            running.append(self.commands.begin(*argv, cwd=here / cwd, made_up=made_up))
+            time.sleep(chance.choice((0, 0, chance.uniform(0, 0.5))))
+        ended = [self.commands.end(one) for one in running]
+        assert None not in ended, f"{commands} do not end"
+        return [(one.code, one.said) for one in ended if one]
 
 
 @pytest.fixture
@@ -136,8 +83,9 @@ def together(
     tmp_path: Path,
     make_trial: Callable[..., Trial],
     make_intervals: Callable[..., tuple[Interval, ...]],
+    launcher: Commands,
 ) -> Together:
-    return Together(Beginnings(make_trial(), make_intervals()), tmp_path)
+    return Together(Beginnings(make_trial(), make_intervals()), launcher, tmp_path)
 
 
 def count_refused(ended: Sequence[tuple[int, str]], fine: Sequence[int] = (0,)) -> int:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from disks import Commands, Done, dying
 from killed_commands import Scenario
-from killing import Ended, Launcher
 
 from perf.history import bundle
 from perf.history.place import has_history
@@ -54,7 +54,7 @@ class Expected:
     """What an undisturbed run took and left."""
 
     seconds: float
-    calls: int
+    changes: int
     kinds: set[str]
     digest: str
 
@@ -65,7 +65,7 @@ class Watched:
 
     scenario: Scenario
     here: Path
-    launcher: Launcher
+    launcher: Commands
     sealed: dict[str, str] = field(default_factory=dict)
     told: set[str] = field(default_factory=set)
 
@@ -73,7 +73,9 @@ class Watched:
     def places(self) -> Places:
         return Places(self.here / "var")
 
-    def run(self, environment: Mapping[str, str] | None = None, **moment: object) -> Ended:
+    def run(
+        self, environment: Mapping[str, str] | None = None, change: int = 0, **moment: object
+    ) -> Done:
         incident = self.here / "incident"
         words = {"here": self.here, "incident": incident.read_text() if incident.exists() else ""}
         argv = [word.format_map(words) for word in self.scenario.argv.split()]
@@ -83,13 +85,15 @@ class Watched:
         aside = self.here / "tmp"
         aside.mkdir(exist_ok=True)
         ended = self.launcher.run(
-            argv,
+            *argv,
+            under=self.here,
+            fail=dying(change),
             cwd=self.here / self.scenario.cwd,
             made_up=self.scenario.made_up,
             environment={"TMPDIR": str(aside), **(environment or {})},
             **moment,  # type: ignore[arg-type]
         )
-        self.told |= set(_TOLD.findall(ended.output))
+        self.told |= set(_TOLD.findall(ended.said))
         return ended
 
     def check_kept(self) -> None:
@@ -106,14 +110,14 @@ class Watched:
         with open_history(self.places.history, read_only=True) as history:
             return [name for (name,) in history.query("SELECT trial_id FROM trials").rows]
 
-    def check_whole(self, ended: Ended, expected: Expected) -> None:
+    def check_whole(self, ended: Done, expected: Expected) -> None:
         """Hold a directory in which the command succeeded against one in which it was never killed."""
         trials = [bundle.read(place)[0] for place in bundle.find(self.places)]
         for trial in trials:
             kinds = {reason.kind for reason in trial.reasons}
             assert kinds <= {_OF_OTHERS}, (trial.id, trial.reasons, trial.log_tail)
         fine = {*self.scenario.fine, *([3] if any(trial.reasons for trial in trials) else [])}
-        assert ended.code in fine, ended.output
+        assert ended.code in fine, ended
         self.check_kept()
         left = list_kinds(self.here) - expected.kinds
         assert not left, left
@@ -129,20 +133,20 @@ class Watched:
 def choose_moment(generator: random.Random, expected: Expected) -> dict[str, object]:
     """Choose when to kill: at a time, the whole group or not, or at a change of a file."""
     if generator.random() < 0.5:
-        return {"call": generator.randint(1, expected.calls)}
+        return {"change": generator.randint(1, expected.changes)}
     seconds = generator.uniform(0, expected.seconds)
     return {"after_s": seconds, "with_group": generator.random() < 0.3}
 
 
-def observe(scenario: Scenario, begin: Path, here: Path, launcher: Launcher) -> Expected:
+def observe(scenario: Scenario, begin: Path, here: Path, launcher: Commands) -> Expected:
     """Run the command without a kill."""
     shutil.copytree(begin, here)
     watched = Watched(scenario, here, launcher)
     ended = watched.run()
-    assert ended.code in scenario.fine, ended.output
+    assert ended.code in scenario.fine, ended
     return Expected(
         seconds=ended.seconds,
-        calls=ended.calls,
+        changes=ended.changes,
         kinds=list_kinds(here),
         digest=digest_history(watched.places.history) if scenario.is_same else "",
     )
