@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -69,20 +70,10 @@ def import_results(
     *,
     files: tuple[Path, ...],
     kind: str,
-    system: str | None,
-    release: str | None,
-    line: str | None,
-    ordinal: int | None,
-    workload: str | None,
-    experiment: str | None,
-    testbed: str | None,
-    config: str | None,
     night: datetime | None,
     started_at: datetime | None,
-    times: str | None,
-    unit: str | None,
-    is_news: bool,
     data: Path,
+    **said: Any,  # noqa: ANN401  fields of Naming
 ) -> None:
     """Import what other programs measured, so that it is judged like any other series.
 
@@ -99,19 +90,7 @@ def import_results(
     if started_at and len(files) > 1:
         raise UsageError("--started-at is the start of one run: import the files one by one with it")
     naming = Naming(
-        system=system,
-        release=release,
-        line=line,
-        ordinal=ordinal,
-        workload=workload,
-        experiment=experiment,
-        testbed=testbed,
-        config=config,
-        night=f"{night:%Y-%m-%d}" if night else None,
-        started_at=_in_utc(started_at),
-        times=times,
-        unit=unit,
-        is_news=is_news,
+        night=f"{night:%Y-%m-%d}" if night else None, started_at=_in_utc(started_at), **said
     )
     imported = import_files(
         Places(data),

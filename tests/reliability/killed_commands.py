@@ -2,34 +2,20 @@
 
 import shutil
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from git_repository import GitRepository
+from writing import remember
 
 from analysis.orchestration.judging import judge_history
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import append_all
 from perf.local.places import Places
-from perf.model.identity import named
-from perf.model.results import Interval, Purpose, Sample, Trial, TrialId
-from perf.releases import artifacts as releases
-from perf.systems.fake.system import Fake
+from perf.model.results import Interval, Sample, Trial, TrialId
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
-NIGHTS = 12
-SUITE = """\
-name: night
-description: Two releases with one between them.
-testbed: loop
-remeasure_minutes: 60
-bisect: auto
-bisect_minutes: 120
-experiments:
-  - {name: blink, system: fake, config: default, topology: three, workload: blink,
-     releases: ["1.0.0", "1.0.2"]}
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,39 +133,7 @@ class Beginnings:
 
     def nights(self, here: Path) -> None:
         """Remember twelve nights of a suite, all of 1.0.0."""
-        self.configs(here)
-        (here / "configs" / "suites" / "night.yaml").write_text(SUITE)
-        catalog = load_catalog(here / "configs")
-        suite, release = catalog.suite("night"), Fake().releases()[0]
-        deployment = catalog.resolve(suite, suite.experiments[0])
-        for days in range(NIGHTS, 0, -1):
-            started = datetime.now(UTC) - timedelta(days=days)
-            sample = Sample(
-                phase="saturation",
-                operation="write",
-                metric="throughput",
-                statistic="mean",
-                value=1000 * (1 + 0.001 * (days * 7 % 5)),
-            )
-            self._seal(
-                here,
-                (),
-                id=TrialId(f"{started:%Y-%m-%d}-1.01.blink.1.0.0"),
-                night=f"{started:%Y-%m-%d}-1",
-                purpose=Purpose.SCHEDULED,
-                experiment="blink",
-                release=release,
-                artifact=releases.fetch(Fake(), release),
-                topology=named(deployment.topology),
-                testbed=named(deployment.testbed),
-                testbed_class=deployment.testbed.testbed_class,
-                workload=named(deployment.workload),
-                config=named(deployment.config),
-                started_at=started,
-                finished_at=started + timedelta(minutes=1),
-                samples=(sample,),
-            )
-        append_all(Places(here / "var"), lambda _: None)
+        remember(here)
 
     def drops(self, here: Path) -> None:
         """Remember twenty nights of three systems, each of which became slower one night."""

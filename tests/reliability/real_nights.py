@@ -2,7 +2,7 @@
 
 Each night is one `knickpoint nightly` on one Cassandra server of this machine, as a command of its own.
 After each the watcher writes a line of nights.jsonl: how the command ended, what became of its trials,
-what it left behind, how large everything is, and how much memory and how many files it held open.
+what it left behind, how large everything is, how much memory and how many files the command held.
 The nights have a temporary directory of their own, so that whatever they forget there is seen.
 """
 
@@ -15,9 +15,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
@@ -27,7 +26,6 @@ from perf.history import bundle
 from perf.history.store import open_history
 from perf.jobs.night import read_nights
 from perf.local.places import Places
-from perf.model.nights import Night
 
 ROOT = Path(__file__).parents[2]
 SUITE = "soak"
@@ -36,29 +34,16 @@ _LOOK_S = 0.5
 
 @dataclass(slots=True, kw_only=True)
 class Peak:
-    """The most that the command, and all processes of a night, held at any look."""
+    """The most that the command held at any look."""
 
-    command_mb: float = 0.0
-    command_files: int = 0
-    command_threads: int = 0
-    largest_mb: float = 0.0
-    largest: str = ""
-    processes: int = 0
+    memory_mb: float = 0.0
+    files: int = 0
 
-    def look(self, pid: int, data: Path) -> None:
-        ours = find_processes(data, pid)
-        self.processes = max(self.processes, len(ours))
-        for process in ours:
-            try:
-                held_mb = process.memory_info().rss / 1e6
-                if process.pid == pid:
-                    self.command_mb = max(self.command_mb, held_mb)
-                    self.command_files = max(self.command_files, process.num_fds())
-                    self.command_threads = max(self.command_threads, process.num_threads())
-                elif held_mb > self.largest_mb:
-                    self.largest_mb, self.largest = held_mb, process.name()
-            except psutil.Error:
-                continue
+    def look(self, pid: int) -> None:
+        with suppress(psutil.Error):
+            process = psutil.Process(pid)
+            self.memory_mb = max(self.memory_mb, process.memory_info().rss / 1e6)
+            self.files = max(self.files, process.num_fds())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,36 +51,29 @@ class Seen:
     """What the watcher saw of one night."""
 
     night: int
-    ended_at: str
     exit_code: int
-    waited_s: float
     took_s: float
     trials: dict[str, str]
     """Each trial of the night, and how it ended, with its reasons."""
-    verdict: str
-    incidents: tuple[str, ...]
     peak: Peak
-    processes_left: tuple[str, ...]
-    left_in_tmp: tuple[str, ...]
-    untold: tuple[str, ...]
+    left: tuple[str, ...]
+    """Processes, temporary files and marks of nights that were not told."""
     sizes_kb: dict[str, int]
     """Of each part of the data directory."""
-    files: dict[str, int]
     bundles: int
     in_history: int
-    errors: str = field(default="")
+    said: str
 
 
 @contextmanager
-def locked(path: Path | None) -> Iterator[float]:
-    """Hold a file's lock, if there is one to hold; give how long that took to get."""
-    began_s = time.monotonic()
+def locked(path: Path | None) -> Iterator[None]:
+    """Hold a file's lock, if there is one to hold."""
     if path is None:
-        yield 0.0
+        yield
         return
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        yield time.monotonic() - began_s
+        yield
 
 
 def lay_out(into: Path) -> tuple[Path, Places]:
@@ -107,7 +85,7 @@ def lay_out(into: Path) -> tuple[Path, Places]:
     return configs, Places(into / "var")
 
 
-def run_night(number: int, into: Path, configs: Path, places: Places, waited_s: float) -> Seen:
+def run_night(number: int, into: Path, configs: Path, places: Places) -> Seen:
     """Run one night to its end, watch it, and say what was seen."""
     command = [sys.executable, "-m", "perf.commands.main", "nightly", "--suite", SUITE]
     command += ["--data", str(places.data), "--configs", str(configs)]
@@ -123,51 +101,31 @@ def run_night(number: int, into: Path, configs: Path, places: Places, waited_s: 
             env={**os.environ, "TMPDIR": str(into / "tmp")},
         )
         while night.poll() is None:
-            peak.look(night.pid, places.data)
+            peak.look(night.pid)
             time.sleep(_LOOK_S)
     took_s = time.monotonic() - began_s
-    new = read_nights(places)[known:]
-    return _describe(number, night.returncode, (waited_s, took_s), peak, new, (into, places, log))
-
-
-def _describe(
-    number: int,
-    exit_code: int,
-    times_s: tuple[float, float],
-    peak: Peak,
-    new: Sequence[Night],
-    where: tuple[Path, Places, Path],
-) -> Seen:
-    into, places, log = where
-    told = log.read_text(encoding="utf-8", errors="replace")
     trials = {}
-    for planned in (planned for night in new for planned in night.trials):
+    for planned in (planned for one in read_nights(places)[known:] for planned in one.trials):
         trial = bundle.read(places.trials / planned.id)[0]
         reasons = "; ".join(f"{reason.kind}: {reason.text}" for reason in trial.reasons)
         trials[trial.id] = f"{trial.status.value}{': ' if reasons else ''}{reasons}"
-    parts = {path.name: weigh(path) for path in sorted(places.data.iterdir())}
     with open_history(places.history, read_only=True) as history:
         in_history = len(history.heads())
     return Seen(
         night=number,
-        ended_at=f"{datetime.now(UTC):%H:%M:%S}",
-        exit_code=exit_code,
-        waited_s=round(times_s[0], 1),
-        took_s=round(times_s[1], 1),
+        exit_code=night.returncode,
+        took_s=round(took_s, 1),
         trials=trials,
-        verdict=next((line for line in told.splitlines() if line.startswith("Verdict:")), ""),
-        incidents=tuple(line for line in told.splitlines() if "Incident" in line),
         peak=peak,
-        processes_left=tuple(
-            f"{one.pid} {' '.join(one.cmdline())[:200]}" for one in find_processes(places.data)
+        left=(
+            *(f"{one.pid} {' '.join(one.cmdline())[:200]}" for one in find_processes(places.data)),
+            *sorted(path.name for path in (into / "tmp").iterdir()),
+            *(path.name for path in places.nights.glob("*.untold")),
         ),
-        left_in_tmp=tuple(sorted(path.name for path in (into / "tmp").iterdir())),
-        untold=tuple(path.name for path in places.nights.glob("*.untold")),
-        sizes_kb={name: size for name, (size, _) in parts.items()},
-        files={name: count for name, (_, count) in parts.items()},
+        sizes_kb={path.name: weigh(path)[0] for path in sorted(places.data.iterdir())},
         bundles=len(bundle.find(places)),
         in_history=in_history,
-        errors="\n".join(told.splitlines()[-12:]) if exit_code not in {0, 1} else "",
+        said="\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:]),
     )
 
 
@@ -176,8 +134,8 @@ def run_nights(nights: int, into: Path, lock: Path | None = None) -> list[Seen]:
     configs, places = lay_out(into)
     seen = []
     for number in range(1, nights + 1):
-        with locked(lock) as waited_s:
-            seen.append(run_night(number, into, configs, places, waited_s))
+        with locked(lock):
+            seen.append(run_night(number, into, configs, places))
         with (into / "nights.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(seen[-1]), ensure_ascii=False) + "\n")
     return seen
@@ -190,42 +148,25 @@ def check(seen: Sequence[Seen]) -> tuple[list[str], dict[str, object]]:
         if one.exit_code not in {0, 1, 3}:
             wrong.append(f"night {one.night} ended with {one.exit_code}")
         if not one.trials:
-            wrong.append(f"night {one.night} measured nothing: {one.errors}")
+            wrong.append(f"night {one.night} measured nothing: {one.said}")
         elif one.exit_code == 3 and set(one.trials.values()) == {"completed"}:
-            wrong.append(f"night {one.night} ended with 3 though each trial completed: {one.errors}")
-        if one.processes_left or one.left_in_tmp or one.untold:
-            wrong.append(
-                f"night {one.night} left {one.processes_left or one.left_in_tmp or one.untold}"
-            )
+            wrong.append(f"night {one.night} ended with 3 though each trial completed: {one.said}")
+        if one.left:
+            wrong.append(f"night {one.night} left {one.left}")
         if one.bundles != one.in_history:
             wrong.append(f"night {one.night}: {one.bundles} bundles, {one.in_history} in the history")
-    ends = Counter(
-        ended.partition(": ")[2].partition(": ")[0] or "completed" for ended in _trials(seen)
-    )
-    first, last = seen[0], seen[-1]
+    trials = [ended for one in seen for ended in one.trials.values()]
+    memory_mb = [round(one.peak.memory_mb) for one in seen]
     return wrong, {
         "nights": len(seen),
         "exit codes": dict(Counter(one.exit_code for one in seen)),
-        "trials by how they ended": dict(ends),
-        "memory of the command, first, most, last (MB)": [
-            round(value)
-            for value in (
-                first.peak.command_mb,
-                max(one.peak.command_mb for one in seen),
-                last.peak.command_mb,
-            )
-        ],
-        "its open files, first and last": [first.peak.command_files, last.peak.command_files],
-        "sizes, first and last (KB)": [_large(one) for one in (first, last)],
+        "trials by how they ended": dict(
+            Counter(ended.partition(": ")[2].partition(": ")[0] or "completed" for ended in trials)
+        ),
+        "memory of the command, first, most, last (MB)": [memory_mb[0], max(memory_mb), memory_mb[-1]],
+        "its open files, first and last": [seen[0].peak.files, seen[-1].peak.files],
+        "sizes, first and last (KB)": [seen[0].sizes_kb, seen[-1].sizes_kb],
         "seconds of a night, least and most": [
             round(choose(one.took_s for one in seen)) for choose in (min, max)
         ],
     }
-
-
-def _trials(seen: Sequence[Seen]) -> list[str]:
-    return [ended for one in seen for ended in one.trials.values()]
-
-
-def _large(one: Seen) -> dict[str, int]:
-    return {name: size for name, size in one.sizes_kb.items() if size}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 # As pyproject.toml has it for pytest.
-sys.path[:0] = [str(HERE), str(HERE.parent / "reports" / "telling"), str(HERE.parents[1])]
+sys.path[:0] = [str(HERE), str(HERE.parent / "reports"), str(HERE.parents[1])]
 
 import real_nights  # noqa: E402
 import season_checks  # noqa: E402
