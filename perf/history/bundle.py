@@ -17,7 +17,8 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
 from errno import EFBIG
@@ -105,15 +106,11 @@ def stage(places: Places, trial_id: TrialId) -> Path:
             "that begin with a letter or digit"
         )
     staged = places.trials / f"{_STAGING}{trial_id}"
-    try:
+    with _explained(f"no bundle can be staged for trial {trial_id}"):
         if staged.exists():
             shutil.rmtree(staged)
         durable.make_directory(places.trials)
         (staged / LOGS).mkdir(parents=True)
-    except OSError as error:
-        raise BundleError(
-            f"no bundle can be staged for trial {trial_id}: {disk.explain(error)}"
-        ) from error
     return staged
 
 
@@ -127,10 +124,8 @@ def remove_interrupted(places: Places) -> None:
     for staged in places.trials.glob(f"{_STAGING}*"):
         if staged.name.startswith(f"{_STAGING}{IMPORTED}"):
             continue
-        try:
+        with _explained(f"{staged} cannot be removed"):
             shutil.rmtree(staged)
-        except OSError as error:
-            raise BundleError(f"{staged} cannot be removed: {disk.explain(error)}") from error
 
 
 def seal(staged: Path, trial: Trial, intervals: Sequence[Interval]) -> Path:
@@ -153,7 +148,7 @@ def seal(staged: Path, trial: Trial, intervals: Sequence[Interval]) -> Path:
         faults.append(f"{len(intervals)} histograms, and at most {MOST_INTERVALS} are read")
     if faults:
         raise BundleError(_listed(f"trial {trial.id} cannot be sealed from {staged}", faults))
-    try:
+    with _explained(f"trial {trial.id} could not be sealed from {staged}"):
         (staged / TRIAL).write_bytes(_dump_trial(trial))
         write_hlog(staged / INTERVALS, intervals)
         files = tuple(_describe(name, path) for name, path in _list_files(staged).items())
@@ -162,10 +157,6 @@ def seal(staged: Path, trial: Trial, intervals: Sequence[Interval]) -> Path:
         manifest = _Manifest(schema_version=SCHEMA_VERSION, files=files)
         (staged / MANIFEST).write_bytes(_MANIFEST.dump_json(manifest, indent=1) + b"\n")
         durable.move(staged, final)
-    except OSError as error:
-        raise BundleError(
-            f"trial {trial.id} could not be sealed from {staged}: {disk.explain(error)}"
-        ) from error
     return final
 
 
@@ -178,12 +169,10 @@ def find(places: Places) -> tuple[Path, ...]:
     """
     if not places.trials.is_dir():
         return ()
-    try:
+    with _explained("the trial bundles cannot be listed"):
         # By their names: paths would be compared part by part.
         names = sorted(path.name for path in places.trials.iterdir() if not path.name.startswith("."))
-        return tuple(places.trials / name for name in names)
-    except OSError as error:
-        raise BundleError(f"the trial bundles cannot be listed: {disk.explain(error)}") from error
+    return tuple(places.trials / name for name in names)
 
 
 def read(path: Path) -> tuple[Trial, tuple[Interval, ...]]:
@@ -221,6 +210,15 @@ def digest(path: Path) -> str:
     """
     _refuse_place(path)
     return hashlib.sha256(_read(path / MANIFEST, MOST_MANIFEST_BYTES)).hexdigest()
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Turn what the operating system refuses into a BundleError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise BundleError(f"{what}: {disk.explain(error)}") from error
 
 
 def _dump_trial(trial: Trial) -> bytes:
@@ -284,7 +282,7 @@ def _read_manifest(path: Path) -> _Manifest:
 
 def _refuse_difference(path: Path, manifest: _Manifest) -> None:
     """Compare each file of a bundle with its manifest, which must name exactly these files."""
-    try:
+    with _explained(f"{path} cannot be read"):
         present = _list_files(path)
         expected = {file.name: file for file in manifest.files}
         expected_names = expected.keys() | {TRIAL, INTERVALS}
@@ -292,12 +290,8 @@ def _refuse_difference(path: Path, manifest: _Manifest) -> None:
         problems += [
             f"{name} is not in {MANIFEST}" for name in sorted(present.keys() - expected.keys())
         ]
-        problems += filter(
-            None,
-            (_find_difference(present[name], expected[name]) for name in expected if name in present),
-        )
-    except OSError as error:
-        raise BundleError(f"{path} cannot be read: {disk.explain(error)}") from error
+        both = (name for name in expected if name in present)
+        problems += filter(None, (_find_difference(present[name], expected[name]) for name in both))
     if problems:
         raise _unusable(path, _listed(f"{path} cannot be used", problems))
 

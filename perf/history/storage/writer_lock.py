@@ -75,17 +75,19 @@ class WriterLock:
                 done meanwhile may be kept or not, which doing it again tells.
 
         """
-        self._acquire()
+        with self._told(
+            "another writer has had the history {name} for {wait_s:.0f} s{holder}. "
+            "Wait until it has ended"
+        ):
+            self._session.execute("SELECT pg_advisory_lock(%s)", [_KEY])
         try:
             yield
         except BaseException:
             with suppress(self._psycopg.Error):
                 self._release()
             raise
-        try:
+        with self._told():
             self._release()
-        except self._psycopg.Error as error:
-            raise self._lost(error) from error
 
     @contextmanager
     def waited_for(self) -> Iterator[None]:
@@ -95,7 +97,12 @@ class WriterLock:
         it was told of before. To lock the table that each commit writes to is to wait for that.
         """
         with self.held():
-            self._wait_for_unfinished()
+            with self._told(
+                "a commit into the history {name} has not ended in {wait_s:.0f} s: of a writer that "
+                "was killed, or one that asks for no lock. Wait until PostgreSQL has ended it "
+                "(pg_stat_activity shows it)"
+            ):
+                self._session.execute(_UNFINISHED)
             yield
 
     def count_inlined(self) -> int:
@@ -109,11 +116,9 @@ class WriterLock:
             "SELECT i.table_name FROM ducklake_inlined_data_tables i JOIN ducklake_table t "
             "USING (table_id) WHERE t.table_name = 'trials' AND t.end_snapshot IS NULL"
         )
-        try:
+        with self._told():
             tables = self._session.execute(sql).fetchall()
             return sum(self._count(name) for (name,) in tables)
-        except self._psycopg.Error as error:
-            raise self._lost(error) from error
 
     def _count(self, table: str) -> int:
         named = importlib.import_module("psycopg.sql")
@@ -122,32 +127,24 @@ class WriterLock:
         ).fetchone()
         return int(found[0]) if found else 0
 
-    def _acquire(self) -> None:
+    @contextmanager
+    def _told(self, waited: str = "") -> Iterator[None]:
+        """Turn what PostgreSQL says into a HistoryError; `waited` says what was waited for too long."""
         try:
-            self._session.execute("SELECT pg_advisory_lock(%s)", [_KEY])
-        except self._psycopg.errors.LockNotAvailable as error:
-            raise HistoryError(
-                f"another writer has had the history {self._name} for {WAIT_S:.0f} s"
-                f"{self._find_holder()}. Wait until it has ended, then run the command again: what is "
-                "appended already is not appended twice"
-            ) from error
-        except self._psycopg.Error as error:
-            raise self._lost(error) from error
-
-    def _wait_for_unfinished(self) -> None:
-        try:
-            self._session.execute(_UNFINISHED)
+            yield
         except self._psycopg.errors.LockNotAvailable as error:
             # Else the session stays in the failed transaction, and refuses to give up the lock.
             self._session.execute("ROLLBACK")
+            said = waited.format(name=self._name, wait_s=WAIT_S, holder=self._find_holder())
             raise HistoryError(
-                f"a commit into the history {self._name} has not ended in {WAIT_S:.0f} s: of a writer "
-                "that was killed, or one that asks for no lock. Wait until PostgreSQL has ended it "
-                "(pg_stat_activity shows it), then run the command again: what is appended already is "
-                "not appended twice"
+                f"{said}, then run the command again: what is appended already is not appended twice"
             ) from error
         except self._psycopg.Error as error:
-            raise self._lost(error) from error
+            raise HistoryError(
+                f"the catalog of the history {self._name} ended the session: {_one_line(error)}\n"
+                "Run the command again when PostgreSQL serves: what was appended is kept, and is not "
+                "appended twice"
+            ) from error
 
     def _release(self) -> None:
         self._session.execute("SELECT pg_advisory_unlock(%s)", [_KEY])
@@ -157,13 +154,6 @@ class WriterLock:
             for user, host, since in self._session.execute(_HOLDER, [_KEY]):
                 return f" (user {user} on {host}, connected since {since:%Y-%m-%d %H:%M} UTC)"
         return ""
-
-    def _lost(self, error: Exception) -> HistoryError:
-        return HistoryError(
-            f"the catalog of the history {self._name} ended the session: {_one_line(error)}\n"
-            "Run the command again when PostgreSQL serves: what was appended is kept, and is not "
-            "appended twice"
-        )
 
 
 def _import() -> ModuleType:
