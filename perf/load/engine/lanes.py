@@ -73,15 +73,14 @@ def lay_lanes(
     recorder = Recorder(kinds, start_at_s)
     for name, part in parts.items():
         part.log = recorder.logs[name]
-    calls = {operation: task.soon() for operation, task in tasks.items()}
     lanes = []
     for operation, task in tasks.items():
-        log, soon = recorder.logs[operation.value], calls[operation]
-        lanes.append(Lane(task, log) if soon is None else Lane(task, log, soon))
+        log = recorder.logs[operation.value]
+        lanes.append(Lane(task, log, task.soon) if task.soon else Lane(task, log))
     return Lanes(
         choose=_chooser(lanes, [weights[operation] for operation in tasks], seed),
         recorder=recorder,
-        answer_later=all(calls.values()),
+        answer_later=all(task.soon for task in tasks.values()),
     )
 
 

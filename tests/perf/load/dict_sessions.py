@@ -112,7 +112,7 @@ def do(task: Task[Any, Any], number: int) -> Answer:
 
 
 def do_soon(task: Task[Any, Any], number: int) -> Answer | Exception:
-    soon, prepared = task.soon(), task.prepare(number)
+    soon, prepared = task.soon, task.prepare(number)
     assert soon is not None
     answers: list[Answer | Exception] = []
 

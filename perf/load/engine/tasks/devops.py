@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from perf.load.engine.tasks.task import Soon
+from perf.load.engine.tasks.task import Task
 from perf.load.spec import LoadSpec
 from perf.model.errors import UsageError
-from perf.model.records import Answer, Devops, Operation
+from perf.model.records import Devops, Operation
 from perf.systems.sessions import DevopsSession
 from perf.workloads.devops.batches import Batches
 from perf.workloads.devops.queries import check_answer, cpu_history, make_query
@@ -21,89 +22,57 @@ class Asked:
     expected: tuple[Group, ...]
 
 
-class LoadTask:
-    """Store one batch of rows; an acknowledged batch is complete.
+def load_task(spec: LoadSpec, records: Devops, session: DevopsSession) -> Task[Any, Any]:
+    """Return what stores batch number n of rows.
 
-    `rows` is that of a full batch, and the last one of a data set may be smaller: rows per second are
-    too high by less than one batch.
+    Its `rows` is that of a full batch, and the last one of a data set may be smaller: rows per second
+    are too high by less than one batch. A batch may be many requests to a system, and takes a thread
+    while it lasts.
     """
+    batches = Batches(records, spec.seed, spec.batch_rows)
 
-    def __init__(self, spec: LoadSpec, records: Devops, session: DevopsSession) -> None:
-        """Let operation number n store batch number n."""
-        self.rows = spec.batch_rows
-        self._session = session
-        self._batches = Batches(records, spec.seed, spec.batch_rows)
-
-    def prepare(self, number: int) -> tuple[DevopsRow, ...]:
-        """Compute the rows.
-
-        Raises:
-            UsageError: there are not so many batches; an empty one would count as a full one.
-
-        """
-        batch = self._batches.batch(number)
-        if not batch:
+    def prepare(number: int) -> tuple[DevopsRow, ...]:
+        batch = batches.batch(number)
+        if not batch:  # an empty one would count as a full one
             raise UsageError(f"there is no batch {number} to load; the workload asks for too many")
         return batch
 
-    def send(self, prepared: tuple[DevopsRow, ...]) -> None:
-        """Store them."""
-        self._session.write(prepared)
-
-    def soon(self) -> Soon[tuple[DevopsRow, ...], None] | None:
-        """Give nothing: a batch may be many requests to a system, and takes a thread while it lasts."""
-        return None
-
-    def judge(self, prepared: tuple[DevopsRow, ...], reply: None) -> Answer:
-        """Trust the acknowledgement; what is stored is verified by counting, and by every query."""
-        return Answer.COMPLETED
-
-    def describe(self, prepared: tuple[DevopsRow, ...]) -> str:
-        """Name the rows."""
+    def describe(prepared: Sequence[DevopsRow]) -> str:
         first = prepared[0]
         return f"load of {len(prepared)} rows from {first.table} of {first.tags[0]} at {first.ts_ms} on"
 
+    return Task(rows=spec.batch_rows, prepare=prepare, send=session.write, describe=describe)
 
-class QueryTask:
-    """Ask one query, and compare each group of the answer with what it must be."""
 
-    def __init__(
-        self, spec: LoadSpec, records: Devops, session: DevopsSession, operation: Operation
-    ) -> None:
-        """Ask queries of one type, about all rows of the data set.
+def query_task(
+    spec: LoadSpec, records: Devops, session: DevopsSession, operation: Operation
+) -> Task[Any, Any]:
+    """Return what asks queries of one type, about all rows of the data set, and compares each group.
 
-        Raises:
-            UsageError: the system cannot be asked queries of this type.
+    Queries are few and slow, and a thread for each is cheap.
 
-        """
-        if not session.can_ask(operation):
-            raise UsageError(
-                f"{spec.target.system} cannot be asked {operation.value}; leave it out of the workload"
-            )
-        self.rows = 1
-        self._records, self._seed, self._operation = records, spec.seed, operation
-        self._session = session
-        self._history = cpu_history(records, spec.seed)
+    Raises:
+        UsageError: the system cannot be asked queries of this type.
 
-    def prepare(self, number: int) -> Asked:
-        """Make the query and compute its answer, which is not timed."""
-        query = make_query(self._records, self._seed, self._operation, number)
-        return Asked(query, self._history.answer(query))
+    """
+    if not session.can_ask(operation):
+        raise UsageError(
+            f"{spec.target.system} cannot be asked {operation.value}; leave it out of the workload"
+        )
+    history = cpu_history(records, spec.seed)
 
-    def send(self, prepared: Asked) -> Sequence[Group]:
-        """Ask it."""
-        return self._session.ask(prepared.query)
+    def prepare(number: int) -> Asked:
+        query = make_query(records, spec.seed, operation, number)
+        return Asked(query, history.answer(query))
 
-    def soon(self) -> Soon[Asked, Sequence[Group]] | None:
-        """Give nothing: queries are few and slow, and a thread for each is cheap."""
-        return None
-
-    def judge(self, prepared: Asked, reply: Sequence[Group]) -> Answer:
-        """Compare every group."""
-        return check_answer(prepared.query, prepared.expected, reply)
-
-    def describe(self, prepared: Asked) -> str:
-        """Name the query."""
+    def describe(prepared: Asked) -> str:
         query = prepared.query
         over = f" over {', '.join(query.hosts)}" if query.hosts else ""
         return f"{query.operation.value}{over} from {query.from_ms} until {query.until_ms}"
+
+    return Task(
+        prepare=prepare,
+        send=lambda prepared: session.ask(prepared.query),
+        judge=lambda prepared, reply: check_answer(prepared.query, prepared.expected, reply),
+        describe=describe,
+    )

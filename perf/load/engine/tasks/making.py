@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, assert_never
 
-from perf.load.engine.tasks.devops import LoadTask, QueryTask
+from perf.load.engine.tasks.devops import load_task, query_task
 from perf.load.engine.tasks.put_get import make_put_get_tasks
-from perf.load.engine.tasks.sensor import WriteTask, make_sensor_tasks
+from perf.load.engine.tasks.sensor import make_sensor_tasks, write_task
 from perf.load.engine.tasks.task import Parts, Task
-from perf.load.engine.tasks.ycsb import StoreTask, make_ycsb_tasks
+from perf.load.engine.tasks.ycsb import make_ycsb_tasks, store_task
 from perf.load.spec import LoadSpec
 from perf.model.errors import UsageError
 from perf.model.records import Devops, Operation, PutGet, Sensor, Ycsb
@@ -35,9 +35,9 @@ def make_preload_task(spec: LoadSpec, session: Any) -> Task[Any, Any]:  # noqa: 
     """Give the task whose operation number n stores record number n, each once."""
     match spec.records:
         case Sensor() as records:
-            return WriteTask(spec, records, session, first_row=0, batch_rows=1)
+            return write_task(spec, records, session, preloads=True)
         case Ycsb() as records:
-            return StoreTask(spec, records, session)
+            return store_task(spec, records, session)
         case PutGet() | Devops():
             raise NotImplementedError
         case _:
@@ -51,9 +51,9 @@ def _make_task(
 ) -> Task[Any, Any]:
     match spec.records, operation:
         case Devops() as records, Operation.LOAD:
-            return LoadTask(spec, records, session)
+            return load_task(spec, records, session)
         case Devops() as records, _ if operation in QUERIES:
-            return QueryTask(spec, records, session, operation)
+            return query_task(spec, records, session, operation)
         case _:
             pass
     raise UsageError(f"records of kind {spec.records.kind} know no operation {operation.value}")

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from perf.load.engine.tasks.task import Parts, Soon, Task
+from perf.load.engine.tasks.task import Parts, Task
 from perf.load.spec import LoadSpec
 from perf.model.errors import UsageError
 from perf.model.records import Answer, Operation, PutGet, Values
@@ -22,6 +23,14 @@ class Put:
 
 
 @dataclass(frozen=True, slots=True)
+class Get:
+    """A key, and its index."""
+
+    index: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stock:
     """What is stored: the values of one value seed, which puts store and gets expect."""
 
@@ -35,6 +44,11 @@ class Stock:
         value = make_value(self.records, self.seed, self.value_seed, index)
         return Put(index, key_name(self.records, self.seed, index), (value,))
 
+    def make_get(self, number: int) -> Get:
+        """Choose the key that a get is about."""
+        index = self.choose_get(number)
+        return Get(index, key_name(self.records, self.seed, index))
+
     def choose_get(self, number: int) -> int:
         """Choose the index that an operation which gets is about."""
         return choose_get(self.records, self.seed, self.run, number)
@@ -44,160 +58,76 @@ class Stock:
         return check_value(self.records, self.seed, self.value_seed, index, reply)
 
 
-class PutTask:
-    """Put a value; an acknowledged put is complete."""
-
-    rows = 1
-
-    def __init__(self, stock: Stock, session: KeyValueSession) -> None:
-        """Put on a session."""
-        self._stock, self._session = stock, session
-        self.prepare(0)  # makes the pool of contents, so that no measured operation has to
-
-    def prepare(self, number: int) -> Put:
-        """Make the value."""
-        return self._stock.make_put(choose_put(self._stock.records, number))
-
-    def send(self, prepared: Put) -> None:
-        """Put it."""
-        self._session.put(prepared.key, prepared.values)
-
-    def soon(self) -> Soon[Put, None] | None:
-        """Give the driver's own call."""
-        session = self._session
-        if not isinstance(session, AnswersKeysLater):
-            return None
-        return lambda prepared, done: session.put_soon(prepared.key, prepared.values, done)
-
-    def judge(self, prepared: Put, reply: None) -> Answer:
-        """Trust the acknowledgement; what is stored is verified by the gets that follow."""
-        return Answer.COMPLETED
-
-    def describe(self, prepared: Put) -> str:
-        """Name the key."""
-        return f"put of {prepared.key}"
-
-
-@dataclass(frozen=True, slots=True)
-class Get:
-    """A key, and its index."""
-
-    index: int
-    key: str
-
-
-class GetTask:
-    """Get a value and compare it with what must be there."""
-
-    rows = 1
-
-    def __init__(self, stock: Stock, session: KeyValueSession) -> None:
-        """Get on a session."""
-        self._stock, self._session = stock, session
-        stock.make_put(0)  # makes the pool of contents, so that no measured operation has to
-
-    def prepare(self, number: int) -> Get:
-        """Choose the key."""
-        index = self._stock.choose_get(number)
-        return Get(index, key_name(self._stock.records, self._stock.seed, index))
-
-    def send(self, prepared: Get) -> Values | None:
-        """Get it."""
-        return self._session.get(prepared.key)
-
-    def soon(self) -> Soon[Get, Values | None] | None:
-        """Give the driver's own call."""
-        session = self._session
-        if not isinstance(session, AnswersKeysLater):
-            return None
-        return lambda prepared, done: session.get_soon(prepared.key, done)
-
-    def judge(self, prepared: Get, reply: Values | None) -> Answer:
-        """Compare every byte."""
-        return self._stock.judge(prepared.index, reply)
-
-    def describe(self, prepared: Get) -> str:
-        """Name the key."""
-        return f"get of {prepared.key}"
-
-
-class PutGetTask:
-    """Put a value, then get it: one operation, whose parts `put` and `get` are timed as well."""
-
-    rows = 1
-
-    def __init__(self, stock: Stock, session: KeyValueSession, parts: Parts) -> None:
-        """Work on a session."""
-        self._stock, self._session = stock, session
-        self._put, self._get = (parts(Operation.PUT_GET, name) for name in ("put", "get"))
-        self.prepare(0)  # makes the pool of contents, so that no measured operation has to
-
-    def prepare(self, number: int) -> Put:
-        """Choose the key and make its new value."""
-        return self._stock.make_put(self._stock.choose_get(number))
-
-    def send(self, prepared: Put) -> Values | None:
-        """Do the one, then the other."""
-        begin_s = self._put.now()
-        self._session.put(prepared.key, prepared.values)
-        put_s = self._put.now()
-        self._put.note(begin_s, put_s)
-        found = self._session.get(prepared.key)
-        self._get.note(put_s, self._get.now())
-        return found
-
-    def soon(self) -> Soon[Put, Values | None] | None:
-        """Give a call that begins the get when the put is acknowledged."""
-        session = self._session
-        if not isinstance(session, AnswersKeysLater):
-            return None
-
-        def begin(prepared: Put, done: OnGot) -> None:
-            begin_s = self._put.now()
-
-            def go_on(_: None, error: Exception | None) -> None:
-                if error is not None:
-                    done(None, error)
-                    return
-                put_s = self._put.now()
-                self._put.note(begin_s, put_s)
-                session.get_soon(prepared.key, self._finish(put_s, done))
-
-            session.put_soon(prepared.key, prepared.values, go_on)
-
-        return begin
-
-    def _finish(self, begin_s: float, done: OnGot) -> OnGot:
-        def finish(found: Values | None, error: Exception | None) -> None:
-            if error is None:
-                self._get.note(begin_s, self._get.now())
-            done(found, error)
-
-        return finish
-
-    def judge(self, prepared: Put, reply: Values | None) -> Answer:
-        """Compare every byte of what was got with what was put."""
-        return self._stock.judge(prepared.index, reply)
-
-    def describe(self, prepared: Put) -> str:
-        """Name the key."""
-        return f"put-get of {prepared.key}"
-
-
 def make_put_get_tasks(
     spec: LoadSpec, records: PutGet, session: KeyValueSession, parts: Parts
 ) -> Mapping[Operation, Task[Any, Any]]:
-    """Give the task of each operation of the mix."""
+    """Return the task of each operation of the mix."""
     stock = Stock(records, spec.seed, spec.value_seed, spec.run)
-    tasks: dict[Operation, Task[Any, Any]] = {}
-    for operation in spec.mix:
-        match operation:
-            case Operation.PUT:
-                tasks[operation] = PutTask(stock, session)
-            case Operation.GET:
-                tasks[operation] = GetTask(stock, session)
-            case Operation.PUT_GET:
-                tasks[operation] = PutGetTask(stock, session, parts)
-            case _:
-                raise UsageError(f"records of kind put-get know no operation {operation.value}")
-    return tasks
+    stock.make_put(0)  # makes the pool of contents, so that no measured operation has to
+    return {operation: _make_task(operation, stock, session, parts) for operation in spec.mix}
+
+
+def _make_task(
+    operation: Operation, stock: Stock, session: KeyValueSession, parts: Parts
+) -> Task[Any, Any]:
+    later = session if isinstance(session, AnswersKeysLater) else None
+    match operation:
+        case Operation.PUT:
+            return Task(
+                prepare=lambda number: stock.make_put(choose_put(stock.records, number)),
+                send=lambda put: session.put(put.key, put.values),
+                soon=(lambda put, done: later.put_soon(put.key, put.values, done)) if later else None,
+                describe=lambda put: f"put of {put.key}",
+            )
+        case Operation.GET:
+            return Task(
+                prepare=stock.make_get,
+                send=lambda get: session.get(get.key),
+                soon=(lambda get, done: later.get_soon(get.key, done)) if later else None,
+                judge=lambda get, reply: stock.judge(get.index, reply),
+                describe=lambda get: f"get of {get.key}",
+            )
+        case Operation.PUT_GET:
+            return _put_get(stock, session, parts)
+        case _:
+            raise UsageError(f"records of kind put-get know no operation {operation.value}")
+
+
+def _put_get(stock: Stock, session: KeyValueSession, parts: Parts) -> Task[Put, Values | None]:
+    """Return what puts a value, then gets it: one operation, whose two parts are timed as well."""
+    put, get = (parts(Operation.PUT_GET, name) for name in ("put", "get"))
+
+    def send(prepared: Put) -> Values | None:
+        begin_s = put.now()
+        session.put(prepared.key, prepared.values)
+        put_s = put.now()
+        put.note(begin_s, put_s)
+        found = session.get(prepared.key)
+        get.note(put_s, get.now())
+        return found
+
+    def soon(later: AnswersKeysLater, prepared: Put, done: OnGot) -> None:
+        begin_s = put.now()
+
+        def go_on(_: None, error: Exception | None) -> None:
+            if error is not None:
+                done(None, error)
+                return
+            put_s = put.now()
+            put.note(begin_s, put_s)
+            later.get_soon(prepared.key, partial(finish, put_s))
+
+        def finish(put_s: float, found: Values | None, error: Exception | None) -> None:
+            if error is None:
+                get.note(put_s, get.now())
+            done(found, error)
+
+        later.put_soon(prepared.key, prepared.values, go_on)
+
+    return Task(
+        prepare=lambda number: stock.make_put(stock.choose_get(number)),
+        send=send,
+        soon=partial(soon, session) if isinstance(session, AnswersKeysLater) else None,
+        judge=lambda prepared, reply: stock.judge(prepared.index, reply),
+        describe=lambda prepared: f"put-get of {prepared.key}",
+    )

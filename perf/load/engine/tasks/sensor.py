@@ -10,15 +10,16 @@ none must.
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from threading import Lock
 from typing import Any
 
-from perf.load.engine.tasks.task import Soon, Task
+from perf.load.engine.tasks.task import Task
 from perf.load.spec import LoadSpec
 from perf.model.errors import UsageError
 from perf.model.records import Answer, Operation, Sensor
-from perf.systems.sessions import AnswersLater, OnRead, SensorSession
+from perf.systems.sessions import AnswersLater, SensorSession
 from perf.workloads.sensor import (
     SensorReading,
     batch,
@@ -50,18 +51,11 @@ def make_sensor_tasks(
 
     def make(operation: Operation) -> Task[Any, Any]:
         if operation is Operation.WRITE:
-            return WriteTask(
-                spec,
-                records,
-                session,
-                first_row=spec.first_row,
-                batch_rows=spec.batch_rows,
-                note=acknowledged.note if acknowledged else None,
-            )
+            note = acknowledged.note if acknowledged else None
+            return write_task(spec, records, session, note=note)
         if operation is not Operation.READ_LATEST:
             raise UsageError(f"records of kind {records.kind} know no operation {operation.value}")
-        read = ReadLatestTask(spec, records, session)
-        return ReadAmongWritesTask(read, acknowledged) if is_mixed else read
+        return _read_task(spec, records, session, is_mixed=is_mixed, acknowledged=acknowledged)
 
     return {operation: make(operation) for operation in spec.mix}
 
@@ -96,151 +90,100 @@ class Acknowledged:
         return tuple(one - 1 for one in self._newest[begin : begin + self._count] if one)
 
 
-class WriteTask:
-    """Write one batch of readings; an acknowledged write is complete."""
+def write_task(
+    spec: LoadSpec,
+    records: Sensor,
+    session: SensorSession,
+    *,
+    preloads: bool = False,
+    note: Callable[[Sequence[SensorReading]], None] | None = None,
+) -> Task[tuple[SensorReading, ...], None]:
+    """Return what writes batch number n; `note` is called with what was acknowledged.
 
-    def __init__(
-        self,
-        spec: LoadSpec,
-        records: Sensor,
-        session: SensorSession,
-        *,
-        first_row: int,
-        batch_rows: int,
-        note: Callable[[Sequence[SensorReading]], None] | None = None,
-    ) -> None:
-        """Let operation number n write batch number n from row `first_row` on.
+    Batches are those of the spec, or single rows from the very first on where it `preloads`.
+    """
+    first_row, batch_rows = (0, 1) if preloads else (spec.first_row, spec.batch_rows)
 
-        `note` is called with what was acknowledged.
-        """
-        self._note = note
-        self.rows = batch_rows
-        self._records, self._seed = records, spec.seed
-        self._first_row = first_row
-        self._session = session
-        self.prepare(0)  # makes the padding pool, so that no measured operation has to
+    def prepare(number: int) -> tuple[SensorReading, ...]:
+        return batch(records, spec.seed, first_row, batch_rows, number)
 
-    def prepare(self, number: int) -> tuple[SensorReading, ...]:
-        """Compute the rows."""
-        return batch(self._records, self._seed, self._first_row, self.rows, number)
-
-    def send(self, prepared: tuple[SensorReading, ...]) -> None:
-        """Write them."""
-        self._session.write(prepared)
-
-    def soon(self) -> Soon[tuple[SensorReading, ...], None] | None:
-        """Give the driver's own call."""
-        return self._session.write_soon if isinstance(self._session, AnswersLater) else None
-
-    def judge(self, prepared: tuple[SensorReading, ...], reply: None) -> Answer:
-        """Trust the acknowledgement; what is stored is verified by counting and by reading."""
-        if self._note is not None:
-            self._note(prepared)
+    def judge(prepared: tuple[SensorReading, ...], _: None) -> Answer:
+        if note is not None:
+            note(prepared)
         return Answer.COMPLETED
 
-    def describe(self, prepared: tuple[SensorReading, ...]) -> str:
-        """Name the rows."""
+    def describe(prepared: tuple[SensorReading, ...]) -> str:
         first = f"write of {prepared[0].device_id} at {prepared[0].ts_ms}"
         return first if len(prepared) == 1 else f"{first} and {len(prepared) - 1} after it"
 
+    prepare(0)  # makes the padding pool, so that no measured operation has to
+    return Task(
+        rows=batch_rows,
+        prepare=prepare,
+        send=session.write,
+        soon=session.write_soon if isinstance(session, AnswersLater) else None,
+        judge=judge,
+        describe=describe,
+    )
 
-class ReadLatestTask:
-    """Read the newest readings of a device and compare each with what must be there."""
 
-    def __init__(self, spec: LoadSpec, records: Sensor, session: SensorSession) -> None:
-        """Verify against the rows that the spec says are stored."""
-        self._spec, self._records = spec, records
-        self._device_ids = device_ids(records)
-        self._session = session
-        self._count = records.latest_count
-        self.rows = min(self._count, spec.readable_rows // records.devices)
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A device, by index, and what must come of this run's rows; None where none are being written."""
 
-        @lru_cache(maxsize=_KEPT_ANSWERS)
-        def expect(device_index: int) -> tuple[SensorReading, ...]:
-            return expected_latest(records, spec.seed, spec.readable_rows, device_index, self._count)
+    device_index: int
+    acknowledged: tuple[int, ...] | None
 
-        self._expect = expect
-        self._genuine = lru_cache(maxsize=_KEPT_ANSWERS * self._count)(
-            partial(reading, records, spec.seed)
-        )
 
-    def prepare(self, number: int) -> int:
-        """Choose the device, by index."""
-        return choose_device(self._records, self._spec.seed, number)
+def _read_task(
+    spec: LoadSpec,
+    records: Sensor,
+    session: SensorSession,
+    *,
+    is_mixed: bool,
+    acknowledged: Acknowledged | None,
+) -> Task[Read, Sequence[SensorReading]]:
+    """Return what reads the newest readings of a device and compares each with what must be there.
 
-    def send(self, prepared: int) -> Sequence[SensorReading]:
-        """Read its newest readings."""
-        return self._session.read_latest(self._device_ids[prepared], self._count)
+    Where rows are being written meanwhile, what must come is known when the read is made ready;
+    without `acknowledged`, no row of this run must be there.
+    """
+    count, ids = records.latest_count, device_ids(records)
+    later = session if isinstance(session, AnswersLater) else None
 
-    def soon(self) -> Soon[int, Sequence[SensorReading]] | None:
-        """Give a call that asks for the device of an index."""
-        session, ids, count = self._session, self._device_ids, self._count
-        if not isinstance(session, AnswersLater):
-            return None
+    @lru_cache(maxsize=_KEPT_ANSWERS)
+    def expect(device_index: int) -> tuple[SensorReading, ...]:
+        return expected_latest(records, spec.seed, spec.readable_rows, device_index, count)
 
-        def read_soon(prepared: int, done: OnRead) -> None:
-            session.read_latest_soon(ids[prepared], count, done)
+    genuine = lru_cache(maxsize=_KEPT_ANSWERS * count)(partial(reading, records, spec.seed))
 
-        return read_soon
+    def prepare(number: int) -> Read:
+        device_index = choose_device(records, spec.seed, number)
+        if not is_mixed:
+            return Read(device_index, None)
+        return Read(device_index, acknowledged.of(device_index) if acknowledged else ())
 
-    def judge(self, prepared: int, reply: Sequence[SensorReading]) -> Answer:
-        """Compare every row."""
-        return self.judge_among(prepared, reply, None)
-
-    def judge_among(
-        self, prepared: int, reply: Sequence[SensorReading], acknowledged: tuple[int, ...] | None
-    ) -> Answer:
-        """Compare every row, where newer ones may be on their way if `acknowledged` is not None."""
-        if not acknowledged and tuple(reply) == self._expect(prepared):
+    def judge(prepared: Read, reply: Sequence[SensorReading]) -> Answer:
+        if not prepared.acknowledged and tuple(reply) == expect(prepared.device_index):
             return Answer.COMPLETED
         return check_latest(
-            self._records,
-            self._spec.seed,
-            self._spec.readable_rows,
-            prepared,
-            count=self._count,
+            records,
+            spec.seed,
+            spec.readable_rows,
+            prepared.device_index,
+            count=count,
             answer=reply,
-            acknowledged=acknowledged,
-            genuine=self._genuine,
+            acknowledged=prepared.acknowledged,
+            genuine=genuine,
         )
 
-    def describe(self, prepared: int) -> str:
-        """Name the device."""
-        return f"newest readings of {self._device_ids[prepared]}"
-
-
-class ReadAmongWritesTask:
-    """The same while rows are being written: what must come is known when the read is made ready."""
-
-    def __init__(self, read: ReadLatestTask, acknowledged: Acknowledged | None) -> None:
-        """Do what `read` does; without `acknowledged`, no row of this run must be there."""
-        self.rows = read.rows
-        self._read, self._acknowledged = read, acknowledged
-
-    def prepare(self, number: int) -> tuple[int, tuple[int, ...]]:
-        """Choose the device, by index, and look up what is acknowledged of it by now."""
-        device_index = self._read.prepare(number)
-        return device_index, self._acknowledged.of(device_index) if self._acknowledged else ()
-
-    def send(self, prepared: tuple[int, tuple[int, ...]]) -> Sequence[SensorReading]:
-        """Read its newest readings."""
-        return self._read.send(prepared[0])
-
-    def soon(self) -> Soon[tuple[int, tuple[int, ...]], Sequence[SensorReading]] | None:
-        """Give a call that asks for the device of an index."""
-        inner = self._read.soon()
-        if inner is None:
-            return None
-
-        def read_soon(prepared: tuple[int, tuple[int, ...]], done: OnRead) -> None:
-            inner(prepared[0], done)
-
-        return read_soon
-
-    def judge(self, prepared: tuple[int, tuple[int, ...]], reply: Sequence[SensorReading]) -> Answer:
-        """Compare every row, whenever it was written."""
-        return self._read.judge_among(prepared[0], reply, prepared[1])
-
-    def describe(self, prepared: tuple[int, tuple[int, ...]]) -> str:
-        """Name the device."""
-        return self._read.describe(prepared[0])
+    return Task(
+        rows=min(count, spec.readable_rows // records.devices),
+        prepare=prepare,
+        send=lambda read: session.read_latest(ids[read.device_index], count),
+        soon=(lambda read, done: later.read_latest_soon(ids[read.device_index], count, done))
+        if later
+        else None,
+        judge=judge,
+        describe=lambda read: f"newest readings of {ids[read.device_index]}",
+    )

@@ -5,7 +5,8 @@ work and must not count as the system's.
 """
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from perf.model.records import Answer, Operation
 
@@ -16,33 +17,27 @@ Soon: TypeAlias = Callable[[Prepared, Callable[[Reply | None, Exception | None],
 """Sends without waiting: takes what was prepared, and what to call with the answer or the error."""
 
 
-class Task(Protocol[Prepared, Reply]):
+def trust(_: object, __: object) -> Answer:
+    """Take what is acknowledged for complete; what is stored is verified by counting and by reading."""
+    return Answer.COMPLETED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task(Generic[Prepared, Reply]):
     """One kind of operation, used by many threads at once."""
 
-    @property
-    def rows(self) -> int:
-        """How many rows a completed operation writes or reads."""
-        ...
-
-    def prepare(self, number: int) -> Prepared:
-        """Make operation `number` ready; a pure function of the seed and the number."""
-        ...
-
-    def send(self, prepared: Prepared) -> Reply:
-        """Send it and return the answer; raise what the driver raises."""
-        ...
-
-    def soon(self) -> Soon[Prepared, Reply] | None:
-        """Give the call that sends it without waiting, if the driver has one."""
-        ...
-
-    def judge(self, prepared: Prepared, reply: Reply) -> Answer:
-        """Say what the answer is worth."""
-        ...
-
-    def describe(self, prepared: Prepared) -> str:
-        """Name the operation in a message."""
-        ...
+    rows: int = 1
+    """How many rows a completed operation writes or reads."""
+    prepare: Callable[[int], Prepared]
+    """Makes operation number n ready; a pure function of the seed and the number."""
+    send: Callable[[Prepared], Reply]
+    """Sends it and gives the answer; raises what the driver raises."""
+    soon: Soon[Prepared, Reply] | None = None
+    """Sends it without waiting, if the driver can."""
+    judge: Callable[[Prepared, Reply], Answer] = trust
+    """Says what the answer is worth."""
+    describe: Callable[[Prepared], str]
+    """Names the operation in a message."""
 
 
 class OperationPart(Protocol):

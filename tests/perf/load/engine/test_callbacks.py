@@ -10,7 +10,7 @@ import pytest
 from perf.load.engine.callbacks import ClosedCalls, OpenCalls
 from perf.load.engine.loops import Lane, Loop, SendSpan
 from perf.load.engine.recorder import Log
-from perf.model.records import Answer
+from perf.load.engine.tasks.task import Task
 
 Done = Callable[[None, Exception | None], None]
 
@@ -33,27 +33,17 @@ class Server:
     def sleep_until(self, time_s: float) -> None:
         self.time_s = max(self.time_s, time_s)
 
-    @property
-    def rows(self) -> int:
-        return 1
-
     def prepare(self, number: int) -> int:
         return number
 
     def send(self, prepared: int) -> None:
         """Is never called."""
 
-    def judge(self, prepared: int, reply: None) -> Answer:
-        return Answer.COMPLETED
-
     def describe(self, prepared: int) -> str:
         return f"operation {prepared}"
 
     def classify(self, error: Exception) -> str:
         return f"error:{type(error).__name__}"
-
-    def soon(self) -> Callable[[int, Done], None]:
-        return self.call
 
     def call(self, prepared: int, done: Done) -> None:
         self.sent.append(prepared)
@@ -76,7 +66,8 @@ def fail(defect: Exception) -> None:
 
 
 def make_loop(server: Server, end_s: float, call: Callable[[int, Done], None] | None = None) -> Loop:
-    lane = Lane(server, Log(), call or server.call)
+    task = Task(prepare=server.prepare, send=server.send, describe=server.describe)
+    lane = Lane(task, Log(), call or server.call)
     return Loop(
         choose=lambda _: lane,
         classify=server.classify,

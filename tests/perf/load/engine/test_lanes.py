@@ -7,9 +7,9 @@ import pytest
 
 from perf.load.engine.lanes import Lanes, lay_lanes
 from perf.load.engine.recorder import OperationKind, Recorder
-from perf.load.engine.tasks.task import OperationPart, Parts
+from perf.load.engine.tasks.task import OperationPart, Parts, Task
 from perf.model.design import OpenLoop
-from perf.model.records import Answer, Operation
+from perf.model.records import Operation
 from perf.model.results import ATTEMPTED, COMPLETED_IN_WINDOW, TIMEOUTS
 from perf.workloads.stages import Stage
 
@@ -25,9 +25,7 @@ STAGE = Stage(
 
 
 class Still:
-    """A clock that stands, and a task that does nothing."""
-
-    rows = 1
+    """A clock that stands."""
 
     def now(self) -> float:
         return 1.5
@@ -35,28 +33,16 @@ class Still:
     def sleep_until(self, time_s: float) -> None:
         """Return at once."""
 
-    def prepare(self, number: int) -> int:
-        return number
 
-    def send(self, prepared: int) -> None:
-        """Do nothing."""
-
-    def soon(self) -> None:
-        """Have no call that answers later."""
-
-    def judge(self, prepared: int, reply: None) -> Answer:
-        return Answer.COMPLETED
-
-    def describe(self, prepared: int) -> str:
-        return str(prepared)
+NOTHING: Task[int, None] = Task(prepare=int, send=lambda _: None, describe=str)
 
 
 def make_lanes(seed: int = 7, *, noted: list[OperationPart] | None = None) -> Lanes:
     noted = [] if noted is None else noted
 
-    def make(parts: Parts) -> dict[Operation, Still]:
+    def make(parts: Parts) -> dict[Operation, Task[int, None]]:
         noted.append(parts(Operation.UPDATE, "read"))
-        return {operation: Still() for operation in WEIGHTS}
+        return dict.fromkeys(WEIGHTS, NOTHING)
 
     return lay_lanes(make, WEIGHTS, seed, clock=Still(), start_at_s=0.0)
 

@@ -9,6 +9,7 @@ import pytest
 from perf.load.clock import MonotonicClock
 from perf.load.engine.loops import PRELOAD_ATTEMPTS, Lane, Loop, SendSpan
 from perf.load.engine.recorder import Log
+from perf.load.engine.tasks.task import Task
 from perf.model.errors import StepFailed
 from perf.model.records import Answer
 
@@ -57,19 +58,15 @@ class Script:
     def describe(self, prepared: int) -> str:
         return f"operation {prepared}"
 
-    @property
-    def rows(self) -> int:
-        return 1
-
-    def soon(self) -> None:
-        """Give no call that answers later."""
-
     def classify(self, error: Exception) -> str:
         return f"error:{type(error).__name__}"
 
 
 def make_loop(script: Script, count: int | None = None, end_s: float = 1.0) -> Loop:
-    lane = Lane(script, Log())
+    lane = Lane(
+        Task(prepare=script.prepare, send=script.send, judge=script.judge, describe=script.describe),
+        Log(),
+    )
     return Loop(
         choose=lambda _: lane,
         classify=script.classify,

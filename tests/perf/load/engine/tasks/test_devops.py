@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from perf.load.engine.tasks.devops import LoadTask, QueryTask
+from perf.load.engine.tasks.devops import load_task, query_task
 from perf.load.engine.tasks.making import foresee, make_tasks
 from perf.load.engine.tasks.task import OperationPart
 from perf.load.spec import LoadSpec
@@ -61,7 +61,7 @@ def make_session(corrupt: Callable[[int], bool] = lambda _: False) -> DevopsSess
 
 
 def load(session: DevopsSession) -> None:
-    task = LoadTask(make_spec({Operation.LOAD: 1.0}), RECORDS, session)
+    task = load_task(make_spec({Operation.LOAD: 1.0}), RECORDS, session)
     for number in range(BATCHES):
         batch = task.prepare(number)
         task.send(batch)
@@ -80,21 +80,21 @@ def test_loading_stores_every_row_once(loaded: DevopsSession) -> None:
 
 
 def test_there_is_no_batch_beyond_the_last(loaded: DevopsSession) -> None:
-    task = LoadTask(make_spec({Operation.LOAD: 1.0}), RECORDS, loaded)
+    task = load_task(make_spec({Operation.LOAD: 1.0}), RECORDS, loaded)
     assert task.prepare(BATCHES - 1)
     with pytest.raises(UsageError, match=f"there is no batch {BATCHES} to load"):
         task.prepare(BATCHES)
 
 
 def test_a_batch_is_named_by_its_first_row(loaded: DevopsSession) -> None:
-    task = LoadTask(make_spec({Operation.LOAD: 1.0}), RECORDS, loaded)
+    task = load_task(make_spec({Operation.LOAD: 1.0}), RECORDS, loaded)
     text = task.describe(task.prepare(1))
     assert text == "load of 1000 rows from kernel of host_1 at 1451606760000 on"
 
 
 @pytest.mark.parametrize("operation", QUERIES)
 def test_queries_are_answered_as_expected(operation: Operation, loaded: DevopsSession) -> None:
-    task = QueryTask(make_spec({operation: 1.0}), RECORDS, loaded, operation)
+    task = query_task(make_spec({operation: 1.0}), RECORDS, loaded, operation)
     for number in range(RECORDS.queries):
         asked = task.prepare(number)
         assert task.judge(asked, task.send(asked)) is Answer.COMPLETED
@@ -105,7 +105,7 @@ def test_queries_are_answered_as_expected(operation: Operation, loaded: DevopsSe
 def test_a_corrupted_batch_is_found_by_every_type_of_query(operation: Operation) -> None:
     session = make_session(corrupt=lambda write: write == 20)
     load(session)
-    task = QueryTask(make_spec({operation: 1.0}), RECORDS, session, operation)
+    task = query_task(make_spec({operation: 1.0}), RECORDS, session, operation)
     history = cpu_history(RECORDS, 5)
     found = set()
     for number in range(RECORDS.queries):
@@ -119,11 +119,11 @@ def test_each_operation_of_a_mix_has_its_task(loaded: DevopsSession) -> None:
     spec = make_spec(dict.fromkeys((Operation.LOAD, *QUERIES), 1.0))
     foresee(spec)
     tasks = make_tasks(spec, loaded, note_nothing)
-    assert {operation: type(task) for operation, task in tasks.items()} == {
-        Operation.LOAD: LoadTask,
-        **dict.fromkeys(QUERIES, QueryTask),
+    assert {operation: task.rows for operation, task in tasks.items()} == {
+        Operation.LOAD: spec.batch_rows,
+        **dict.fromkeys(QUERIES, 1),
     }
-    assert all(task.soon() is None for task in tasks.values())
+    assert all(task.soon is None for task in tasks.values())
 
 
 def note_nothing(operation: Operation, part: str) -> OperationPart:
@@ -142,4 +142,4 @@ def test_what_a_system_cannot_be_asked_is_refused_by_name() -> None:
     session = Unable(lambda _, __: None, 1, repr)
     spec = make_spec({Operation.DOUBLE_GROUPBY_1: 1.0})
     with pytest.raises(UsageError, match="fake cannot be asked double-groupby-1"):
-        QueryTask(spec, RECORDS, session, Operation.DOUBLE_GROUPBY_1)
+        query_task(spec, RECORDS, session, Operation.DOUBLE_GROUPBY_1)

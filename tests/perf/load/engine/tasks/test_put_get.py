@@ -104,7 +104,7 @@ def test_a_part_that_fails_fails_the_operation_and_has_no_time(failing: str) -> 
 def test_each_operation_is_named_in_messages() -> None:
     for operation, task in make_tasks(SPEC, Dict(), Times()).items():
         assert task.describe(task.prepare(1)).startswith(f"{operation.value} of ")
-        assert task.soon() is None
+        assert task.soon is None
 
 
 def test_foreign_operations_are_refused() -> None:

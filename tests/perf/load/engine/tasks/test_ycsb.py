@@ -155,7 +155,7 @@ def test_scans_are_verified_and_need_a_session_that_can() -> None:
     load(spec, session)
     task = make_tasks(spec, session, Times())[SCAN]
     assert task.rows == 5
-    assert task.soon() is None
+    assert task.soon is None
     assert {do(task, number) for number in range(200)} == {Answer.COMPLETED}
     key = task.prepare(8).first_key
     session.kept[key][0] = b"x" * 100
@@ -218,7 +218,7 @@ def test_each_operation_is_named_in_messages() -> None:
     load(spec, session)
     for operation, task in make_tasks(spec, session, Times()).items():
         assert task.describe(task.prepare(1)).startswith(f"{operation.value} of ")
-        assert task.soon() is None
+        assert task.soon is None
 
 
 def test_nothing_stored_and_foreign_operations_are_refused() -> None:

@@ -4,7 +4,7 @@ use knickload::session::Reading;
 
 use super::frames::{opcode, put_bytes, put_count, put_frame, put_int, put_short, put_string};
 use super::statement::Asking;
-use super::tables::{Column, SystemTable, put_columns, put_value};
+use super::tables::{Column, READINGS, SystemTable, put_columns, reading_columns};
 
 pub const PROTOCOL_ERROR: i32 = 0x000a;
 pub const INVALID: i32 = 0x2200;
@@ -26,19 +26,20 @@ const REFUSAL: &str = "refused, as the null server was told to";
 pub fn put_readings(
     outbox: &mut Vec<u8>,
     stream: [u8; 2],
-    asking: &Asking,
     readings: &[Reading],
     skips_metadata: bool,
 ) {
-    let columns = asking.result.as_deref().unwrap_or_default();
     put_frame(outbox, stream, opcode::RESULT, |out| {
         put_int(out, ROWS);
-        put_metadata(out, &asking.table, columns, skips_metadata);
+        put_metadata(out, READINGS, &reading_columns(), skips_metadata);
         put_count(out, readings.len());
         for reading in readings {
-            for column in columns {
-                put_field(out, reading, &column.name);
+            put_bytes(out, reading.device_id.as_bytes());
+            put_bytes(out, &reading.ts_ms.to_be_bytes());
+            for value in reading.values {
+                put_bytes(out, &value.to_be_bytes());
             }
+            put_bytes(out, &reading.metadata);
         }
     });
 }
@@ -49,35 +50,6 @@ pub fn put_set_keyspace(outbox: &mut Vec<u8>, stream: [u8; 2], keyspace: &str) {
         put_int(out, SET_KEYSPACE);
         put_string(out, keyspace.trim_matches('"'));
     });
-}
-
-fn put_field(out: &mut Vec<u8>, reading: &Reading, name: &str) {
-    const VALUES: [&str; 8] = [
-        "temperature",
-        "humidity",
-        "pressure",
-        "vibration",
-        "battery",
-        "latitude",
-        "longitude",
-        "signal",
-    ];
-    match name {
-        "device_id" => put_bytes(out, reading.device_id.as_bytes()),
-        "ts" => put_bytes(out, &reading.ts_ms.to_be_bytes()),
-        "metadata" => put_bytes(out, &reading.metadata),
-        name => {
-            let place = VALUES.iter().position(|value| *value == name);
-            let value = place.and_then(|place| reading.values.get(place));
-            put_value(
-                out,
-                value
-                    .map(|value| value.to_be_bytes())
-                    .as_ref()
-                    .map(|bytes| &bytes[..]),
-            );
-        }
-    }
 }
 
 pub fn put_options(out: &mut Vec<u8>) {
@@ -121,25 +93,46 @@ pub fn put_unprepared<T>(outbox: &mut Vec<u8>, stream: [u8; 2], id: &[u8]) -> Op
     None
 }
 
-pub fn put_prepared(outbox: &mut Vec<u8>, stream: [u8; 2], number: usize, asking: &Asking) {
+/// Tells what a statement is whose number is its id; the columns of its rows go by `system`.
+pub fn put_prepared(
+    outbox: &mut Vec<u8>,
+    stream: [u8; 2],
+    number: usize,
+    asking: &Asking,
+    system: &[SystemTable],
+) {
+    let places = asking.places();
+    let (name, result) = match asking {
+        Asking::Insert => (READINGS, None),
+        Asking::Newest { .. } => (READINGS, Some(reading_columns())),
+        Asking::System { table, columns, .. } => {
+            let table = &system[*table];
+            (table.name, Some(chosen(table, columns)))
+        }
+    };
+    let has_key = name == READINGS;
     put_frame(outbox, stream, opcode::RESULT, |out| {
         put_int(out, PREPARED);
         put_short(out, ID_BYTES);
         out.extend((number as u128).to_be_bytes());
         put_int(out, ONE_TABLE);
-        put_count(out, asking.places.len());
-        put_count(out, asking.key_places.len());
-        for &place in &asking.key_places {
-            put_short(out, place);
+        put_count(out, places.len());
+        put_count(out, usize::from(has_key));
+        if has_key {
+            put_short(out, 0);
         }
-        put_columns(out, &asking.table, &asking.places);
-        if let Some(columns) = &asking.result {
-            put_metadata(out, &asking.table, columns, false);
+        put_columns(out, name, &places);
+        if let Some(columns) = result {
+            put_metadata(out, name, &columns, false);
         } else {
             put_int(out, NO_METADATA);
             put_count(out, 0);
         }
     });
+}
+
+fn chosen(table: &SystemTable, columns: &[usize]) -> Vec<Column> {
+    columns.iter().map(|&place| table.columns[place]).collect()
 }
 
 fn put_metadata(out: &mut Vec<u8>, table: &str, columns: &[Column], skips: bool) {
@@ -153,19 +146,17 @@ fn put_metadata(out: &mut Vec<u8>, table: &str, columns: &[Column], skips: bool)
 pub fn put_system_rows(
     outbox: &mut Vec<u8>,
     stream: [u8; 2],
-    asking: &Asking,
-    system: &SystemTable,
+    table: &SystemTable,
+    columns: &[usize],
     skips_metadata: bool,
 ) {
-    let columns = asking.result.as_deref().unwrap_or_default();
     put_frame(outbox, stream, opcode::RESULT, |out| {
         put_int(out, ROWS);
-        put_metadata(out, &asking.table, columns, skips_metadata);
-        put_count(out, system.rows.len());
-        for row in &system.rows {
-            for column in columns {
-                let place = system.table.columns.iter().position(|one| one == column);
-                put_value(out, place.and_then(|place| row.get(place)?.as_deref()));
+        put_metadata(out, table.name, &chosen(table, columns), skips_metadata);
+        put_count(out, table.rows.len());
+        for row in &table.rows {
+            for &place in columns {
+                put_bytes(out, &row[place]);
             }
         }
     });

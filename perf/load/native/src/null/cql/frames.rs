@@ -22,7 +22,6 @@ pub mod opcode {
     pub const PREPARE: u8 = 0x09;
     pub const EXECUTE: u8 = 0x0a;
     pub const REGISTER: u8 = 0x0b;
-    pub const BATCH: u8 = 0x0d;
 }
 
 /// Which client asked what on which stream of its connection.
@@ -163,32 +162,20 @@ impl<'a> Bound<'a> {
     pub fn read(reader: &mut Reader<'a>) -> Result<Self, Broken> {
         reader.short()?; // consistency
         let flags = reader.byte()?;
-        let values = if flags & WITH_VALUES == 0 {
-            Vec::new()
-        } else {
-            read_values(reader, flags & WITH_NAMES != 0)?
-        };
+        let mut values = Vec::new();
+        if flags & WITH_VALUES != 0 {
+            for _ in 0..reader.short()? {
+                if flags & WITH_NAMES != 0 {
+                    reader.short_bytes()?;
+                }
+                values.push(reader.value()?);
+            }
+        }
         Ok(Self {
             values,
             skips_metadata: flags & SKIPS_METADATA != 0,
         })
     }
-}
-
-/// Reads values, each after its name if they have one.
-pub fn read_values<'a>(
-    reader: &mut Reader<'a>,
-    have_names: bool,
-) -> Result<Vec<Option<&'a [u8]>>, Broken> {
-    let count = reader.short()?;
-    let mut values = Vec::with_capacity(count);
-    for _ in 0..count {
-        if have_names {
-            reader.short_bytes()?;
-        }
-        values.push(reader.value()?);
-    }
-    Ok(values)
 }
 
 #[cfg(test)]

@@ -1,336 +1,151 @@
-//! Statements of CQL, as far as our clients and their drivers say them: which table, which columns, and
-//! what each place for a value is.
+//! What clients may say in CQL: write a reading, read the newest of a device, and look up who is there.
+//!
+//! The first two are our sessions' own statements and those of the peers of a comparison; the last is
+//! what drivers ask when they connect.
 
-use super::tables::{Column, Kind};
+use super::tables::{Column, INT, READINGS, SystemTable, TEXT, TEXTS, reading_columns};
 
-/// A table: `name` is `keyspace.table`.
+/// A statement that was understood.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Table {
-    pub name: String,
-    pub columns: Vec<Column>,
-    pub partition_key: Vec<String>,
+pub enum Asking {
+    Insert,
+    /// The newest readings of a device; how many may be said when it is asked.
+    Newest {
+        count: Option<u64>,
+    },
+    /// Columns of a table of the server itself, each by its place there; so many lists may be bound.
+    System {
+        table: usize,
+        columns: Vec<usize>,
+        lists: usize,
+    },
 }
 
-/// A statement that reads or writes rows of a table.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Asking {
-    pub table: String,
-    /// What the rows of its answer look like; none for a write.
-    pub result: Option<Vec<Column>>,
-    pub places: Vec<Column>,
-    /// For each column of the partition key the number of its place, if all have one.
-    pub key_places: Vec<usize>,
-    pub timestamp_place: Option<usize>,
-    pub limit_place: Option<usize>,
+impl Asking {
+    /// Gives what each place for a value is.
+    pub fn places(&self) -> Vec<Column> {
+        match self {
+            Self::Insert => reading_columns(),
+            Self::Newest { count } => {
+                let mut places = vec![("device_id", TEXT)];
+                places.extend(count.is_none().then_some(("[limit]", INT)));
+                places
+            }
+            Self::System { lists, .. } => vec![("in(keyspace_name)", TEXTS); *lists],
+        }
+    }
 }
 
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Statement {
-    Asking(Asking),
-    CreateTable(Table),
-    Use(String),
-    /// Nothing that matters where nothing is stored.
-    Nothing,
-}
-
-const LIMIT: &str = "[limit]";
-const OPERATORS: [&str; 5] = ["=", "<", ">", "(", "in"];
-
-/// Reads a statement; `find` gives a table by its name.
+/// Reads a statement.
 ///
 /// # Errors
 /// Why it is not understood.
-pub fn parse<'a>(
-    text: &str,
-    find: impl Fn(&str) -> Option<&'a Table>,
-) -> Result<Statement, String> {
-    let tokens = split(text);
-    let words: Vec<String> = tokens.iter().map(|one| one.to_ascii_lowercase()).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let known = |name: &str| find(name).ok_or_else(|| format!("unconfigured table {name}"));
-    match words.as_slice() {
-        ["select", ..] => {
-            let from = position(&words, "from").ok_or("a SELECT without FROM")?;
-            let table = known(words.get(from + 1).ok_or("FROM what?")?)?;
-            let result = select_columns(table, &words[1..from])?;
-            conditions(table, &words[from + 2..], Some(result))
-        }
-        ["update", name, rest @ ..] => conditions(known(name)?, rest, None),
-        ["insert", "into", name, rest @ ..] => insert(known(name)?, rest),
-        ["create", "table", "if", "not", "exists", name, rest @ ..]
-        | ["create", "table", name, rest @ ..] => create_table(name, rest),
-        ["use", name, ..] => Ok(Statement::Use((*name).to_owned())),
-        ["create" | "alter" | "drop" | "truncate", ..] => Ok(Statement::Nothing),
-        _ => Err(format!(
-            "a null server does not know the statement {text:?}"
-        )),
-    }
-}
-
-/// Splits a statement into words, texts in quotes, and single characters.
-fn split(text: &str) -> Vec<&str> {
-    let mut tokens = Vec::new();
-    let mut rest = text.trim_start();
-    while let Some(first) = rest.chars().next() {
-        let size = if first == '\'' {
-            rest[1..].find('\'').map_or(rest.len(), |end| end + 2)
-        } else if is_word(first) {
-            rest.find(|one| !is_word(one)).unwrap_or(rest.len())
-        } else {
-            first.len_utf8()
-        };
-        let (token, after) = rest.split_at(size);
-        tokens.push(token);
-        rest = after.trim_start();
-    }
-    tokens
-}
-
-fn is_word(one: char) -> bool {
-    one.is_ascii_alphanumeric() || "_.\"".contains(one)
-}
-
-fn position(words: &[&str], wanted: &str) -> Option<usize> {
-    words.iter().position(|&word| word == wanted)
-}
-
-fn column<'a>(table: &'a Table, name: &str) -> Result<&'a Column, String> {
-    let found = table.columns.iter().find(|column| column.name == name);
-    found.ok_or_else(|| format!("Undefined column name {name} in table {}", table.name))
-}
-
-fn select_columns(table: &Table, words: &[&str]) -> Result<Vec<Column>, String> {
-    if words == ["*"] {
-        return Ok(table.columns.clone());
-    }
-    words
-        .split(|&word| word == ",")
-        .map(|one| match one {
-            [name] => column(table, name).cloned(),
-            _ => Err(format!("a null server selects no {:?}", one.join(" "))),
-        })
-        .collect()
-}
-
-fn insert(table: &Table, words: &[&str]) -> Result<Statement, String> {
-    let end = position(words, ")").ok_or("an INSERT without columns")?;
-    let names = words.get(1..end).ok_or("an INSERT without columns")?;
-    let values = words.get(end + 3..).ok_or("an INSERT without values")?;
-    let mut places = Vec::new();
-    for (name, value) in names
-        .split(|&word| word == ",")
-        .zip(values.split(|&word| word == ","))
-    {
-        if let ([name], Some(&"?")) = (name, value.first()) {
-            places.push(column(table, name)?.clone());
-        }
-    }
-    let keys: Vec<String> = places.iter().map(|place| place.name.clone()).collect();
-    Ok(asking(table, None, places, &keys))
-}
-
-fn conditions(
-    table: &Table,
-    words: &[&str],
-    result: Option<Vec<Column>>,
-) -> Result<Statement, String> {
-    let mut places = Vec::new();
-    let mut compared = Vec::new();
-    for (at, _) in words.iter().enumerate().filter(|&(_, &word)| word == "?") {
-        let before = &words[..at];
-        let operand = before.iter().rposition(|word| !OPERATORS.contains(word));
-        let name = operand.and_then(|place| words.get(place)).copied();
-        let place = match name.ok_or("a value without a column")? {
-            "limit" => Column::new(LIMIT, Kind::Int),
-            ")" => Column::new("partition key token", Kind::Bigint),
-            "token" => {
-                let key = table.partition_key.first().ok_or("a table without a key")?;
-                Column::new("partition key", column(table, key)?.kind)
-            }
-            name if before.ends_with(&["in"]) => {
-                Column::new(&format!("in({name})"), Kind::ListOfText)
-            }
-            name => column(table, name)?.clone(),
-        };
-        let is_equal = before.ends_with(&["="]) && operand == at.checked_sub(2);
-        compared.push(if is_equal {
-            place.name.clone()
-        } else {
-            String::new()
-        });
-        places.push(place);
-    }
-    Ok(asking(table, result, places, &compared))
-}
-
-/// Puts an asking together; `keys` holds for each place which column it is equal to.
-fn asking(
-    table: &Table,
-    result: Option<Vec<Column>>,
-    places: Vec<Column>,
-    keys: &[String],
-) -> Statement {
-    let key_places: Option<Vec<usize>> = table
-        .partition_key
-        .iter()
-        .map(|column| keys.iter().position(|key| key == column))
+pub fn parse(text: &str, system: &[SystemTable]) -> Result<Asking, String> {
+    let words: Vec<&str> = text
+        .split(|one: char| one.is_whitespace() || "(),=".contains(one))
+        .filter(|word| !word.is_empty())
         .collect();
-    Statement::Asking(Asking {
-        table: table.name.clone(),
-        key_places: key_places.unwrap_or_default(),
-        timestamp_place: places
-            .iter()
-            .position(|place| place.kind == Kind::Timestamp),
-        limit_place: places.iter().position(|place| place.name == LIMIT),
-        result,
-        places,
-    })
-}
-
-fn create_table(name: &str, words: &[&str]) -> Result<Statement, String> {
-    let mut table = Table {
-        name: name.to_owned(),
-        columns: Vec::new(),
-        partition_key: Vec::new(),
+    let names: Vec<&str> = reading_columns().iter().map(|&(name, _)| name).collect();
+    let lower: Vec<String> = words.iter().map(|word| word.to_ascii_lowercase()).collect();
+    let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
+    let unknown = || format!("a null server does not know the statement {text:?}");
+    if let ["insert", "into", READINGS, rest @ ..] = lower.as_slice()
+        && rest.len() == 2 * names.len() + 1
+        && rest.starts_with(&names)
+    {
+        return Ok(Asking::Insert);
+    }
+    let from = lower.iter().position(|&word| word == "from");
+    let (Some("select"), Some(from)) = (lower.first().copied(), from) else {
+        return Err(unknown());
     };
-    for part in definitions(words) {
-        match part {
-            ["primary", "key", "(", "(", names @ ..] => {
-                let end = position(names, ")").unwrap_or(names.len());
-                let names = names[..end].iter().filter(|&&word| word != ",");
-                table.partition_key = names.map(|&name| name.to_owned()).collect();
-            }
-            ["primary", "key", "(", name, ..] => table.partition_key = vec![(*name).to_owned()],
-            [name, kind, rest @ ..] => {
-                let kind = Kind::named(kind).ok_or_else(|| format!("unknown type {kind}"))?;
-                table.columns.push(Column::new(name, kind));
-                if rest.starts_with(&["primary", "key"]) {
-                    table.partition_key = vec![(*name).to_owned()];
-                }
-            }
-            _ => return Err(format!("unknown definition {:?}", part.join(" "))),
-        }
+    let (asked, name) = (&lower[1..from], lower.get(from + 1).ok_or_else(unknown)?);
+    if *name == READINGS {
+        let ["where", "device_id", "?", "limit", count] = lower[from + 2..] else {
+            return Err(unknown());
+        };
+        let count = (count != "?").then(|| count.parse().map_err(|_| unknown()));
+        let count = count.transpose()?;
+        return (asked == names)
+            .then_some(Asking::Newest { count })
+            .ok_or_else(unknown);
     }
-    Ok(Statement::CreateTable(table))
-}
-
-/// Splits what stands between a table's parentheses at its commas, but not within inner ones.
-fn definitions<'a, 'b>(words: &'b [&'a str]) -> Vec<&'b [&'a str]> {
-    let (mut parts, mut begin, mut depth) = (Vec::new(), 1, 0);
-    for (at, &word) in words.iter().enumerate() {
-        match word {
-            "(" => depth += 1,
-            ")" => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 || (depth == 1 && word == ",") {
-            parts.extend(words.get(begin..at));
-            begin = at + 1;
-        }
-        if depth == 0 {
-            break;
-        }
-    }
-    parts
+    let table = system.iter().position(|one| one.name == *name);
+    let table = table.ok_or_else(|| format!("unconfigured table {name}"))?;
+    let known = &system[table].columns;
+    let place = |name: &str| {
+        known
+            .iter()
+            .position(|one| one.0 == name)
+            .ok_or_else(unknown)
+    };
+    let columns = if asked == ["*"] {
+        (0..known.len()).collect()
+    } else {
+        asked
+            .iter()
+            .map(|name| place(name))
+            .collect::<Result<_, _>>()?
+    };
+    let lists = lower.iter().filter(|&&word| word == "?").count();
+    Ok(Asking::System {
+        table,
+        columns,
+        lists,
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tables::CREATED;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::super::tables::system_tables;
     use super::*;
 
-    fn tables() -> Vec<Table> {
-        CREATED.iter().map(|text| created(text)).collect()
-    }
+    const COLUMNS: &str = "device_id, ts, temperature, humidity, pressure, vibration, battery, \
+                           latitude, longitude, signal, metadata";
 
-    fn created(text: &str) -> Table {
-        match parse(text, |_| None) {
-            Ok(Statement::CreateTable(table)) => table,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn asked(text: &str) -> Asking {
-        let tables = tables();
-        match parse(text, |name| tables.iter().find(|table| table.name == name)) {
-            Ok(Statement::Asking(asking)) => asking,
-            other => panic!("{other:?}"),
-        }
+    fn asked(text: &str) -> Result<Asking, String> {
+        parse(text, &system_tables(IpAddr::V4(Ipv4Addr::LOCALHOST)))
     }
 
     #[test]
-    fn tables_are_created_with_their_keys() {
-        let [readings, records] = &tables()[..] else {
-            panic!("two tables")
-        };
-        assert_eq!(readings.columns.len(), 11);
-        assert_eq!(readings.columns[10], Column::new("metadata", Kind::Blob));
-        assert_eq!(readings.partition_key, ["device_id"]);
-        assert_eq!(records.partition_key, ["key"]);
-        let two = created(
-            "CREATE TABLE IF NOT EXISTS a.b (x text, y int, PRIMARY KEY (x, y)) WITH c = 1",
+    fn statements_of_the_workload_are_known() {
+        let marks = "?, ".repeat(10) + "?";
+        let insert = format!("INSERT INTO {READINGS} ({COLUMNS}) VALUES ({marks})");
+        assert_eq!(asked(&insert), Ok(Asking::Insert));
+        let newest = format!("SELECT {COLUMNS} FROM {READINGS} WHERE device_id = ? LIMIT");
+        let (bound, said) = (
+            asked(&format!("{newest} ?")),
+            asked(&format!("{newest} 10")),
         );
+        assert_eq!(bound, Ok(Asking::Newest { count: None }));
         assert_eq!(
-            (two.columns.len(), &two.partition_key[..]),
-            (2, &["x".to_owned()][..])
+            bound.unwrap().places(),
+            [("device_id", TEXT), ("[limit]", INT)]
         );
+        assert_eq!(said, Ok(Asking::Newest { count: Some(10) }));
     }
 
     #[test]
-    fn an_insert_names_its_places() {
-        let text =
-            "INSERT INTO knickpoint.sensor_readings (device_id, ts, battery) VALUES (?, ?, ?)";
-        let one = asked(text);
-        assert_eq!((one.places.len(), &one.key_places[..]), (3, &[0][..]));
-        assert_eq!((one.timestamp_place, one.result), (Some(1), None));
-    }
-
-    #[test]
-    fn a_select_says_what_its_rows_are_and_where_its_limit_stands() {
-        let one =
-            asked("SELECT ts, signal FROM knickpoint.sensor_readings WHERE device_id = ? LIMIT ?");
-        assert_eq!(one.result.map(|columns| columns.len()), Some(2));
-        assert_eq!((&one.key_places[..], one.limit_place), (&[0][..], Some(1)));
-        assert_eq!(
-            asked("SELECT * FROM knickpoint.records")
-                .result
-                .map(|all| all.len()),
-            Some(2)
-        );
-    }
-
-    #[test]
-    fn a_token_is_no_key() {
-        let scan = asked("SELECT key FROM knickpoint.records WHERE token(key) >= token(?) LIMIT ?");
-        assert_eq!(
-            (scan.key_places.len(), scan.places[0].kind),
-            (0, Kind::Text)
-        );
-        let slice =
-            asked("SELECT key FROM knickpoint.records WHERE token(key) > ? AND token(key) <= ?");
-        assert_eq!(
-            (slice.places[0].kind, slice.places[1].kind),
-            (Kind::Bigint, Kind::Bigint)
-        );
-    }
-
-    #[test]
-    fn an_update_finds_its_key_behind_its_fields() {
-        let one = asked("UPDATE knickpoint.records SET field0 = ? WHERE key = ?");
-        assert_eq!(
-            (&one.key_places[..], one.places[0].name.as_str()),
-            (&[1][..], "field0")
-        );
+    fn a_driver_learns_who_is_there() {
+        let local = asked("SELECT host_id, tokens FROM system.local WHERE key='local'");
+        assert!(matches!(local, Ok(Asking::System { columns, .. }) if columns == [5, 12]));
+        let some =
+            asked("select durable_writes from system_schema.keyspaces where keyspace_name in ?");
+        assert_eq!(some.unwrap().places().len(), 1);
     }
 
     #[test]
     fn what_is_not_known_is_said_so() {
-        let message = parse("SELECT a FROM b.c", |_| None).err();
+        let message = asked("SELECT a FROM b.c").err();
         assert_eq!(message.as_deref(), Some("unconfigured table b.c"));
-        assert!(parse("GRANT a TO b", |_| None).is_err());
-        assert!(matches!(
-            parse("USE \"x\"", |_| None),
-            Ok(Statement::Use(_))
-        ));
+        assert!(asked("GRANT a TO b").is_err());
+        assert!(
+            asked(&format!(
+                "SELECT ts FROM {READINGS} WHERE device_id = ? LIMIT 1"
+            ))
+            .is_err()
+        );
     }
 }

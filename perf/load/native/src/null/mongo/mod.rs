@@ -1,4 +1,4 @@
-//! MongoDB's wire protocol: as much of it as drivers need to connect, insert, update and find.
+//! MongoDB's wire protocol: as much of it as drivers need to connect, insert and find.
 //!
 //! Commands come as `OP_MSG`, the very first of a connection perhaps as `OP_QUERY`. No document is kept:
 //! each command on a collection is an operation, all others are answered at once.
@@ -46,7 +46,6 @@ pub struct Request {
 
 enum Reply {
     Inserted(i32),
-    Changed(i32),
     Found {
         /// Database and collection.
         namespace: String,
@@ -98,9 +97,7 @@ impl Wire for Mongo {
         let collection = value.as_str().unwrap_or_default();
         let operation = match command.as_str() {
             "insert" => insert(&asked),
-            "update" => change(&asked, "updates"),
-            "delete" => change(&asked, "deletes"),
-            "find" | "aggregate" => find(&asked, collection),
+            "find" => find(&asked, collection),
             other => {
                 put_reply(outbox, asked.sender, &manage(other));
                 return Ok(None);
@@ -118,10 +115,6 @@ impl Wire for Mongo {
             _ if how == How::Refused => put_reply(outbox, sender, &self.refused),
             Reply::Inserted(1) => put_reply(outbox, sender, &self.written),
             Reply::Inserted(n) => put_reply(outbox, sender, &rawdoc! { "n": *n, "ok": 1.0 }),
-            Reply::Changed(n) => {
-                let reply = rawdoc! { "n": *n, "nModified": *n, "ok": 1.0 };
-                put_reply(outbox, sender, &reply);
-            }
             Reply::Found { namespace, newest } => {
                 put_reply(outbox, sender, &self.found(namespace, newest.as_ref(), how));
             }
@@ -142,19 +135,6 @@ fn insert(asked: &Asked) -> Operation<Request> {
     }
 }
 
-fn change(asked: &Asked, name: &str) -> Operation<Request> {
-    let (first, count) = asked.documents(name);
-    let filter = first.and_then(|one| one.get_document("q").ok());
-    Operation {
-        device: filter.map_or(0, checksum),
-        ts_ms: 0,
-        request: Request {
-            sender: asked.sender,
-            reply: Reply::Changed(count),
-        },
-    }
-}
-
 fn find(asked: &Asked, collection: &str) -> Operation<Request> {
     let filter = asked.body.get_document("filter").ok();
     let database = asked.body.get_str("$db").unwrap_or_default();
@@ -171,11 +151,9 @@ fn find(asked: &Asked, collection: &str) -> Operation<Request> {
     }
 }
 
-/// Gives the CRC-32 of the id of the device, or of the key, that a document or a filter names.
+/// Gives the CRC-32 of the id of the device that a document or a filter names.
 fn checksum(document: &RawDocument) -> u32 {
-    let id = document
-        .get_str("device_id")
-        .or_else(|_| document.get_str("_id"));
+    let id = document.get_str("device_id");
     let mut crc = Crc::new();
     crc.update(id.unwrap_or_default().as_bytes());
     crc.sum()
@@ -238,13 +216,7 @@ fn manage(command: &str) -> RawDocumentBuf {
             "versionArray": [8, 0, 0, 0],
             "ok": 1.0,
         },
-        "listCollections" | "listIndexes" => rawdoc! {
-            "cursor": { "firstBatch": [], "id": 0_i64, "ns": "knickpoint.$cmd" },
-            "ok": 1.0,
-        },
-        "ping" | "endSessions" | "killCursors" | "create" | "createIndexes" | "drop" => {
-            rawdoc! { "ok": 1.0 }
-        }
+        "ping" | "endSessions" => rawdoc! { "ok": 1.0 },
         other => rawdoc! {
             "ok": 0.0,
             "errmsg": format!("no such command: '{other}'"),
