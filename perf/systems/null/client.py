@@ -1,7 +1,6 @@
 """The client of null servers: what a driver costs at the very least, and so the floor of the engine.
 
-Blocking calls take a connection out of a pool and put it back, as pymongo does; calls that answer later
-share one connection per node, whose answers a thread reads, as cassandra-driver does.
+All calls share one connection per node, whose answers a thread reads, as cassandra-driver does.
 """
 
 import contextlib
@@ -13,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 from zlib import crc32
 
@@ -27,7 +27,8 @@ _WAKE_S = 0.05
 """How often a thread that waits for answers looks for operations whose time is up."""
 _IDS = 1 << 32
 
-_Done: TypeAlias = Callable[[Exception | None], None]
+_Done: TypeAlias = Callable[[tuple[int, int], Exception | None], None]
+"""Takes the rows and bytes that a server says, which are 0 but for STORED, or what went wrong."""
 
 
 class Refused(Exception):  # noqa: N818  what the server did
@@ -39,10 +40,6 @@ class NullSession:
 
     def __init__(self, target: Target) -> None:
         """Connect to each address; raise OSError where nobody listens."""
-        self._target = target
-        self._pools: tuple[queue.SimpleQueue[socket.socket], ...] = tuple(
-            queue.SimpleQueue() for _ in target.addresses
-        )
         self._lines = [_Line((address, target.port), target.timeout_s) for address in target.addresses]
 
     def create_schema(self, records: Sensor) -> None:
@@ -50,36 +47,42 @@ class NullSession:
 
     def write(self, readings: Sequence[SensorReading]) -> None:
         """Announce readings of one device to its node; return when that acknowledges them."""
-        node, request = self._describe_write(readings)
-        self._ask(node, 0, *request)
+        _await(lambda done: self.write_soon(readings, lambda _, failure: done((0, 0), failure)))
 
     def read_latest(self, device_id: str, count: int) -> Sequence[SensorReading]:
         """Ask a device's node for readings; there are none."""
-        device = crc32(device_id.encode())
-        self._ask(device % len(self._pools), 0, RequestKind.READ, count, 0, device, 0)
+        _await(
+            lambda done: self.read_latest_soon(
+                device_id, count, lambda _, failure: done((0, 0), failure)
+            )
+        )
         return ()
 
     def write_soon(self, readings: Sequence[SensorReading], done: OnWritten) -> None:
         """Announce readings of one device to its node."""
-        node, request = self._describe_write(readings)
-        self._lines[node].ask(request, lambda failure: done(None, failure))
+        first = readings[0]
+        device = crc32(first.device_id.encode())
+        size = sum(map(payload_bytes, readings))
+        self._lines[device % len(self._lines)].ask(
+            (RequestKind.WRITE, len(readings), size, device, first.ts_ms),
+            lambda _, failure: done(None, failure),
+        )
 
     def read_latest_soon(self, device_id: str, count: int, done: OnRead) -> None:
         """Ask a device's node for readings; there are none."""
         device = crc32(device_id.encode())
-        request = (RequestKind.READ, count, 0, device, 0)
         self._lines[device % len(self._lines)].ask(
-            request, lambda failure: done(None if failure else (), failure)
+            (RequestKind.READ, count, 0, device, 0),
+            lambda _, failure: done(None if failure else (), failure),
         )
 
     def stored(self) -> Stored:
         """Add up what the nodes have acknowledged; they keep sums and no rows."""
-        answers = [
-            self._ask(node, 0, RequestKind.STORED, 0, 0, 0, 0) for node in range(len(self._pools))
-        ]
-        return Stored(
-            rows=sum(rows for rows, _ in answers), payload_bytes=sum(size for _, size in answers)
-        )
+        rows = size = 0
+        for line in self._lines:
+            in_node = _await(partial(line.ask, (RequestKind.STORED, 0, 0, 0, 0)))
+            rows, size = rows + in_node[0], size + in_node[1]
+        return Stored(rows=rows, payload_bytes=size)
 
     def classify(self, error: Exception) -> str:
         """Name the kind of an error."""
@@ -89,34 +92,16 @@ class NullSession:
         """Close all connections."""
         for line in self._lines:
             line.close()
-        for pool in self._pools:
-            while not pool.empty():
-                pool.get_nowait().close()
 
-    def _describe_write(
-        self, readings: Sequence[SensorReading]
-    ) -> tuple[int, tuple[int, int, int, int, int]]:
-        first = readings[0]
-        device = crc32(first.device_id.encode())
-        size = sum(map(payload_bytes, readings))
-        return device % len(self._pools), (RequestKind.WRITE, len(readings), size, device, first.ts_ms)
 
-    def _ask(self, node: int, *request: int) -> tuple[int, int]:
-        try:
-            connection = self._pools[node].get_nowait()
-        except queue.Empty:
-            address = (self._target.addresses[node], self._target.port)
-            connection = _connect(address, self._target.timeout_s, self._target.timeout_s)
-        try:
-            connection.sendall(REQUEST.pack(*request))
-            _, status, rows, size = ANSWER.unpack(_receive(connection))
-        except BaseException:
-            connection.close()  # a late answer must not meet the next question
-            raise
-        self._pools[node].put(connection)
-        if status != Status.DONE:
-            raise Refused("the null server refused, as it was told to")
-        return rows, size
+def _await(ask: Callable[[_Done], None]) -> tuple[int, int]:
+    """Return the answer to what `ask` begins; raise its failure."""
+    answers: queue.SimpleQueue[tuple[tuple[int, int], Exception | None]] = queue.SimpleQueue()
+    ask(lambda sums, failure: answers.put((sums, failure)))
+    sums, failure = answers.get()
+    if failure is not None:
+        raise failure
+    return sums
 
 
 class _Line:
@@ -126,7 +111,7 @@ class _Line:
     """
 
     def __init__(self, address: tuple[str, int], timeout_s: float) -> None:
-        self._connection = _connect(address, timeout_s, _WAKE_S)
+        self._connection = _connect(address, timeout_s)
         self._timeout_s = timeout_s
         self._numbers = itertools.count()
         self._waiting: dict[int, _Done] = {}
@@ -170,17 +155,18 @@ class _Line:
             data = rest + data
             whole = len(data) - len(data) % ANSWER.size
             rest = data[whole:]
-            for number, status, _, _ in ANSWER.iter_unpack(data[:whole]):
-                self._end(number, None if status == Status.DONE else Refused("as it was told to"))
+            for number, status, rows, size in ANSWER.iter_unpack(data[:whole]):
+                is_done = status == Status.DONE
+                self._end(number, None if is_done else Refused("as it was told to"), (rows, size))
             self._expire()
         for number in tuple(self._waiting):
             self._end(number, failure)
 
-    def _end(self, number: int, failure: Exception | None) -> None:
+    def _end(self, number: int, failure: Exception | None, sums: tuple[int, int] = (0, 0)) -> None:
         # Whoever takes it out tells: an answer and a time-out never both.
         done = self._waiting.pop(number, None)
         if done is not None:
-            done(failure)
+            done(sums, failure)
 
     def _expire(self) -> None:
         now_s = time.perf_counter()
@@ -193,22 +179,11 @@ class _Line:
             self._deadlines.popleft()
 
 
-def _connect(address: tuple[str, int], timeout_s: float, receive_s: float) -> socket.socket:
+def _connect(address: tuple[str, int], timeout_s: float) -> socket.socket:
     connection = socket.create_connection(address, timeout=timeout_s)
     connection.settimeout(None)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # The kernel's own time limit: Python's would cost a second system call per operation.
-    microseconds = max(1, round(receive_s * 1e6))
-    limit = struct.pack("ll", *divmod(microseconds, 1_000_000))
+    limit = struct.pack("ll", 0, round(_WAKE_S * 1e6))
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
     return connection
-
-
-def _receive(connection: socket.socket) -> bytes:
-    try:
-        data = connection.recv(ANSWER.size, socket.MSG_WAITALL)
-    except BlockingIOError as error:
-        raise TimeoutError("no answer in time") from error
-    if len(data) < ANSWER.size:
-        raise ConnectionResetError("the null server closed the connection")
-    return data

@@ -330,39 +330,6 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_may_read_or_write_is_refused() {
-        for mode in [0o640, 0o604, 0o620, 0o602] {
-            let path = file(&format!("open-{mode:o}"), "hush\n", mode);
-            let said = refused(&access(None, Some(path.clone())));
-            fs::remove_file(&path).unwrap();
-            assert!(
-                said.contains(&format!("mode {mode:04o}")) && said.contains("chmod 600"),
-                "{said}"
-            );
-            assert!(
-                said.contains(path.to_str().unwrap()) && !said.contains("hush"),
-                "{said}"
-            );
-        }
-    }
-
-    #[test]
-    fn what_is_missing_or_empty_is_named() {
-        let path = file("empty", "\n", 0o600);
-        assert!(refused(&access(None, Some(path.clone()))).contains("holds no password"));
-        fs::remove_file(&path).unwrap();
-        assert!(
-            refused(&access(None, Some(path)))
-                .contains("cannot be read: No such file or directory; it must hold")
-        );
-        assert!(
-            refused(&access(Some("KNICKLOAD_NEVER_SET"), None))
-                .contains("KNICKLOAD_NEVER_SET is not set")
-        );
-        assert!(refused(&access(None, None)).contains("has no password"));
-    }
-
-    #[test]
     fn what_is_no_file_is_refused_at_once_be_it_a_pipe() {
         let path = std::env::temp_dir().join(format!("knickload-{}-pipe", std::process::id()));
         let made = std::process::Command::new("mkfifo").arg(&path).status();
@@ -376,29 +343,5 @@ mod tests {
     fn a_password_comes_from_the_environment() {
         let login = read_login(&access(Some("PATH"), None)).unwrap().unwrap();
         assert_eq!(login.password.reveal(), std::env::var("PATH").unwrap());
-    }
-
-    #[test]
-    fn a_file_that_is_no_certificate_is_named() {
-        let path = file("ca", "no certificate\n", 0o600);
-        let tls = Tls {
-            ca_file: path.clone(),
-            certificate_file: None,
-            key_file: None,
-        };
-        let said = tls_config(&tls).unwrap_err();
-        fs::remove_file(&path).unwrap();
-        assert!(
-            said.starts_with(&format!(
-                "access failed on this host: tls.ca_file {} holds no certificate",
-                path.display()
-            )),
-            "{said}"
-        );
-        assert!(
-            tls_config(&tls)
-                .unwrap_err()
-                .contains("cannot be read: No such file or directory")
-        );
     }
 }

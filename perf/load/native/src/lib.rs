@@ -7,7 +7,6 @@ pub mod cql;
 pub mod engine;
 pub mod load;
 pub mod mongo;
-pub mod positive;
 pub mod session;
 pub mod spec;
 pub mod task;

@@ -57,36 +57,10 @@ pub enum Operation {
     DoubleGroupbyAll,
 }
 
-impl Operation {
-    /// Gives the name that logs, counters and messages have it under.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Write => "write",
-            Self::ReadLatest => "read-latest",
-            Self::Put => "put",
-            Self::Get => "get",
-            Self::PutGet => "put-get",
-            Self::Read => "read",
-            Self::Update => "update",
-            Self::Insert => "insert",
-            Self::Scan => "scan",
-            Self::ReadModifyWrite => "read-modify-write",
-            Self::Load => "load",
-            Self::SingleGroupby1x1x1 => "single-groupby-1-1-1",
-            Self::SingleGroupby1x1x12 => "single-groupby-1-1-12",
-            Self::SingleGroupby5x1x12 => "single-groupby-5-1-12",
-            Self::SingleGroupby5x8x1 => "single-groupby-5-8-1",
-            Self::DoubleGroupby1 => "double-groupby-1",
-            Self::DoubleGroupby5 => "double-groupby-5",
-            Self::DoubleGroupbyAll => "double-groupby-all",
-        }
-    }
-}
-
 impl fmt::Display for Operation {
+    /// Gives the name that logs, counters and messages have it under.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.name())
+        self.serialize(out)
     }
 }
 
@@ -94,8 +68,11 @@ impl fmt::Display for Operation {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sensor {
+    #[serde(deserialize_with = "positive")]
     pub devices: u64,
+    #[serde(deserialize_with = "positive")]
     pub payload_bytes: u64,
+    #[serde(deserialize_with = "positive")]
     pub latest_count: u64,
     pub order: Option<Order>,
 }
@@ -109,25 +86,34 @@ pub enum Order {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PutGet {
+    #[serde(deserialize_with = "positive")]
     pub keys: u64,
+    #[serde(deserialize_with = "positive")]
     pub key_bytes: u64,
+    #[serde(deserialize_with = "positive")]
     pub least_value_bytes: u64,
+    #[serde(deserialize_with = "positive")]
     pub value_bytes_range: u64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ycsb {
+    #[serde(deserialize_with = "positive")]
     pub record_count: u64,
     pub request_distribution: Distribution,
+    #[serde(deserialize_with = "positive")]
     pub field_count: u64,
+    #[serde(deserialize_with = "positive")]
     pub field_length: u64,
     pub insert_order: InsertOrder,
+    #[serde(deserialize_with = "positive")]
     pub zero_padding: u64,
     pub read_all_fields: bool,
     pub write_all_fields: bool,
     pub hotspot_data_fraction: f64,
     pub hotspot_operation_fraction: f64,
+    #[serde(deserialize_with = "positive")]
     pub max_scan_length: u64,
     pub operation_count: Option<u64>,
 }
@@ -151,10 +137,14 @@ pub enum InsertOrder {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Devops {
+    #[serde(deserialize_with = "positive")]
     pub hosts: u64,
+    #[serde(deserialize_with = "positive")]
     pub span_s: u64,
+    #[serde(deserialize_with = "positive")]
     pub interval_s: u64,
     pub begin_s: u64,
+    #[serde(deserialize_with = "positive")]
     pub queries: u64,
 }
 
@@ -176,6 +166,7 @@ pub struct Target {
     pub port: u16,
     pub replication_factor: u32,
     pub consistency: Consistency,
+    #[serde(deserialize_with = "positive")]
     pub timeout_s: f64,
     pub layout: BTreeMap<String, Value>,
     pub routers: bool,
@@ -212,14 +203,33 @@ pub struct Tls {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Load {
     Closed {
+        #[serde(deserialize_with = "positive")]
         in_flight: usize,
     },
     Open {
+        #[serde(deserialize_with = "positive")]
         offered_load_ops_per_s: f64,
+        #[serde(deserialize_with = "positive")]
         in_flight: usize,
         #[serde(deserialize_with = "uniform_unless_said")]
         arrivals: Arrivals,
     },
+}
+
+/// Refuses a zero, which would not fail by itself: it would be measured as a server that never answers, or
+/// never end.
+fn positive<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de> + Default + PartialOrd + fmt::Display,
+{
+    let number = T::deserialize(from)?;
+    if number > T::default() {
+        return Ok(number);
+    }
+    Err(serde::de::Error::custom(format!(
+        "{number} is not above zero"
+    )))
 }
 
 /// The spec says null where starts are evenly spaced.
@@ -240,10 +250,14 @@ pub enum Arrivals {
 pub struct Stage {
     pub phase: String,
     pub load: Load,
+    #[serde(deserialize_with = "positive")]
     pub warmup_s: f64,
+    #[serde(deserialize_with = "positive")]
     pub warmup_cap_s: f64,
+    #[serde(deserialize_with = "positive")]
     pub iteration_s: f64,
     pub iterations: Vec<u32>,
+    #[serde(deserialize_with = "positive")]
     pub histogram_s: u32,
 }
 
@@ -259,7 +273,9 @@ impl Stage {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preload {
+    #[serde(deserialize_with = "positive")]
     pub rows: u64,
+    #[serde(deserialize_with = "positive")]
     pub in_flight: usize,
 }
 
@@ -267,7 +283,9 @@ pub struct Preload {
 #[serde(deny_unknown_fields)]
 pub struct Counted {
     pub phase: String,
+    #[serde(deserialize_with = "positive")]
     pub operations: u64,
+    #[serde(deserialize_with = "positive")]
     pub in_flight: usize,
 }
 
@@ -282,6 +300,7 @@ pub struct LoadSpec {
     pub mix: Vec<(Operation, f64)>,
     pub seed: u64,
     pub engine_index: u64,
+    #[serde(deserialize_with = "positive")]
     pub engine_count: u64,
     pub preload: Option<Preload>,
     pub counted: Option<Counted>,
@@ -290,7 +309,9 @@ pub struct LoadSpec {
     pub first_row: u64,
     pub value_seed: u64,
     pub run: u64,
+    #[serde(deserialize_with = "positive")]
     pub batch_rows: u64,
+    #[serde(deserialize_with = "positive")]
     pub go_within_s: f64,
     pub output_dir: PathBuf,
     pub cores: Vec<usize>,
@@ -310,8 +331,12 @@ fn in_order<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<(Operation,
             mut map: A,
         ) -> Result<Self::Value, A::Error> {
             let mut pairs = Vec::new();
-            while let Some(pair) = map.next_entry()? {
-                pairs.push(pair);
+            while let Some((operation, weight)) = map.next_entry()? {
+                if weight <= 0.0 {
+                    let why = format!("{operation}: {weight} is not above zero");
+                    return Err(serde::de::Error::custom(why));
+                }
+                pairs.push((operation, weight));
             }
             Ok(pairs)
         }
@@ -347,4 +372,48 @@ pub struct EngineResult {
     pub usages: Vec<Usage>,
     pub examples: Vec<String>,
     pub counted_s: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::load::scripted::{open, spec, stage};
+
+    fn read(value: Value) -> Result<LoadSpec, String> {
+        serde_json::from_value(value).map_err(|why| why.to_string())
+    }
+
+    fn staged(load: &Value, with: &Value) -> Value {
+        spec(&json!({"stages": [stage(load, with)]}))
+    }
+
+    #[test]
+    fn a_zero_is_refused() {
+        read(staged(&open(1.0, 1), &json!({}))).unwrap();
+        for value in [
+            spec(&json!({"engine_count": 0})),
+            spec(&json!({"batch_rows": 0})),
+            spec(&json!({"mix": {"write": 0.0}})),
+            spec(&json!({"preload": {"rows": 5, "in_flight": 0}})),
+            staged(&open(10.0, 0), &json!({})),
+            staged(&open(-1.0, 1), &json!({})),
+            staged(&open(1.0, 1), &json!({"histogram_s": 0})),
+        ] {
+            let why = read(value).unwrap_err();
+            assert!(why.contains("is not above zero"), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_field_of_a_load_that_is_not_known_is_refused() {
+        for load in [open(10.0, 1), json!({"kind": "closed", "in_flight": 1})] {
+            let mut load = load;
+            read(staged(&load, &json!({}))).unwrap();
+            load["ramp_s"] = 5.into();
+            let why = read(staged(&load, &json!({}))).unwrap_err();
+            assert!(why.contains("unknown field `ramp_s`"), "{why}");
+        }
+    }
 }

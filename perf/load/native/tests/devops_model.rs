@@ -26,7 +26,7 @@ fn records() -> Devops {
 fn spec(mix: &[Operation]) -> LoadSpec {
     let mix: serde_json::Map<_, _> = mix
         .iter()
-        .map(|operation| (operation.name().to_owned(), json!(1.0)))
+        .map(|operation| (operation.to_string(), json!(1.0)))
         .collect();
     serde_json::from_value(json!({
         "target": {

@@ -167,7 +167,7 @@ def test_what_was_never_answered_is_in_the_record_all_the_same(serve: Callable[.
         impatient.write((READING,))
     impatient.close()
     server.session.write_soon((READING,), lambda _, __: None)
-    server.session.stored()  # answered on another connection, which the server reads after this one
+    server.session.stored()  # answered after it, as both share a connection
     assert np.isinf(server.end().answered_s).all()
 
 

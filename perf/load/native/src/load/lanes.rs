@@ -92,7 +92,7 @@ impl<M: Model, C: Clock> Lanes<M, C> {
         let mut kinds: Vec<_> = weights
             .iter()
             .map(|(operation, weight)| Kind {
-                operation: operation.name().to_owned(),
+                operation: operation.to_string(),
                 rows: model.rows(*operation),
                 weight: *weight,
                 is_part: false,
