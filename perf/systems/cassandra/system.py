@@ -43,9 +43,9 @@ from perf.systems.contract import (
     System,
 )
 from perf.systems.cql import client as cql
-from perf.systems.cql import keys as cql_keys
 from perf.systems.cql import layout as cql_layout
-from perf.systems.cql.devops import connect_devops
+from perf.systems.cql.devops import CqlDevopsSession
+from perf.systems.cql.keys import CqlKeyValueSession
 from perf.systems.processes import (
     Product,
     java_facts,
@@ -69,9 +69,9 @@ class Cassandra(Product):
 
     name: ClassVar[str] = "cassandra"
     sessions: ClassVar[Sessions] = Sessions(
-        sensor=cql.connect,
-        key_value=cql_keys.connect,
-        devops=connect_devops,  # before 4.1, none of its queries can be asked
+        sensor=cql.CqlSession.connect,
+        key_value=CqlKeyValueSession.connect,
+        devops=CqlDevopsSession.connect,  # before 4.1, none of its queries can be asked
         native_engine=True,
     )
 

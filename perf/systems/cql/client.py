@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from cassandra import (
     AuthenticationFailed,
@@ -75,14 +75,45 @@ def create_keyspace(target: Target) -> str:
     )
 
 
-class CqlSession:
-    """A client's session; its statements are prepared before the first operation."""
+class DriverSession:
+    """What sessions of all data models share."""
 
     def __init__(self, session: Any, target: Target) -> None:  # noqa: ANN401  the driver is untyped
         """Wrap a connected session of the driver."""
         self._session = session
-        session.client_protocol_handler = ReadingsProtocol
         self._target = target
+
+    @classmethod
+    @contextmanager
+    def connect(cls, target: Target) -> Iterator[Self]:
+        """Connect a client; its statements are prepared before the first operation."""
+        with open_driver(target) as session:
+            wrapped = cls(session, target)
+            with suppress(InvalidRequest):  # there is no table yet: then the first operation prepares
+                wrapped.prepare()
+            yield wrapped
+
+    def prepare(self) -> None:
+        """Prepare what is known beforehand; raise what the driver raises if there is no table yet."""
+
+    def classify(self, error: Exception) -> str:
+        """Name the kind of an error: a timeout on either side is "timeouts"."""
+        if isinstance(error, OperationTimedOut | Timeout):
+            return "timeouts"
+        if isinstance(error, Unavailable):
+            return "error:unavailable"
+        if isinstance(error, NoHostAvailable):
+            return "error:no-host-available"
+        return f"error:{type(error).__name__}"
+
+
+class CqlSession(DriverSession):
+    """A client of the sensor workload."""
+
+    def __init__(self, session: Any, target: Target) -> None:  # noqa: ANN401  the driver is untyped
+        """Wrap a connected session of the driver, all of whose rows are readings."""
+        super().__init__(session, target)
+        session.client_protocol_handler = ReadingsProtocol
         self._insert: Any = None
         self._select: Any = None
 
@@ -150,10 +181,6 @@ class CqlSession:
         self.prepare()
         return self._select, (device_id, count)
 
-    def classify(self, error: Exception) -> str:
-        """Name the kind of an error: a timeout on either side is "timeouts"."""
-        return name_error(error)
-
 
 def read_all(session: Any, select: str, partition_key: str) -> Iterator[Any]:  # noqa: ANN401  the driver is untyped
     """Give every row of a table, page by page, in slices of the ring; `select` has no condition yet."""
@@ -178,17 +205,6 @@ def ask_soon(
         done(None, error)
     else:
         future.add_callbacks(answer, partial(done, None))
-
-
-def name_error(error: Exception) -> str:
-    """Name the kind of an error of the driver; for `Session.classify`."""
-    if isinstance(error, OperationTimedOut | Timeout):
-        return "timeouts"
-    if isinstance(error, Unavailable):
-        return "error:unavailable"
-    if isinstance(error, NoHostAvailable):
-        return "error:no-host-available"
-    return f"error:{type(error).__name__}"
 
 
 @contextmanager
@@ -249,16 +265,6 @@ def open_driver(target: Target) -> Iterator[Any]:
     )
     with _open(target.addresses, target.port, target.access, profile) as session:
         yield session
-
-
-@contextmanager
-def connect(target: Target) -> Iterator[CqlSession]:
-    """Connect a client of the sensor workload."""
-    with open_driver(target) as session:
-        wrapped = CqlSession(session, target)
-        with suppress(InvalidRequest):  # there is no table yet: then the first operation prepares
-            wrapped.prepare()
-        yield wrapped
 
 
 Answers: TypeAlias = tuple[tuple[Node, tuple[Any, ...]], ...]

@@ -18,8 +18,7 @@ client for Cassandra asks host by host and merges as well.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from cassandra import InvalidRequest
@@ -30,7 +29,7 @@ from cassandra.query import BatchStatement, BatchType
 
 from perf.model.records import Devops, Operation, Stored
 from perf.systems.contract import Target
-from perf.systems.cql.client import KEYSPACE, create_keyspace, name_error, open_driver
+from perf.systems.cql.client import KEYSPACE, DriverSession, create_keyspace
 from perf.systems.cql.layout import with_options
 from perf.systems.cql.rows import to_ms
 from perf.workloads.devops.queries import QUERIES
@@ -43,13 +42,12 @@ _SLOW_S = 600.0
 _VALUE_BYTES = 8
 
 
-class CqlDevopsSession:
-    """A client's session; a statement is prepared when it is first needed."""
+class CqlDevopsSession(DriverSession):
+    """A client of the devops workload; a statement is prepared when it is first needed."""
 
     def __init__(self, session: Any, target: Target) -> None:  # noqa: ANN401  the driver is untyped
         """Wrap a connected session of the driver."""
-        self._session = session
-        self._target = target
+        super().__init__(session, target)
         self._prepared: dict[str, Any] = {}
 
     def create_schema(self, records: Devops) -> None:
@@ -136,10 +134,6 @@ class CqlDevopsSession:
                 values += sum(of_values)
         return Stored(rows=rows, payload_bytes=values * _VALUE_BYTES)
 
-    def classify(self, error: Exception) -> str:
-        """Name the kind of an error."""
-        return name_error(error)
-
     def _writing(self, table: str, rows: Sequence[DevopsRow]) -> tuple[Any, Any]:
         names = ", ".join((*TAGS, "ts", *(field.name for field in TABLES[table])))
         marks = ", ".join("?" for _ in names.split(", "))
@@ -160,13 +154,6 @@ class CqlDevopsSession:
                 known.fetch_size = None  # all groups in one answer, never in pages
             self._prepared[statement] = known
         return known
-
-
-@contextmanager
-def connect_devops(target: Target) -> Iterator[CqlDevopsSession]:
-    """Connect a client of the devops workload."""
-    with open_driver(target) as session:
-        yield CqlDevopsSession(session, target)
 
 
 def _say_query(metrics: Sequence[str], aggregate: str, bucket_ms: int, hosts: str) -> str:

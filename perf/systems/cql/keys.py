@@ -13,12 +13,10 @@ of a workload map to CQL:
 YCSB updates one field or all; for these the statements are prepared before the first operation.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from cassandra import InvalidRequest
 from cassandra.query import UNSET_VALUE
 
 from perf.model.errors import StepFailed
@@ -27,10 +25,9 @@ from perf.systems.contract import Target
 from perf.systems.cql.client import (
     KEYSPACE,
     SLOW_S,
+    DriverSession,
     ask_soon,
     create_keyspace,
-    name_error,
-    open_driver,
     read_all,
 )
 from perf.systems.cql.layout import with_options
@@ -39,13 +36,12 @@ from perf.systems.sessions import OnGot, OnWritten
 _TABLE = f"{KEYSPACE}.records"
 
 
-class CqlKeyValueSession:
-    """A client's session; its statements are prepared before the first operation."""
+class CqlKeyValueSession(DriverSession):
+    """A client of the workloads put/get and YCSB."""
 
     def __init__(self, session: Any, target: Target) -> None:  # noqa: ANN401  the driver is untyped
         """Wrap a connected session of the driver."""
-        self._session = session
-        self._target = target
+        super().__init__(session, target)
         self._fields: tuple[str, ...] = ()
         self._insert: Any = None
         self._select: Any = None
@@ -139,10 +135,6 @@ class CqlKeyValueSession:
             size += sum(map(len, _to_values(row)))
         return Stored(rows=rows, payload_bytes=size)
 
-    def classify(self, error: Exception) -> str:
-        """Name the kind of an error: a timeout on either side is "timeouts"."""
-        return name_error(error)
-
     def _putting(self, key: str, values: Values) -> tuple[Any, ...]:
         self.prepare()
         return self._insert, (key, *(value.decode("ascii") for value in values))
@@ -161,16 +153,6 @@ class CqlKeyValueSession:
     def _getting(self, key: str) -> tuple[Any, ...]:
         self.prepare()
         return self._select, (key,)
-
-
-@contextmanager
-def connect(target: Target) -> Iterator[CqlKeyValueSession]:
-    """Connect a client of the workloads put/get and YCSB."""
-    with open_driver(target) as session:
-        wrapped = CqlKeyValueSession(session, target)
-        with suppress(InvalidRequest):  # there is no table yet: then the first operation prepares
-            wrapped.prepare()
-        yield wrapped
 
 
 def _only(rows: Sequence[tuple[str | None, ...]]) -> Values | None:

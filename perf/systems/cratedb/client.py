@@ -24,7 +24,7 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from crate.client.exceptions import Error
 from crate.client.http import Client
@@ -169,6 +169,26 @@ def open_client(target: Target) -> Iterator[SqlClient]:
         yield client
     finally:
         client.close()
+
+
+class CrateSession:
+    """What sessions of all data models share."""
+
+    def __init__(self, client: SqlClient, target: Target) -> None:
+        """Wrap a connected client."""
+        self._client = client
+        self._target = target
+
+    @classmethod
+    @contextmanager
+    def connect(cls, target: Target) -> Iterator[Self]:
+        """Connect a client; return when a node has answered."""
+        with open_client(target) as client:
+            yield cls(client, target)
+
+    def classify(self, error: Exception) -> str:
+        """Name the kind of an error."""
+        return classify(error)
 
 
 def active_copies(target: Target) -> int:

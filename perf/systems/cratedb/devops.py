@@ -8,17 +8,13 @@ which TSBS only groups there, and is ordered by it; and replicas follow from the
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from perf.model.records import Devops, Operation, Stored
-from perf.systems.contract import Target
 from perf.systems.cratedb.client import (
     SCHEMA,
+    CrateSession,
     Row,
-    SqlClient,
-    classify,
-    open_client,
     table_options,
 )
 from perf.workloads.devops.rows import DevopsRow as MeasuredRow
@@ -32,13 +28,8 @@ _AGGREGATES = {"max": "max", "mean": "avg"}
 _HOST = "tags['hostname']"
 
 
-class CrateDevopsSession:
+class CrateDevopsSession(CrateSession):
     """A client of the devops workload."""
-
-    def __init__(self, client: SqlClient, target: Target) -> None:
-        """Wrap a connected client."""
-        self._client = client
-        self._target = target
 
     def create_schema(self, records: Devops) -> None:
         """Create the nine tables; do nothing if they exist."""
@@ -91,17 +82,6 @@ class CrateDevopsSession:
         if query.hosts:
             return tuple(Group(row[0], "", tuple(row[1:])) for row in found)
         return tuple(Group(row[0], row[1], tuple(row[2:])) for row in found)
-
-    def classify(self, error: Exception) -> str:
-        """Name the kind of an error."""
-        return classify(error)
-
-
-@contextmanager
-def connect(target: Target) -> Iterator[CrateDevopsSession]:
-    """Connect a client; return when a node has answered."""
-    with open_client(target) as client:
-        yield CrateDevopsSession(client, target)
 
 
 def render_query(query: Query) -> tuple[str, Row]:

@@ -9,18 +9,16 @@ A `get` is a look-up by primary key, which sees what was acknowledged. A `scan` 
 of keys as text, over all shards, which sees the last refresh: see `perf.systems.cratedb.client`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
 from perf.model.records import PutGet, Stored, Values, Ycsb
 from perf.systems.contract import Target
 from perf.systems.cratedb.client import (
     SCHEMA,
+    CrateSession,
     Row,
     SqlClient,
-    classify,
     opaque,
-    open_client,
     table_options,
 )
 
@@ -32,13 +30,12 @@ _FIND_FIELDS = (
 )
 
 
-class CrateKeyValueSession:
+class CrateKeyValueSession(CrateSession):
     """A client of the workloads put/get and YCSB."""
 
     def __init__(self, client: SqlClient, target: Target) -> None:
         """Wrap a connected client."""
-        self._client = client
-        self._target = target
+        super().__init__(client, target)
         self._known_columns = ""
 
     def create_schema(self, records: PutGet | Ycsb) -> None:
@@ -96,23 +93,12 @@ class CrateKeyValueSession:
             after = page[-1][0]
         return Stored(rows=rows, payload_bytes=size)
 
-    def classify(self, error: Exception) -> str:
-        """Name the kind of an error."""
-        return classify(error)
-
     def _columns(self) -> str:
         # Asked once: a client need not be the one that created the table.
         if not self._known_columns:
             found = self._client.ask(_FIND_FIELDS, tuple(_TABLE.split(".")))
             self._known_columns = ", ".join(row[0] for row in found)
         return self._known_columns or "id"
-
-
-@contextmanager
-def connect(target: Target) -> Iterator[CrateKeyValueSession]:
-    """Connect a client; return when a node has answered."""
-    with open_client(target) as client:
-        yield CrateKeyValueSession(client, target)
 
 
 def _insert(count: int) -> str:

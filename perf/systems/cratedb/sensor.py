@@ -10,18 +10,14 @@ one second ago by default: see `perf.systems.cratedb.client`.
 """
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from perf.model.records import Sensor, Stored
-from perf.systems.contract import Target
 from perf.systems.cratedb.client import (
     SCHEMA,
+    CrateSession,
     Row,
-    SqlClient,
-    classify,
     opaque,
-    open_client,
     table_options,
 )
 from perf.workloads.sensor import SensorReading, payload_bytes
@@ -41,13 +37,8 @@ _PAGE = (
 )
 
 
-class CrateSensorSession:
+class CrateSensorSession(CrateSession):
     """A client of the sensor workload."""
-
-    def __init__(self, client: SqlClient, target: Target) -> None:
-        """Wrap a connected client."""
-        self._client = client
-        self._target = target
 
     def create_schema(self, records: Sensor) -> None:
         """Create the table; do nothing if it exists."""
@@ -85,17 +76,6 @@ class CrateSensorSession:
             size += sum(payload_bytes(_to_reading(row)) for row in page)
             after = page[-1]
         return Stored(rows=rows, payload_bytes=size)
-
-    def classify(self, error: Exception) -> str:
-        """Name the kind of an error."""
-        return classify(error)
-
-
-@contextmanager
-def connect(target: Target) -> Iterator[CrateSensorSession]:
-    """Connect a client; return when a node has answered."""
-    with open_client(target) as client:
-        yield CrateSensorSession(client, target)
 
 
 def _to_row(reading: SensorReading) -> Row:

@@ -34,9 +34,9 @@ from perf.systems.contract import (
     System,
 )
 from perf.systems.cratedb import client as crate
-from perf.systems.cratedb import devops as crate_devops
-from perf.systems.cratedb import keys as crate_key_values
-from perf.systems.cratedb import sensor as crate_sensor
+from perf.systems.cratedb.devops import CrateDevopsSession
+from perf.systems.cratedb.keys import CrateKeyValueSession
+from perf.systems.cratedb.sensor import CrateSensorSession
 from perf.systems.processes import Product, install_archive, java_facts, read_data, read_pauses
 
 HTTP_PORT = 4200
@@ -59,9 +59,9 @@ class CrateDB(Product):
 
     name: ClassVar[str] = "cratedb"
     sessions: ClassVar[Sessions] = Sessions(
-        sensor=crate_sensor.connect,
-        key_value=crate_key_values.connect,
-        devops=crate_devops.connect,
+        sensor=CrateSensorSession.connect,
+        key_value=CrateKeyValueSession.connect,
+        devops=CrateDevopsSession.connect,
     )
 
     def __init__(self, http_port: int = HTTP_PORT) -> None:

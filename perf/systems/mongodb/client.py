@@ -18,7 +18,7 @@ index over them: a reading written twice is stored twice, where Cassandra would 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import pymongo
 from bson.codec_options import CodecOptions, DatetimeConversion
@@ -65,14 +65,50 @@ _TIMEOUTS = (50, 64, 262)
 _NOT_LET_IN = 18
 
 
-class MongoSession:
-    """A client of a stand-alone server or a replica set."""
+class DatabaseSession:
+    """What sessions of all data models share, of a stand-alone server, a replica set or routers."""
 
     def __init__(self, client: Client, target: Target) -> None:
-        """Bind the collection of readings with the target's consistency."""
-        self._database = open_database(client, target)
-        self._readings = self._database[_COLLECTION]
+        """Bind the database with the target's consistency and exact milliseconds."""
+        write, read = _concerns(target)
+        self._database: Database[Document] = client.get_database(
+            _DATABASE, codec_options=_MILLISECONDS, write_concern=write, read_concern=read
+        )
         self._layout = target.layout
+
+    @classmethod
+    @contextmanager
+    def connect(cls, target: Target) -> Iterator[Self]:
+        """Connect a client; return when the server, or the primary, has answered.
+
+        Raises:
+            AccessError, PyMongoError: as `await_answer`.
+
+        """
+        where = target.addresses, target.port, target.timeout_s, target.access
+        with open_client(*where, routers=target.routers) as client:
+            await_answer(client, target.addresses, target.port, target.access)
+            yield cls(client, target)
+
+    def classify(self, error: Exception) -> str:
+        """Name the kind of an error.
+
+        "timeouts" are operations that were sent and not answered in time. No server to send to is
+        another kind of fault and keeps its own name.
+        """
+        late = isinstance(error, OperationFailure) and error.code in _TIMEOUTS
+        if late or isinstance(error, NetworkTimeout):
+            return "timeouts"
+        return f"error:{type(error).__name__}"
+
+
+class MongoSession(DatabaseSession):
+    """A client of the sensor workload."""
+
+    def __init__(self, client: Client, target: Target) -> None:
+        """Bind the collection of readings."""
+        super().__init__(client, target)
+        self._readings = self._database[_COLLECTION]
 
     def create_schema(self, records: Sensor) -> None:
         """Create the collection, time-series unless its config says plain, and its index, once."""
@@ -110,30 +146,6 @@ class MongoSession:
                 rows += 1
                 size += payload_bytes(_to_reading(document))
         return Stored(rows=rows, payload_bytes=size)
-
-    def classify(self, error: Exception) -> str:
-        """Name the kind of an error.
-
-        "timeouts" are operations that were sent and not answered in time. No server to send to is
-        another kind of fault and keeps its own name.
-        """
-        return name_error(error)
-
-
-def name_error(error: Exception) -> str:
-    """Name the kind of an error of the driver; for `Session.classify`."""
-    late = isinstance(error, OperationFailure) and error.code in _TIMEOUTS
-    if late or isinstance(error, NetworkTimeout):
-        return "timeouts"
-    return f"error:{type(error).__name__}"
-
-
-def open_database(client: Client, target: Target) -> Database[Document]:
-    """Give the database of all collections, with the target's consistency and exact milliseconds."""
-    write, read = _concerns(target)
-    return client.get_database(
-        _DATABASE, codec_options=_MILLISECONDS, write_concern=write, read_concern=read
-    )
 
 
 def open_client(
@@ -219,22 +231,6 @@ def await_answer(client: Client, addresses: Sequence[str], port: int, access: Ac
             if wrong := explain_tls(access, address, port):
                 raise wrong from error
         raise
-
-
-@contextmanager
-def open_answering(target: Target) -> Iterator[Client]:
-    """Connect a client of a workload; raise what `await_answer` raises."""
-    where = target.addresses, target.port, target.timeout_s, target.access
-    with open_client(*where, routers=target.routers) as client:
-        await_answer(client, target.addresses, target.port, target.access)
-        yield client
-
-
-@contextmanager
-def connect(target: Target) -> Iterator[MongoSession]:
-    """Connect a client; return when the server, or the primary, has answered."""
-    with open_answering(target) as client:
-        yield MongoSession(client, target)
 
 
 def _to_document(reading: SensorReading) -> Document:

@@ -12,8 +12,8 @@ Buckets are made by `$dateTrunc`, which came with MongoDB 5.0 (wire version 13),
 collections did; an older server, and the emulator of the tests, gets the same buckets by arithmetic.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -23,7 +23,7 @@ from pymongo.errors import CollectionInvalid
 
 from perf.model.records import Devops, Operation, Stored
 from perf.systems.contract import Target
-from perf.systems.mongodb.client import Client, Document, name_error, open_answering, open_database
+from perf.systems.mongodb.client import Client, DatabaseSession, Document
 from perf.systems.mongodb.layout import collection_options
 from perf.systems.mongodb.shards import shard
 from perf.workloads.devops.queries import QUERIES
@@ -46,14 +46,13 @@ _UNIT = {60_000: "minute", 3_600_000: "hour"}
 _FIXED_FIELDS = 4  # _id, measurement, time, tags
 
 
-class MongoDevopsSession:
-    """A client of a stand-alone server, a replica set or a sharded cluster."""
+class MongoDevopsSession(DatabaseSession):
+    """A client of the devops workload."""
 
     def __init__(self, client: Client, target: Target) -> None:
-        """Bind the collection with the target's consistency."""
-        self._database = open_database(client, target)
+        """Bind the collection."""
+        super().__init__(client, target)
         self._points = self._database[_COLLECTION]
-        self._layout = target.layout
         servers = client.topology_description.server_descriptions().values()
         self._truncates = max(one.max_wire_version for one in servers) >= _WIRE_VERSION_5_0
 
@@ -106,10 +105,6 @@ class MongoDevopsSession:
         values = found["fields"] - _FIXED_FIELDS * found["rows"]
         return Stored(rows=found["rows"], payload_bytes=values * _VALUE_BYTES)
 
-    def classify(self, error: Exception) -> str:
-        """Name the kind of an error."""
-        return name_error(error)
-
     def _pipeline(self, query: Query) -> list[Document]:
         window = {"$gte": DatetimeMS(query.from_ms), "$lt": DatetimeMS(query.until_ms)}
         match: Document = {"measurement": "cpu", "time": window}
@@ -128,13 +123,6 @@ class MongoDevopsSession:
         if self._truncates:
             return {"$dateTrunc": {"date": "$time", "unit": _UNIT[bucket_ms]}}
         return {"$subtract": ["$time", {"$mod": [{"$toLong": "$time"}, bucket_ms]}]}
-
-
-@contextmanager
-def connect_devops(target: Target) -> Iterator[MongoDevopsSession]:
-    """Connect a client of the devops workload; return when the server has answered."""
-    with open_answering(target) as client:
-        yield MongoDevopsSession(client, target)
 
 
 def _to_document(row: DevopsRow) -> Document:

@@ -13,33 +13,26 @@ commands:
 What consistency means stands in `perf.systems.mongodb.client`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import pymongo
 from pymongo.errors import CollectionInvalid
 
 from perf.model.records import PutGet, Stored, Values, Ycsb
 from perf.systems.contract import Target
-from perf.systems.mongodb.client import (
-    SLOW_S,
-    Client,
-    Document,
-    name_error,
-    open_answering,
-    open_database,
-)
+from perf.systems.mongodb.client import SLOW_S, Client, DatabaseSession, Document
 from perf.systems.mongodb.shards import shard
 
 _COLLECTION = "records"
 
 
-class MongoKeyValueSession:
-    """A client of a stand-alone server, a replica set or a sharded cluster."""
+class MongoKeyValueSession(DatabaseSession):
+    """A client of the workloads put/get and YCSB."""
 
     def __init__(self, client: Client, target: Target) -> None:
-        """Bind the collection of records with the target's consistency."""
-        self._database = open_database(client, target)
+        """Bind the collection of records."""
+        super().__init__(client, target)
         self._records = self._database[_COLLECTION]
 
     def create_schema(self, records: PutGet | Ycsb) -> None:
@@ -85,17 +78,6 @@ class MongoKeyValueSession:
                 rows += 1
                 size += sum(map(len, _to_record(document)[1]))
         return Stored(rows=rows, payload_bytes=size)
-
-    def classify(self, error: Exception) -> str:
-        """Name the kind of an error, as in the sensor workload."""
-        return name_error(error)
-
-
-@contextmanager
-def connect(target: Target) -> Iterator[MongoKeyValueSession]:
-    """Connect a client; return when the server, or the primary, has answered."""
-    with open_answering(target) as client:
-        yield MongoKeyValueSession(client, target)
 
 
 def _to_fields(values: Values) -> Document:

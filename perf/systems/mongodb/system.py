@@ -34,7 +34,6 @@ from perf.systems.contract import (
     System,
     Target,
 )
-from perf.systems.mongodb import keys as mongo_keys
 from perf.systems.mongodb import layout as mongo_layout
 from perf.systems.mongodb import shards as mongo_shards
 from perf.systems.mongodb.access import tls_settings
@@ -42,11 +41,12 @@ from perf.systems.mongodb.client import (
     REPLICA_SET,
     Client,
     Document,
+    MongoSession,
     await_answer,
-    connect,
     open_client,
 )
-from perf.systems.mongodb.devops import connect_devops
+from perf.systems.mongodb.devops import MongoDevopsSession
+from perf.systems.mongodb.keys import MongoKeyValueSession
 from perf.systems.processes import ServerProcess, install_archive, read_data, refuse_jvm
 
 DOWNLOADS = "https://fastdl.mongodb.org/linux"
@@ -71,9 +71,9 @@ class MongoDB(ServerProcess):
 
     name: ClassVar[str] = "mongodb"
     sessions: ClassVar[Sessions] = Sessions(
-        sensor=connect,
-        key_value=mongo_keys.connect,
-        devops=connect_devops,
+        sensor=MongoSession.connect,
+        key_value=MongoKeyValueSession.connect,
+        devops=MongoDevopsSession.connect,
         native_engine=True,
     )
 

@@ -48,9 +48,9 @@ from perf.systems.contract import (
     System,
 )
 from perf.systems.cql import client as cql
-from perf.systems.cql import devops as cql_devops
-from perf.systems.cql import keys as cql_keys
 from perf.systems.cql import layout as cql_layout
+from perf.systems.cql.devops import CqlDevopsSession
+from perf.systems.cql.keys import CqlKeyValueSession
 from perf.systems.processes import (
     Product,
     install_archive,
@@ -90,9 +90,9 @@ class ScyllaDB(Product):
 
     name: ClassVar[str] = "scylladb"
     sessions: ClassVar[Sessions] = Sessions(
-        sensor=cql.connect,
-        key_value=cql_keys.connect,
-        devops=cql_devops.connect_devops,  # which queries a release takes, its server says
+        sensor=cql.CqlSession.connect,
+        key_value=CqlKeyValueSession.connect,
+        devops=CqlDevopsSession.connect,  # which queries a release takes, its server says
         native_engine=True,
     )
 

@@ -25,7 +25,7 @@ from perf.model.errors import AccessError
 from perf.model.records import Devops, Operation, PutGet, Records, Sensor, Ycsb
 from perf.systems.contract import Target
 from perf.systems.mongodb import client as mongo
-from perf.systems.mongodb import keys as mongo_keys
+from perf.systems.mongodb.keys import MongoKeyValueSession
 
 ADDRESS = f"127.29.0.{1 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))}"
 PORT = 27_918
@@ -246,7 +246,7 @@ def test_failures_have_the_names_of_the_python_engine(
     with serve_scripts({(ADDRESS, PORT): script}):
         code, said, result = run_native(make_spec(target, VALUES, {operation: 1.0}, 1, tmp_path))
         assert len(script.named(command)) == 1, "tried again"
-        with mongo_keys.connect(target) as session, pytest.raises(Exception) as failed:  # noqa: PT011
+        with MongoKeyValueSession.connect(target) as session, pytest.raises(Exception) as failed:  # noqa: PT011
             session.put("1", [b"1"]) if operation is Operation.PUT else session.get("1")
         name = session.classify(failed.value)
     assert code == 0, said
@@ -318,7 +318,7 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def _said_by_python(target: Target) -> str:
-    with pytest.raises(AccessError) as refused, mongo.connect(target):
+    with pytest.raises(AccessError) as refused, mongo.MongoSession.connect(target):
         pass
     return str(refused.value)
 

@@ -16,7 +16,7 @@ from mongo_script import Script, serve_scripts
 from perf.model.access import Access, Tls
 from perf.model.errors import AccessError, AccountRefused
 from perf.systems.contract import Target
-from perf.systems.mongodb.client import connect
+from perf.systems.mongodb.client import MongoSession
 
 SECRET = "Plänted-s3cret/%40:"  # noqa: S105  of this test alone
 VARIABLE = "KNICKPOINT_PASSWORD_TEST"
@@ -38,7 +38,7 @@ class Gated:
     def connect(self, **changed: object) -> None:
         """Connect with an access that differs in something."""
         access = replace(self.access, **changed)  # type: ignore[arg-type]
-        with connect(replace(self.target, access=access)):
+        with MongoSession.connect(replace(self.target, access=access)):
             pass
 
 
