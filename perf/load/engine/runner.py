@@ -138,11 +138,7 @@ def run_preload(
     loop = run.loop(SendSpan(0.0, math.inf))
     run.start([loop.run_to_completion] * preload.in_flight)
     run.look_at(0.0)
-    second = 1.0
-    while not run.await_idle(second):
-        run.fold()
-        second += 1.0
-    run.fold()
+    run.fold_until_idle()
     run.look_at(0.0)
     return run.result()
 
@@ -156,11 +152,7 @@ def run_counted(
     run.numbers = iter(range(spec.engine_index, counted.operations, spec.engine_count))
     run.look_at(0.0)
     run.start_closed(SendSpan(0.0, math.inf), counted.in_flight)
-    second = 1.0
-    while not run.await_idle(second):
-        run.fold()
-        second += 1.0
-    run.fold()
+    run.fold_until_idle()
     run.recorder.end_counted(run.recorder.last_end_s)
     run.look_at(0.0)
     return replace(run.result(), counted_s=run.recorder.last_end_s)
@@ -302,6 +294,14 @@ class _Run:
         if self._failures:
             raise self._failures[0]
         self._output.append(self.recorder.fold(horizon_s))
+
+    def fold_until_idle(self) -> None:
+        """Fold once a second until all threads have ended, however long that takes."""
+        second = 1.0
+        while not self.await_idle(second):
+            self.fold()
+            second += 1.0
+        self.fold()
 
     def await_idle(self, until_s: float) -> bool:
         """Wait until all threads have ended and all calls were answered; say whether it came so far."""

@@ -174,28 +174,18 @@ def _sampler(figures: PhaseFigures, iteration: int | None) -> Callable[..., Samp
 def _summarize_warm_ups(figures: PhaseFigures) -> Iterator[Sample]:
     """Give how long the warm-ups of a phase took: their mean, and each where all are known."""
     lengths = [one.duration_s for one in figures.warm_ups]
-    sample = partial(
-        Sample,
-        phase=figures.phase,
-        operation=figures.operation,
-        metric=WARM_UP.name,
-        statistic="mean",
-    )
     if lengths:
-        yield sample(value=mean(lengths))
+        yield _sampler(figures, None)(metric=WARM_UP.name, value=mean(lengths))
     if len(lengths) == len(figures.stages):
         for stage, length in zip(figures.stages, lengths, strict=True):
             # A warm-up before several iterations is of none of them alone.
             if len(stage.iterations) == 1:
-                yield sample(value=length, iteration=stage.iterations[0])
+                yield _sampler(figures, stage.iterations[0])(metric=WARM_UP.name, value=length)
 
 
 def _summarize_search(phase: str, operation: str, found: Found) -> Iterator[Sample]:
-    for statistic, value in (
-        ("estimate", found.estimate),
-        ("lower", found.lower),
-        ("upper", found.upper),
-    ):
+    for statistic in ("estimate", "lower", "upper"):
+        value = getattr(found, statistic)
         if value is not None:
             yield Sample(
                 phase=phase,
