@@ -25,7 +25,7 @@ from perf.config.checks.testbeds import (
 from perf.config.checks.workloads import check_workload
 from perf.config.variants import split_variants
 from perf.local.document import YamlDocument, read_document
-from perf.local.problems import describe, say, suggest
+from perf.local.problems import describe, suggest
 from perf.model.design import Deployment, Experiment, Suite, SystemConfig, Testbed, Topology, Workload
 from perf.model.errors import ConfigError, UsageError
 from perf.model.identity import named
@@ -163,7 +163,7 @@ def load_catalog(root: Path) -> Catalog:
     detection = _read_entry(_DETECTION, root / "detection.yaml", problems)
     problems += _check_all(entries)
     if detection is not None and detection.value is not None:
-        problems += check_detection(detection.document, detection.value)
+        problems += check_detection(detection.top, detection.value)
     triage = read_triage(root / TRIAGE_FILE, problems)
     reports = _read_reports(root / "reference", problems, entries)
     if problems or detection is None or detection.value is None:
@@ -188,7 +188,7 @@ def read_triage(path: Path, problems: list[str]) -> tuple[TriageEntry, ...]:
     entry = _read_entry(_TRIAGE, path, problems) if os.path.lexists(path) else None
     if entry is None or entry.value is None:
         return ()
-    problems += check_triage(entry.document, entry.value)
+    problems += check_triage(entry.top, entry.value)
     return entry.value.entries
 
 
@@ -197,7 +197,7 @@ def _read_reports(folder: Path, problems: list[str], entries: Entries) -> tuple[
     found = _read_folder(_REPORT, folder, problems)
     for entry in found.values():
         if entry.value is not None:
-            problems += check_report(entry.document, entry.value, entries)
+            problems += check_report(entry.top, entry.value, entries)
     return tuple(_values(found).values())
 
 
@@ -273,8 +273,9 @@ def _read_workloads(folder: Path, problems: list[str]) -> Mapping[str, ConfigFil
                 continue
             entry = _validate(_WORKLOAD, part, problems)
             if entry.value is not None and entry.value.name != name:
-                why = f"but the file is {path.name}; make them equal"
-                problems.append(say(part, ("name",), entry.value.name, why))
+                problems.append(
+                    (entry.top / "name").say(f"but the file is {path.name}; make them equal")
+                )
             entries[name] = entry
     return entries
 

@@ -21,7 +21,7 @@ from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from perf.local.document import YamlDocument, read_document
 from perf.local.places import Places
-from perf.local.problems import describe, say, suggest
+from perf.local.problems import Place, describe, suggest
 from perf.model.errors import ConfigError
 from perf.model.scalars import STRICT, Name, Text
 
@@ -103,7 +103,7 @@ def read_place(history: Path) -> LakePlace | None:
             shape = _PLACE.json_schema()
             problems += describe(document, shape, error.errors(include_url=False))
         else:
-            problems += _check(document, place)
+            problems += _check(Place(document), place)
             if not problems:
                 return place
     raise ConfigError(problems)
@@ -151,31 +151,31 @@ def _say_secret(document: YamlDocument, steps: tuple[str, ...], what: str, inste
     )
 
 
-def _check(document: YamlDocument, place: LakePlace) -> Iterator[str]:
+def _check(at: Place, place: LakePlace) -> Iterator[str]:
     """Check each value by itself, and S3's settings against the path."""
-    yield from _check_address(document, place)
+    yield from _check_address(at / "history", place)
     if not re.match(r"(/|s3://[^/]+/).*", place.data_path) or not place.data_path.endswith("/"):
         why = "write a whole path that ends with /: /srv/knickpoint/ or s3://bucket/knickpoint/"
-        yield say(document, ("data_path",), place.data_path, why)
+        yield (at / "data_path").say(why)
     if place.s3 is not None and not place.is_on_s3:
-        yield say(document, ("s3",), {}, "but data_path is no s3:// path; remove one of them")
+        yield (at / "s3").say("but data_path is no s3:// path; remove one of them")
 
 
-def _check_address(document: YamlDocument, place: LakePlace) -> Iterator[str]:
+def _check_address(at: Place, place: LakePlace) -> Iterator[str]:
     if not place.history.startswith(FORM):
-        yield say(document, ("history",), place.history, f"write for example {_EXAMPLE}")
+        yield at.say(f"write for example {_EXAMPLE}")
         return
     rest, names = place.address, set[str]()
     while rest.strip():
         word = _WORD.match(rest)
         if word is None:
             why = f"which is not name=value name=value …; write for example {_EXAMPLE}"
-            yield say(document, ("history",), place.history, why)
+            yield at.say(why)
             return
         names.add(word["name"])
         rest = rest[word.end() :]
     for name in sorted(names - _NAMES):
         why = f"where {name} is nothing that can be set; {suggest(name, _NAMES)}"
-        yield say(document, ("history",), place.history, why)
+        yield at.say(why)
     if not names & {"dbname", "service"}:
-        yield say(document, ("history",), place.history, "without dbname=…; name the database")
+        yield at.say("without dbname=…; name the database")

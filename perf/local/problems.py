@@ -207,15 +207,36 @@ def _unit_hint(steps: Steps) -> str:
     return ""
 
 
-def say_dangling(
-    document: YamlDocument, steps: Steps, name: str, folder: str, known: Collection[str]
-) -> str:
-    """Say that a name leads to no file, and which names do."""
-    why = f"but there is no {folder}/{name}.yaml; {suggest(name, known)}"
-    return say(document, steps, name, why)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a YAML file that something is said of; it need not be there. `/` goes down a step."""
 
+    document: YamlDocument
+    steps: Steps = ()
 
-def say(document: YamlDocument, steps: Steps, value: object, why: str) -> str:
-    """Say what is wrong with a value: where it stands, what it is, and why it cannot be."""
-    shown = document.show(steps, value)
-    return f"{document.locate(steps)}: {dotted(steps)} is {shown}, {why}"
+    def __truediv__(self, step: str | int) -> "Place":
+        """Give the place one step below."""
+        return Place(self.document, (*self.steps, step))
+
+    def __str__(self) -> str:
+        """Write the way to it as people do."""
+        return dotted(self.steps)
+
+    def tell(self, sentence: str) -> str:
+        """Say something there."""
+        return f"{self.document.locate(self.steps)}: {sentence}"
+
+    def fault(self, what: str) -> str:
+        """Say something of what is there, by the way to it."""
+        return self.tell(f"{self} {what}")
+
+    def say(self, why: str, *value: object) -> str:
+        """Say what is written there, or another value if one is given, and why it cannot be."""
+        shown = self.document.show(self.steps, *(value or (self._written(),)))
+        return self.fault(f"is {shown}, {why}")
+
+    def _written(self) -> object:
+        here: Any = self.document.tree
+        for step in self.steps:
+            here = here[step]
+        return here

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from perf.local.document import Steps, YamlDocument, dotted
-from perf.local.problems import say
+from perf.local.document import YamlDocument
+from perf.local.problems import Place, suggest
 from perf.model.design import Suite, SystemConfig, Testbed, Topology, Workload
 
 
@@ -33,6 +33,11 @@ class ConfigFile(Generic[T]):
     document: YamlDocument
     value: T | None
 
+    @property
+    def top(self) -> Place:
+        """The whole file, as a place in it."""
+        return Place(self.document)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entries:
@@ -51,22 +56,27 @@ class Entries:
 def check_name(entry: ConfigFile[N]) -> Iterator[str]:
     """Insist that a file bears the name that it gives inside."""
     if entry.value is not None and entry.value.name != entry.document.path.stem:
-        name, file = entry.value.name, entry.document.path.name
-        yield say(entry.document, ("name",), name, f"but the file is {file}; make them equal")
+        yield (entry.top / "name").say(f"but the file is {entry.document.path.name}; make them equal")
 
 
 def find_repeated(
-    document: YamlDocument,
-    steps: Steps,
-    items: Iterable[T],
-    key: str,
-    identify: Callable[[T], Hashable],
+    at: Place, items: Iterable[T], key: str, identify: Callable[[T], Hashable]
 ) -> Iterator[str]:
     """Find items of a list that are the same by some key."""
     seen: dict[Hashable, int] = {}
     for index, item in enumerate(items):
-        identity = identify(item)
-        first = seen.setdefault(identity, index)
+        first = seen.setdefault(identify(item), index)
         if first != index:
-            why = f"as in {dotted((*steps, first))}; give each its own"
-            yield say(document, (*steps, index, key), identity, why)
+            yield (at / index / key).say(f"as in {at / first}; give each its own")
+
+
+def find_dangling(at: Place, name: str, folder: str, known: Collection[str]) -> Iterator[str]:
+    """Find a name that leads to no file; say which names do."""
+    if name not in known:
+        yield at.say(f"but there is no {folder}/{name}.yaml; {suggest(name, known)}", name)
+
+
+def find_unnamed(at: Place, name: str | None, kind: str, known: Collection[str]) -> Iterator[str]:
+    """Find a name that nothing in the same file has; say which there are."""
+    if name is not None and name not in known:
+        yield at.say(f"but there is no such {kind}; {suggest(name, known)}", name)

@@ -3,9 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
 
-from perf.config.checks.files import Entries, find_repeated
-from perf.local.document import Steps, YamlDocument, dotted
-from perf.local.problems import say, say_dangling, suggest
+from perf.config.checks.files import Entries, find_dangling, find_repeated, find_unnamed
+from perf.local.problems import Place, suggest
 from perf.model.design import SteppedLoad, Workload
 from perf.model.metrics import DIAGNOSTICS, METRICS
 from perf.model.records import ALL
@@ -37,126 +36,99 @@ class _Known:
         return {one.name for one in self.report.subjects}
 
 
-def check_report(document: YamlDocument, report: Report, entries: Entries) -> Iterator[str]:
+def check_report(at: Place, report: Report, entries: Entries) -> Iterator[str]:
     """Find names that lead nowhere, cells that no page would show, and figures given twice."""
     known = _Known(report, entries)
     for index, suite in enumerate(report.suites):
-        if suite not in entries.suites:
-            yield say_dangling(document, ("suites", index), suite, "suites", entries.suites)
-    yield from find_repeated(document, ("subjects",), report.subjects, "name", lambda one: one.name)
-    yield from find_repeated(document, ("tables",), report.tables, "name", lambda one: one.name)
+        yield from find_dangling(at / "suites" / index, suite, "suites", entries.suites)
+    yield from find_repeated(at / "subjects", report.subjects, "name", lambda one: one.name)
+    yield from find_repeated(at / "tables", report.tables, "name", lambda one: one.name)
     for index, subject in enumerate(report.subjects):
-        yield from _check_subject(document, ("subjects", index), subject, entries)
-    for name, other in report.also_beside.items():
-        for one, key in ((name, name), (other, name)):
-            if one not in entries.workloads:
-                place: Steps = ("also_beside", key)
-                yield say_dangling(document, place, one, "workloads", entries.workloads)
+        yield from _check_subject(at / "subjects" / index, subject, entries)
+    for key, other in report.also_beside.items():
+        for name in (key, other):
+            yield from find_dangling(at / "also_beside" / key, name, "workloads", entries.workloads)
     for index, table in enumerate(report.tables):
-        yield from _check_table(document, ("tables", index), table, known)
-    yield from _check_scalings(document, known)
-    yield from _check_courses(document, known)
+        yield from _check_table(at / "tables" / index, table, known)
+    yield from _check_scalings(at / "scalings", known)
+    yield from _check_courses(at / "courses", known)
 
 
-def _check_subject(
-    document: YamlDocument, steps: Steps, one: Subject, entries: Entries
-) -> Iterator[str]:
+def _check_subject(at: Place, one: Subject, entries: Entries) -> Iterator[str]:
     """Insist on a system and a line that there are, and on configs and testbeds to stand for it."""
     if one.system not in entries.known_systems:
         why = f"but there is no such system; {suggest(one.system, entries.known_systems)}"
-        yield say(document, (*steps, "system"), one.system, why)
+        yield (at / "system").say(why)
         return
     lines = entries.known_releases.get(one.system, {})
     if one.line is None and one.version in lines:
-        line: Steps = (*steps, "line")
-        yield (
-            f"{document.locate(line)}: {dotted(line)} is missing; add the line of {one.version}, so "
-            "that its figures stand beside no other"
+        yield (at / "line").fault(
+            f"is missing; add the line of {one.version}, so that its figures stand beside no other"
         )
     elif one.line is not None and lines and one.line not in lines.values():
         why = f"but {one.system} has no such line; {suggest(one.line, set(lines.values()))}"
-        yield say(document, (*steps, "line"), one.line, why)
+        yield (at / "line").say(why)
     elif one.version is not None and lines.get(one.version, one.line) != one.line:
         why = f"which is of the line {lines[one.version]}, not of {one.line}; correct one of them"
-        yield say(document, (*steps, "version"), one.version, why)
+        yield (at / "version").say(why)
     for kind, names, folder, there in (
         ("configs", one.configs, f"systems/{one.system}", entries.systems.get(one.system, {})),
         ("topologies", one.topologies, "topologies", entries.topologies),
     ):
         for index, name in enumerate(names):
-            if name not in there:
-                place: Steps = (*steps, kind, index)
-                yield say_dangling(document, place, name, folder, there)
+            yield from find_dangling(at / kind / index, name, folder, there)
 
 
-def _check_table(
-    document: YamlDocument, steps: Steps, table: PublishedTable, known: _Known
-) -> Iterator[str]:
-    yield from find_repeated(document, (*steps, "columns"), table.columns, "name", lambda it: it.name)
-    yield from find_repeated(document, (*steps, "rows"), table.rows, "name", lambda it: it.name)
+def _check_table(at: Place, table: PublishedTable, known: _Known) -> Iterator[str]:
+    yield from find_repeated(at / "columns", table.columns, "name", lambda it: it.name)
+    yield from find_repeated(at / "rows", table.rows, "name", lambda it: it.name)
     tables = [one.name for one in known.report.tables]
-    if table.ratio_to is not None and table.ratio_to not in tables:
-        yield _say_unnamed(document, (*steps, "ratio_to"), table.ratio_to, "table", tables)
-    yield from _check_columns(document, steps, table)
-    yield from _check_rows(document, steps, table)
-    yield from _check_cells(document, steps, table, known)
+    yield from find_unnamed(at / "ratio_to", table.ratio_to, "table", tables)
+    yield from _check_columns(at, table)
+    yield from _check_rows(at, table)
+    yield from _check_cells(at, table, known)
 
 
-def _check_columns(document: YamlDocument, steps: Steps, table: PublishedTable) -> Iterator[str]:
+def _check_columns(at: Place, table: PublishedTable) -> Iterator[str]:
     columns = [one.name for one in table.columns]
     for index, column in enumerate(table.columns):
-        place: Steps = (*steps, "columns", index)
-        if column.ratio_to is not None and column.ratio_to not in columns:
-            yield _say_unnamed(document, (*place, "ratio_to"), column.ratio_to, "column", columns)
-        if column.quotient:
-            for key, name in (("of", column.quotient.of), ("over", column.quotient.over)):
-                if name not in columns:
-                    way = (*place, "quotient", key)
-                    yield _say_unnamed(document, way, name, "column", columns)
+        place = at / "columns" / index
+        yield from find_unnamed(place / "ratio_to", column.ratio_to, "column", columns)
+        if one := column.quotient:
+            yield from find_unnamed(place / "quotient" / "of", one.of, "column", columns)
+            yield from find_unnamed(place / "quotient" / "over", one.over, "column", columns)
 
 
-def _check_rows(document: YamlDocument, steps: Steps, table: PublishedTable) -> Iterator[str]:
+def _check_rows(at: Place, table: PublishedTable) -> Iterator[str]:
     columns, rows = [one.name for one in table.columns], [one.name for one in table.rows]
     for index, row in enumerate(table.rows):
-        place: Steps = (*steps, "rows", index)
+        place = at / "rows" / index
         if len(row.values) != len(columns):
-            yield (
-                f"{document.locate((*place, 'values'))}: {dotted((*place, 'values'))} has "
-                f"{len(row.values)} values, but the table has {len(columns)} columns; give one for "
+            yield (place / "values").fault(
+                f"has {len(row.values)} values, but the table has {len(columns)} columns; give one for "
                 "each, null where there is none"
             )
         for key, names in (("words", row.words), ("cells", row.cells)):
             for name in names:
-                if name not in columns:
-                    yield _say_unnamed(document, (*place, key, name), name, "column", columns)
-        for at, name in enumerate(row.ratios_to):
-            if name not in rows:
-                yield _say_unnamed(document, (*place, "ratios_to", at), name, "row", rows)
+                yield from find_unnamed(place / key / name, name, "column", columns)
+        for number, name in enumerate(row.ratios_to):
+            yield from find_unnamed(place / "ratios_to" / number, name, "row", rows)
 
 
-def _say_unnamed(
-    document: YamlDocument, steps: Steps, name: str, kind: str, known: Collection[str]
-) -> str:
-    return say(document, steps, name, f"but there is no such {kind}; {suggest(name, known)}")
-
-
-def _check_cells(
-    document: YamlDocument, steps: Steps, table: PublishedTable, known: _Known
-) -> Iterator[str]:
+def _check_cells(at: Place, table: PublishedTable, known: _Known) -> Iterator[str]:
     """Check each address once, at the row that completes it."""
     rows = {row.name: index for index, row in enumerate(table.rows)}
     told: set[str] = set()
     for row, column, spot in cells(table):
         if column.quotient or column.not_here:
             continue
-        place: Steps = (*steps, "rows", rows[row.name])
-        found = list(_check_spot(document, place, spot, known))
+        place = at / "rows" / rows[row.name]
+        found = list(_check_spot(place, spot, known))
         if not found and _has_value(table, row, column):
-            here = f"{dotted(place)}, {column.name}"
+            here = f"{place}, {column.name}"
             before = known.first.setdefault(astuple(spot), here)
             if before != here:
-                where = document.locate(place)
-                found = [f"{where}: {here} has the same address as {before}; keep one of them"]
+                found = [place.tell(f"{here} has the same address as {before}; keep one of them")]
         yield from (one for one in found if one not in told)
         told.update(found)
 
@@ -167,33 +139,33 @@ def _has_value(table: PublishedTable, row: PublishedRow, column: PublishedColumn
     return place < len(row.values) and row.values[place] is not None
 
 
-def _check_spot(document: YamlDocument, steps: Steps, spot: Spot, known: _Known) -> Iterator[str]:
+def _check_spot(at: Place, spot: Spot, known: _Known) -> Iterator[str]:
     missing = [key for key in Spot.__slots__ if getattr(spot, key) is None]
     if missing:
-        yield (
-            f"{document.locate(steps)}: {dotted(steps)} has a cell without {' and '.join(missing)}; "
+        yield at.fault(
+            f"has a cell without {' and '.join(missing)}; "
             "add it to the table, the column or the row, or say not_here of the column"
         )
         return
     if spot.subject not in known.subjects:
         why = f"but there is no such subject; {suggest(f'{spot.subject}', known.subjects)}"
-        yield _say_of(document, steps, "subject", f"{spot.subject}", why)
-    yield from _check_place(document, steps, spot, known.entries)
+        yield _say_of(at, "subject", f"{spot.subject}", why)
+    yield from _check_place(at, spot, known.entries)
     if spot.metric not in _MEASURES:
         why = f"which is no metric; {suggest(f'{spot.metric}', _MEASURES)}"
-        yield _say_of(document, steps, "metric", f"{spot.metric}", why)
+        yield _say_of(at, "metric", f"{spot.metric}", why)
 
 
-def _say_of(document: YamlDocument, steps: Steps, key: str, value: str, why: str) -> str:
-    return f"{document.locate(steps)}: the {key} of a cell of {dotted(steps)} is {value}, {why}"
+def _say_of(at: Place, key: str, value: str, why: str) -> str:
+    return at.tell(f"the {key} of a cell of {at} is {value}, {why}")
 
 
-def _check_place(document: YamlDocument, steps: Steps, spot: Spot, entries: Entries) -> Iterator[str]:
+def _check_place(at: Place, spot: Spot, entries: Entries) -> Iterator[str]:
     """Insist on a workload with such a phase, and on an operation that is measured in it."""
     if spot.workload not in entries.workloads:
         why = f"but there is no workloads/{spot.workload}.yaml; "
         why += suggest(f"{spot.workload}", entries.workloads)
-        yield _say_of(document, steps, "workload", f"{spot.workload}", why)
+        yield _say_of(at, "workload", f"{spot.workload}", why)
         return
     workload = entries.workloads[f"{spot.workload}"].value
     if workload is None:
@@ -203,10 +175,10 @@ def _check_place(document: YamlDocument, steps: Steps, spot: Spot, entries: Entr
     operation = f"{spot.operation}".partition(".")[0]
     if phase not in phases:
         why = f"but the workload {workload.name} has no such phase; {suggest(phase, phases)}"
-        yield _say_of(document, steps, "phase", phase, why)
+        yield _say_of(at, "phase", phase, why)
     elif spot.operation is not None and operation not in phases[phase]:
         why = f"which {workload.name} does not ask for in {phase}; {suggest(operation, phases[phase])}"
-        yield _say_of(document, steps, "operation", spot.operation, why)
+        yield _say_of(at, "operation", spot.operation, why)
 
 
 def _operations_by_phase(workload: Workload) -> Mapping[str, Collection[str]]:
@@ -220,26 +192,24 @@ def _operations_by_phase(workload: Workload) -> Mapping[str, Collection[str]]:
     }
 
 
-def _check_scalings(document: YamlDocument, known: _Known) -> Iterator[str]:
+def _check_scalings(at: Place, known: _Known) -> Iterator[str]:
     for index, one in enumerate(known.report.scalings):
-        steps: Steps = ("scalings", index)
-        for key, name in (("small", one.small), ("large", one.large)):
-            if name not in known.subjects:
-                yield _say_unnamed(document, (*steps, key), name, "subject", known.subjects)
+        here = at / index
+        yield from find_unnamed(here / "small", one.small, "subject", known.subjects)
+        yield from find_unnamed(here / "large", one.large, "subject", known.subjects)
         for workload in dict.fromkeys((one.small_workload, one.large_workload)):
             spot = Spot(workload=workload, phase=one.phase, operation=one.operation)
-            yield from _check_place(document, steps, spot, known.entries)
+            yield from _check_place(here, spot, known.entries)
 
 
-def _check_courses(document: YamlDocument, known: _Known) -> Iterator[str]:
+def _check_courses(at: Place, known: _Known) -> Iterator[str]:
+    workloads = known.entries.workloads
     for index, one in enumerate(known.report.courses):
-        steps: Steps = ("courses", index)
-        entry = known.entries.workloads.get(one.workload)
-        if entry is None:
-            place = (*steps, "workload")
-            yield say_dangling(document, place, one.workload, "workloads", known.entries.workloads)
-        elif entry.value is not None:
+        here = at / index
+        yield from find_dangling(here / "workload", one.workload, "workloads", workloads)
+        entry = workloads.get(one.workload)
+        if entry and entry.value:
             for phase in one.phases or tuple(_operations_by_phase(entry.value)):
                 for operation in one.operations or (None,):
                     spot = Spot(workload=one.workload, phase=phase, operation=operation)
-                    yield from _check_place(document, steps, spot, known.entries)
+                    yield from _check_place(here, spot, known.entries)

@@ -10,31 +10,29 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import get_args
 
 from perf.config.checks.files import find_repeated
-from perf.local.document import Steps, YamlDocument, dotted
-from perf.local.problems import say, suggest
+from perf.local.problems import Place, suggest
 from perf.model.metrics import DIAGNOSTICS, METRICS
 from perf.model.rules import Detection, Triage, TriageEntry, TriageState, is_like
 from perf.model.scalars import Statistic
 
 
-def _check_trusted(document: YamlDocument, detection: Detection) -> Iterator[str]:
+def _check_trusted(at: Place, detection: Detection) -> Iterator[str]:
     """Find what a verdict is to rest on, but is not judged at all."""
     for load, metrics in detection.comparison.trusted.items():
         for metric, statistics in metrics.items():
-            place = document.locate(("comparison", "trusted", load, metric))
+            place = at / load / metric
             if metric not in METRICS:
-                known = suggest(metric, METRICS)
-                yield f"{place}: comparison.trusted.{load}: {metric} is no metric; {known}"
+                yield place.tell(f"{at / load}: {metric} is no metric; {suggest(metric, METRICS)}")
             # A metric that is not under judged at all is told there.
             for statistic in statistics:
                 if statistic not in detection.judged.get(metric, (statistic,)):
-                    yield (
-                        f"{place}: comparison.trusted.{load}: {statistic} of {metric} is not judged; "
+                    yield place.tell(
+                        f"{at / load}: {statistic} of {metric} is not judged; "
                         "name it under judged as well, or trust one that is there"
                     )
 
 
-def check_detection(document: YamlDocument, detection: Detection) -> Iterator[str]:
+def check_detection(at: Place, detection: Detection) -> Iterator[str]:
     """Insist on one entry for each metric in each table, on no other, and on weaker first evidence."""
     for first, final in (
         ("provisional_p_value", "max_p_value"),
@@ -42,47 +40,44 @@ def check_detection(document: YamlDocument, detection: Detection) -> Iterator[st
     ):
         early, late = getattr(detection, first), getattr(detection, final)
         if early < late:
-            why = (
+            yield (at / first).say(
                 f"but {final} is {late:g}; a change is provisional before it is confirmed, so make "
                 "this one at least as large"
             )
-            yield say(document, (first,), early, why)
-    yield from _check_trusted(document, detection)
+    yield from _check_trusted(at / "comparison" / "trusted", detection)
     for name, table, entry in (
         ("judged", detection.judged, "a list of statistics"),
         ("relevant_change", detection.relevant_change, "a share"),
     ):
         for metric in table:
-            place = document.locate((name, metric))
             if metric in DIAGNOSTICS:
-                yield f"{place}: {name}.{metric} explains results and is not judged; remove it"
+                fault = "explains results and is not judged; remove it"
+                yield (at / name / metric).tell(f"{name}.{metric} {fault}")
             elif metric not in METRICS:
-                yield f"{place}: {name}.{metric} is no metric; {suggest(metric, METRICS)}"
+                fault = f"is no metric; {suggest(metric, METRICS)}"
+                yield (at / name / metric).tell(f"{name}.{metric} {fault}")
         for metric in METRICS:
             if metric not in table:
-                place = document.locate((name,))
-                yield f"{place}: the key {name}.{metric} is missing; add it, as {entry}"
+                yield (at / name).tell(f"the key {name}.{metric} is missing; add it, as {entry}")
 
 
 _ENDING = (TriageState.ACKNOWLEDGED, TriageState.IGNORED)
 _PROSE = ("name", "state", "owner", "note", "expires", "fixed_in")
 
 
-def check_triage(document: YamlDocument, triage: Triage) -> Iterator[str]:
+def check_triage(at: Place, triage: Triage) -> Iterator[str]:
     """Find entries that contradict themselves or each other, or that can never cover a change."""
     entries = triage.entries
-    yield from find_repeated(document, ("entries",), entries, "name", lambda entry: entry.name)
+    yield from find_repeated(at / "entries", entries, "name", lambda entry: entry.name)
     first_about: dict[tuple[object, ...], int] = {}
     for index, entry in enumerate(entries):
-        steps: Steps = ("entries", index)
+        here = at / "entries" / index
         first = first_about.setdefault(_about(entry), index)
         if first != index:
-            yield (
-                f"{document.locate(steps)}: {dotted(steps)} is about the same changes as "
-                f"{dotted(('entries', first))}; keep one of them"
-            )
+            same = at / "entries" / first
+            yield here.fault(f"is about the same changes as {same}; keep one of them")
         for key, fault in find_faults(entry):
-            yield f"{document.locate((*steps, key))}: {dotted((*steps, key))} {fault}"
+            yield (here / key).fault(fault)
         known: tuple[tuple[str, Collection[str]], ...] = (
             ("metric", METRICS),
             ("statistic", get_args(Statistic)),
@@ -90,8 +85,7 @@ def check_triage(document: YamlDocument, triage: Triage) -> Iterator[str]:
         for key, words in known:
             pattern = getattr(entry, key)
             if not any(is_like(word, pattern) for word in words):
-                why = f"which fits no {key}; {suggest(pattern, words)}"
-                yield say(document, (*steps, key), pattern, why)
+                yield (here / key).say(f"which fits no {key}; {suggest(pattern, words)}")
 
 
 def check_new(known: Sequence[TriageEntry], entries: Sequence[TriageEntry]) -> Iterator[str]:

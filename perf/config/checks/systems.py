@@ -19,7 +19,7 @@ proposed are never measured on.
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -30,8 +30,7 @@ from pydantic import JsonValue, TypeAdapter
 from ruamel.yaml import YAML
 
 from perf.config.checks.files import ConfigFile
-from perf.local.document import Steps, YamlDocument
-from perf.local.problems import say, suggest
+from perf.local.problems import Place, suggest
 from perf.model.access import VARIABLES_BEGIN, Access
 from perf.model.design import SystemConfig
 from perf.model.errors import UsageError
@@ -48,8 +47,7 @@ def check_system_config(
         yield f"{entry.document.path}: there is no system {folder!r}; {suggest(folder, known)}"
         return
     if entry.value is not None and entry.value.system != folder:
-        why = f"but the file is in systems/{folder}/; make them equal"
-        yield say(entry.document, ("system",), entry.value.system, why)
+        yield (entry.top / "system").say(f"but the file is in systems/{folder}/; make them equal")
     yield from check_settings(folder, entry)
     yield from check_layout(folder, entry)
     yield from check_access(folder, entry)
@@ -114,13 +112,13 @@ def check_settings(system: str, entry: ConfigFile[SystemConfig]) -> Iterator[str
     """Find settings and JVM options that could run, load, open or write something elsewhere."""
     if entry.value is None:
         return
-    document, rules = entry.document, _read_rules(system)
     for index, option in enumerate(entry.value.jvm_options):
         if not is_harmless(option):
-            yield say(document, ("jvm_options", index), option, _JVM_WHY)
-    for steps, value in _walk(entry.value.settings, ("settings",)):
-        if why := _refuse(steps, value, rules):
-            yield say(document, steps, value, why)
+            yield (entry.top / "jvm_options" / index).say(_JVM_WHY)
+    rules = _read_rules(system)
+    for at, value in _walk(entry.value.settings, entry.top / "settings"):
+        if why := _refuse(at.steps, value, rules):
+            yield at.say(why, value)
 
 
 def is_harmless(option: str) -> bool:
@@ -134,23 +132,21 @@ def is_harmless(option: str) -> bool:
     return False
 
 
-def _walk(
-    value: JsonValue | Mapping[str, JsonValue], steps: Steps
-) -> Iterator[tuple[Steps, JsonValue]]:
+def _walk(value: JsonValue | Mapping[str, JsonValue], at: Place) -> Iterator[tuple[Place, JsonValue]]:
     """Give every value that is no mapping and no list, and every list and mapping that is empty."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _walk(inner, (*steps, key))
-        if not value and len(steps) > 1:
-            yield steps, {}
+            yield from _walk(inner, at / key)
+        if not value and len(at.steps) > 1:
+            yield at, {}
     elif isinstance(value, list) and value:
         for index, inner in enumerate(value):
-            yield from _walk(inner, (*steps, index))
+            yield from _walk(inner, at / index)
     else:
-        yield steps, value
+        yield at, value
 
 
-def _refuse(steps: Steps, value: JsonValue, rules: _Rules) -> str:
+def _refuse(steps: Sequence[str | int], value: JsonValue, rules: _Rules) -> str:
     """Say why a setting may not be set so; nothing if it may."""
     keys = [step for step in steps[1:] if isinstance(step, str)]
     if not all(_KEY.fullmatch(key) for key in keys):
@@ -198,16 +194,21 @@ def check_layout(system: str, entry: ConfigFile[SystemConfig]) -> Iterator[str]:
     """
     if entry.value is None or not entry.value.layout:
         return
-    document, layout = entry.document, entry.value.layout
+    at, layout = entry.top / "layout", entry.value.layout
     with suppress(UsageError):
         loaded = registry.load(system)
         if not isinstance(loaded, ChecksLayout):
             why = f"but {system} lays out its tables in one way only; remove it"
-            yield say(document, ("layout",), ", ".join(layout), why)
+            yield at.say(why, ", ".join(layout))
             return
-        for problem in loaded.check_layout(layout):
-            key, _, what = problem.partition(": ")
-            yield f"{document.locate(('layout', key))}: layout.{key} {what}"
+        yield from _tell_of_keys(at, loaded.check_layout(layout))
+
+
+def _tell_of_keys(at: Place, problems: Iterable[str]) -> Iterator[str]:
+    """Say where the keys stand that a system complains about, each as "key: what, what next"."""
+    for problem in problems:
+        key, _, what = problem.partition(": ")
+        yield (at / key).tell(f"{at}.{key} {what}")
 
 
 _VARIABLE = re.compile(rf"{VARIABLES_BEGIN}[A-Z0-9_]*")
@@ -220,51 +221,41 @@ def check_access(system: str, entry: ConfigFile[SystemConfig]) -> Iterator[str]:
     """
     if entry.value is None or entry.value.access is None:
         return
-    document, access = entry.document, entry.value.access
-    yield from _check_password(document, access)
-    yield from _check_tls(document, access)
+    at, access = entry.top / "access", entry.value.access
+    yield from _check_password(at, access)
+    yield from _check_tls(at / "tls", access)
     with suppress(UsageError):
         loaded = registry.load(system)
-        place = document.locate(("access",))
-        if not isinstance(loaded, ChecksAccess):
-            yield f"{place}: access is for systems with accounts or TLS; {system} has none, remove it"
-            return
-        for problem in loaded.check_access(access):
-            key, _, what = problem.partition(": ")
-            yield f"{document.locate(('access', key))}: access.{key} {what}"
+        if isinstance(loaded, ChecksAccess):
+            yield from _tell_of_keys(at, loaded.check_access(access))
+        else:
+            yield at.fault(f"is for systems with accounts or TLS; {system} has none, remove it")
 
 
-def _check_password(document: YamlDocument, access: Access) -> Iterator[str]:
-    place = document.locate(("access",))
+def _check_password(at: Place, access: Access) -> Iterator[str]:
     sources = [name for name in ("password_env", "password_file") if getattr(access, name) is not None]
     if access.username is not None and not sources:
-        yield (
-            f"{place}: access.username is {document.show(('access', 'username'), access.username)}, "
-            "without a password; add password_env, the name of a variable, or password_file"
+        username = at / "username"
+        yield at.tell(
+            f"{username} is {at.document.show(username.steps, access.username)}, without a password; "
+            "add password_env, the name of a variable, or password_file"
         )
     if access.username is None and sources:
-        yield f"{place}: access.{sources[0]} is there without a username; add one, or remove it"
+        yield at.tell(f"{at / sources[0]} is there without a username; add one, or remove it")
     if len(sources) > 1:
-        yield f"{place}: access.password_env and access.password_file are both there; remove one"
+        yield at.tell("access.password_env and access.password_file are both there; remove one")
     if access.password_env is not None and not _VARIABLE.fullmatch(access.password_env):
         # Not shown: it may be the password itself.
-        yield (
-            f"{document.locate(('access', 'password_env'))}: access.password_env is not the name of a "
-            "variable for this; write KNICKPOINT_PASSWORD or KNICKPOINT_PASSWORD_… (capitals, digits), "
-            "and put the password into the environment, never into a file of the configuration"
+        yield (at / "password_env").fault(
+            "is not the name of a variable for this; write KNICKPOINT_PASSWORD or "
+            "KNICKPOINT_PASSWORD_… (capitals, digits), and put the password into the "
+            "environment, never into a file of the configuration"
         )
     if access.username is None and not sources and access.tls is None:
-        yield f"{place}: access is empty; add username and password_env, or tls, or remove it"
+        yield at.fault("is empty; add username and password_env, or tls, or remove it")
 
 
-def _check_tls(document: YamlDocument, access: Access) -> Iterator[str]:
-    tls = access.tls
-    if tls is None:
-        return
-    halves = {"certificate_file": tls.certificate_file, "key_file": tls.key_file}
+def _check_tls(at: Place, access: Access) -> Iterator[str]:
     for name, other in (("certificate_file", "key_file"), ("key_file", "certificate_file")):
-        path = halves[name]
-        if path is not None and halves[other] is None:
-            yield say(
-                document, ("access", "tls", name), path, f"without a {other}; add it, or remove this"
-            )
+        if access.tls and getattr(access.tls, name) and getattr(access.tls, other) is None:
+            yield (at / name).say(f"without a {other}; add it, or remove this")

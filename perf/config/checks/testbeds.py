@@ -6,8 +6,7 @@ from ipaddress import ip_address
 
 from perf.config.checks.files import ConfigFile, find_repeated
 from perf.hosts.tuning.profiles import name_settings
-from perf.local.document import Steps, YamlDocument, dotted
-from perf.local.problems import say, suggest
+from perf.local.problems import Place, suggest
 from perf.model.design import Host, Testbed, Topology
 
 # RFC 1123, 2.1: labels of letters, digits and inner hyphens; the last is not all digits, so that a
@@ -21,24 +20,23 @@ def check_topology(entry: ConfigFile[Topology]) -> Iterator[str]:
     topology = entry.value
     if topology is not None and topology.replication_factor > topology.servers:
         why = f"but servers is {topology.servers}; keep no more copies than there are servers"
-        yield say(entry.document, ("replication_factor",), topology.replication_factor, why)
+        yield (entry.top / "replication_factor").say(why)
 
 
 def check_testbed(entry: ConfigFile[Testbed]) -> Iterator[str]:
     """Find addresses that lead nowhere, and hosts or engines that could not live side by side."""
-    testbed, document = entry.value, entry.document
+    testbed, at = entry.value, entry.top
     if testbed is None:
         return
     hosts, engines = testbed.hosts, testbed.client_cores
-    yield from find_repeated(document, ("hosts",), hosts, "name", lambda host: host.name)
+    yield from find_repeated(at / "hosts", hosts, "name", lambda host: host.name)
     for index, host in enumerate(hosts):
         if why := _refuse_address(host, testbed.transport):
-            yield say(document, ("hosts", index, "address"), host.address, why)
+            yield (at / "hosts" / index / "address").say(why)
         pinned = len(set(host.cores))
         if host.role == "client" and 0 < pinned < engines:
-            steps: Steps = ("hosts", index, "cores")
-            yield (
-                f"{document.locate(steps)}: {dotted(steps)} names {pinned} of the {engines} cores "
+            yield (at / "hosts" / index / "cores").fault(
+                f"names {pinned} of the {engines} cores "
                 "that client_cores asks for, and the other engine processes would not be pinned; "
                 f"name {engines}, lower client_cores, or remove cores to pin none"
             )
@@ -48,40 +46,37 @@ def check_testbed(entry: ConfigFile[Testbed]) -> Iterator[str]:
         first = seen.setdefault(host.address, index)
         if first != index:
             why = f"as in hosts[{first}]; each server needs an address of its own"
-            yield say(document, ("hosts", index, "address"), host.address, why)
-    yield from _check_prices(document, testbed)
+            yield (at / "hosts" / index / "address").say(why)
+    yield from _check_prices(at, testbed)
     known = name_settings()
     for name in testbed.tuning.unavailable if testbed.tuning else ():
         if name not in known:
-            key: Steps = ("tuning", "unavailable", name)
-            yield (
-                f"{document.locate(key)}: tuning.unavailable names {name}, which is a setting of no "
-                f"profile; {suggest(name, known)}"
+            yield (at / "tuning" / "unavailable" / name).tell(
+                f"tuning.unavailable names {name}, which is a setting of no profile; "
+                f"{suggest(name, known)}"
             )
-    yield from _check_pinning(document, testbed)
+    yield from _check_pinning(at, testbed)
     if testbed.node_dir is not None and testbed.transport != "local":
         why = "but over SSH each host says its own work_dir; set that, and remove this"
-        yield say(document, ("node_dir",), testbed.node_dir, why)
+        yield (at / "node_dir").say(why)
 
 
-def _check_prices(document: YamlDocument, testbed: Testbed) -> Iterator[str]:
+def _check_prices(at: Place, testbed: Testbed) -> Iterator[str]:
     """Insist on a price of all server hosts or of none, and on none that nothing would count."""
     hosts = testbed.hosts
     is_priced = any(host.role == "server" and host.price_per_hour_usd is not None for host in hosts)
     for index, host in enumerate(hosts):
-        key: Steps = ("hosts", index, "price_per_hour_usd")
+        key = at / "hosts" / index / "price_per_hour_usd"
         if host.role == "client" and host.price_per_hour_usd is not None:
-            why = "but only hosts of servers are counted in operations per dollar; remove it"
-            yield say(document, key, host.price_per_hour_usd, why)
+            yield key.say("but only hosts of servers are counted in operations per dollar; remove it")
         elif host.role == "server" and is_priced and host.price_per_hour_usd is None:
-            yield (
-                f"{document.locate(key)}: {dotted(key)} is missing, and other servers have one; "
-                "add it, or remove those of the others"
+            yield key.fault(
+                "is missing, and other servers have one; add it, or remove those of the others"
             )
     if testbed.prices_from and all(host.price_per_hour_usd is None for host in hosts):
-        yield (
-            f"{document.locate(('prices_from',))}: prices_from says where prices come from, but no "
-            "host has one; add price_per_hour_usd to each server, or remove it"
+        yield (at / "prices_from").fault(
+            "says where prices come from, but no host has one; add price_per_hour_usd to each "
+            "server, or remove it"
         )
 
 
@@ -102,7 +97,7 @@ def _refuse_address(host: Host, transport: str) -> str | None:
     return None
 
 
-def _check_pinning(document: YamlDocument, testbed: Testbed) -> Iterator[str]:
+def _check_pinning(at: Place, testbed: Testbed) -> Iterator[str]:
     """Find cores that a host names twice, or that servers and clients of one machine would share."""
     for index, host in enumerate(testbed.hosts):
         # Of a client that names too few, this has been said.
@@ -110,23 +105,21 @@ def _check_pinning(document: YamlDocument, testbed: Testbed) -> Iterator[str]:
         for place, core in enumerate(() if is_short else host.cores):
             if core in host.cores[:place]:
                 why = "for the second time; name each core once"
-                yield say(document, ("hosts", index, "cores", place), core, why)
+                yield (at / "hosts" / index / "cores" / place).say(why)
         if host.role == "client":
-            yield from _shared_with_servers(document, index, testbed)
+            yield from _shared_with_servers(at, index, testbed)
 
 
-def _shared_with_servers(document: YamlDocument, index: int, testbed: Testbed) -> Iterator[str]:
+def _shared_with_servers(at: Place, index: int, testbed: Testbed) -> Iterator[str]:
     client = testbed.hosts[index]
     for other, server in enumerate(testbed.hosts):
         is_one_machine = testbed.transport == "local" or _name(server) == _name(client)
         shared = [core for core in client.cores if core in server.cores]
         if server.role == "server" and is_one_machine and shared:
-            why = (
+            yield (at / "hosts" / index / "cores" / client.cores.index(shared[0])).say(
                 f"and hosts[{other}], a server on the same machine, has it as well: the load would take"
                 " from the server what it measures; give each its own"
             )
-            steps: Steps = ("hosts", index, "cores", client.cores.index(shared[0]))
-            yield say(document, steps, shared[0], why)
             return
 
 
@@ -141,12 +134,11 @@ def check_leases(testbeds: Mapping[str, ConfigFile[Testbed]]) -> Iterator[str]:
             work_dir, place, first = seen.setdefault(_name(host), here)
             if work_dir != host.work_dir:
                 where = place if first == name else f"{place} of testbed {first}"
-                why = (
+                yield (entry.top / "hosts" / index / "work_dir").say(
                     f"but {where}, the same host, has {work_dir}; the lease that keeps jobs apart lies "
-                    "there, so make them equal"
+                    "there, so make them equal",
+                    host.work_dir,
                 )
-                steps: Steps = ("hosts", index, "work_dir")
-                yield say(entry.document, steps, host.work_dir, why)
 
 
 def _name(host: Host) -> tuple[str, int]:

@@ -6,8 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from perf.config.checks.files import ConfigFile, find_repeated
-from perf.local.document import Steps, YamlDocument
-from perf.local.problems import say, suggest
+from perf.local.problems import Place, suggest
 from perf.model.design import (
     CountedPhase,
     Load,
@@ -27,86 +26,79 @@ _RESERVED = frozenset({WARM_UP, PRELOAD, *CANARY_PHASES})
 
 def check_workload(entry: ConfigFile[Workload]) -> Iterator[str]:
     """Find measurements that would be confused, and reads of rows that were never written."""
-    workload, document = entry.value, entry.document
+    workload, at = entry.value, entry.top
     if workload is None:
         return
     parts = workload.measurements
-    yield from find_repeated(document, ("measurements",), parts, "name", lambda part: part.name)
-    yield from _check_names(document, workload)
-    yield from _check_offered(document, workload)
-    yield from _check_rows(document, workload)
+    yield from find_repeated(at / "measurements", parts, "name", lambda part: part.name)
+    yield from _check_names(at, workload)
+    yield from _check_offered(at, workload)
+    yield from _check_rows(at, workload)
     for index, phase in enumerate(workload.sequence):
-        yield from _check_counted(document, ("sequence", index), phase)
-    yield from _check_values(document, workload)
-    yield from _check_written(document, workload)
-    yield from _check_loaded(document, workload)
-    yield from check_floors(document, workload)
+        yield from _check_counted(at / "sequence" / index, phase)
+    yield from _check_values(at, workload)
+    yield from _check_written(at, workload)
+    yield from _check_loaded(at, workload)
+    yield from check_floors(at, workload)
     for index, part in enumerate(parts):
-        steps: Steps = ("measurements", index)
+        here = at / "measurements" / index
         if part.warmup_cap_s < part.warmup_s:
             why = f"but warmup_s is {part.warmup_s:g}; make the cap at least as long"
-            yield say(document, (*steps, "warmup_cap_s"), part.warmup_cap_s, why)
-        yield from _check_load(document, steps, part)
-        yield from _check_objective(document, steps, part, workload.operation_timeout_s)
-    yield from _confused_phases(document, parts)
+            yield (here / "warmup_cap_s").say(why)
+        yield from _check_load(here, part)
+        yield from _check_objective(here, part, workload.operation_timeout_s)
+    yield from _confused_phases(at, parts)
 
 
-def _check_names(document: YamlDocument, workload: Workload) -> Iterator[str]:
+def _check_names(at: Place, workload: Workload) -> Iterator[str]:
     """Insist on phases of names of their own, and on scaling by suites alone."""
     named = [
-        *((("sequence", index, "name"), one.name) for index, one in enumerate(workload.sequence)),
-        *((("measurements", i, "name"), one.name) for i, one in enumerate(workload.measurements)),
+        *((at / "sequence" / i / "name", one.name) for i, one in enumerate(workload.sequence)),
+        *((at / "measurements" / i / "name", one.name) for i, one in enumerate(workload.measurements)),
     ]
     if not named:
-        yield (
-            f"{document.locate(())}: there is neither a sequence nor measurements, so nothing would be "
-            "measured; add one of them"
+        yield at.tell(
+            "there is neither a sequence nor measurements, so nothing would be measured; "
+            "add one of them"
         )
-    seen: set[str] = set()
-    for steps, name in named:
+    counted = {one.name for one in workload.sequence}
+    for place, name in named:
         if name in _RESERVED:
-            why = "which names a phase of every trial; choose another name"
-            yield say(document, steps, name, why)
-        if name in seen and steps[0] == "measurements" and name in {p.name for p in workload.sequence}:
-            why = "which names a phase of the sequence as well; rename one of the two"
-            yield say(document, steps, name, why)
-        seen.add(name)
-    yield from find_repeated(
-        document, ("sequence",), workload.sequence, "name", lambda phase: phase.name
-    )
+            yield place.say("which names a phase of every trial; choose another name")
+        if name in counted and place.steps[0] == "measurements":
+            yield place.say("which names a phase of the sequence as well; rename one of the two")
+    yield from find_repeated(at / "sequence", workload.sequence, "name", lambda phase: phase.name)
     if workload.scaled_down_by is not None:
         why = "but a workload is written in full size; say it in the suite that runs it smaller"
-        yield say(document, ("scaled_down_by",), workload.scaled_down_by, why)
+        yield (at / "scaled_down_by").say(why)
     if scale_of(workload.name) != 1:
         why = "which reads like a workload that a suite has scaled down; choose another ending"
-        yield say(document, ("name",), workload.name, why)
+        yield (at / "name").say(why)
 
 
-def _check_offered(document: YamlDocument, workload: Workload) -> Iterator[str]:
+def _check_offered(at: Place, workload: Workload) -> Iterator[str]:
     """Insist on operations that the records know, and on one way to say which."""
     known = ASKED_OF[workload.records.kind]
     if workload.operation is not None and workload.mix:
-        why = "but there is a mix as well; keep one of the two"
-        yield say(document, ("operation",), workload.operation.value, why)
+        yield (at / "operation").say("but there is a mix as well; keep one of the two")
     if workload.measurements and not workload.offered_mix:
-        yield (
-            f"{document.locate(('measurements',))}: measurements offer nothing; add the key operation, "
-            "or a mix of operations"
+        yield (at / "measurements").fault(
+            "offer nothing; add the key operation, or a mix of operations"
         )
-    asked: list[tuple[Steps, Operation]] = [
-        *((("mix", one.value), one) for one in workload.mix),
-        *((("sequence", place, "operation"), p.operation) for place, p in enumerate(workload.sequence)),
+    asked = [
+        *((at / "mix" / one.value, one) for one in workload.mix),
+        *((at / "sequence" / i / "operation", p.operation) for i, p in enumerate(workload.sequence)),
     ]
     if workload.operation is not None:
-        asked.append((("operation",), workload.operation))
-    for steps, operation in asked:
+        asked.append((at / "operation", workload.operation))
+    for place, operation in asked:
         if operation not in known:
             hint = suggest(operation.value, [one.value for one in known])
             why = f"but records of kind {workload.records.kind} know no such operation; {hint}"
-            yield say(document, steps, operation.value, why)
+            yield place.say(why, operation.value)
 
 
-def _check_rows(document: YamlDocument, workload: Workload) -> Iterator[str]:
+def _check_rows(at: Place, workload: Workload) -> Iterator[str]:
     """Find batches, preloads and reads that the records have no meaning for."""
     records = workload.records
     asked = {*(phase.operation for phase in workload.sequence), *workload.offered_mix}
@@ -115,45 +107,45 @@ def _check_rows(document: YamlDocument, workload: Workload) -> Iterator[str]:
     ):
         names = ", ".join(sorted(one.value for one in asked)) or "none"
         why = f"but operation is {names}; only writes have batches, so remove it"
-        yield say(document, ("batch_rows",), workload.batch_rows, why)
+        yield (at / "batch_rows").say(why)
     rows = workload.preload_rows_per_device
     if isinstance(records, Sensor):
         if Operation.READ_LATEST in asked and rows < (wanted := records.latest_count):
-            why = (
-                f"but each read asks for records.latest_count = {wanted} rows; preload at least as many"
+            yield (at / "preload_rows_per_device").say(
+                f"but each read asks for records.latest_count = {wanted} rows; preload "
+                "at least as many",
+                rows,
             )
-            yield say(document, ("preload_rows_per_device",), rows, why)
         if workload.preload is not None:
             why = "but the sensor workload preloads by preload_rows_per_device; remove this key"
-            yield say(document, ("preload",), workload.preload, why)
+            yield (at / "preload").say(why)
     elif rows:
         why = f"but records of kind {records.kind} have no devices; remove it, or say preload: records"
-        yield say(document, ("preload_rows_per_device",), rows, why)
+        yield (at / "preload_rows_per_device").say(why)
     if isinstance(records, Ycsb) and workload.preload is None and asked - {Operation.INSERT}:
         names = ", ".join(sorted(one.value for one in asked - {Operation.INSERT}))
-        yield (
-            f"{document.locate(())}: nothing is stored that {names} could be about, since only what is "
+        yield at.tell(
+            f"nothing is stored that {names} could be about, since only what is "
             "preloaded is known to be there; add `preload: records`"
         )
     if isinstance(records, PutGet | Devops) and workload.preload is not None:
         why = "but its records are stored by a phase of its sequence, which is measured; remove it"
-        yield say(document, ("preload",), workload.preload, why)
+        yield (at / "preload").say(why)
 
 
-def _check_counted(document: YamlDocument, steps: Steps, phase: CountedPhase) -> Iterator[str]:
+def _check_counted(at: Place, phase: CountedPhase) -> Iterator[str]:
     """Insist on a value seed where values are stored in place of others, and only there."""
     stores = phase.operation in {Operation.PUT, Operation.PUT_GET}
     if stores and phase.value_seed is None:
-        yield (
-            f"{document.locate(steps)}: the phase {phase.name} stores values and has no value_seed; "
+        yield at.tell(
+            f"the phase {phase.name} stores values and has no value_seed; "
             "add one, other than that of the phase before"
         )
     if phase.value_seed is not None and not stores:
-        why = f"but {phase.operation.value} stores no values; remove it"
-        yield say(document, (*steps, "value_seed"), phase.value_seed, why)
+        yield (at / "value_seed").say(f"but {phase.operation.value} stores no values; remove it")
 
 
-def _check_values(document: YamlDocument, workload: Workload) -> Iterator[str]:
+def _check_values(at: Place, workload: Workload) -> Iterator[str]:
     """Insist that under every key lies a value of the last value seed before any is asked for."""
     records = workload.records
     if not isinstance(records, PutGet):
@@ -163,108 +155,100 @@ def _check_values(document: YamlDocument, workload: Workload) -> Iterator[str]:
         if phase.operation is Operation.GET:
             if not is_stored:
                 why = "but no phase before it puts a value under every key; begin with one that does"
-                yield say(document, ("sequence", index, "operation"), phase.operation.value, why)
+                yield (at / "sequence" / index / "operation").say(why)
                 return
         elif phase.operations is not None and phase.operations < records.keys:
-            why = (
+            yield (at / "sequence" / index / "operations").say(
                 f"but there are {records.keys} keys, and what is got after it is expected to be of its "
                 "value_seed; make it as many, or leave it out"
             )
-            yield say(document, ("sequence", index, "operations"), phase.operations, why)
         is_stored = is_stored or phase.operation is Operation.PUT
     if workload.sequence and workload.sequence[-1].operation is Operation.PUT:
         why = "and no phase after it gets the values, so none of them is verified; add one"
         last = len(workload.sequence) - 1
-        yield say(document, ("sequence", last, "operation"), Operation.PUT.value, why)
+        yield (at / "sequence" / last / "operation").say(why)
     if Operation.GET in workload.offered_mix and not is_stored:
-        yield (
-            f"{document.locate(('measurements',))}: measurements get values, but no phase before them "
-            "puts any; add one that puts a value under every key"
+        yield (at / "measurements").fault(
+            "get values, but no phase before them puts any; add one that puts a value under every key"
         )
 
 
-def _check_written(document: YamlDocument, workload: Workload) -> Iterator[str]:
+def _check_written(at: Place, workload: Workload) -> Iterator[str]:
     """Find reads of devices that an earlier phase wrote to: they expect the preloaded rows alone."""
     why = "after a phase that writes rows, which would each be a wrong one to it; read before it"
     is_written = False
     for index, phase in enumerate(workload.sequence):
         if phase.operation is Operation.READ_LATEST and is_written:
-            yield say(document, ("sequence", index, "operation"), phase.operation.value, why)
+            yield (at / "sequence" / index / "operation").say(why)
         is_written = is_written or phase.operation is Operation.WRITE
     if is_written and set(workload.offered_mix) == {Operation.READ_LATEST}:
-        yield f"{document.locate(('measurements',))}: measurements only read, {why}"
+        yield (at / "measurements").fault(f"only read, {why}")
 
 
-def _check_loaded(document: YamlDocument, workload: Workload) -> Iterator[str]:
+def _check_loaded(at: Place, workload: Workload) -> Iterator[str]:
     """Insist that all rows of devops are loaded, once, before the first query about them."""
     records = workload.records
     if not isinstance(records, Devops):
         return
     if records.interval_s > records.span_s:
         why = f"but span_s is {records.span_s}, so there would be no rows; make it smaller"
-        yield say(document, ("records", "interval_s"), records.interval_s, why)
+        yield (at / "records" / "interval_s").say(why, records.interval_s)
         return
     if Operation.LOAD in workload.offered_mix:
-        yield (
-            f"{document.locate(('measurements',))}: measurements go on for a time, and there are "
-            "only so many rows to load; let a phase of the sequence load them"
+        yield (at / "measurements").fault(
+            "go on for a time, and there are only so many rows to load; let a phase "
+            "of the sequence load them"
         )
     is_loaded = False
     for index, phase in enumerate(workload.sequence):
-        steps: Steps = ("sequence", index)
+        here = at / "sequence" / index
         if phase.operation is Operation.LOAD:
             batches = operations_of(workload, replace(phase, operations=None))
             if phase.operations is not None and phase.operations > batches:
                 why = f"but there are {batches} batches; make it as many, or leave it out"
-                yield say(document, (*steps, "operations"), phase.operations, why)
+                yield (here / "operations").say(why)
             is_loaded = is_loaded or (phase.operations or batches) >= batches
         elif not is_loaded:
             why = "but no phase before it loads all rows, as answers expect; begin with one that does"
-            yield say(document, (*steps, "operation"), phase.operation.value, why)
+            yield (here / "operation").say(why)
             return
     if not is_loaded and set(workload.offered_mix) - {Operation.LOAD}:
-        yield (
-            f"{document.locate(('measurements',))}: measurements ask queries, but no phase before them "
-            "loads all rows; add one that does"
+        yield (at / "measurements").fault(
+            "ask queries, but no phase before them loads all rows; add one that does"
         )
 
 
-def _check_load(document: YamlDocument, steps: Steps, part: Measurement) -> Iterator[str]:
+def _check_load(at: Place, part: Measurement) -> Iterator[str]:
     """Insist that a ladder goes up, each load in a phase of its own, and that a search has room."""
     load = part.load
     if isinstance(load, SteppedLoad):
-        rungs: Steps = (*steps, "load", "offered_loads_ops_per_s")
+        rungs = at / "load" / "offered_loads_ops_per_s"
         for place, (before, rung) in enumerate(pairwise(load.offered_loads_ops_per_s), start=1):
             if rung <= before:
                 why = f"but the one before it is {before:g}; list them from the lowest up, each once"
-                yield say(document, (*rungs, place), rung, why)
+                yield (rungs / place).say(why)
             elif ladder_phase(part, rung) == ladder_phase(part, before):
                 why = "which reads like the one before it; let them differ in their first six digits"
-                yield say(document, (*rungs, place), rung, why)
+                yield (rungs / place).say(why)
     elif isinstance(load, SearchLoad) and load.lowest_ops_per_s >= load.highest_ops_per_s:
         why = f"but highest_ops_per_s is {load.highest_ops_per_s:g}; make it the lower of the two"
-        yield say(document, (*steps, "load", "lowest_ops_per_s"), load.lowest_ops_per_s, why)
+        yield (at / "load" / "lowest_ops_per_s").say(why)
 
 
-def _check_objective(
-    document: YamlDocument, steps: Steps, part: Measurement, timeout_s: float
-) -> Iterator[str]:
+def _check_objective(at: Place, part: Measurement, timeout_s: float) -> Iterator[str]:
     """Insist that an operation can miss the objective of a search and still have a response time."""
     if isinstance(part.load, SearchLoad):
         objective_ms, longest_ms = part.load.response_time_p99_objective_ms, timeout_s * 1000
         if objective_ms >= longest_ms:
-            why = (
+            yield (at / "load" / "response_time_p99_objective_ms").say(
                 f"but operation_timeout_s is {timeout_s:g}: what takes longer has no response time, so "
                 f"no load would ever miss; make it less than {longest_ms:g}"
             )
-            place = (*steps, "load", "response_time_p99_objective_ms")
-            yield say(document, place, objective_ms, why)
 
 
-def _confused_phases(document: YamlDocument, parts: Sequence[Measurement]) -> Iterator[str]:
+def _confused_phases(at: Place, parts: Sequence[Measurement]) -> Iterator[str]:
     """Find measurements that are named like a phase of a ladder or of a search."""
     for index, part in enumerate(parts):
-        steps: Steps = ("measurements", index, "name")
         for other in parts:
             if isinstance(other.load, SteppedLoad):
                 is_taken = any(
@@ -277,10 +261,10 @@ def _confused_phases(document: YamlDocument, parts: Sequence[Measurement]) -> It
                 continue
             if is_taken:
                 why = f"which names a phase of the measurement {other.name}; rename one of the two"
-                yield say(document, steps, part.name, why)
+                yield (at / "measurements" / index / "name").say(why)
 
 
-def check_floors(document: YamlDocument, workload: Workload) -> Iterator[str]:
+def check_floors(at: Place, workload: Workload) -> Iterator[str]:
     """Find floors above all sizes that they bound: nothing would be smaller but the name."""
     floors = workload.floors
     if floors is None:
@@ -288,11 +272,10 @@ def check_floors(document: YamlDocument, workload: Workload) -> Iterator[str]:
     for name, written in _list_sizes(workload).items():
         floor = getattr(floors, name)
         if written and floor > max(written):
-            why = (
+            yield (at / "floors" / name).say(
                 f"but what is written is {max(written):g} at most, so that no suite could scale it "
                 "down; make it no more than that"
             )
-            yield say(document, ("floors", name), floor, why)
 
 
 def _list_sizes(workload: Workload) -> Mapping[str, list[float]]:
