@@ -67,146 +67,113 @@ class DoctorFinding:
     advice: str = ""
 
 
+def _ok(name: str, found: str) -> DoctorFinding:
+    return DoctorFinding(name=name, state=Need.OK, found=found)
+
+
+def _missing(name: str, found: str, advice: str) -> DoctorFinding:
+    return DoctorFinding(name=name, state=Need.MISSING, found=found, advice=advice)
+
+
+def _advise(name: str, found: str, advice: str) -> DoctorFinding:
+    return DoctorFinding(name=name, state=Need.ADVICE, found=found, advice=advice)
+
+
 def check_python(version: Sequence[int]) -> DoctorFinding:
     """Compare the running Python with the oldest that will do."""
     found = ".".join(str(part) for part in version[:3])
     if tuple(version[:2]) >= _OLDEST_PYTHON:
-        return DoctorFinding(name="Python", state=Need.OK, found=found)
+        return _ok("Python", found)
     advice = "install Python 3.11 or later and set Knickpoint up again with it"
-    return DoctorFinding(name="Python", state=Need.MISSING, found=found, advice=advice)
+    return _missing("Python", found, advice)
 
 
 def check_extra(extra: str, absent: Sequence[str]) -> DoctorFinding:
     """Tell which packages of an extra are not installed."""
-    name = f"extra {extra}"
     if not absent:
-        return DoctorFinding(name=name, state=Need.OK, found="installed")
+        return _ok(f"extra {extra}", "installed")
     if otherwise := _NOT_FOR_MEASURING.get(extra):
-        return DoctorFinding(name=name, state=Need.OK, found=f"none here; {otherwise}")
-    return DoctorFinding(
-        name=name,
-        state=Need.MISSING,
-        found=f"without {', '.join(absent)}",
-        advice=f"run `make setup`, or: pip install 'knickpoint[{extra}]'",
-    )
+        return _ok(f"extra {extra}", f"none here; {otherwise}")
+    advice = f"run `make setup`, or: pip install 'knickpoint[{extra}]'"
+    return _missing(f"extra {extra}", f"without {', '.join(absent)}", advice)
 
 
 def check_memory(available_mb: int, needed_mb: int) -> DoctorFinding:
     """Compare available memory with what the testbed needs."""
     found = f"{available_mb} MB available, {needed_mb} MB needed"
     if available_mb >= needed_mb:
-        return DoctorFinding(name="memory", state=Need.OK, found=found)
-    advice = "end other programs, or measure on a larger machine"
-    return DoctorFinding(name="memory", state=Need.MISSING, found=found, advice=advice)
+        return _ok("memory", found)
+    return _missing("memory", found, "end other programs, or measure on a larger machine")
 
 
 def check_cores(cores: int) -> DoctorFinding:
     """Advise against a machine with a single core."""
     if cores >= _ENOUGH_CORES:
-        return DoctorFinding(name="cores", state=Need.OK, found=str(cores))
+        return _ok("cores", str(cores))
     advice = f"servers and client share one core; expect noise, and use {_ENOUGH_CORES} or more"
-    return DoctorFinding(name="cores", state=Need.ADVICE, found=str(cores), advice=advice)
+    return _advise("cores", str(cores), advice)
+
+
+def _elsewhere(name: str) -> str:
+    place = "--data DIR" if name.startswith("data ") else "KNICKPOINT_CACHE=DIR"
+    return f"or choose another place with {place}"
 
 
 def check_disk(name: str, path: Path, free_mb: int, needed_mb: int) -> DoctorFinding:
     """Compare the free disk space below a directory with what is needed there."""
     found = f"{free_mb} MB free for {path}, {needed_mb} MB needed"
     if free_mb >= needed_mb:
-        return DoctorFinding(name=name, state=Need.OK, found=found)
-    place = "--data DIR" if name == "data disk" else "KNICKPOINT_CACHE=DIR"
-    advice = f"make room, or choose another place with {place}"
-    return DoctorFinding(name=name, state=Need.MISSING, found=found, advice=advice)
+        return _ok(name, found)
+    return _missing(name, found, f"make room, {_elsewhere(name)}")
 
 
 def check_writable(name: str, path: Path, *, is_writable: bool) -> DoctorFinding:
     """Tell whether Knickpoint may write below a directory."""
     if is_writable:
-        return DoctorFinding(name=name, state=Need.OK, found=f"{path} can be written")
-    place = "--data DIR" if name == "data directory" else "KNICKPOINT_CACHE=DIR"
-    advice = f"change its owner or mode, or choose another place with {place}"
-    return DoctorFinding(name=name, state=Need.MISSING, found=f"{path} is not writable", advice=advice)
-
-
-def check_shared_history(name: str, trouble: str) -> DoctorFinding:
-    """Tell whether the history of several labs could be opened; `trouble` is empty if it could."""
-    if not trouble:
-        return DoctorFinding(name="shared history", state=Need.OK, found=f"{name} can be read")
-    found, _, advice = trouble.partition("\n")
-    advice = advice or "mend that: docs/shared-history.md"
-    return DoctorFinding(name="shared history", state=Need.MISSING, found=found, advice=advice)
+        return _ok(name, f"{path} can be written")
+    return _missing(name, f"{path} is not writable", f"change its owner or mode, {_elsewhere(name)}")
 
 
 def check_java(major: int, purpose: str, found: Java | None, machine: str) -> DoctorFinding:
     """Tell which Java serves a purpose: one of this host, or one that is fetched when needed."""
     name = f"Java {major}"
     if found is not None:
-        return DoctorFinding(name=name, state=Need.OK, found=f"{found.version}, {found.path}")
+        return _ok(name, f"{found.version}, {found.path}")
     if machine == "x86_64":
         fetched = f"none here; a pinned runtime is fetched for {purpose} when needed (36 MB)"
-        return DoctorFinding(name=name, state=Need.OK, found=fetched)
-    return DoctorFinding(
-        name=name,
-        state=Need.MISSING,
-        found=f"none here, and none to fetch for {machine}",
-        advice=f"{purpose} needs it: install a JDK {major} and set JAVA_HOME to it",
-    )
+        return _ok(name, fetched)
+    advice = f"{purpose} needs it: install a JDK {major} and set JAVA_HOME to it"
+    return _missing(name, f"none here, and none to fetch for {machine}", advice)
 
 
 def check_program(name: str, path: str | None, otherwise: str, advice: str = "") -> DoctorFinding:
     """Tell where an optional program is, or what happens without it."""
     if path is not None:
-        return DoctorFinding(name=name, state=Need.OK, found=path)
-    state = Need.ADVICE if advice else Need.OK
-    return DoctorFinding(name=name, state=state, found=f"none here; {otherwise}", advice=advice)
+        return _ok(name, path)
+    found = f"none here; {otherwise}"
+    return _advise(name, found, advice) if advice else _ok(name, found)
 
 
 def check_ports(taken: Mapping[tuple[str, int], str]) -> DoctorFinding:
     """Tell which ports that servers need are in use, and by whom as far as that can be known."""
     if not taken:
-        return DoctorFinding(name="ports", state=Need.OK, found="all free that the suite needs")
+        return _ok("ports", "all free that the suite needs")
     uses = [f"{address}:{port} in use{holder}" for (address, port), holder in taken.items()]
-    advice = "stop that process, for example with: kill <pid>"
-    return DoctorFinding(name="ports", state=Need.MISSING, found=", ".join(uses), advice=advice)
+    return _missing("ports", ", ".join(uses), "stop that process, for example with: kill <pid>")
 
 
-def check_native(path: Path | None, trouble: str) -> DoctorFinding:
-    """Tell where the native load engine is, for a suite that asks for it; `trouble` if nowhere."""
-    if path is not None:
-        return DoctorFinding(name="native engine", state=Need.OK, found=str(path))
-    advice = "or say `engine: python` in the testbed and in the workloads of the suite"
-    return DoctorFinding(name="native engine", state=Need.MISSING, found=trouble, advice=advice)
-
-
-def check_host_settings(facts: Mapping[str, str]) -> tuple[DoctorFinding, ...]:
+def check_host_settings(facts: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """Compare kernel settings with what databases ask for; good to have, never required."""
-    huge_pages = facts.get("thp", "")
-    maps = facts.get("max_map_count", "")
-    swap_kb = facts.get("swap_kb", "")
+    huge_pages, maps, swap_kb = (facts.get(name, "") for name in ("thp", "max_map_count", "swap_kb"))
+    no_huge_pages = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"
     has_maps = not maps.isdigit() or int(maps) >= _ENOUGH_MAPS
     has_no_swap = not swap_kb.isdigit() or int(swap_kb) == 0
-    return (
-        _setting(
-            "huge pages",
-            huge_pages,
-            "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
-            is_good=huge_pages != "always",
-        ),
-        _setting(
-            "max_map_count",
-            maps,
-            f"sudo sysctl vm.max_map_count={_ENOUGH_MAPS}",
-            is_good=has_maps,
-        ),
-        _setting("swap", f"{swap_kb} kB", "sudo swapoff -a", is_good=has_no_swap),
-    )
-
-
-def _setting(name: str, found: str, command: str, *, is_good: bool) -> DoctorFinding:
-    if is_good:
-        return DoctorFinding(name=name, state=Need.OK, found=found)
-    return DoctorFinding(
-        name=name, state=Need.ADVICE, found=found, advice=f"for steadier numbers: {command}"
-    )
+    for name, found, is_good, command in (
+        ("huge pages", huge_pages, huge_pages != "always", no_huge_pages),
+        ("max_map_count", maps, has_maps, f"sudo sysctl vm.max_map_count={_ENOUGH_MAPS}"),
+        ("swap", f"{swap_kb} kB", has_no_swap, "sudo swapoff -a"),
+    ):
+        yield _ok(name, found) if is_good else _advise(name, found, f"for steadier numbers: {command}")
 
 
 def examine_machine(data: Path) -> Iterator[DoctorFinding]:
@@ -244,9 +211,10 @@ def examine_engines(catalog: Catalog, suite: Suite) -> Iterator[DoctorFinding]:
     """Look for the native load engine, if an experiment of the suite asks for it."""
     if any(catalog.resolve(suite, one).engine == "native" for one in suite.experiments):
         try:
-            yield check_native(find_native(), "")
+            yield _ok("native engine", str(find_native()))
         except UsageError as error:
-            yield check_native(None, str(error))
+            advice = "or say `engine: python` in the testbed and in the workloads of the suite"
+            yield _missing("native engine", str(error), advice)
 
 
 def examine_access(catalog: Catalog, suite: Suite) -> Iterator[DoctorFinding]:
@@ -256,11 +224,9 @@ def examine_access(catalog: Catalog, suite: Suite) -> Iterator[DoctorFinding]:
         name = f"access of {config.name}"
         try:
             prove_access(config.access)
-            yield DoctorFinding(
-                name=name, state=Need.OK, found="its secrets and certificates can be read"
-            )
+            yield _ok(name, "its secrets and certificates can be read")
         except AccessError as error:
-            yield DoctorFinding(name=name, state=Need.MISSING, found=error.why)
+            yield _missing(name, error.why, "")
 
 
 def _examine_shared_history(path: Path) -> Iterator[DoctorFinding]:
@@ -269,9 +235,10 @@ def _examine_shared_history(path: Path) -> Iterator[DoctorFinding]:
         if place := read_place(path):
             with open_history(path, read_only=True):
                 pass
-            yield check_shared_history(place.history, "")
+            yield _ok("shared history", f"{place.history} can be read")
     except (ConfigError, HistoryError, UsageError) as error:
-        yield check_shared_history(str(path), str(error))
+        found, _, advice = str(error).partition("\n")
+        yield _missing("shared history", found, advice or "mend that: docs/shared-history.md")
 
 
 def _absent_packages() -> dict[str, list[str]]:
@@ -345,10 +312,10 @@ def examine(data: Path, configs: Path, suite_name: str) -> Iterator[DoctorFindin
         catalog = load_catalog(configs)
     except ConfigError as error:
         advice = "mend these; what a suite needs cannot be known before"
-        yield DoctorFinding(name="configuration", state=Need.MISSING, found=str(error), advice=advice)
+        yield _missing("configuration", str(error), advice)
     else:
         suite = catalog.suite(suite_name)
-        yield DoctorFinding(name="configuration", state=Need.OK, found=f"{configs} fits together")
+        yield _ok("configuration", f"{configs} fits together")
         yield from examine_engines(catalog, suite)
         yield from examine_access(catalog, suite)
         yield from examine_for_suite(data, suite, catalog.testbeds[suite.testbed])

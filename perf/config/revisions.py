@@ -1,18 +1,18 @@
 """Configurations of two revisions of a git repository, read without touching its work tree.
 
-An edge: it runs git. Each revision's files are put into a worktree of their own in a temporary
-directory, for the second that it takes to read them. A revision is data that nobody vouches for:
-nothing of it is run, no hook of the repository either, and no link in it is followed. Files are written
-as they are stored, not checked out: what a revision calls a filter could run a program otherwise.
+An edge: it runs git. Each revision's files are put into a temporary directory, for the second that it
+takes to read them. A revision is data that nobody vouches for: nothing of it is run, and no link in it
+is followed. Files are written as they are stored, not checked out: what a revision calls a filter, or a
+hook of the repository, could run a program otherwise.
 """
 
 import os
-import re
+import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -23,9 +23,9 @@ from perf.model.shown import printable
 
 SHORT = 8
 """Digits of a commit hash as people see it."""
-_PREFIX = "knickpoint-revision"
+_PREFIX = "knickpoint-revision-"
 _STALE_S = 600.0
-"""A worktree of ours of this age was left behind by a process that was killed."""
+"""A directory of ours of this age was left behind by a process that was killed."""
 _GIT_LIMIT_S = 300.0
 # A command that runs inside of a git hook is told of that hook's repository, index and work tree.
 _HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
@@ -47,13 +47,6 @@ class _Blob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repository:
-    """A git repository, by the root of its work tree."""
-
-    root: Path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionRange:
     """Two revisions by their full hashes, and where their histories parted: what is compared with head.
 
@@ -67,8 +60,8 @@ class RevisionRange:
     head_tip: str
 
 
-def find_repository(folder: Path) -> Repository:
-    """Find the repository around a folder.
+def find_repository(folder: Path) -> Path:
+    """Find the repository around a folder; give the root of its work tree.
 
     Raises:
         UsageError: there is none.
@@ -81,10 +74,10 @@ def find_repository(folder: Path) -> Repository:
             f"{folder.resolve()} is in no work tree of a git repository ({_complaint(done)}); go to the"
             " one that holds the configuration"
         )
-    return Repository(root=Path(done.stdout.rstrip("\n")))
+    return Path(done.stdout.rstrip("\n"))
 
 
-def find_span(repository: Repository, base: str, head: str) -> RevisionRange:
+def find_span(repository: Path, base: str, head: str) -> RevisionRange:
     """Resolve two references, and the merge base of the two.
 
     Raises:
@@ -92,7 +85,7 @@ def find_span(repository: Repository, base: str, head: str) -> RevisionRange:
 
     """
     base_tip, head_tip = _resolve(repository, base), _resolve(repository, head)
-    done = _run(repository.root, "merge-base", base_tip, head_tip)
+    done = _run(repository, "merge-base", base_tip, head_tip)
     if done.returncode:
         raise UsageError(
             f"{base} and {head} have no common past here{_explain(done)}; a shallow clone lacks it: "
@@ -104,7 +97,7 @@ def find_span(repository: Repository, base: str, head: str) -> RevisionRange:
     )
 
 
-def load_revisions(repository: Repository, span: RevisionRange, folder: str) -> tuple[Catalog, Catalog]:
+def load_revisions(repository: Path, span: RevisionRange, folder: str) -> tuple[Catalog, Catalog]:
     """Read the configuration of both, at the merge base and at head, from a folder of the repository.
 
     Raises:
@@ -113,7 +106,7 @@ def load_revisions(repository: Repository, span: RevisionRange, folder: str) -> 
         MeasureError: git fails.
 
     """
-    _remove_stale(repository)
+    _remove_stale()
     problems: list[str] = []
     catalogs = []
     # Head first: its mistakes are those of whoever proposes it.
@@ -128,7 +121,7 @@ def load_revisions(repository: Repository, span: RevisionRange, folder: str) -> 
     return base, head
 
 
-def _load(repository: Repository, name: str, commit: str, folder: str) -> Catalog:
+def _load(repository: Path, name: str, commit: str, folder: str) -> Catalog:
     where = f"{name} {commit[:SHORT]}"
     blobs = _list_blobs(repository, commit, folder)
     if not blobs:
@@ -137,7 +130,8 @@ def _load(repository: Repository, name: str, commit: str, folder: str) -> Catalo
         )
     if problems := _find_problems(blobs):
         raise ConfigError([f"at {where}: {problem}" for problem in problems])
-    with _worktree(repository, commit) as tree:
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as home:
+        tree = Path(home).resolve()
         _write(repository, blobs, tree)
         try:
             return load_catalog(tree / folder)
@@ -155,10 +149,12 @@ def _check_folder(folder: str) -> str:
     return str(path)
 
 
-def _list_blobs(repository: Repository, commit: str, folder: str) -> list[_Blob]:
+def _list_blobs(repository: Path, commit: str, folder: str) -> list[_Blob]:
     # No error is expected of a commit that was just resolved.
-    listed = _git(repository.root, "ls-tree", "-r", "-z", "--full-tree", commit, "--", folder)
-    entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
+    done = _run(repository, "ls-tree", "-r", "-z", "--full-tree", commit, "--", folder)
+    if done.returncode:
+        raise MeasureError(f"git ls-tree failed in {repository}: {_complaint(done)}")
+    entries = (entry.partition("\t") for entry in done.stdout.split("\0") if entry)
     parts = ((about.split(), path) for about, _, path in entries)
     return [_Blob(mode=mode, hash=hash_, path=path) for (mode, _, hash_), path in parts]
 
@@ -181,30 +177,17 @@ def _find_problems(blobs: Sequence[_Blob]) -> list[str]:
     return links + names
 
 
-@contextmanager
-def _worktree(repository: Repository, commit: str) -> Iterator[Path]:
-    """Give an empty worktree of a commit; it is gone afterwards, whatever happens."""
-    stamp = f"{_PREFIX}-{int(time.time())}-"
-    with tempfile.TemporaryDirectory(prefix=stamp) as home:
-        tree = Path(home).resolve() / "tree"
-        try:
-            _git(repository.root, "worktree", "add", "--detach", "--no-checkout", str(tree), commit)
-            yield tree
-        finally:
-            _run(repository.root, "worktree", "remove", "--force", "--force", str(tree))
-
-
-def _write(repository: Repository, blobs: Sequence[_Blob], tree: Path) -> None:
+def _write(repository: Path, blobs: Sequence[_Blob], tree: Path) -> None:
     """Write files as they are stored; no attribute of theirs counts, as it would in a checkout."""
     asked = "".join(f"{one.hash}\n" for one in blobs)
-    done = _run_raw(repository.root, "cat-file", "--batch", sent=asked.encode())
+    done = _run_raw(repository, "cat-file", "--batch", sent=asked.encode())
     rest = done.stdout
     for one in blobs:
         # "<hash> blob <size>", the content, and a line end; "<hash> missing" in a partial clone
         head, _, rest = rest.partition(b"\n")
         fields = head.split()
         if fields[:2] != [one.hash.encode(), b"blob"]:
-            raise MeasureError(f"git cat-file failed in {repository.root}: {one.path} is not there")
+            raise MeasureError(f"git cat-file failed in {repository}: {one.path} is not there")
         size = int(fields[2])
         target = tree / one.path
         try:
@@ -216,37 +199,25 @@ def _write(repository: Repository, blobs: Sequence[_Blob], tree: Path) -> None:
         rest = rest[size + 1 :]
 
 
-def _remove_stale(repository: Repository) -> None:
-    """Remove worktrees that a killed process of ours left; those of others are none of our business."""
-    for line in _git(repository.root, "worktree", "list", "--porcelain").splitlines():
-        path = Path(line.removeprefix("worktree "))
-        found = re.match(rf"{_PREFIX}-(\d+)-", path.parent.name)
-        if line.startswith("worktree ") and found and time.time() - int(found[1]) > _STALE_S:
-            _run(repository.root, "worktree", "remove", "--force", "--force", str(path))
-            if path.parent.is_dir() and not any(path.parent.iterdir()):
-                path.parent.rmdir()
+def _remove_stale() -> None:
+    """Remove what a killed process of ours left in the directory for temporary files."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # it has just gone by itself
+            if time.time() - left.stat().st_mtime > _STALE_S:
+                shutil.rmtree(left, ignore_errors=True)
 
 
-def _resolve(repository: Repository, ref: str) -> str:
+def _resolve(repository: Path, ref: str) -> str:
     if not ref or ref.startswith("-"):
         raise UsageError(f"{ref!r} is no revision; name a branch, a tag or a commit")
     # The marker ends the options, so that nothing a reference may hold is read as one.
-    done = _run(
-        repository.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"
-    )
+    done = _run(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
     if done.returncode:
         raise UsageError(
-            f"there is no revision {ref!r} in {repository.root}; name a branch, a tag or a commit, and"
+            f"there is no revision {ref!r} in {repository}; name a branch, a tag or a commit, and"
             f" fetch it first if it is elsewhere: git fetch origin {ref}"
         )
     return done.stdout.strip()
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    done = _run(folder, *arguments)
-    if done.returncode:
-        raise MeasureError(f"git {arguments[0]} failed in {folder}: {_complaint(done)}")
-    return done.stdout
 
 
 def _run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":

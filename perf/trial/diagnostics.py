@@ -9,6 +9,7 @@ saw, gives no sample but a remark: a number from half of the servers would be wr
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from perf.model.metrics import (
@@ -189,16 +190,8 @@ def _node_seconds(look: Snapshot) -> Figures:
     return {one.node: at_s[one.host] for one in look.processes if one.host in at_s}
 
 
-def _cpu_s(look: Snapshot) -> Figures:
-    return {process.node: process.cpu_s for process in look.processes}
-
-
-def _read_bytes(look: Snapshot) -> Figures:
-    return {process.node: process.read_bytes for process in look.processes}
-
-
-def _written_bytes(look: Snapshot) -> Figures:
-    return {process.node: process.written_bytes for process in look.processes}
+def _of_processes(figure: str, look: Snapshot) -> Figures:
+    return {process.node: getattr(process, figure) for process in look.processes}
 
 
 def _sent_bytes(look: Snapshot) -> Figures:
@@ -208,9 +201,9 @@ def _sent_bytes(look: Snapshot) -> Figures:
 
 
 _COSTS: tuple[tuple[Metric, float, Callable[[Snapshot], Figures]], ...] = (
-    (SERVER_CPU, 1e6, _cpu_s),
-    (STORAGE_READ, 1.0, _read_bytes),
-    (STORAGE_WRITTEN, 1.0, _written_bytes),
+    (SERVER_CPU, 1e6, partial(_of_processes, "cpu_s")),
+    (STORAGE_READ, 1.0, partial(_of_processes, "read_bytes")),
+    (STORAGE_WRITTEN, 1.0, partial(_of_processes, "written_bytes")),
     (NETWORK_SENT, 1.0, _sent_bytes),
 )
 _DEBTS = (

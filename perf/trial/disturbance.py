@@ -3,7 +3,7 @@
 What servers and engines use themselves is no disturbance.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from perf.load.results.outcome import LoadOutcome
@@ -31,13 +31,24 @@ class HostShares:
 
 
 @dataclass(frozen=True, slots=True)
-class _Disturbance:
-    """How far a host was from being left alone, in one respect: beside its limit, and in words."""
+class Measured:
+    """How far a host or a client was from what is asked of it: beside the limit, and in words."""
 
     kind: str
     value: float
     limit: float
     text: str
+
+
+def find_worst(found: Iterable[Measured]) -> Iterator[Reason]:
+    """Give the worst of each kind of what is above its limit."""
+    worst: dict[str, Measured] = {}
+    for one in found:
+        known = worst.get(one.kind)
+        if one.value > one.limit and (known is None or one.value > known.value):
+            worst[one.kind] = one
+    for one in worst.values():
+        yield Reason(kind=one.kind, text=one.text)
 
 
 def find_disturbances(
@@ -47,15 +58,13 @@ def find_disturbances(
     for one in dict.fromkeys(window.phase for window in windows):
         if phase not in {None, one}:
             continue
-        worst: dict[str, _Disturbance] = {}
-        for window in (window for window in windows if window.phase == one):
-            for shares in host_shares(window, _engine_cpu_s(window, outcome)):
-                for found in _disturbances(shares, window, limits):
-                    known = worst.get(found.kind)
-                    if found.value > found.limit and (known is None or found.value > known.value):
-                        worst[found.kind] = found
-        for found in worst.values():
-            yield Reason(kind=found.kind, text=found.text)
+        yield from find_worst(
+            found
+            for window in windows
+            if window.phase == one
+            for shares in host_shares(window, _engine_cpu_s(window, outcome))
+            for found in _disturbances(shares, window, limits)
+        )
 
 
 def host_shares(window: Window, engine_cpu_s: Mapping[str, float]) -> tuple[HostShares, ...]:
@@ -123,7 +132,7 @@ def _engine_cpu_s(window: Window, outcome: LoadOutcome) -> Mapping[str, float]:
     return used_s
 
 
-def _disturbances(shares: HostShares, window: Window, limits: Validity) -> Iterator[_Disturbance]:
+def _disturbances(shares: HostShares, window: Window, limits: Validity) -> Iterator[Measured]:
     numbers = ", ".join(map(str, window.iterations))
     when = f"while {window.phase} was measured (iteration {numbers}, {shares.seconds:.1f} s)"
     for kind, what, value, limit in (
@@ -134,19 +143,19 @@ def _disturbances(shares: HostShares, window: Window, limits: Validity) -> Itera
             f"{shares.host}: {what} {value * shares.cores:.2f} of {shares.cores} cores {when}: "
             f"{percent(value)}; the limit is {percent(limit)}"
         )
-        yield _Disturbance(kind, value, limit, text)
+        yield Measured(kind, value, limit, text)
     throttled, limit = shares.throttled_share, limits.max_throttled_share
     text = (
         f"{shares.host}: a CPU quota held processes back {throttled * shares.seconds:.2f} s "
         f"{when}: {percent(throttled)}; the limit is {percent(limit)}"
     )
-    yield _Disturbance("host-throttled", throttled, limit, text)
+    yield Measured("host-throttled", throttled, limit, text)
     step_ms, limit = shares.clock_step_ms, limits.max_clock_step_ms
     text = (
         f"{shares.host}: the wall clock moved by {step_ms:.1f} ms against the time since boot {when}; "
         f"the limit is {limit:g} ms"
     )
-    yield _Disturbance("clock-stepped", step_ms, limit, text)
+    yield Measured("clock-stepped", step_ms, limit, text)
 
 
 def percent(share: float) -> str:

@@ -7,7 +7,6 @@ no performance, whatever the load.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import floor, inf, log10
 from statistics import median
 
@@ -27,7 +26,7 @@ from perf.model.results import (
     Reason,
     StepOutcome,
 )
-from perf.trial.disturbance import find_disturbances, percent
+from perf.trial.disturbance import Measured, find_disturbances, find_worst, percent
 from perf.trial.telemetry import Window
 from perf.workloads.stages import Stage
 
@@ -37,16 +36,6 @@ _NOTHING = "nothing-completed"
 # Of the time of a closed loop's slots, which timeouts may take: each is one operation among many, and
 # keeps its slot for as long as thousands of others would.
 _MAX_LOST_SHARE = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class _Delay:
-    """How far a client fell behind in one iteration, in one respect: beside its limit, and in words."""
-
-    kind: str
-    value: float
-    limit: float
-    text: str
 
 
 def find_faults(
@@ -297,17 +286,15 @@ def _client_faults(figures: PhaseFigures, limits: Validity) -> Iterator[Reason]:
     Each iteration is judged by itself, and the worst of each kind is told: over all of them together,
     one bad iteration of three would look like a third of one.
     """
-    worst: dict[str, _Delay] = {}
-    for iteration in figures.iterations:
-        for found in _client_delays(figures, iteration, limits):
-            known = worst.get(found.kind)
-            if found.value > found.limit and (known is None or found.value > known.value):
-                worst[found.kind] = found
-    for _, found in sorted(worst.items()):
-        yield Reason(kind=found.kind, text=found.text)
+    worst = find_worst(
+        found
+        for iteration in figures.iterations
+        for found in _client_delays(figures, iteration, limits)
+    )
+    yield from sorted(worst, key=lambda one: one.kind)
 
 
-def _client_delays(figures: PhaseFigures, iteration: int, limits: Validity) -> Iterator[_Delay]:
+def _client_delays(figures: PhaseFigures, iteration: int, limits: Validity) -> Iterator[Measured]:
     where, only = f"{_where(figures)}, iteration {iteration}", (iteration,)
     late = figures.times(SEND_LATENESS.name, only) if figures.is_open else None
     response = figures.times(RESPONSE_TIME.name, only)
@@ -317,19 +304,19 @@ def _client_delays(figures: PhaseFigures, iteration: int, limits: Validity) -> I
             f"{where}: the client sent late by {late.p99:.2f} ms at p99, which is {share:.2f} of the "
             f"p99 of response time ({response.p99:.2f} ms); the limit is {limits.max_lateness_share:g}"
         )
-        yield _Delay("client-late", share, limits.max_lateness_share, text)
+        yield Measured("client-late", share, limits.max_lateness_share, text)
     for use in figures.engines(only):
         text = (
             f"{where}: engine {use.engine_index} used {use.cpu_share:.2f} s of CPU per second over "
             f"{use.wall_s:.1f} s; the limit is {limits.max_client_cpu_share:g}"
         )
-        yield _Delay("client-busy", use.cpu_share, limits.max_client_cpu_share, text)
+        yield Measured("client-busy", use.cpu_share, limits.max_client_cpu_share, text)
         text = (
             f"{where}: threads of engine {use.engine_index} waited {use.waited_share:.2f} s "
             f"for a core per second over {use.wall_s:.1f} s; the limit is "
             f"{limits.max_client_wait_share:g}"
         )
-        yield _Delay("client-starved", use.waited_share, limits.max_client_wait_share, text)
+        yield Measured("client-starved", use.waited_share, limits.max_client_wait_share, text)
 
 
 def _unsteadiness(figures: PhaseFigures, limits: Validity) -> Iterator[Reason]:
