@@ -2,17 +2,17 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from perf.config.checks.files import ConfigFile, Entries, HasName, check_name
+from perf.config.checks.files import ConfigFile, Entries, HasName
 from perf.config.checks.reports import check_report
 from perf.config.checks.rules import check_detection, check_triage
 from perf.config.checks.suites import check_suite
@@ -39,15 +39,8 @@ T = TypeVar("T")
 N = TypeVar("N", bound=HasName)
 
 TRIAGE_FILE = "triage.yaml"
-
-_TOPOLOGY = TypeAdapter(Topology)
-_TESTBED = TypeAdapter(Testbed)
-_WORKLOAD = TypeAdapter(Workload)
-_SYSTEM_CONFIG = TypeAdapter(SystemConfig)
-_SUITE = TypeAdapter(Suite)
-_DETECTION = TypeAdapter(Detection)
-_TRIAGE = TypeAdapter(Triage)
-_REPORT = TypeAdapter(Report)
+_KINDS = (Detection, Report, Suite, SystemConfig, Testbed, Topology, Triage, Workload)
+_ADAPTERS: Mapping[Any, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in _KINDS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,18 +142,18 @@ def load_catalog(root: Path) -> Catalog:
         raise ConfigError([f"{root}: no such directory; give the one that holds suites/ and the rest"])
     problems: list[str] = list(_stray_files(root))
     entries = Entries(
-        topologies=_read_folder(_TOPOLOGY, root / "topologies", problems),
-        testbeds=_read_folder(_TESTBED, root / "testbeds", problems),
-        workloads=_read_workloads(root / "workloads", problems),
+        topologies=_read_folder(Topology, root / "topologies", problems),
+        testbeds=_read_folder(Testbed, root / "testbeds", problems),
+        workloads=_read_folder(Workload, root / "workloads", problems, split_variants),
         systems={
-            folder.name: _read_folder(_SYSTEM_CONFIG, folder, problems)
+            folder.name: _read_folder(SystemConfig, folder, problems)
             for folder in sorted((root / "systems").glob("*/"))
         },
-        suites=_read_folder(_SUITE, root / "suites", problems),
+        suites=_read_folder(Suite, root / "suites", problems),
         known_systems=registry.names(),
         known_releases=_known_releases(),
     )
-    detection = _read_entry(_DETECTION, root / "detection.yaml", problems)
+    detection = _read_entry(Detection, root / "detection.yaml", problems)
     problems += _check_all(entries)
     if detection is not None and detection.value is not None:
         problems += check_detection(detection.top, detection.value)
@@ -185,7 +178,7 @@ def load_catalog(root: Path) -> Catalog:
 
 def read_triage(path: Path, problems: list[str]) -> tuple[TriageEntry, ...]:
     """Read the entries of a triage file and add what is wrong with it; no file, no entry."""
-    entry = _read_entry(_TRIAGE, path, problems) if os.path.lexists(path) else None
+    entry = _read_entry(Triage, path, problems) if os.path.lexists(path) else None
     if entry is None or entry.value is None:
         return ()
     problems += check_triage(entry.top, entry.value)
@@ -194,7 +187,7 @@ def read_triage(path: Path, problems: list[str]) -> tuple[TriageEntry, ...]:
 
 def _read_reports(folder: Path, problems: list[str], entries: Entries) -> tuple[Report, ...]:
     """Read the published figures, a file for each report, and add what is wrong with them."""
-    found = _read_folder(_REPORT, folder, problems)
+    found = _read_folder(Report, folder, problems)
     for entry in found.values():
         if entry.value is not None:
             problems += check_report(entry.top, entry.value, entries)
@@ -240,57 +233,62 @@ def _stray_files(root: Path) -> Iterator[str]:
         )
 
 
+def _whole(document: YamlDocument, _: list[str]) -> Iterator[tuple[str, YamlDocument]]:
+    """Give all of a file as what it is named after."""
+    yield document.path.stem, document
+
+
 def _read_folder(
-    adapter: TypeAdapter[N], folder: Path, problems: list[str]
+    kind: type[N],
+    folder: Path,
+    problems: list[str],
+    split: Callable[[YamlDocument, list[str]], Iterator[tuple[str, YamlDocument]]] = _whole,
 ) -> Mapping[str, ConfigFile[N]]:
-    """Read the files of one folder. A file that is not even YAML keeps its name, without a value."""
-    entries = {}
-    for path in sorted(folder.glob("*.yaml")):
-        entry = _read_entry(adapter, path, problems)
-        if entry is not None:
-            problems += check_name(entry)
-        entries[path.stem] = entry or ConfigFile(_unread(path), None)
-    return entries
+    """Read the files of one folder, and the parts that they hold; each bears its name inside.
 
-
-def _read_workloads(folder: Path, problems: list[str]) -> Mapping[str, ConfigFile[Workload]]:
-    """Read the workloads of a folder, and the variants that their files hold."""
-    entries: dict[str, ConfigFile[Workload]] = {}
+    A file that is not even YAML keeps its name, without a value.
+    """
+    entries: dict[str, ConfigFile[N]] = {}
     for path in sorted(folder.glob("*.yaml")):
-        try:
-            document = read_document(path)
-        except ConfigError as error:
-            problems += error.problems
-            entries[path.stem] = ConfigFile(_unread(path), None)
+        document = _read(path, problems)
+        if document is None:
+            unread = YamlDocument(
+                path=path, tree=None, lines={}, spellings={}, problems=(), unusable=frozenset()
+            )
+            entries[path.stem] = ConfigFile(unread, None)
             continue
-        problems += document.problems
-        for name, part in split_variants(document, problems):
+        for name, part in split(document, problems):
             if name in entries:
                 taken = entries[name].document.locate(())
                 problems.append(
                     f"{part.locate(())}: a workload {name} is here, and another at {taken}; rename one"
                 )
                 continue
-            entry = _validate(_WORKLOAD, part, problems)
+            entry = entries[name] = _validate(kind, part, problems)
             if entry.value is not None and entry.value.name != name:
                 problems.append(
                     (entry.top / "name").say(f"but the file is {path.name}; make them equal")
                 )
-            entries[name] = entry
     return entries
 
 
-def _read_entry(adapter: TypeAdapter[T], path: Path, problems: list[str]) -> ConfigFile[T] | None:
+def _read_entry(kind: type[T], path: Path, problems: list[str]) -> ConfigFile[T] | None:
+    document = _read(path, problems)
+    return None if document is None else _validate(kind, document, problems)
+
+
+def _read(path: Path, problems: list[str]) -> YamlDocument | None:
     try:
         document = read_document(path)
     except ConfigError as error:
         problems += error.problems
         return None
     problems += document.problems
-    return _validate(adapter, document, problems)
+    return document
 
 
-def _validate(adapter: TypeAdapter[T], document: YamlDocument, problems: list[str]) -> ConfigFile[T]:
+def _validate(kind: type[T], document: YamlDocument, problems: list[str]) -> ConfigFile[T]:
+    adapter = _ADAPTERS[kind]
     try:
         value = adapter.validate_json(json.dumps(document.tree))
     except ValidationError as error:
@@ -298,10 +296,6 @@ def _validate(adapter: TypeAdapter[T], document: YamlDocument, problems: list[st
         problems += describe(document, shape, error.errors(include_url=False))
         return ConfigFile(document, None)
     return ConfigFile(document, None if document.problems else value)
-
-
-def _unread(path: Path) -> YamlDocument:
-    return YamlDocument(path=path, tree=None, lines={}, spellings={}, problems=(), unusable=frozenset())
 
 
 def _values(entries: Mapping[str, ConfigFile[T]]) -> Mapping[str, T]:

@@ -23,7 +23,6 @@ class HasName(Protocol):
 
 
 T = TypeVar("T")
-N = TypeVar("N", bound=HasName)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +50,6 @@ class Entries:
     known_systems: Collection[str]
     known_releases: Mapping[str, Mapping[str, str]]
     """Each version's line, by system; a system that cannot be loaded here is absent, not checked."""
-
-
-def check_name(entry: ConfigFile[N]) -> Iterator[str]:
-    """Insist that a file bears the name that it gives inside."""
-    if entry.value is not None and entry.value.name != entry.document.path.stem:
-        yield (entry.top / "name").say(f"but the file is {entry.document.path.name}; make them equal")
 
 
 def find_repeated(
