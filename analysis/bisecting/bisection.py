@@ -168,12 +168,9 @@ def next_step(
         told = say.say_nothing_changed(*state.ends, end.effect, end.relevant_change)
         return state.end(Ending.NOTHING_CHANGED, told)
     if end.effect.low <= 0 <= end.effect.high:
-        ending, tell = (
-            (Ending.BUDGET, say.say_budget_unclear)
-            if is_short
-            else (Ending.UNDECIDED, say.say_end_unclear)
-        )
-        return state.end(ending, tell(*state.ends, end.effect), cost=trials_to_tell(end))
+        ending = Ending.BUDGET if is_short else Ending.UNDECIDED
+        told = say.say_end_unclear(*state.ends, end.effect, is_short=is_short)
+        return state.end(ending, told, cost=trials_to_tell(end))
     return state.go_on(trials_per_probe, is_short=is_short, higher_is_better=higher_is_better)
 
 

@@ -62,9 +62,8 @@ def say_others(steps: Sequence[tuple[str, str, Effect]]) -> str:
     """Tell of further steps beside the one that was named: from, to, how much."""
     if not steps:
         return ""
-    told = "; ".join(f"after {low}, up to {high}: {say_effect(effect)}" for low, high, effect in steps)
     count = words.counted(len(steps), "other change", "other changes")
-    return f" There is more than one change in the range: {count} ({told})."
+    return f" There is more than one change in the range: {count} ({_tell(steps)})."
 
 
 def say_returned(pairs: Sequence[tuple[str, str]], opposite: Sequence[str], place: str) -> str:
@@ -90,18 +89,12 @@ def say_nothing_changed(good: str, bad: str, effect: Effect, relevant_change: fl
     )
 
 
-def say_end_unclear(good: str, bad: str, effect: Effect) -> str:
-    """Say that a probe of the bad end took all its trials and shows neither a change nor none."""
-    return f"{_say_doubt(good, bad)} with the trials that a probe may take: {say_effect(effect)}."
-
-
-def say_budget_unclear(good: str, bad: str, effect: Effect) -> str:
-    """Say that the budget ended the probe of the bad end before it showed a change or none."""
-    return f"The budget is used up. {_say_doubt(good, bad)} so far: {say_effect(effect)}."
-
-
-def _say_doubt(good: str, bad: str) -> str:
-    return f"Whether anything changed between {good} and {bad} cannot be told"
+def say_end_unclear(good: str, bad: str, effect: Effect, *, is_short: bool) -> str:
+    """Say that the probe of the bad end shows neither a change nor none, for want of budget or not."""
+    doubt = f"Whether anything changed between {good} and {bad} cannot be told"
+    if is_short:
+        return f"The budget is used up. {doubt} so far: {say_effect(effect)}."
+    return f"{doubt} with the trials that a probe may take: {say_effect(effect)}."
 
 
 def say_end_not_measured(bad: str, reason: str) -> str:
@@ -114,15 +107,13 @@ def say_end_not_measured(bad: str, reason: str) -> str:
 
 def say_gradual(steps: Sequence[tuple[str, str, Effect]]) -> str:
     """Say that no release brought most of the change."""
-    told = "; ".join(f"after {low}, up to {high}: {say_effect(effect)}" for low, high, effect in steps)
-    return f"The change came little by little, and no release brought half of it: {told}."
+    return f"The change came little by little, and no release brought half of it: {_tell(steps)}."
 
 
 def say_several(steps: Sequence[tuple[str, str, Effect]]) -> str:
     """Say that there is more than one step, but not where exactly."""
-    told = "; ".join(f"after {low}, up to {high}: {say_effect(effect)}" for low, high, effect in steps)
     return (
-        f"The change came in more than one step or little by little ({told}); "
+        f"The change came in more than one step or little by little ({_tell(steps)}); "
         "which release brought each cannot be told."
     )
 
@@ -163,3 +154,7 @@ def say_chance(probability: float) -> str:
 def _names(names: Sequence[str]) -> str:
     shown = ", ".join(names[:_MANY])
     return shown if len(names) <= _MANY else f"{shown} and {len(names) - _MANY} more"
+
+
+def _tell(steps: Sequence[tuple[str, str, Effect]]) -> str:
+    return "; ".join(f"after {low}, up to {high}: {say_effect(effect)}" for low, high, effect in steps)

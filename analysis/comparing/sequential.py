@@ -119,37 +119,6 @@ def look(blocks: Sequence[Block], rule: StoppingRule, seed: int) -> InterimAnaly
     )
 
 
-def blocks_for(effect: float, noise_floor: float, false_share: float) -> int:
-    """Give how many blocks a budget needs to decide nine times in ten.
-
-    That is: a change of `effect` is told, and no change is told as unchanged, each with a chance of at
-    least 0.9 at the last look alone, for normal noise of `noise_floor` (the standard deviation of one
-    trial, as a share). With σ the deviation of a logarithm, k blocks and α the level of the last look:
-
-        (t(1 - α) + t(0.95)) · σ · √(π/3 / k) ≤ log(1 + effect),   t with 3k - 1 degrees of freedom
-
-    (0.95, since no change may be missed to both sides; π/3 is what the Hodges-Lehmann estimate costs
-    with normal noise.) At most 1000, however small the effect.
-
-    Raises:
-        ValueError: the effect is not above zero.
-
-    """
-    if effect <= 0:
-        raise ValueError(f"no number of blocks shows an effect of {effect:g}")
-    blocks = FIRST_LOOK
-    while blocks < _MOST_BLOCKS:
-        freedom = 3 * blocks - 1
-        last = _levels(blocks, false_share)[-1]
-        quantiles = -float(stdtrit(freedom, last)) - float(stdtrit(freedom, (1 - POWER) / 2))
-        needed = math.pi / 3 * (quantiles * noise_floor / math.log1p(effect)) ** 2
-        if needed <= blocks:
-            return blocks
-        # Quantiles of more blocks are smaller, except for more looks: nearly never a step too far.
-        blocks = max(blocks + 1, min(_MOST_BLOCKS, math.floor(0.9 * needed)))
-    return _MOST_BLOCKS
-
-
 def _trials(block: Block) -> tuple[TrialValue, ...]:
     return (*block.baseline, *block.candidate)
 

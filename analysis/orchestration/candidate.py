@@ -21,7 +21,7 @@ from analysis.comparing.results import (
     Revision,
 )
 from analysis.detection.verdict import Outcome
-from analysis.orchestration.comparing import Budget, allow, read_results, run_comparison
+from analysis.orchestration.comparing import Budget, allow, cut, read_results, run_comparison
 from perf.config import difference
 from perf.config.difference import ConfigDifference, Touched, hash_deployment
 from perf.config.revisions import SHORT, RevisionRange
@@ -47,7 +47,6 @@ MOST_MEASURED = 90
 """Experiments of one candidate: what the file of its comparisons holds."""
 _MOST_KNOBS = 499
 _MOST_VALUE = 600
-_MOST_LINE = 1900
 _MOST_SENTENCES = 99
 _LEAST_TO_ATTRIBUTE = 2 * TURNS
 """Trials below which leaving a knob out would show nothing."""
@@ -155,11 +154,6 @@ def record_candidate(plan: CandidatePlan, problems: Sequence[str] = ()) -> Compa
         problems=bound(problems),
         notes=bound(plan.notes),
     )
-
-
-def cut(text: str) -> str:
-    """Bound a sentence to what the file of comparisons takes."""
-    return text if len(text) <= _MOST_LINE else f"{text[:_MOST_LINE]} …"
 
 
 def bound(sentences: Sequence[str]) -> tuple[str, ...]:
@@ -368,7 +362,7 @@ class _Run:
     def _find(self, pairing: Pairing) -> ComparisonResult | None:
         """Give an answer to this question that a run found that was cut short later."""
         question, now = question_hash(pairing, fetch_sides(self.job, pairing)), datetime.now(UTC)
-        if find_unfinished(question, pairing.purpose, self.job.places, now):
+        if find_unfinished(question, pairing, self.job.places, now):
             return None
         for result in reversed(read_results(self.job.places)):
             is_same = result.question_sha256 == question and result.purpose is pairing.purpose

@@ -213,8 +213,8 @@ def _conclude(
         seed=plan.seed,
         question_sha256=plan.question_sha256,
         outcome=outcome,
-        reason=_cut(reason),
-        ended=_cut(ended),
+        reason=cut(reason),
+        ended=cut(ended),
         measures=measures,
         trials=tuple(map(_record_trial, taken)),
         started_at=plan.started_at,
@@ -318,7 +318,7 @@ def _explain_hopeless(pairing: Pairing, taken: Sequence[Taken], hopeless: Sequen
     return f"{who} could {'' if len(hopeless) > 1 else 'not '}be measured: {'; '.join(why)}"
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
     """Keep a text as short as `results` reads it."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]} …"
 
@@ -353,4 +353,4 @@ def _remarks(pairing: Pairing) -> tuple[str, ...]:
         for name, side in (("baseline", pairing.baseline), ("candidate", pairing.candidate))
         for remark in side.remarks
     )
-    return tuple(map(_cut, dict.fromkeys(said)))
+    return tuple(map(cut, dict.fromkeys(said)))

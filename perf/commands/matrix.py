@@ -9,10 +9,9 @@ from perf.commands.history_texts import align
 from perf.commands.options import configs_option, data_option, spell_command
 from perf.config.catalog import Catalog, find_experiment
 from perf.history import bundle
-from perf.history.store import append_all
 from perf.jobs.holding import hold
 from perf.jobs.matrix import Cell, Grid, Tally, choose_rows, open_backfill, plan_cells
-from perf.jobs.measuring import Job, describe, open_job
+from perf.jobs.measuring import Job, describe, keep, open_job
 from perf.local.problems import suggest
 from perf.model.design import Suite
 from perf.model.errors import MeasureError, UsageError
@@ -159,8 +158,7 @@ def _append(job: Job) -> bool:
     """Append what the history lacks; tell whether all bundles are sound."""
     if not bundle.find(job.places):
         return True
-    kept = append_all(job.places, job.progress.tell)
-    job.progress.tell(f"history: {kept.new} trials appended, {kept.known} already there")
+    kept = keep(job)
     for problem in kept.bad:
         click.echo(f"A bundle was refused: {problem}", err=True)
     return not kept.bad

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from perf.config.catalog import Catalog, default_root, find_experiment, load_catalog
 from perf.history.place import start_of_ids
+from perf.history.store import Appended, append_all
 from perf.jobs.feasible import check_load_time
 from perf.jobs.holding import hold, renew_lease
 from perf.local.places import Places
@@ -79,6 +80,19 @@ def open_job(data: Path, configs: Path | None) -> Job:
 
     """
     return Job(load_catalog(configs or default_root()), Places(data), Progress())
+
+
+def keep(job: Job) -> Appended:
+    """Append what was measured to the history, and tell how much it was.
+
+    Raises:
+        BundleError: the bundles cannot be listed.
+        HistoryError: the history cannot be written.
+
+    """
+    kept = append_all(job.places, job.progress.tell)
+    job.progress.tell(f"history: {kept.new} trials appended, {kept.known} already there")
+    return kept
 
 
 def order_point(trial: str, night: str, deployment: Deployment, fetched: Fetched) -> Order:

@@ -50,9 +50,7 @@ def find_past_turns(
 
     """
     question = question_hash(pairing, artifacts)
-    resumed = find_unfinished(question, pairing.purpose, job.places, datetime.now(UTC))
-    if resumed is not None and resumed.seed != pairing.seed:
-        resumed = None
+    resumed = find_unfinished(question, pairing, job.places, datetime.now(UTC))
     plans = [
         plan for plan in read_plans(job.places) if plan.question_sha256 == question and plan != resumed
     ]

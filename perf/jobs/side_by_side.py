@@ -145,8 +145,7 @@ def open_plan(
 
     """
     question = question_hash(pairing, artifacts)
-    unfinished = find_unfinished(question, pairing.purpose, places, now)
-    if unfinished is not None and unfinished.seed == pairing.seed:
+    if unfinished := find_unfinished(question, pairing, places, now):
         return unfinished, True
     plan = ComparisonPlan(
         # A directory without plan and result is what a killed process left, and is used.
@@ -165,16 +164,17 @@ def open_plan(
 
 
 def find_unfinished(
-    question: str, purpose: Purpose, places: Places, now: datetime
+    question: str, pairing: Pairing, places: Places, now: datetime
 ) -> ComparisonPlan | None:
-    """Find the newest unfinished, young plan of a question, by its hash, and a purpose.
+    """Find the newest unfinished, young plan of a question, by its hash, with this purpose and seed.
 
     Raises:
         BundleError: the file of a plan is not one.
 
     """
+    asked = question, pairing.purpose, pairing.seed
     for plan in reversed(read_plans(places)):
-        is_same = plan.question_sha256 == question and plan.purpose is purpose
+        is_same = (plan.question_sha256, plan.purpose, plan.seed) == asked
         is_young = now - _last_sign(plan, places) < RESUMABLE_FOR
         if is_same and is_young and not (places.comparisons / plan.id / RESULT).exists():
             return plan

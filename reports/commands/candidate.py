@@ -19,18 +19,18 @@ from analysis.orchestration.candidate import (
     Allowance,
     CandidatePlan,
     Planned,
-    cut,
     plan_candidate,
     record_candidate,
     run_candidate,
     share_out,
 )
+from analysis.orchestration.comparing import cut
 from perf.commands.options import data_option, spell_command
 from perf.config.catalog import Catalog
 from perf.config.difference import ConfigDifference, compare_catalogs
 from perf.config.revisions import SHORT, RevisionRange, find_repository, find_span, load_revisions
-from perf.history.store import append_all, open_history
-from perf.jobs.measuring import Job
+from perf.history.store import open_history
+from perf.jobs.measuring import Job, keep
 from perf.local import durable
 from perf.local.places import Places
 from perf.local.plain_files import read_plain
@@ -176,11 +176,10 @@ def _measure(job: Job, plan: CandidatePlan, run: Callable[[Job], ComparisonFile]
     content = run(job)
     job.progress.expected_s = None
     try:
-        kept = append_all(job.places, job.progress.tell)
+        kept = keep(job)
     except (HistoryError, BundleError) as error:
         problem = cut(f"the trials are not in the history: {error}")
         return replace(content, problems=(*content.problems, problem))
-    job.progress.tell(f"history: {kept.new} trials appended, {kept.known} already there")
     for bad in kept.bad:
         click.echo(f"A bundle was refused: {bad}", err=True)
     return content

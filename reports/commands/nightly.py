@@ -12,9 +12,9 @@ from analysis.judging.judgement import Judgement
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.follow_up import FollowedUp, Tonight, bisect, confirm
 from perf.commands.options import configs_option, data_option
-from perf.history.store import append_all, open_history
+from perf.history.store import open_history
 from perf.jobs.holding import hold
-from perf.jobs.measuring import Job, describe, open_job
+from perf.jobs.measuring import Job, describe, keep, open_job
 from perf.jobs.night import finish_night, measure_night, read_nights
 from perf.model.design import Suite
 from perf.model.results import Trial, TrialStatus
@@ -106,9 +106,7 @@ def _keep_and_judge(job: Job, bad: dict[str, None]) -> JudgedHistory:
     progress = job.progress
     progress.expected_s = None
     progress.heading("keep, judge")
-    kept = append_all(job.places, progress.tell)
-    bad.update(dict.fromkeys(kept.bad))
-    progress.tell(f"history: {kept.new} trials appended, {kept.known} already there")
+    bad.update(dict.fromkeys(keep(job).bad))
     judged = judge_state(job.places, job.catalog, datetime.now(UTC).date())
     progress.tell(f"judged {len(judged.judgement.series)} series")
     return judged

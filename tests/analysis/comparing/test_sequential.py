@@ -10,7 +10,7 @@ import pytest
 from numpy.random import Generator
 
 from analysis.comparing.blocks import Block, TrialValue
-from analysis.comparing.sequential import InterimAnalysis, StoppingRule, _crossing, blocks_for, look
+from analysis.comparing.sequential import InterimAnalysis, StoppingRule, _crossing, look
 from analysis.detection.verdict import Outcome
 
 RULE = StoppingRule(higher_is_better=False, relevant_change=0.05, false_share=0.02, most_blocks=6)
@@ -146,19 +146,9 @@ def test_more_trials_detect_less() -> None:
     assert 0.03 < many < few < 0.3
 
 
-def test_blocks_for_grows_with_the_square_of_the_noise() -> None:
-    assert blocks_for(0.05, 0.05 / 3, 0.02) == 3
-    quiet, loud = (blocks_for(0.05, noise, 0.02) for noise in (0.025, 0.05))
-    assert 3 < loud / quiet < 5
-    assert blocks_for(0.05, 0.025, 0.002) > quiet
-    assert blocks_for(0.0001, 0.5, 0.02) == 1000
-    with pytest.raises(ValueError, match="effect of 0"):
-        blocks_for(0, 0.05, 0.02)
-
-
 def test_keeps_its_error_rates_in_a_simulation() -> None:
     generator = np.random.default_rng(20)
-    rule = replace(RULE, most_blocks=blocks_for(0.05, 0.025, 0.02))
+    rule = replace(RULE, most_blocks=6)
     deviation = math.log1p(0.05) / 2
     found: dict[float, Counter[Outcome]] = {1.0: Counter(), 1.05: Counter()}
     blocks_used = []
