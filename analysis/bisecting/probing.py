@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from analysis.bisecting.chances import ReleaseLevel
 from analysis.bisecting.words import say_standing
 from analysis.comparing.blocks import Block, Measure
 from analysis.comparing.paired import Estimate, estimate
@@ -69,6 +68,20 @@ class Probed:
     def is_same(self) -> bool:
         """Tell whether it is shown to differ by less than what is worth acting on, if at all."""
         return self.effect is not None and self.effect.lies_within(self.relevant_change)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseLevel:
+    """How far a release is from the known good end: a log ratio, its standard error, and their freedom.
+
+    `half_width` is half the interval that holds over all looks. The good end is its own zero, without
+    an error.
+    """
+
+    log_ratio: float = 0.0
+    standard_error: float = 0.0
+    half_width: float = 0.0
+    degrees_of_freedom: float = math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from analysis.bisecting.bisection import LEAST, Probe
-from analysis.bisecting.chances import ReleaseLevel
 from analysis.bisecting.probing import (
     LevelSpan,
     Probed,
+    ReleaseLevel,
     ReleaseStatus,
     level,
     probe_look,
@@ -36,9 +36,8 @@ from analysis.detection.verdict import Outcome
 from analysis.orchestration.comparing import Budget, allow, inquire, read_saved, run_comparison
 from perf.jobs.holding import hold
 from perf.jobs.measuring import Job
-from perf.jobs.past_turns import find_past_turns, has_trials
 from perf.jobs.plans import contents, next_id
-from perf.jobs.side_by_side import Pairing, Side, fetch_sides, take_side
+from perf.jobs.side_by_side import Pairing, Side, fetch_sides, find_past_turns, has_trials, take_side
 from perf.local import durable
 from perf.local.places import Places
 from perf.model.design import Experiment, Suite

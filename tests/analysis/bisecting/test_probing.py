@@ -6,16 +6,17 @@ from typing import TypeAlias
 
 import pytest
 
-from analysis.bisecting.chances import ReleaseLevel, weigh
 from analysis.bisecting.probing import (
     LevelSpan,
     Probed,
+    ReleaseLevel,
     ReleaseStatus,
     classify,
     probe_look,
     read_probe,
     stand,
 )
+from analysis.bisecting.search import weigh
 from analysis.comparing.blocks import Block, Measure, TrialValue
 from analysis.comparing.paired import Estimate, estimate
 from analysis.comparing.results import ComparisonResult, SideRecord, TrialRecord
