@@ -44,9 +44,7 @@ def read_evidence(history: History) -> Evidence:
         )
 
 
-def judge_history(
-    places: Places, catalog: Catalog, today: date, progress: Progress | None = None
-) -> Judgement:
+def judge_history(places: Places, catalog: Catalog, today: date) -> Judgement:
     """Read the history of a data directory, and judge it as `judge_evidence` does.
 
     Raises:
@@ -56,12 +54,10 @@ def judge_history(
     """
     with open_history(places.history, read_only=True) as history:
         evidence = read_evidence(history)
-    return judge_evidence(evidence, places, catalog, today, progress)
+    return judge_evidence(evidence, places, catalog, today)
 
 
-def judge_evidence(
-    evidence: Evidence, places: Places, catalog: Catalog, today: date, progress: Progress | None = None
-) -> Judgement:
+def judge_evidence(evidence: Evidence, places: Places, catalog: Catalog, today: date) -> Judgement:
     """Judge what the history of a data directory holds by the rules of a catalog.
 
     `today` decides which triage entries have expired. Canaries and sentinels watch the testbed. What
@@ -87,7 +83,7 @@ def judge_evidence(
             answers=read_answers(read_results(places), evidence.interleaved),
             triage=catalog.triage,
             today=today,
-            spread=partial(_search_all, progress or Progress(), detector),
+            spread=partial(_search_all, detector),
         )
     except ValueError as error:
         raise HistoryError(
@@ -100,7 +96,6 @@ def judge_evidence(
 
 
 def _search_all(
-    progress: Progress,
     detector: RememberingDetector,
     search: Callable[[Series], SeriesFinding],
     series: Sequence[Series],
@@ -108,7 +103,7 @@ def _search_all(
     """Search all series: many on all cores, few in this process, since forking takes time, too."""
     if sum(len(one.points) for one in series) <= SMALL:
         return map(search, series)
-    course = Pace(progress, [len(one.points) for one in series], "series judged")
+    course = Pace(Progress(), [len(one.points) for one in series], "series judged")
     answers = work_through(
         lambda one: detector.noting(partial(search, one)),
         series,

@@ -20,7 +20,6 @@ from perf.history.place import has_history
 from perf.history.store import open_history
 from perf.jobs.night import read_nights
 from perf.local.places import Places
-from perf.local.progress import Progress
 from perf.model.errors import BundleError
 from perf.model.nights import Night
 from perf.model.results import Move, Trial, TrialHead, TrialId
@@ -92,9 +91,7 @@ class JudgedHistory:
 _NOTHING_TO_JUDGE = JudgedHistory(judgement=Judgement(series=()))
 
 
-def judge_state(
-    places: Places, catalog: Catalog, today: date, progress: Progress | None = None
-) -> JudgedHistory:
+def judge_state(places: Places, catalog: Catalog, today: date) -> JudgedHistory:
     """Read the history of a data directory once, as of one moment, and judge it.
 
     Raises:
@@ -107,7 +104,7 @@ def judge_state(
         heads, digests = history.heads(), history.bundle_digests()
         bounds = history.search_bounds()
     # Closed first: the judging forks.
-    judgement = judge_evidence(evidence, places, catalog, today, progress)
+    judgement = judge_evidence(evidence, places, catalog, today)
     return JudgedHistory(judgement=judgement, heads=heads, digests=digests, bounds=bounds)
 
 
