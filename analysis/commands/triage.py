@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from analysis.detection import words
+from analysis.judging.description import say_obstacle
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import Judgement
 from analysis.judging.triage import PATTERNS, Account, Decision, account, describe_place, match, propose
@@ -159,6 +160,8 @@ def _describe_account(told: Account) -> Iterator[str]:
     yield f"    {entry.owner}: {entry.note}{until}"
     if told.is_expired:
         yield f"    EXPIRED on {entry.expires}: it covers nothing any more; renew or remove it"
+    if told.obstacle:
+        yield f"    COVERS NOTHING: {say_obstacle(entry, told.obstacle)}"
     if told.covers:
         verb = "would cover" if told.is_expired else "covers"
         yield f"    {verb} {words.counted(len(told.covers), 'change', 'changes')}:"
@@ -167,8 +170,6 @@ def _describe_account(told: Account) -> Iterator[str]:
             yield f"      {words.series(change.series.key)}: {found}"
         if len(told.covers) > _SHOWN:
             yield f"      and {len(told.covers) - _SHOWN} more"
-    else:
-        yield f"    COVERS NOTHING: {told.why_none}"
 
 
 def _describe_incident(incident: Incident, today: date) -> Iterator[str]:

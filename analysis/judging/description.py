@@ -13,11 +13,10 @@ from analysis.detection.effects import relative_change
 from analysis.detection.series import Series, nights_of
 from analysis.detection.verdict import WORST_FIRST, Outcome
 from analysis.judging.drift import WatchEvidence, WatchState, is_canary
-from analysis.judging.explanations import Explanation
+from analysis.judging.explanations import Explanation, PriceMove
 from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries, Judgement, find_shortage
-from analysis.judging.prices import PriceMove
 from analysis.judging.remeasurement import Reply, measure_of
 from analysis.judging.standing import (
     ChangeRemark,
@@ -28,6 +27,7 @@ from analysis.judging.standing import (
     WithinRelease,
     find_told,
 )
+from analysis.judging.triage import Obstacle
 from perf.model.results import SeriesKey
 from perf.model.rules import TriageEntry
 
@@ -306,6 +306,18 @@ def name_watch(key: SeriesKey) -> str:
         f"sentinel {key.system} {key.line}, {key.workload.partition('@')[0]} {key.operation}"
         f" {key.metric} {key.statistic} ({key.phase})"
     )
+
+
+def say_obstacle(entry: TriageEntry, found: Obstacle) -> str:
+    """Say why an entry covers nothing."""
+    if found.name:
+        listed = ", ".join(found.known) or "none"
+        return f"no series has {found.name} {getattr(entry, found.name)}; the history has {listed}"
+    if not found.fitting:
+        return "no series has all that its patterns ask for"
+    if found.release:
+        return f"{found.release} was measured in none of the {found.fitting} series that fit"
+    return f"no {entry.sign} there in any of the {found.fitting} series that fit"
 
 
 def _describe_series(judged: JudgedSeries) -> Iterator[str]:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.detection import words
-from analysis.detection.detection import ChangePoint, Detector, Drift, SpreadChange, find_changes
-from analysis.detection.noise import Noise, can_confirm, minimum_detectable_effect
+from analysis.detection.detection import ChangePoint, Detector, DetectorResult, find_changes
+from analysis.detection.noise import can_confirm, minimum_detectable_effect
 from analysis.detection.series import Point, Points, Series, build_series
 from analysis.judging.places import ChangeLocation, is_same_time, locate
 from perf.model.columns import Observations, Occasion
@@ -91,15 +91,12 @@ class WatchEvidence:
 class Watch:
     """A canary or a sentinel in the order of time, and what the detector saw in it.
 
-    It has changes only if it was long enough to be searched: `is_searched`.
+    `reading` is None where it was too short to be searched.
     """
 
     series: Series
     changes: tuple[ChangePoint, ...]
-    is_searched: bool
-    noise: Noise | None
-    drifts: tuple[Drift, ...]
-    spreads: tuple[SpreadChange, ...]
+    reading: DetectorResult | None
 
 
 def is_watch(observation: Observation) -> bool:
@@ -138,10 +135,7 @@ def _watch(series: Series, settings: Detection, detector: Detector) -> Watch:
     return Watch(
         series=in_time,
         changes=find_changes(in_time, reading, detector.name) if reading else (),
-        is_searched=is_searched,
-        noise=reading.noise if reading else None,
-        drifts=reading.drifts if reading else (),
-        spreads=reading.spreads if reading else (),
+        reading=reading,
     )
 
 
@@ -209,12 +203,12 @@ def _ask(place: ChangeLocation, watch: Watch, settings: Detection) -> WatchEvide
     if not after:
         return replace(unmoved, state=WatchState.SILENT)
     few, many = sorted((len(before), len(after)))
-    is_short = not few or (watch.noise is not None and not can_confirm(few, many, settings))
-    if not watch.is_searched or is_short:
+    noise = watch.reading.noise if watch.reading else None
+    if not watch.reading or not few or (noise and not can_confirm(few, many, settings)):
         return replace(unmoved, state=WatchState.SHORT)
-    if watch.noise is None:
+    if noise is None:
         return unmoved
-    visible = minimum_detectable_effect(watch.noise, len(after), settings.max_p_value)
+    visible = minimum_detectable_effect(noise, len(after), settings.max_p_value)
     is_seen = visible <= abs(place.change.relative_change)
     return replace(unmoved, state=WatchState.STILL if is_seen else WatchState.UNSEEN, visible=visible)
 

@@ -1,11 +1,17 @@
-"""Explanations: what else was different where a series changed, and may explain it as well. Pure."""
+"""Explanations: what else was different where a series changed, and may explain it as well. Pure.
 
+A series that is derived from another one moves with it; by itself it moves only if the price does, and
+what that makes is no matter of chance and none of the database: it can be said exactly.
+"""
+
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.judging.places import ChangeLocation
 from analysis.judging.remeasurement import ARTIFACT
+from perf.model.metrics import PRICE_PER_HOUR, origin
 from perf.model.results import TrialId
 
 _STEADY_SHARE = 0.9
@@ -49,3 +55,56 @@ def _steady_value(values: Sequence[str]) -> str | None:
     for most, count in Counter(values).most_common(1):
         return most if count >= _STEADY_SHARE * len(values) else None
     return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceMove:
+    """A change of the price that explains one of what is counted per dollar; prices as recorded.
+
+    `is_event` is false where the prices only alternate, as releases do that were measured at both.
+    """
+
+    before: str
+    after: str
+    is_event: bool
+
+    @property
+    def prices(self) -> frozenset[str]:
+        """Give both prices, in whichever order they come."""
+        return frozenset((self.before, self.after))
+
+    @property
+    def makes(self) -> float:
+        """Give the relative change that it makes by itself."""
+        return float(self.before) / float(self.after) - 1
+
+
+def explain_by_price(
+    place: ChangeLocation, circumstances: Mapping[TrialId, Mapping[str, str]], relevant: float
+) -> PriceMove | None:
+    """Give how the price moved where a derived series did, if that explains the change.
+
+    It does unless what is left of the change without it, (1 + Δ) · price after / price before − 1, is
+    still a relevant one in the same direction: then the series from which it is derived has moved, too.
+    """
+    change = place.change
+    metric = change.series.key.metric
+    if origin(metric) == metric:
+        return None
+    for one in explain(place, circumstances):
+        before, after = _price(one.before), _price(one.after)
+        if one.name != PRICE_PER_HOUR or before is None or after is None:
+            continue
+        left = (1 + change.relative_change) * after / before - 1
+        if math.copysign(1, change.relative_change) * left < relevant:
+            return PriceMove(before=one.before, after=one.after, is_event=place.time is not None)
+    return None
+
+
+def _price(text: str) -> float | None:
+    """Read a price as it was recorded; a fact that another program wrote may be any text."""
+    try:
+        price = float(text)
+    except ValueError:
+        return None
+    return price if math.isfinite(price) and price > 0 else None

@@ -28,10 +28,9 @@ from analysis.detection.noise import Noise
 from analysis.detection.series import Point
 from analysis.detection.verdict import Outcome
 from analysis.judging.drift import Watch, WatchEvidence, environment_evidence, is_of_testbed
-from analysis.judging.explanations import Explanation, explain
+from analysis.judging.explanations import Explanation, PriceMove, explain
 from analysis.judging.findings import is_imported
 from analysis.judging.places import ChangeLocation, meet
-from analysis.judging.prices import PriceMove
 from analysis.judging.remeasurement import CONFIG, RemeasurementQuestion, Reply, ask
 from analysis.judging.standing import ChangeRemark, WithinRelease
 from perf.model.metrics import origin

@@ -20,15 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.detection.alerts import Alert
-from analysis.detection.detection import ChangePoint, Detector, Drift, SpreadChange
+from analysis.detection.detection import ChangePoint, Detector, DetectorResult, Drift, SpreadChange
 from analysis.detection.noise import Noise, noise_of_level
 from analysis.detection.series import Series, build_series, rank_occasions
 from analysis.detection.verdict import Outcome, merge
-from analysis.judging.discovery import expected_false_alarms
 from analysis.judging.drift import Watch, is_canary, is_sentinel, is_watch, read_watches
+from analysis.judging.explanations import explain_by_price
 from analysis.judging.findings import (
     SeriesFinding,
     can_alarm,
+    expected_false_alarms,
     hold_against_each_other,
     newest_night,
     question,
@@ -44,7 +45,6 @@ from analysis.judging.incidents import (
     remark,
 )
 from analysis.judging.places import locate
-from analysis.judging.prices import explain_by_price
 from analysis.judging.remeasurement import Reply, SeriesAnswer, find_reply, settle
 from analysis.judging.standing import (
     ChangeRemark,
@@ -327,11 +327,8 @@ def _judge_series(
     settings: Detection,
     remarks: Mapping[int, ChangeRemark],
 ) -> JudgedSeries:
-    noise, drifts = finding.reading.noise, finding.reading.drifts
-    visible = detectable(_noise_of_newest(noise, finding.series, drifts), settings)
-    verdict = finding.refusal or stand(
-        finding.series, finding.changes, settings, remarks, finding.reading.noise
-    )
+    series, changes, reading = finding.series, finding.changes, finding.reading
+    verdict = finding.refusal or stand(series, changes, settings, remarks, reading.noise)
     if unusable and verdict.outcome in (Outcome.IMPROVED, Outcome.UNCHANGED):
         verdict = Verdict(
             outcome=Outcome.UNDECIDED,
@@ -339,27 +336,31 @@ def _judge_series(
             newest=unusable,
             so_far=verdict.outcome,
         )
-    return JudgedSeries(
-        series=finding.series,
-        change_points=finding.changes,
-        verdict=verdict,
-        noise=noise,
-        detectable=visible,
-        drifts=drifts,
-        spreads=finding.reading.spreads,
-        alerts=finding.alerts,
-    )
+    return replace(_put_together(series, changes, reading, verdict, settings), alerts=finding.alerts)
 
 
 def _judge_watch(watch: Watch, settings: Detection) -> JudgedSeries:
+    verdict = Verdict(outcome=Outcome.UNDECIDED, basis=VerdictBasis.WATCH)
+    reading = watch.reading or DetectorResult()
+    return _put_together(watch.series, watch.changes, reading, verdict, settings)
+
+
+def _put_together(
+    series: Series,
+    changes: tuple[ChangePoint, ...],
+    reading: DetectorResult,
+    verdict: Verdict,
+    settings: Detection,
+) -> JudgedSeries:
+    newest = _noise_of_newest(reading.noise, series, reading.drifts)
     return JudgedSeries(
-        series=watch.series,
-        change_points=watch.changes,
-        verdict=Verdict(outcome=Outcome.UNDECIDED, basis=VerdictBasis.WATCH),
-        noise=watch.noise,
-        detectable=detectable(_noise_of_newest(watch.noise, watch.series, watch.drifts), settings),
-        drifts=watch.drifts,
-        spreads=watch.spreads,
+        series=series,
+        change_points=changes,
+        verdict=verdict,
+        noise=reading.noise,
+        detectable=detectable(newest, settings),
+        drifts=reading.drifts,
+        spreads=reading.spreads,
     )
 
 

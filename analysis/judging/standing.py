@@ -29,8 +29,7 @@ from analysis.detection.noise import Noise, visible_effects
 from analysis.detection.series import Point, Points, Series
 from analysis.detection.verdict import Outcome
 from analysis.judging.drift import WatchEvidence
-from analysis.judging.explanations import Explanation
-from analysis.judging.prices import PriceMove
+from analysis.judging.explanations import Explanation, PriceMove
 from analysis.judging.remeasurement import Reply
 from perf.model.results import Observation, Purpose
 from perf.model.rules import Detection, TriageEntry

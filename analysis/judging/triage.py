@@ -16,7 +16,7 @@ then the fix is still to come.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from itertools import pairwise
@@ -154,16 +154,30 @@ def night_of(point: Point) -> date:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """The first thing that keeps an entry from covering anything.
+
+    No series is like its pattern of that `name`, `known` are what there is; or else no series fits all
+    patterns together; or the `release` was measured in none of the `fitting` series; or nothing moved.
+    """
+
+    name: str = ""
+    known: tuple[str, ...] = ()
+    fitting: int = 0
+    release: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """What an entry does at present: the changes that it covers, ascending by series.
 
-    Of an expired entry, they are those that it would cover. `why_none` says why there are none.
+    Of an expired entry, they are those that it would cover. `obstacle` is why there are none.
     """
 
     entry: TriageEntry
     covers: tuple[ChangePoint, ...]
     is_expired: bool
-    why_none: str = ""
+    obstacle: Obstacle | None = None
 
 
 def account(
@@ -183,27 +197,20 @@ def account(
             # On its own last day, an expired entry still held.
             if (match(change, (entry,), entry.expires or today) if over else covered_by) == entry
         )
-        why = "" if covers else _why_none(entry, series)
-        accounts.append(Account(entry=entry, covers=covers, is_expired=over, why_none=why))
+        why = None if covers else _find_obstacle(entry, series)
+        accounts.append(Account(entry=entry, covers=covers, is_expired=over, obstacle=why))
     return tuple(accounts)
 
 
-def _why_none(entry: TriageEntry, series: Sequence[Series]) -> str:
-    """Tell the first thing that keeps an entry from covering anything."""
+def _find_obstacle(entry: TriageEntry, series: Sequence[Series]) -> Obstacle:
     for name in PATTERNS:
         known = {series_value(one.key, name) for one in series}
-        pattern = getattr(entry, name)
-        if not any(is_like(value, pattern) for value in known):
-            listed = ", ".join(sorted(value for value in known if value)) or "none"
-            return f"no series has {name} {pattern}; the history has {listed}"
+        if not any(is_like(value, getattr(entry, name)) for value in known):
+            return Obstacle(name=name, known=tuple(sorted(value for value in known if value)))
     fitting = [one for one in series if fits(one.key, entry)]
-    if not fitting:
-        return "no series has all that its patterns ask for"
     measured = {when.release.version for one in fitting for when in one.points.occasions}
-    for version in (entry.from_release, entry.to_release):
-        if version is not None and version not in measured:
-            return f"{version} was measured in none of the {len(fitting)} series that fit"
-    return f"no {entry.sign} there in any of the {len(fitting)} series that fit"
+    missing = [one for one in (entry.from_release, entry.to_release) if one and one not in measured]
+    return Obstacle(fitting=len(fitting), release=missing[0] if missing else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,38 +242,29 @@ def propose(name: str, changes: Sequence[ChangePoint], decision: Decision) -> tu
             "name": name if way == sign(lead) else f"{name}-{way}",
             "sign": way,
             **_shared([change.series.key for change in of_way], lead, place),
-            **asdict(place),
+            **place,
             **asdict(decision),
         }
         entries.append(TriageEntry(**fields))
     return tuple(entries)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
-    """The place of an entry, in its own fields."""
-
-    from_release: str | None = None
-    to_release: str | None = None
-    from_night: date | None = None
-    to_night: date | None = None
-
-
-def _span(lead: ChangePoint, changes: Sequence[ChangePoint]) -> _Place:
+def _span(lead: ChangePoint, changes: Sequence[ChangePoint]) -> Mapping[str, Any]:
+    """Give the place of an entry, in its own fields."""
     if not _is_within(lead):
         of_line = [change for change in changes if _line(change) == _line(lead)]
         first = min((change.last_before.release for change in of_line), key=lambda one: one.ordinal)
         last = max((change.first_after.release for change in of_line), key=lambda one: one.ordinal)
-        return _Place(from_release=first.version, to_release=last.version)
+        return {"from_release": first.version, "to_release": last.version}
     within = [change for change in changes if _is_within(change)]
     versions = {change.first_after.release.version for change in changes}
     version = versions.pop() if len(versions) == 1 and len(within) == len(changes) else None
-    return _Place(
-        from_release=version,
-        to_release=version,
-        from_night=min(night_of(change.last_before) for change in within),
-        to_night=max(night_of(change.first_after) for change in within),
-    )
+    return {
+        "from_release": version,
+        "to_release": version,
+        "from_night": min(night_of(change.last_before) for change in within),
+        "to_night": max(night_of(change.first_after) for change in within),
+    }
 
 
 def _is_within(change: ChangePoint) -> bool:
@@ -277,12 +275,12 @@ def _line(change: ChangePoint) -> tuple[str, str]:
     return change.series.key.system, change.series.key.line
 
 
-def _shared(keys: Sequence[SeriesKey], lead: ChangePoint, place: _Place) -> dict[str, str]:
+def _shared(keys: Sequence[SeriesKey], lead: ChangePoint, place: Mapping[str, Any]) -> dict[str, str]:
     """Give the fields that all keys agree on; versions belong to one line, so they always name it."""
     shared = {}
     for name in PATTERNS:
         values = {series_value(key, name) for key in keys}
-        if place.from_release is not None and name in {"system", "line"}:
+        if place["from_release"] is not None and name in {"system", "line"}:
             values = {series_value(lead.series.key, name)}
         if name == "metric" and len(values) > 1:  # an entry covers what is derived from its metric
             values = set(map(origin, values))

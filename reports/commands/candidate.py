@@ -39,7 +39,8 @@ from perf.model.errors import BundleError, HistoryError, InputError, UsageError
 from perf.model.results import TURNS
 from perf.model.shown import format_duration, printable
 from reports.commands.options import site_url_option
-from reports.pull_requests.comment import headline, render_comment
+from reports.pull_requests.comment import render_comment
+from reports.wording.summary import headline
 
 _REGRESSION_FOUND, _NOT_MEASURED = 1, 3
 _OF_THE_PLACE = ("data", "output", "site_url")

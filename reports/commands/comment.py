@@ -17,15 +17,15 @@ from reports.commands.options import (
     REPOSITORY,
     api_url_option,
     author_option,
+    do_all,
     find_access,
     matching,
     read_access,
     site_url_option,
 )
 from reports.pull_requests.artifact import read_artifact
-from reports.pull_requests.comment import headline, render_comment
+from reports.pull_requests.comment import render_comment
 from reports.pull_requests.posting import (
-    NAME,
     Check,
     Create,
     Message,
@@ -34,7 +34,7 @@ from reports.pull_requests.posting import (
     find_findings,
     start_check,
 )
-from reports.wording.markdown import clean
+from reports.wording.markdown import MARKED_NAME, clean
 
 _MOST_REASON = 300
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -87,7 +87,7 @@ class Telling:
     "--name",
     default="candidate",
     show_default=True,
-    callback=matching(NAME, "letters, digits, dots, dashes, at most 50"),
+    callback=matching(MARKED_NAME, "letters, digits, dots, dashes, at most 50"),
     help="One comment and one check run are kept for each name: name the suite.",
 )
 @site_url_option(
@@ -222,9 +222,7 @@ def _tell(
     message = _compose(content, telling, sha, head)
     if missing and telling.has_check:
         click.echo(f"no check run: {missing}", err=True)
-    check = conclude_check(
-        content, message, headline(content), telling.site_url, is_last_resort=is_last_resort
-    )
+    check = conclude_check(content, message, telling.site_url, is_last_resort=is_last_resort)
     if telling.has_check and _comes_too_late(pull, check):
         click.echo("the check run has a result already: nothing is told")
         return
@@ -276,14 +274,7 @@ def _do_all(
         tasks.append(lambda: _comment(pull, message, telling))
     if check and telling.has_check:
         tasks.append(lambda: _check(pull, check, telling))
-    refused = []
-    for task in tasks:
-        try:
-            task()
-        except GitHubError as error:
-            refused.append(str(error))
-    if refused:
-        raise GitHubError("\n".join(refused))
+    do_all(tasks)
 
 
 def _comment(pull: GitHubPullRequest, message: Message, telling: Telling) -> None:
@@ -318,7 +309,7 @@ def _print_alone(content: ComparisonFile | None, telling: Telling) -> None:
         sha = telling.sha or (content.head.sha if content.head else "0" * 40)
         message = _compose(content, telling, sha, sha)
         click.echo(message.body)
-        check = conclude_check(content, message, headline(content), telling.site_url)
+        check = conclude_check(content, message, telling.site_url)
     click.echo("There is no token, so GitHub was not asked what is there.", err=True)
     if telling.has_check:
         _say_planned(describe_check(Create(), check))

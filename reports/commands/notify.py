@@ -14,13 +14,14 @@ from perf.commands.options import configs_option, data_option
 from perf.config.catalog import default_root, load_catalog
 from perf.local import durable
 from perf.local.places import Places
-from perf.model.errors import GitHubError, HistoryError, KnickpointError, UsageError, WebhookError
+from perf.model.errors import HistoryError, UsageError
 from reports.clients.issues import GitHubIssues, describe_change
 from reports.clients.webhook import Webhook, read_address
 from reports.commands.options import (
     REPOSITORY,
     api_url_option,
     author_option,
+    do_all,
     find_access,
     matching,
     read_access,
@@ -29,7 +30,6 @@ from reports.commands.options import (
 from reports.notifications.events import SentLogUpdate, plan_events
 from reports.notifications.fingerprints import find_all_handles
 from reports.notifications.issue_plan import (
-    SCOPE,
     ExistingIssue,
     IssuePlan,
     Open,
@@ -41,6 +41,7 @@ from reports.notifications.notices_file import read_notices, write_notices
 from reports.notifications.sent_log import Ledger, open_ledger
 from reports.notifications.slack import MOST_ALONE, Message, render_digest, render_message
 from reports.site.context import judge_state
+from reports.wording.markdown import MARKED_NAME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +86,7 @@ class _News:
     "scope",
     default="nightly",
     show_default=True,
-    callback=matching(SCOPE, "letters, digits, dots, dashes, at most 50"),
+    callback=matching(MARKED_NAME, "letters, digits, dots, dashes, at most 50"),
     help="Issues of another name are left alone: name the history, if two share a repository.",
 )
 @author_option
@@ -133,8 +134,7 @@ def notify(
     _check_whom(to_webhook=to_webhook, repo=repo, save=save, notices=notices)
     # What cannot work must be known before anything is told.
     address = read_address(os.environ) if to_webhook and not dry_run else ""
-    find = read_access if dry_run else find_access
-    access = find(api_url, author) if repo else None
+    access = (read_access if dry_run else find_access)(api_url, author) if repo else None
     places = Places(data)
     if notices:  # judged by another machine
         found = read_notices(notices)
@@ -150,7 +150,7 @@ def notify(
     if repo:
         issues = GitHubIssues(access, repo) if access else None
         tasks.append(lambda: _tell_issues(issues, news, scope, is_dry=dry_run))
-    _do_all(tasks)
+    do_all(tasks, before="not all was told: ")
 
 
 def _check_whom(*, to_webhook: bool, repo: str, save: Path | None, notices: Path | None) -> None:
@@ -160,18 +160,6 @@ def _check_whom(*, to_webhook: bool, repo: str, save: Path | None, notices: Path
         raise UsageError(
             "--notices goes with --github-issues alone: the channel is told from a history"
         )
-
-
-def _do_all(tasks: Sequence[Callable[[], None]]) -> None:
-    """Tell each, whatever becomes of the others; raise in the end what failed."""
-    failed: list[KnickpointError] = []
-    for task in tasks:
-        try:
-            task()
-        except (GitHubError, WebhookError) as error:
-            failed.append(error)
-    if failed:
-        raise type(failed[0])("\n".join(f"not all was told: {error}" for error in failed))
 
 
 def _read_news(places: Places, configs_root: Path, site_url: str) -> _News:

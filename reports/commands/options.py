@@ -2,12 +2,12 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
-from perf.model.errors import UsageError
+from perf.model.errors import GitHubError, KnickpointError, UsageError, WebhookError
 from reports.clients.connection import GitHubAccess, find_api_url
 
 TOKENS = ("KNICKPOINT_GITHUB_TOKEN", "GITHUB_TOKEN")
@@ -95,3 +95,15 @@ def find_access(
     if access := read_access(api_url, author):
         return access
     raise UsageError(f"no token: set {' or '.join(TOKENS)}{advice}")
+
+
+def do_all(tasks: Sequence[Callable[[], None]], before: str = "") -> None:
+    """Tell each, whatever becomes of the others; raise in the end what failed, `before` each."""
+    failed: list[KnickpointError] = []
+    for task in tasks:
+        try:
+            task()
+        except (GitHubError, WebhookError) as error:
+            failed.append(error)
+    if failed:
+        raise type(failed[0])("\n".join(f"{before}{error}" for error in failed))

@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from reports.notifications.fingerprints import match_names
-from reports.notifications.notice import STANDING_BADGES, Notice, NotificationStatus
-from reports.wording.markdown import block, clean, code, escape
+from reports.notifications.notice import GONE, STANDING_BADGES, Notice, NotificationStatus
+from reports.wording.markdown import MARKED_NAME, block, clean, code, escape, first_line
 from reports.wording.wording import moment
 
-SCOPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}")
-"""What a name may be: it stands in an HTML comment, and must not be able to end it."""
 _MARKER = re.compile(
-    rf"<!-- knickpoint-incident:(?P<scope>{SCOPE.pattern}) name=(?P<name>[A-Za-z0-9._-]{{1,64}})"
+    rf"<!-- knickpoint-incident:(?P<scope>{MARKED_NAME.pattern}) name=(?P<name>[A-Za-z0-9._-]{{1,64}})"
     r" standing=(?P<standing>[a-z]+) handles=(?P<handles>[0-9a-f.]*)"
     r" content=(?P<content>[0-9a-f]{16}) -->"
 )
@@ -32,10 +30,6 @@ _MOST_TEXT = 4000
 _MOST_STEPS = 40
 _NOT_PLANNED = frozenset(
     {NotificationStatus.DECIDED, NotificationStatus.CLEARED, NotificationStatus.WITHDRAWN}
-)
-_GONE = (
-    "It is no longer seen: the points since then do not bear it out. That is no proof that nothing"
-    " changed."
 )
 _JOINED = "It is told with another incident now, in an issue of its own."
 _TWICE = "The same incident has an older issue: {number}. This one is closed, so that it is told once."
@@ -135,7 +129,7 @@ def _find_own(
     own: dict[str, _Own] = {}
     repeated = []
     for issue in sorted(existing, key=lambda one: one.number):
-        marker = _MARKER.match(issue.body.partition("\n")[0].strip())
+        marker = _MARKER.match(first_line(issue.body))
         if issue.author != author or marker is None or marker["scope"] != scope:
             continue
         if marker["standing"] not in set(NotificationStatus):
@@ -157,7 +151,7 @@ def _follow(notice: Notice, before: _Own | None, scope: str, site_url: str) -> I
             yield Open(title=name_issue(notice), body=body)
         return
     title, body = name_issue(notice), render_issue(notice, scope=scope, site_url=site_url)
-    is_told = _first_line(body) == _first_line(before.issue.body) and title == before.issue.title
+    is_told = first_line(body) == first_line(before.issue.body) and title == before.issue.title
     is_open: bool | None = None
     if standing.is_open and not before.standing.is_open and not before.issue.is_open:
         is_open = True
@@ -176,7 +170,7 @@ def _follow(notice: Notice, before: _Own | None, scope: str, site_url: str) -> I
 def _withdraw(one: _Own, current: Collection[str], scope: str) -> Change:
     """Close the issue of what is no longer seen; what it said stays below."""
     is_joined = not set(one.handles).isdisjoint(current)
-    said = f"{escape(_JOINED if is_joined else _GONE)}\n\n{_below_first_line(one.issue.body)}"
+    said = f"{escape(_JOINED if is_joined else GONE)}\n\n{_below_first_line(one.issue.body)}"
     body = _mark(said, one.name, NotificationStatus.WITHDRAWN, one.handles, scope)
     return _close(one, body)
 
@@ -242,10 +236,6 @@ def _mark(
         f"<!-- knickpoint-incident:{scope} name={name} standing={standing}"
         f" handles={'.'.join(handles)} content={digest} -->\n{text}"
     )
-
-
-def _first_line(body: str) -> str:
-    return body.partition("\n")[0].strip()
 
 
 def _below_first_line(body: str) -> str:

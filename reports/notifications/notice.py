@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from analysis.detection.alerts import Alert, may_be
 from analysis.detection.detection import ChangePoint, ChangeState, tell_outcome
-from analysis.detection.series import Series, nights_of
+from analysis.detection.series import Point, Series, nights_of
 from analysis.detection.verdict import Outcome
 from analysis.judging.description import say_reply
 from analysis.judging.findings import may_be_older
@@ -18,7 +18,15 @@ from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.rules import TriageState
 from reports.notifications.fingerprints import find_alert_handles, find_handles
 from reports.wording import links
-from reports.wording.changes import name_gap, name_incident, name_night, name_span, triage_words
+from reports.wording.changes import (
+    WITHDRAWN_FOR_NIGHTS,
+    find_withdrawn,
+    name_gap,
+    name_incident,
+    name_night,
+    name_span,
+    triage_words,
+)
 from reports.wording.incidents import tell_briefly, triage_command
 from reports.wording.series_list import experiment_of
 from reports.wording.wording import (
@@ -31,9 +39,6 @@ from reports.wording.wording import (
     sentence,
     series_words,
 )
-
-WITHDRAWN_FOR_NIGHTS = 7
-"""Whoever was told of a change hears that it is gone, also after a week away."""
 
 
 class NotificationStatus(StrEnum):
@@ -63,6 +68,8 @@ STANDING_BADGES = {
     NotificationStatus.CLEARED: Badge(kind="calm", symbol="○", word="Nothing to look at"),
     NotificationStatus.WITHDRAWN: Badge(kind="faded", symbol="↶", word="Withdrawn"),
 }
+_UNSEEN = "the points since then do not bear it out. That is no proof that nothing changed."
+GONE = f"It is no longer seen: {_UNSEEN}"
 _ADVICE = {
     NotificationStatus.PROVISIONAL: "It is not certain yet. Further nights, or trials in turns of both "
     "releases, will confirm it or rule it out; until then nothing has to be mended.",
@@ -70,8 +77,7 @@ _ADVICE = {
     NotificationStatus.MENDED: "Nothing is to be done: the level came back.",
     NotificationStatus.DECIDED: "Nothing is to be done: somebody has decided about it.",
     NotificationStatus.CLEARED: "Nothing is to be done.",
-    NotificationStatus.WITHDRAWN: "Nothing is to be done: the points since then do not bear it out. "
-    "That is no proof that nothing changed.",
+    NotificationStatus.WITHDRAWN: f"Nothing is to be done: {_UNSEEN}",
 }
 
 
@@ -130,7 +136,12 @@ def view_notices(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> tu
         _view(incident, own[incident.lead.series.key], by_id) for incident in judgement.incidents
     )
     taken = {one.name for one in known}
-    gone = {one.name: one for judged in judgement.series for one in _withdrawn(judged, by_id)}
+    withdrawn = (
+        _view_withdrawn(judged, alert, by_id)
+        for judged in judgement.series
+        for _, alert in find_withdrawn(judged, WITHDRAWN_FOR_NIGHTS)
+    )
+    gone = {one.name: one for one in withdrawn}
     return (*known, *(one for name, one in sorted(gone.items()) if name not in taken))
 
 
@@ -169,10 +180,7 @@ def _view(incident: Incident, own: JudgedSeries, by_id: Mapping[TrialId, TrialHe
 
 def _tell_steps(incident: Incident, own: JudgedSeries) -> Iterator[StepOfStory]:
     lead = incident.lead
-    yield StepOfStory(
-        at=lead.first_after.started_at,
-        text=f"First point with it: {lead.first_after.release.version}, {name_night(lead.first_after)}",
-    )
+    yield _tell_first(lead.first_after)
     alert = _find_alert(lead, own)
     if alert:
         yield from _tell_alert(alert, own.series)
@@ -186,6 +194,11 @@ def _tell_steps(incident: Incident, own: JudgedSeries) -> Iterator[StepOfStory]:
             text=f"{OUTCOME_BADGES[mend.outcome].word} {percent(mend.relative_change)}:"
             f" {series_words(mend.series.key)}, {point.release.version}, {name_night(point)}",
         )
+
+
+def _tell_first(point: Point) -> StepOfStory:
+    where = f"{point.release.version}, {name_night(point)}"
+    return StepOfStory(at=point.started_at, text=f"First point with it: {where}")
 
 
 def _find_alert(change: ChangePoint, own: JudgedSeries) -> Alert | None:
@@ -206,26 +219,12 @@ def _tell_alert(alert: Alert, series: Series) -> Iterator[StepOfStory]:
             yield StepOfStory(at=max(times), text=f"{told}: {night_words(nights[number])}")
 
 
-def _withdrawn(judged: JudgedSeries, by_id: Mapping[TrialId, TrialHead]) -> Iterator[Notice]:
-    """Give the alerts of a series that are no longer seen since one of the newest nights."""
-    if all(alert.withdrawn_at is None for alert in judged.alerts):  # then no night has to be counted
-        return
-    since = len(nights_of(judged.series)) - WITHDRAWN_FOR_NIGHTS
-    for alert in judged.alerts:
-        if alert.withdrawn_at is not None and alert.withdrawn_at >= since:
-            yield _view_withdrawn(judged, alert, by_id)
-
-
 def _view_withdrawn(judged: JudgedSeries, alert: Alert, by_id: Mapping[TrialId, TrialHead]) -> Notice:
     key, points = judged.series.key, judged.series.points
     before, after = points[alert.index - 1], points[alert.index]
     outcome = _outcome_of(key, rises=alert.rises)
     moved = f"{heading(series_words(key))}, {percent(alert.relative_change)}"
-    begin = StepOfStory(
-        at=after.started_at,
-        text=f"First point with it: {after.release.version}, {name_night(after)}",
-    )
-    told = sorted((begin, *_tell_alert(alert, judged.series)), key=lambda step: step.at)
+    told = sorted((_tell_first(after), *_tell_alert(alert, judged.series)), key=lambda step: step.at)
     return Notice(
         name=name_place(key, outcome, before, after),
         standing=NotificationStatus.WITHDRAWN,

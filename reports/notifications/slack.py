@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reports.notifications.events import EventKind, IncidentEvent
-from reports.notifications.notice import STANDING_BADGES, NotificationStatus
+from reports.notifications.notice import GONE, STANDING_BADGES, NotificationStatus
 from reports.wording.markdown import clean
 from reports.wording.wording import count, moment
 
@@ -29,10 +29,6 @@ _WORDS = {
     EventKind.MENDED: "Mended",
     EventKind.WITHDRAWN: "Withdrawn",
 }
-_GONE = (
-    "It is no longer seen: the points since then do not bear it out. That is no proof that nothing"
-    " changed."
-)
 
 Message = dict[str, Any]
 """A JSON object."""
@@ -44,7 +40,7 @@ def render_message(event: IncidentEvent, *, site_url: str = "") -> Message:
     blocks = [_header(title)]
     notice = event.notice
     if notice is None:
-        blocks.append(_section(_GONE))
+        blocks.append(_section(GONE))
     else:
         where = f"{notice.system}, {notice.experiment}, {notice.between}"
         cause = f"; put down to: {notice.cause.lower()}" if notice.cause else ""

@@ -30,7 +30,6 @@ from reports.wording.wording import count, one_sentence, plain_percent, sentence
 
 MOST_CHARACTERS = 60_000
 """GitHub takes 65,536; who posts it adds a marker."""
-_MOST_HEADLINE = 250
 _MOST_SENTENCE = 600
 _MOST_NAME = 80
 _MOST_REASON = 300
@@ -59,12 +58,6 @@ class CommentPart:
     def write(self, lines: int) -> str:
         """Write it with its first lines only."""
         return "\n".join((self.opening, *self.lines[:lines], *filter(None, (self.closing,))))
-
-
-def headline(content: ComparisonFile) -> str:
-    """Give verdict and action in one line of plain text; what writes it into markup must escape it."""
-    told = summarize(content)
-    return clean(f"{told.badge.word}, {told.action}: {told.sentence}", _MOST_HEADLINE)
 
 
 def render_comment(content: ComparisonFile, *, site_url: str = "") -> str:

@@ -14,13 +14,17 @@ from typing import Literal, TypeAlias
 
 from analysis.comparing.results import ComparisonFile, ComparisonResult
 from analysis.detection.verdict import Outcome
-from reports.wording.markdown import clean
-from reports.wording.summary import FAILED_BADGE, summarize_result
+from reports.wording.markdown import MARKED_NAME, clean, first_line
+from reports.wording.summary import (
+    CANNOT_TELL_BADGE,
+    FAILED_BADGE,
+    headline,
+    summarize,
+    summarize_result,
+)
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}")
-"""What a name may be: it stands in an HTML comment, and must not be able to end it."""
 _MARKER = re.compile(
-    rf"<!-- knickpoint:(?P<name>{NAME.pattern}) state=(?P<state>[a-z]+)"
+    rf"<!-- knickpoint:(?P<name>{MARKED_NAME.pattern}) state=(?P<state>[a-z]+)"
     r" sha=(?P<sha>[0-9a-f]{7,64}) findings=(?P<findings>[0-9a-f.]*)"
     r" content=(?P<content>[0-9a-f]{16}) -->"
 )
@@ -147,7 +151,7 @@ def plan_comment(
     """
     visible = [one for one in own if not one.is_minimised]
     told = _read_marker(own[-1].body) if own else {}
-    is_told = bool(own) and _first_line(own[-1].body) == _first_line(message.body)
+    is_told = bool(own) and first_line(own[-1].body) == first_line(message.body)
     if is_told or told.get("sha") == message.head != message.sha:
         earlier = [one for one in visible if one is not own[-1]]
         return _fold(earlier, keep_finding=told.get("state") == Outcome.INVALID)
@@ -195,13 +199,9 @@ def _shorten(findings: Sequence[str]) -> list[str]:
     return sorted(hashlib.sha256(one.encode()).hexdigest()[:8] for one in told)
 
 
-def _first_line(body: str) -> str:
-    return body.partition("\n")[0].strip()
-
-
 def _read_marker(body: str) -> dict[str, str]:
     """Give what the marker says; nothing if it is none."""
-    found = _MARKER.fullmatch(_first_line(body))
+    found = _MARKER.fullmatch(first_line(body))
     return found.groupdict() if found else {}
 
 
@@ -318,7 +318,6 @@ def start_check(name: str, sha: str, page_url: str = "") -> Check:
 def conclude_check(
     content: ComparisonFile,
     message: Message,
-    headline: str,
     page_url: str = "",
     *,
     is_last_resort: bool = False,
@@ -332,7 +331,7 @@ def conclude_check(
         name=message.name,
         sha=message.sha,
         conclusion=_conclude(content.outcome),
-        title=_entitle(content, headline),
+        title=_entitle(content),
         summary=message.text,
         page_url=page_url,
         is_last_resort=is_last_resort,
@@ -349,11 +348,11 @@ def _conclude(outcome: Outcome) -> Conclusion:
             return "failure"
 
 
-def _entitle(content: ComparisonFile, headline: str) -> str:
-    sentence = clean(headline, _TITLE_LENGTH)
+def _entitle(content: ComparisonFile) -> str:
     # With results beside the problem, the sentence weighs both.
     if content.problems and not content.comparisons:
         return f"Knickpoint itself failed: {clean(content.problems[0], _TITLE_LENGTH)}"
-    if content.outcome is Outcome.UNDECIDED and not sentence.lower().startswith("cannot tell"):
+    sentence = clean(headline(content), _TITLE_LENGTH)
+    if content.outcome is Outcome.UNDECIDED and summarize(content).badge != CANNOT_TELL_BADGE:
         return f"Cannot tell: {sentence}"
     return sentence

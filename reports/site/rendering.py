@@ -32,9 +32,8 @@ from reports.wording.changes import (
     view_change_briefly,
 )
 from reports.wording.incidents import view_badges
-from reports.wording.links import data_path, in_file
+from reports.wording.links import NAVIGATION, data_path, in_file
 from reports.wording.measures import ends_words
-from reports.wording.navigation import NAVIGATION
 from reports.wording.sensitivity import view_sensitivity
 from reports.wording.wording import (
     OUTCOME_BADGES,

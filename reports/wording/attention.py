@@ -13,7 +13,7 @@ from perf.model.results import SeriesKey, TrialHead, TrialId, TrialStatus
 from perf.model.rules import TriageEntry
 from reports.wording import links
 from reports.wording.beginnings import find_chain, split_workload, tell_change
-from reports.wording.changes import triage_words, view_withdrawn
+from reports.wording.changes import WITHDRAWN_FOR_NIGHTS, triage_words, view_withdrawn
 from reports.wording.incidents import tell_briefly, view_badges
 from reports.wording.series_list import experiment_of
 from reports.wording.wording import (
@@ -38,8 +38,6 @@ _NEXT = {
     TrialStatus.FAILED: "Open the trial: its log says where it stopped.",
     TrialStatus.INVALID: "Open the trial: it says which limit was passed, and by how much.",
 }
-_WITHDRAWN_FOR_NIGHTS = 7
-"""Whoever was told of a change hears that it is gone, also after a week away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +160,7 @@ def view_withdrawals(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -
             is_faded=True,
         )
         for judged in judgement.series
-        for row in view_withdrawn(judged, newest_nights=_WITHDRAWN_FOR_NIGHTS)
+        for row in view_withdrawn(judged, newest_nights=WITHDRAWN_FOR_NIGHTS)
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.detection import words
+from analysis.detection.alerts import Alert
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import relative_change
 from analysis.detection.series import Point, nights_of
@@ -37,6 +38,8 @@ from reports.wording.wording import (
     times,
 )
 
+WITHDRAWN_FOR_NIGHTS = 7
+"""Whoever was told of a change hears that it is gone, also after a week away."""
 TYPICAL = "p50"
 """The statistic of a canary that tells most; the others say how far its rounds lay apart."""
 
@@ -290,22 +293,26 @@ def view_scatter(judged: JudgedSeries) -> tuple[ScatterRow, ...]:
     )
 
 
-def view_withdrawn(
-    judged: JudgedSeries, *, newest_nights: int | None = None
-) -> tuple[WithdrawnRow, ...]:
-    """Put the alerts of a series that are no longer seen into words, the newest first.
+def find_withdrawn(judged: JudgedSeries, newest_nights: int | None) -> tuple[tuple[int, Alert], ...]:
+    """Give the alerts that are no longer seen, each after the number of the night since when.
 
     With `newest_nights` only those that were withdrawn in so many of the newest nights.
     """
-    if not judged.alerts:  # then nothing has to be counted
+    gone = [(one.withdrawn_at, one) for one in judged.alerts if one.withdrawn_at is not None]
+    if not gone or newest_nights is None:  # then no night has to be counted
+        return tuple(gone)
+    since = len(nights_of(judged.series)) - newest_nights
+    return tuple(one for one in gone if one[0] >= since)
+
+
+def view_withdrawn(
+    judged: JudgedSeries, *, newest_nights: int | None = None
+) -> tuple[WithdrawnRow, ...]:
+    """Put the alerts of a series that are no longer seen into words, the newest first."""
+    gone = find_withdrawn(judged, newest_nights)
+    if not gone:
         return ()
     points, nights = judged.series.points, nights_of(judged.series)
-    since = 0 if newest_nights is None else len(nights) - newest_nights
-    gone = [
-        (alert.withdrawn_at, alert)
-        for alert in judged.alerts
-        if alert.withdrawn_at is not None and alert.withdrawn_at >= since
-    ]
     return tuple(
         WithdrawnRow(
             between=name_span(points[alert.index - 1], points[alert.index]),

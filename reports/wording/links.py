@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from urllib.parse import quote
 
@@ -134,3 +135,29 @@ def in_file(path: str, fragment: str = "") -> str:
     if "=" in fragment:
         return f"#page={quote(path)}&{fragment}"
     return f"#page={quote(path)}" + (f"&at={quote(fragment)}" if fragment else "")
+
+
+@dataclass(frozen=True, slots=True)
+class NavigationEntry:
+    """A main page: path, name, the key behind `g` that leads there, the folders of its details."""
+
+    page: str
+    name: str
+    key: str
+    folders: tuple[str, ...] = ()
+
+    def holds(self, path: str) -> bool:
+        """Whether the page at `path` is a detail of this one."""
+        return path.startswith(tuple(f"{folder}/" for folder in self.folders))
+
+
+NAVIGATION = (
+    NavigationEntry("index.html", "Tonight", "t"),
+    NavigationEntry(NIGHTS_PAGE, "Nights", "n", ("night", "trials")),
+    NavigationEntry(SERIES_PAGE, "Series", "s", ("series", "experiments")),
+    NavigationEntry("releases.html", "Releases", "r", ("releases",)),
+    NavigationEntry("compare.html", "Compare", "c", ("comparison", "reproductions")),
+    NavigationEntry("incidents.html", "Incidents", "i", ("incidents", "bisection")),
+    NavigationEntry(TESTBED_PAGE, "Testbed", "b"),
+    NavigationEntry("method.html", "Method", "m"),
+)

@@ -29,6 +29,15 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Controls, formats (direction, zero width), halves of pairs, private and unassigned, separators."""
 
 
+MARKED_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}")
+"""What a name may be: it stands in an HTML comment, and must not be able to end it."""
+
+
+def first_line(body: str) -> str:
+    """Give the line in which a hidden marker stands."""
+    return body.partition("\n")[0].strip()
+
+
 def clean(text: str, most: int = 0) -> str:
     """Give one line of what can be seen, in one direction; cut after `most` characters, if given."""
     spaced = re.sub(r"\s", " ", text)

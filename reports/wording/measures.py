@@ -5,10 +5,10 @@ from datetime import timedelta
 from math import isfinite
 
 from analysis.comparing.results import MeasureResult
-from perf.model.metrics import DIAGNOSTICS, METRICS, Better
 from reports.wording.markdown import clean
 from reports.wording.wording import (
     NOTHING,
+    direction_arrow,
     duration,
     metric_words,
     number,
@@ -18,8 +18,6 @@ from reports.wording.wording import (
     unit_words,
 )
 
-_METRICS = METRICS | DIAGNOSTICS
-_ARROWS = {Better.LOWER: "↓", Better.HIGHER: "↑"}
 _LONGEST_S = 1e9
 _BOUNDLESS = 1e4
 """A change by more than this factor says that nothing is known: so few trials show no bound."""
@@ -42,8 +40,6 @@ class MeasureRow:
     interval: str
     relevant: str
     detectable: str
-    baseline_trials: int
-    candidate_trials: int
     result: MeasureResult
 
     @property
@@ -54,19 +50,18 @@ class MeasureRow:
     @property
     def trials(self) -> str:
         """Give the trials of both sides that were used."""
-        return f"{self.baseline_trials}{NO_BREAK}+{NO_BREAK}{self.candidate_trials}"
+        return f"{len(self.result.baseline)}{NO_BREAK}+{NO_BREAK}{len(self.result.candidate)}"
 
 
 def view_measure(result: MeasureResult) -> MeasureRow:
     """Put what one measure came to into words; what is missing is a dash."""
     measure, effect = result.measure, result.effect
-    known = _METRICS.get(measure.metric)
     return MeasureRow(
         title=clean(
             f"{metric_words(measure.metric, measure.statistic)} of {measure.operation} "
             f"{phase_words(measure.phase)}"
         ),
-        better=_ARROWS[known.better] if known else "",
+        better=direction_arrow(measure.metric),
         before=NOTHING if result.before is None else number(result.before),
         after=NOTHING if result.after is None else number(result.after),
         unit=unit_words(measure.metric),
@@ -74,8 +69,6 @@ def view_measure(result: MeasureResult) -> MeasureRow:
         interval=ends_words(effect.low, effect.high) if effect else NOTHING,
         relevant=plain_percent(result.relevant_change),
         detectable=_detectable_words(result.detectable),
-        baseline_trials=len(result.baseline),
-        candidate_trials=len(result.candidate),
         result=result,
     )
 

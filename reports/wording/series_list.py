@@ -1,12 +1,94 @@
-"""Lists of series, by experiment."""
+"""Lists of series, by experiment, each in a line; and what the page of a series begins with.
 
+A terminal has all of a verdict in one sentence. A page has room for most of it elsewhere, so it begins
+with what a reader asks first: what moved, how sure that is and whether it matters.
+"""
+
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from analysis.detection import words
+from analysis.detection.detection import ChangePoint
+from analysis.detection.verdict import Outcome
+from analysis.judging.description import list_notes, say_basis
+from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
 from perf.model.metrics import METRICS
 from perf.model.results import SeriesKey, TrialHead, TrialId
+from perf.model.rules import Detection
 from reports.wording import links
+from reports.wording.changes import name_watch
+from reports.wording.wording import (
+    count,
+    heading,
+    metric_words,
+    percent,
+    plain_percent,
+    probability,
+    rank,
+    sentence,
+)
+
+_TOLD = (Outcome.REGRESSED, Outcome.IMPROVED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lead:
+    """How a series stands, and what else is known of that; `more` is empty where there is nothing."""
+
+    text: str
+    more: str = ""
+
+
+def lead_series(
+    judged: JudgedSeries,
+    incidents: Mapping[tuple[SeriesKey, int], Incident],
+    settings: Detection,
+) -> Lead:
+    """Say first of a regression or an improvement what moved; of all else, why nothing is claimed."""
+    verdict = judged.verdict
+    change = verdict.change if verdict.outcome in _TOLD else None
+    incident = incidents.get((change.series.key, change.index)) if change else None
+    relevant = settings.relevant_change.get(judged.series.key.metric)
+    if change is None or relevant is None:
+        return Lead(text=_say_all(judged))
+    return Lead(
+        text=" ".join(filter(None, (_say_change(change, relevant), _say_cause(incident)))),
+        more=" ".join(map(sentence, list_notes(verdict, name_watch))),
+    )
+
+
+def view_reason(judged: JudgedSeries) -> str:
+    """Give the reason of a verdict for a row that says elsewhere how small a change could be seen."""
+    is_told = judged.verdict.outcome in _TOLD
+    return sentence(say_basis(judged)) if is_told else _say_all(judged)
+
+
+def _say_all(judged: JudgedSeries) -> str:
+    return sentence("; ".join((say_basis(judged), *list_notes(judged.verdict))))
+
+
+def _say_change(change: ChangePoint, relevant: float) -> str:
+    key = change.series.key
+    verb = "rose" if change.after > change.before else "fell"
+    how_far = (
+        "from zero"
+        if math.isinf(change.relative_change)
+        else f"by {percent(abs(change.relative_change)).lstrip('+±')}"
+    )
+    after = count(change.points_after, "point")
+    return heading(
+        f"{metric_words(key.metric, key.statistic)} {verb} {how_far} {words.place(change)}. That is "
+        f"confirmed ({probability(change.p_value)}, {after} after it), and it matters: "
+        f"{plain_percent(relevant)} do."
+    )
+
+
+def _say_cause(incident: Incident | None) -> str:
+    if incident and incident.cause is Cause.CONFIGURATION:
+        return "No release lies between; the configuration changed there."
+    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +135,9 @@ def _shape(key: SeriesKey) -> str:
 
 
 def _reading_order(judged: JudgedSeries) -> tuple[object, ...]:
-    key, metrics = judged.series.key, tuple(METRICS)
-    known = metrics.index(key.metric) if key.metric in metrics else len(metrics)
-    return key.phase, key.operation, known, key.metric, key.statistic
+    key = judged.series.key
+    place = rank(key.metric, tuple(METRICS))
+    return key.phase, key.operation, place, key.metric, key.statistic
 
 
 def experiment_of(judged: JudgedSeries, by_id: Mapping[TrialId, TrialHead]) -> str:

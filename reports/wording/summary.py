@@ -24,6 +24,7 @@ OURS_BADGE = Badge(kind="bad", symbol="!", word="Error of ours")
 NOTHING_BADGE = Badge(kind="calm", symbol="=", word="Nothing differs")
 CANNOT_TELL_BADGE = Badge(kind="unsure", symbol="?", word="Cannot tell")
 _MOST_NAMED = 2
+_MOST_HEADLINE = 250
 _ACTION, _NO_ACTION = "action needed", "no action needed"
 _OPEN, _UNKNOWN = "not shown to be harmless", "nothing is known yet"
 _PARTLY = "part of it is not known"
@@ -68,6 +69,12 @@ def summarize(content: ComparisonFile) -> Summary:
         return replace(told, badge=OURS_BADGE, action=_PARTLY, advice=again)
     said = f"{more} {found.sentence}"
     return replace(told, badge=CANNOT_TELL_BADGE, action=_PARTLY, sentence=said, advice=_JUDGE)
+
+
+def headline(content: ComparisonFile) -> str:
+    """Give verdict and action in one line of plain text; what writes it into markup must escape it."""
+    told = summarize(content)
+    return clean(f"{told.badge.word}, {told.action}: {told.sentence}", _MOST_HEADLINE)
 
 
 def summarize_result(result: ComparisonResult) -> Summary:

@@ -47,8 +47,9 @@ from reports.notifications.notices_file import read_notices, write_notices
 from reports.notifications.sent_log import Ledger
 from reports.pull_requests.artifact import MEMBER, read_artifact
 from reports.pull_requests.asking import Limits, read_asked
-from reports.pull_requests.comment import headline, render_comment
+from reports.pull_requests.comment import render_comment
 from reports.pull_requests.posting import find_findings
+from reports.wording.summary import headline
 
 KNOWN = frozenset({"0123456789", "abcdef0123"})
 COMPARISON = write_comparisons(ATTRIBUTED)

@@ -10,8 +10,8 @@ from perf.model.results import SeriesKey, TrialHead, TrialId
 from reports.pages.bisection.view import view_bisection
 from reports.wording import links
 from reports.wording.changes import name_incident
+from reports.wording.links import NAVIGATION
 from reports.wording.markdown import clean
-from reports.wording.navigation import NAVIGATION
 from reports.wording.series_list import experiment_of
 from reports.wording.summary import summarize_result
 from reports.wording.wording import count, moment, night_words, series_words

@@ -44,9 +44,9 @@ from reports.wording.changes import (
     view_slopes,
     view_withdrawn,
 )
-from reports.wording.leading import Lead, lead_series
 from reports.wording.links import data_path, series_page, series_stem
 from reports.wording.sensitivity import Sensitivity, view_sensitivity
+from reports.wording.series_list import Lead, lead_series
 from reports.wording.wording import (
     OUTCOME_BADGES,
     WATCH_BADGE,

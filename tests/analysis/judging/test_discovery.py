@@ -6,7 +6,7 @@ import pytest
 from analysis.detection.detection import ChangeState, Detector
 from analysis.detection.verdict import Outcome
 from analysis.judging.description import say_basis, say_judgement
-from analysis.judging.discovery import adjust
+from analysis.judging.findings import adjust
 from analysis.judging.judgement import Judgement
 from perf.model.results import Observation, Purpose
 

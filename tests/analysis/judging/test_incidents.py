@@ -16,6 +16,7 @@ from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import Judgement
 from analysis.judging.places import locate, meet
+from analysis.judging.standing import WithinRelease
 from perf.model.results import Observation, Purpose, TrialId
 from perf.model.rules import TriageEntry, TriageState
 
@@ -182,7 +183,7 @@ def test_a_triaged_change_is_no_news_and_says_who_decided(
     assert (incident.is_news, incident.triage) == (False, entry())
     expired = entry(expires=date(2026, 11, 19))
     again = judge_planted(planted(DROP, RELEASES), triage=(expired,), today=date(2026, 11, 20))
-    assert again.verdict.outcome is Outcome.REGRESSED
+    assert again.outcome is Outcome.REGRESSED
 
 
 def test_an_untriaged_change_of_a_triaged_incident_leads_and_is_news(
@@ -256,12 +257,9 @@ def test_without_a_release_and_an_explanation_it_says_what_is_known(
 ) -> None:
     observations = planted(DROP)
     recorded = judge_planted(observations, circumstances=facts(observations, "kernel", "a" * 12))
-    assert (
-        "no release lies between, and nothing that is recorded of the trials changed there"
-        in list_notes(recorded.series[0].verdict)
-    )
-    unknown = judge_planted(observations).series[0].verdict.notes
-    assert "no release lies between, so look at the host and the configuration first" in unknown
+    assert recorded.series[0].verdict.remark.notes == (WithinRelease.NOTHING_CHANGED,)
+    unknown = judge_planted(observations).series[0].verdict.remark.notes
+    assert unknown == (WithinRelease.NOTHING_RECORDED,)
 
 
 def test_what_else_changed_leaves_the_cause_open_unless_it_is_the_reviewed_configuration(

@@ -9,7 +9,8 @@ import pytest
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.series import Point, Points, Series
 from analysis.detection.verdict import Outcome
-from analysis.judging.triage import Decision, account, came_back, match, propose, sign
+from analysis.judging.description import say_obstacle
+from analysis.judging.triage import Decision, Obstacle, account, came_back, match, propose, sign
 from perf.model.results import Release, SeriesKey, TrialId
 from perf.model.rules import TriageEntry, TriageState, is_like
 
@@ -233,9 +234,15 @@ def test_the_account_says_what_each_entry_covers_and_why_one_covers_nothing() ->
         ((changes[0],), True),
         *[((), False)] * 4,
     ]
-    assert [one.why_none for one in told] == [
-        "",
-        "",
+    assert [one.obstacle for one in told] == [
+        None,
+        None,
+        Obstacle(name="system", known=("cassandra",)),
+        Obstacle(name="host"),
+        Obstacle(fitting=1, release="5.0.7"),
+        Obstacle(fitting=1),
+    ]
+    assert [say_obstacle(one.entry, one.obstacle) for one in told if one.obstacle] == [
         "no series has system casandra; the history has cassandra",
         "no series has host node-1; the history has none",
         "5.0.7 was measured in none of the 1 series that fit",

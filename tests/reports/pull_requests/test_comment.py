@@ -46,7 +46,8 @@ from analysis.comparing.results import ComparisonFile, read_comparisons, write_c
 from analysis.detection.verdict import Outcome
 from perf.model.results import Purpose, Reason, TrialStatus
 from reports.pull_requests import comment
-from reports.pull_requests.comment import MOST_CHARACTERS, headline, render_comment
+from reports.pull_requests.comment import MOST_CHARACTERS, render_comment
+from reports.wording.summary import headline
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "comments"
 SITE = "https://perf.example/knickpoint"

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from analysis.comparing.results import ComparisonFile
 from analysis.detection.verdict import Outcome
 from perf.model.results import TrialStatus
-from reports.pull_requests.comment import headline, render_comment
+from reports.pull_requests.comment import render_comment
 from reports.pull_requests.posting import (
-    NAME,
     Check,
     CheckUpdate,
     Create,
@@ -30,6 +29,7 @@ from reports.pull_requests.posting import (
     plan_comment,
     start_check,
 )
+from reports.wording.markdown import MARKED_NAME
 
 HEAD = made_up.HEAD.sha
 LATER = "f" * 40
@@ -215,7 +215,7 @@ def test_comment_is_ours_only_with_marker_name_and_author() -> None:
 
 @given(st.text(max_size=60))
 def test_no_name_ends_the_marker(text: str) -> None:
-    if NAME.fullmatch(text):
+    if MARKED_NAME.fullmatch(text):
         marker = dataclasses.replace(message(Outcome.REGRESSED), name=text).body.partition("\n")[0]
         assert marker.count("-->") == 1
         assert marker.endswith(" -->")
@@ -245,7 +245,7 @@ CONCLUSIONS = {
 def test_check_says_what_it_came_to_in_its_title(situation: str) -> None:
     content, conclusion, title = CONCLUSIONS[situation]
     told = message(content.outcome, render_comment(content))
-    check = conclude_check(content, told, headline(content), "https://example.org/page")
+    check = conclude_check(content, told, "https://example.org/page")
     assert check.conclusion == conclusion
     assert check.title.startswith(title)
     assert check.title
@@ -257,7 +257,7 @@ def test_check_says_what_it_came_to_in_its_title(situation: str) -> None:
 def test_all_that_can_be_said_fits(content: ComparisonFile) -> None:
     text = render_comment(content, site_url="https://e.org")
     told = message(content.outcome, text, head=LATER, findings=find_findings(content))
-    check = conclude_check(content, told, headline(content))
+    check = conclude_check(content, told)
     assert len(told.body) < 65_536
     assert len(check.summary) <= 65_535
     assert len(check.title) <= 250

@@ -12,7 +12,7 @@ from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.standing import ChangeRemark, Verdict, VerdictBasis, WithinRelease
 from reports.wording.changes import by_change
-from reports.wording.leading import lead_series, view_reason
+from reports.wording.series_list import lead_series, view_reason
 
 NBSP = "\N{NO-BREAK SPACE}"
 

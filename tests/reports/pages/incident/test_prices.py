@@ -6,7 +6,7 @@ from typing import Any
 
 from made_up_judgement import SETTINGS
 
-from analysis.judging.prices import PriceMove
+from analysis.judging.explanations import PriceMove
 from reports.pages.incident.page import show_incident
 from reports.wording.changes import by_change, view_changes
 from reports.wording.incidents import tell_briefly
