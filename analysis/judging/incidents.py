@@ -32,7 +32,7 @@ from analysis.judging.explanations import Explanation, PriceMove, explain
 from analysis.judging.findings import is_imported
 from analysis.judging.places import ChangeLocation, meet
 from analysis.judging.remeasurement import CONFIG, RemeasurementQuestion, Reply, ask
-from analysis.judging.standing import ChangeRemark, WithinRelease
+from analysis.judging.standing import ChangeRemark, FalseDiscovery, WithinRelease
 from perf.model.metrics import origin
 from perf.model.results import Purpose, SeriesKey, TrialId
 from perf.model.rules import Detection, TriageEntry, TriageState
@@ -84,7 +84,7 @@ class Case:
 
     `relevant` is the smallest relative change of its metric that matters, `mended_by` the later change
     of the same series that undid it, `reply` what trials in turns say, `priced` how the price moved, if
-    that explains a change of what is counted per dollar.
+    that explains a change of what is counted per dollar, `by_chance` that it waits for another night.
     """
 
     place: ChangeLocation
@@ -95,6 +95,7 @@ class Case:
     came_back_after: TriageEntry | None = None
     reply: Reply | None = None
     priced: PriceMove | None = None
+    by_chance: FalseDiscovery | None = None
 
     @property
     def change(self) -> ChangePoint:
@@ -250,6 +251,7 @@ def remark(case: Case, incident: Incident | None, scene: IncidentContext) -> Cha
     evidence = incident.evidence if incident else ()
     testbed = (*known, *(one for one in evidence if one.follows)) if is_testbed else ()
     waits = known if case.is_cleared else ()
+    by_chance = (case.by_chance,) if case.by_chance else ()
     unmoved = [one for one in evidence if one.is_of_sentinel and not one.follows]
     notes = (
         *(() if incident and (testbed or waits) else known),
@@ -260,7 +262,7 @@ def remark(case: Case, incident: Incident | None, scene: IncidentContext) -> Cha
     return ChangeRemark(
         set_aside=case.triage or (Purpose.IMPORTED if is_imported(case.change) else None),
         testbed=testbed,
-        waits=waits,
+        waits=(*waits, *by_chance),
         notes=tuple(one for one in notes if one),
     )
 

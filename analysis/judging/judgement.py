@@ -166,7 +166,10 @@ def judge(
     scene = IncidentContext(watches=watches, circumstances=circumstances, settings=settings)
     incidents = build_incidents(cases, scene)
     homes = _find_homes(incidents)
-    remarks = _remarks(findings, cases, homes, scene)
+    remarks: defaultdict[SeriesKey, dict[int, ChangeRemark]] = defaultdict(dict)
+    for case in cases:
+        key, index = case.at
+        remarks[key][index] = remark(case, homes.get(case.at), scene)
     judged = tuple(
         _judge_series(one, unusable.get(one.series.key), settings, remarks[one.series.key])
         for one in findings
@@ -285,6 +288,7 @@ def _cases(
                 came_back_after=None if entry or priced else came_back(place.change, triage),
                 reply=replies.get((finding.series.key, place.change.index)),
                 priced=priced,
+                by_chance=finding.by_chance if place.change.index in finding.unbelieved else None,
             )
         )
     return tuple(cases)
@@ -297,28 +301,6 @@ def _find_homes(incidents: Iterable[Incident]) -> Mapping[tuple[SeriesKey, int],
         for incident in incidents
         for change in incident.changes
     }
-
-
-def _remarks(
-    findings: Sequence[SeriesFinding],
-    cases: Sequence[Case],
-    homes: Mapping[tuple[SeriesKey, int], Incident],
-    scene: IncidentContext,
-) -> Mapping[SeriesKey, Mapping[int, ChangeRemark]]:
-    """Give what is known of each change beside its series, by series and index."""
-    by_chance = {
-        (one.series.key, index): one.by_chance
-        for one in findings
-        if one.by_chance
-        for index in one.unbelieved
-    }
-    remarks: dict[SeriesKey, dict[int, ChangeRemark]] = {one.series.key: {} for one in findings}
-    for case in cases:
-        found = remark(case, homes.get(case.at), scene)
-        if case.at in by_chance:
-            found = replace(found, waits=(*found.waits, by_chance[case.at]))
-        remarks[case.change.series.key][case.change.index] = found
-    return remarks
 
 
 def _judge_series(
