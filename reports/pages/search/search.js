@@ -74,7 +74,8 @@
     location.href = window.knickpoint.root + option.dataset.path;
     close();
   };
-  const span = (className, text) => Object.assign(document.createElement("span"), { className, textContent: text });
+  const { element } = window.knickpoint;
+  const span = (className, text) => element("span", { className }, text);
 
   const show = () => {
     const query = input.value.trim();
@@ -85,22 +86,16 @@
     }
     const found = find(entries, query);
     const shown = found.slice(0, MOST).map((entry, place) => {
-      const option = document.createElement("li");
-      option.id = `found-${place}`;
-      option.setAttribute("role", "option");
-      option.setAttribute("aria-selected", "false");
+      const parts = [span("kind", entry.kind), " ", span("title", entry.title), " ", span("note", entry.detail)];
+      const option = element("li", { id: `found-${place}`, role: "option", ariaSelected: "false" }, ...parts);
       option.dataset.path = entry.path;
-      option.append(span("kind", entry.kind), " ", span("title", entry.title), " ", span("note", entry.detail));
       return option;
     });
     const more = found.length - shown.length;
     const said = !found.length
       ? `Nothing found for “${query}”.`
       : `${found.length} found${more > 0 ? `, the best ${MOST} shown; more words narrow it down` : ""}.`;
-    const last = document.createElement("li");
-    last.className = "said";
-    last.setAttribute("role", "presentation");
-    last.textContent = said;
+    const last = element("li", { className: "said", role: "presentation" }, said);
     list.replaceChildren(...shown, ...(more > 0 || !found.length ? [last] : []));
     count.textContent = said;
     list.hidden = false;

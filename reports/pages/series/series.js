@@ -4,6 +4,7 @@
 
 (() => {
   const kp = window.knickpoint;
+  const { element } = kp;
   const figure = document.querySelector("[data-series]");
   if (!figure) return;
 
@@ -14,12 +15,6 @@
   const by = (id) => document.getElementById(id);
   // A wall screen has room.
   const height = () => Math.round(Math.min(520, Math.max(340, 0.38 * window.innerHeight)));
-  const element = (name, properties = {}, ...children) => {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  };
-
   const symbolOf = (at) => element("span", { className: `symbol line-${at}`, ariaHidden: "true" }, SYMBOLS[at]);
 
   const start = async () => {
@@ -42,9 +37,7 @@
           continue;
         }
         if (!one.plot) {
-          const box = element("div", { className: "plot track", tabIndex: 0 });
-          box.setAttribute("role", "group");
-          box.setAttribute("aria-label", `Line ${one.line}: ${one.series.inWords}`);
+          const box = element("div", { className: "plot track", tabIndex: 0, role: "group", ariaLabel: `Line ${one.line}: ${one.series.inWords}` });
           one.name = element("p", { className: "note line-name" }, symbolOf(one.at), ` Line ${one.line}`);
           by("tracks").append(one.name, box);
           one.plot = model.addPlot(box);
@@ -198,13 +191,11 @@
       one.plot ??= model.addPlot(one.box);
       const view = { ...model.readView(one.series), ...now, by: one.series.isWatch ? "night" : now.by };
       await one.plot.show(one.series, view, model.build([one.series], view, { height: SMALL_HEIGHT, isSmall: true }), true);
-      one.box.setAttribute("aria-label", `${one.series.title}: ${one.series.inWords}`);
+      one.box.ariaLabel = `${one.series.title}: ${one.series.inWords}`;
       one.note.textContent = [one.series.unit, one.series.direction].filter(Boolean).join(", ");
     };
     const all = rest.map(([title, stem]) => {
-      const box = element("div", { className: "plot small" });
-      box.setAttribute("role", "group");
-      box.setAttribute("aria-label", title);
+      const box = element("div", { className: "plot small", role: "group", ariaLabel: title });
       const link = element("a", { href: `${kp.root}series/${encodeURIComponent(stem)}.html` }, title);
       link.addEventListener("click", () => (link.hash = location.hash));
       const note = element("span", { className: "note" });

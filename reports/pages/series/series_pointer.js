@@ -4,25 +4,17 @@
 
 (() => {
   const kp = window.knickpoint;
-  const { series: model } = kp;
+  const { series: model, element } = kp;
   const CLICK_PX = 4; // a pointer that moved less has not dragged
   const NEAR_PX = 30;
   const BOTTOM_PX = 34; // the strip of symbols
 
   const plots = new Set();
 
-  const element = (name, properties = {}, ...children) => {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  };
-
   // --- Words of a point -------------------------------------------------------------------------
   const tip = element("div", { className: "tip", hidden: true });
-  document.body.append(tip);
-  const spoken = element("p", { className: "unseen" });
-  spoken.setAttribute("aria-live", "polite");
-  document.body.append(spoken);
+  const spoken = element("p", { className: "unseen", ariaLive: "polite" });
+  document.body.append(tip, spoken);
 
   const pointRows = (series, at, view) => {
     const { words } = kp;
@@ -133,7 +125,7 @@
   // --- The cursor of all charts -----------------------------------------------------------------
   const point = (stem, slot) => {
     for (const plot of plots) {
-      const isThere = plot.drawing && plot.series.track.stem === stem && plot.element.isConnected;
+      const isThere = plot.drawing && plot.series.track.stem === stem && plot.box.isConnected;
       const left = isThere ? toX(plot, slot) : NaN;
       plot.cursor.hidden = !(left >= 0 && left <= plot.drawing?.width());
       if (plot.cursor.hidden) continue;
@@ -243,7 +235,7 @@
     const cursor = element("div", { className: "cursor", hidden: true });
     const brush = element("div", { className: "brush", hidden: true });
     box.replaceChildren(canvas, cursor, brush);
-    const plot = { box, element: box, canvas, cursor, brush, drawing: null };
+    const plot = { box, canvas, cursor, brush, drawing: null };
     listen(plot);
     plots.add(plot);
     plot.show = async (series, view, built, isSmall = false) => {

@@ -3,31 +3,26 @@
 
 (() => {
   const kp = window.knickpoint;
+  const { element } = kp;
   const HREF = /^#point-(\d+)$/u;
-
-  const cell = (name, text, properties = {}) => Object.assign(document.createElement(name), { textContent: text, ...properties });
 
   const rowOf = (series, at) => {
     const { words } = kp;
     const { track } = series;
     const slot = series.at[at];
-    const row = Object.assign(document.createElement("tr"), { id: `point-${at + 1}` });
-    const value = cell("td", words.quantity(series.value[at], series.unit), { className: "num" });
-    if (track.imported.has(slot)) value.append(" ", cell("span", "imported", { className: "note" }));
-    const started = cell("td", "", { className: "nowrap" });
-    started.append(cell("time", words.moment(track.started[slot]), { dateTime: words.iso(track.started[slot]).replace(".000Z", "+00:00") }));
-    const trial = cell("td", "", { className: "trial" });
-    trial.append(cell("a", track.trial[slot], { href: track.pageOf(slot) }));
-    row.append(
-      cell("th", String(at + 1), { scope: "row", className: "num" }),
-      cell("td", track.releaseOf(slot)),
-      cell("td", track.nightOf(slot), { className: "nowrap" }),
-      started,
-      value,
-      cell("td", words.spread(series.iterations[at], series.endsOf(at)), { className: "num" }),
-      trial,
+    const started = track.started[slot];
+    const imported = track.imported.has(slot) ? [" ", element("span", { className: "note" }, "imported")] : [];
+    return element(
+      "tr",
+      { id: `point-${at + 1}` },
+      element("th", { scope: "row", className: "num" }, String(at + 1)),
+      element("td", {}, track.releaseOf(slot)),
+      element("td", { className: "nowrap" }, track.nightOf(slot)),
+      element("td", { className: "nowrap" }, element("time", { dateTime: words.iso(started).replace(".000Z", "+00:00") }, words.moment(started))),
+      element("td", { className: "num" }, words.quantity(series.value[at], series.unit), ...imported),
+      element("td", { className: "num" }, words.spread(series.iterations[at], series.endsOf(at))),
+      element("td", { className: "trial" }, element("a", { href: track.pageOf(slot) }, track.trial[slot])),
     );
-    return row;
   };
 
   // All points with their values in full: what is copied is meant for further work.

@@ -4,18 +4,13 @@
 (() => {
   const kp = window.knickpoint;
   for (const block of document.querySelectorAll("[data-copy-text]")) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = "Copy";
-    button.setAttribute("aria-label", `Copy: ${block.getAttribute("aria-label")}`);
-    const said = document.createElement("span");
-    said.className = "unseen";
-    said.setAttribute("role", "status");
+    const button = kp.element("button", { type: "button", ariaLabel: `Copy: ${block.ariaLabel}` }, "Copy");
+    const said = kp.element("span", { className: "unseen", role: "status" });
     button.addEventListener("click", async () => {
       try {
         await kp.tables.put(block.textContent);
         button.textContent = "Copied";
-      } catch (problem) {
+      } catch {
         button.textContent = "Not copied";
       }
       said.textContent = `${button.textContent}.`;

@@ -6,6 +6,12 @@
 window.knickpoint = (() => {
   const root = document.documentElement.dataset.root;
 
+  const element = (name, properties = {}, ...children) => {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...children);
+    return made;
+  };
+
   // --- Data -----------------------------------------------------------------------------------
   // A page opened from a file cannot fetch, so data are scripts that call `receive` with their name.
   const data = new Map();
@@ -32,10 +38,8 @@ window.knickpoint = (() => {
     const one = entry(name);
     if (!one.asked) {
       one.asked = true;
-      const script = document.createElement("script");
-      script.src = `${root}data/${name}.js`;
-      script.onerror = () => one.reject(new Error(`data/${name}.js is missing`));
-      document.head.append(script);
+      const onerror = () => one.reject(new Error(`data/${name}.js is missing`));
+      document.head.append(element("script", { src: `${root}data/${name}.js`, onerror }));
     }
     return one.promise;
   };
@@ -108,9 +112,7 @@ window.knickpoint = (() => {
   for (const element of document.querySelectorAll(".tools")) element.hidden = false;
 
   // --- Charts ---------------------------------------------------------------------------------
-  const probe = document.createElement("i");
-  probe.className = "probe";
-  probe.hidden = true;
+  const probe = element("i", { className: "probe", hidden: true });
   document.body.append(probe);
   // A variable may be light-dark(…): only an element that wears it knows the colour.
   const colour = (name) => {
@@ -122,20 +124,11 @@ window.knickpoint = (() => {
     // A wall screen has a larger root size; the text of a chart grows with it.
     const large = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
     const styles = {
-      "kp-band": { color: colour("band"), opacity: 1 },
-      "kp-level": { color: colour("quiet"), strokeWidth: 1.5 },
-      "kp-noise": { color: colour("quiet"), opacity: 0.14 },
-      "kp-drift": { color: colour("unsure"), strokeWidth: 2.5 },
-      "kp-spread": { color: colour("mark"), strokeWidth: 1.5, opacity: 0.5 },
       "kp-baseline": { color: colour("calm"), opacity: 1 },
       "kp-candidate": { color: colour("mark"), opacity: 1 },
-      "kp-point": { color: colour("mark"), opacity: 1, cursor: "pointer" },
     };
-    for (const kind of ["good", "bad", "calm", "unsure"]) {
-      styles[`kp-change-${kind}`] = { color: colour(kind), strokeWidth: 1.5 };
-      styles[`kp-place-${kind}`] = { color: colour(kind), opacity: 0.16 };
+    for (const kind of ["good", "bad", "unsure"]) {
       styles[`kp-step-${kind}`] = { color: colour(kind), fontSize: 18 * large, fontWeight: 700 };
-      styles[`kp-label-${kind}`] = { color: colour(kind), fontSize: 12 * large, fontWeight: 600 };
     }
     return {
       background: "transparent",
@@ -203,5 +196,5 @@ window.knickpoint = (() => {
     }
   }
 
-  return { root, receive, load, go, state, memory, theme, colour, draw };
+  return { root, element, receive, load, go, state, memory, theme, colour, draw };
 })();

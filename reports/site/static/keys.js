@@ -38,11 +38,7 @@
   );
 
   // --- The help -------------------------------------------------------------------------------
-  const element = (name, properties = {}, ...children) => {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  };
+  const { element } = window.knickpoint;
   const line = (keys, does) => [
     element("dt", {}, ...keys.flatMap((key, place) => [place ? " then " : "", element("kbd", {}, key)])),
     element("dd", {}, does),

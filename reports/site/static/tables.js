@@ -7,6 +7,7 @@
 
 (() => {
   const kp = window.knickpoint;
+  const { element } = kp;
 
   // --- What a table says ----------------------------------------------------------------------
   const textOf = (cell) => {
@@ -78,9 +79,8 @@
       await navigator.clipboard.writeText(text);
     } catch {
       // No such interface where the page comes from, or not allowed: the older way.
-      const field = Object.assign(document.createElement("textarea"), { value: text, readOnly: true });
+      const field = element("textarea", { value: text, readOnly: true, className: "unseen" });
       const focused = document.activeElement;
-      field.className = "unseen";
       document.body.append(field);
       field.select();
       const done = document.execCommand("copy");
@@ -90,19 +90,12 @@
     }
   };
 
-  const element = (name, properties = {}, ...children) => {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  };
   const FORMS = { CSV: toCsv, JSON: toJson, Markdown: toMarkdown };
   // Buttons that copy what `provide` gives ({ columns, rows }, or a promise of it); `what` names it.
   const copyButtons = (provide, what) => {
-    const said = element("span", { className: "note" });
-    said.setAttribute("role", "status");
+    const said = element("span", { className: "note", role: "status" });
     const buttons = Object.entries(FORMS).map(([form, write]) => {
-      const button = element("button", { type: "button" }, form);
-      button.setAttribute("aria-label", `Copy ${what} as ${form}`);
+      const button = element("button", { type: "button", ariaLabel: `Copy ${what} as ${form}` }, form);
       button.addEventListener("click", async () => {
         try {
           const table = await provide();
@@ -120,11 +113,8 @@
   // --- Filtering ------------------------------------------------------------------------------
   const addFilter = (bar, container, table, what) => {
     const key = container.dataset.filter || "find";
-    const field = element("input", { type: "search", autocomplete: "off", spellcheck: false });
-    const said = element("span", { className: "note" });
-    said.setAttribute("role", "status");
-    field.setAttribute("aria-label", `Filter ${what}`);
-    field.placeholder = "Filter";
+    const field = element("input", { type: "search", autocomplete: "off", spellcheck: false, placeholder: "Filter", ariaLabel: `Filter ${what}` });
+    const said = element("span", { className: "note", role: "status" });
     const rows = [...table.tBodies].flatMap((body) => [...body.rows]);
     const texts = rows.map((row) => row.textContent.replace(/\s+/gu, " ").toLowerCase());
     const apply = () => {
@@ -192,8 +182,7 @@
         [...body.rows].some((row) => cellsOf(row)[place]?.textContent.trim()),
       );
       if (!head.textContent.trim() || head.colSpan > 1 || !isText) continue;
-      const button = element("button", { type: "button", className: "sort" });
-      button.append(...head.childNodes);
+      const button = element("button", { type: "button", className: "sort" }, ...head.childNodes);
       head.append(button);
       button.addEventListener("click", () => sort(head, place));
     }

@@ -21,11 +21,8 @@
     const at = Date.parse(time.dateTime);
     if (Number.isNaN(at)) continue;
     // A table has no room beside it.
-    const beside = time.closest("table, li, nav") ? null : document.createElement("span");
-    if (beside) {
-      beside.className = "ago";
-      time.after(beside);
-    }
+    const beside = time.closest("table, li, nav") ? null : window.knickpoint.element("span", { className: "ago" });
+    if (beside) time.after(beside);
     told.push({ at, time, beside });
   }
   const refresh = () => {
