@@ -1,7 +1,8 @@
 """All that a site is made of, read and judged once: the pages take from it what they show."""
 
+import hashlib
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
@@ -134,10 +135,20 @@ class SiteContext:
     bundles: Path | None = None
     is_recording: bool = False
 
+    def digest_of(self, trials: Iterable[TrialId]) -> str:
+        """Digest what trials measured; empty where one has no digest, so that nothing is sure."""
+        digests = [self.digests.get(trial, "") for trial in trials]
+        return digest(digests) if all(digests) else ""
+
     @property
     def caveats(self) -> Mapping[str, str]:
         """What a reader must know of the numbers of each testbed, by its name."""
         return {name: testbed.caveat for name, testbed in self.catalog.testbeds.items()}
+
+
+def digest(parts: Iterable[str]) -> str:
+    """Digest texts into the version of what is made of them."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def read_scene(

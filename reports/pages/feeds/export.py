@@ -8,7 +8,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -196,19 +196,8 @@ def _series_row(judged: JudgedSeries, experiment: str) -> SeriesRow:
     key = judged.series.key
     metric = _KNOWN.get(key.metric)
     return SeriesRow(
+        **asdict(key),
         series=series_stem(key),
-        system=key.system,
-        line=key.line,
-        topology=key.topology,
-        testbed_class=key.testbed_class,
-        config=key.config,
-        workload=key.workload,
-        engine=key.engine,
-        phase=key.phase,
-        operation=key.operation,
-        metric=key.metric,
-        statistic=key.statistic,
-        host=key.host,
         unit=metric.unit if metric else "",
         better=metric.better.value if metric else "",
         experiment=experiment,

@@ -1,11 +1,9 @@
 """What is told elsewhere than on pages: the feed, the test report, badges and the export."""
 
-import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 from analysis.judging.judgement import JudgedSeries
-from perf.model.results import TrialId
 from reports.notifications.notice import view_notices
 from reports.pages.feeds import feed, junit
 from reports.pages.feeds.badges import render_badges
@@ -21,7 +19,7 @@ from reports.pages.feeds.export import (
 from reports.pages.feeds.parquet import open_writer, parquet_path
 from reports.pages.feeds.tables import TABLES
 from reports.pages.nights.view import find_tonight
-from reports.site.context import SiteContext
+from reports.site.context import SiteContext, digest
 from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
 from reports.wording.attention import (
     Attention,
@@ -107,16 +105,12 @@ def _batches_of_points(
 
 
 def _digest(scene: SiteContext, judged: Sequence[JudgedSeries]) -> str:
-    """Digest the points of some series; where a trial has no digest, nothing is sure."""
-    content = hashlib.sha256()
-    of_trials: dict[tuple[TrialId, ...], str] = {}
-    for one in judged:
-        trials = one.series.points.trials
-        if trials not in of_trials:
-            # The digest of a bundle covers the name of its trial.
-            digests = [scene.digests.get(trial, "") for trial in trials]
-            if "" in digests:
-                return ""
-            of_trials[trials] = hashlib.sha256("\n".join(digests).encode()).hexdigest()
-        content.update(f"{series_stem(one.series.key)}\n{of_trials[trials]}\n".encode())
-    return content.hexdigest()
+    """Digest the points of some series, most of which share their trials."""
+    of_trials = {
+        trials: scene.digest_of(trials) for trials in {one.series.points.trials for one in judged}
+    }
+    if not all(of_trials.values()):
+        return ""
+    return digest(
+        f"{series_stem(one.series.key)} {of_trials[one.series.points.trials]}" for one in judged
+    )

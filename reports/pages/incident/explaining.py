@@ -1,7 +1,7 @@
 """Competing explanations of an incident: what speaks for or against each, how it could be ruled out."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.detection.detection import ChangeState
@@ -42,11 +42,11 @@ class ExplanationRow:
     """One explanation other than the release; `before` and `after` where something recorded changed."""
 
     name: str
-    before: str
-    after: str
     standing: Badge
     text: str
     how: str
+    before: str = ""
+    after: str = ""
 
 
 def explain_otherwise(incident: Incident, experiment: str) -> tuple[ExplanationRow, ...]:
@@ -78,18 +78,13 @@ def _view_recorded(
         standing = _PUT_DOWN
         text = f"{text} No release lies between, and nothing else that is recorded changed."
     return ExplanationRow(
-        name=name_explanation(one.name),
+        name=one.name.removeprefix(_VERSION),
         before=one.before or NOTHING,
         after=one.after or NOTHING,
         standing=standing,
         text=text,
         how="" if is_proven else _how(one, incident, experiment),
     )
-
-
-def name_explanation(name: str) -> str:
-    """Name a circumstance for people: a version without the mark that it is one."""
-    return name.removeprefix(_VERSION)
 
 
 def _how(one: Explanation, incident: Incident, experiment: str) -> str:
@@ -148,8 +143,6 @@ def _view_testbed(incident: Incident, *, is_proven: bool) -> ExplanationRow:
     how = "" if standing is _OUT else _tell_apart(incident)
     return ExplanationRow(
         name="a drift of the testbed that nothing records",
-        before="",
-        after="",
         standing=standing,
         text=text,
         how=how,
@@ -195,14 +188,9 @@ def _view_chance(incident: Incident, *, is_proven: bool) -> ExplanationRow:
         text = f"Provisional: {probability(lead.p_value)}, {after} after it."
     again = "More nights, or trials in turns, would show it once more or not."
     how = again if standing is _OPEN else ""
-    return ExplanationRow(name="chance", before="", after="", standing=standing, text=text, how=how)
+    return ExplanationRow(name="chance", standing=standing, text=text, how=how)
 
 
 def _list(evidence: Sequence[WatchEvidence]) -> str:
-    return ", ".join(_names(evidence))
-
-
-def _names(evidence: Sequence[WatchEvidence]) -> Iterator[str]:
-    for one in evidence:
-        name = name_watch(one.key)
-        yield name[:1].lower() + name[1:] if not name[1:2].isupper() else name
+    names = (name_watch(one.key) for one in evidence)
+    return ", ".join(name if name[1:2].isupper() else name[:1].lower() + name[1:] for name in names)

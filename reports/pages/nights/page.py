@@ -1,6 +1,5 @@
 """The list of nights, and a page for each: that of an old night stays as it was made."""
 
-import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from itertools import islice
@@ -15,7 +14,7 @@ from reports.pages.nights.view import (
     list_nights,
     summarize_night,
 )
-from reports.site.context import SiteContext
+from reports.site.context import SiteContext, digest
 from reports.site.rendering import render
 from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
 from reports.wording.attention import view_missing
@@ -75,7 +74,5 @@ def _make(
 def _digest(scene: SiteContext, night: MeasuredNight, shown: _Shown) -> str:
     """Digest all that the page of a night is made of, without reading its trials."""
     # The lines of its trials are of nothing but what their bundles hold.
-    bundles = [scene.digests.get(head.id, "") for head in night.trials]
-    if not all(bundles):
-        return ""
-    return hashlib.sha256("\0".join((repr(shown), *bundles)).encode()).hexdigest()
+    bundles = scene.digest_of(head.id for head in night.trials)
+    return digest((repr(shown), bundles)) if bundles else ""

@@ -1,24 +1,135 @@
-"""The index of the search, which every page loads when somebody begins to search."""
+"""The index of the search, which every page loads when somebody begins to search.
 
-from collections.abc import Iterator
+It holds everything that has a page or a place in a list, by its name.
+"""
 
-from reports.pages.search.view import index_all
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import quote
+
+from analysis.bisecting.record import BisectionRecord
+from analysis.comparing.results import ComparisonResult
+from analysis.judging.judgement import JudgedSeries, Judgement
+from perf.model.results import SeriesKey, TrialHead, TrialId
+from reports.pages.bisection.view import view_bisection
 from reports.site.context import SiteContext
 from reports.site.rendering import to_script
 from reports.site.writing import Batch
-from reports.wording.links import data_path
+from reports.wording import links
+from reports.wording.changes import name_incident
+from reports.wording.links import NAVIGATION, data_path
+from reports.wording.markdown import clean
+from reports.wording.series_list import experiment_of
+from reports.wording.summary import summarize_result
+from reports.wording.wording import count, moment, night_words, series_words
 
+Entry = tuple[str, str, str]
+"""What is found: its name, what is said beside it, and where it leads, from the root of the site."""
 _NAME = "search"
+_MOST = 120
+"""Characters of a name or a remark: enough to tell, and a hostile one fills no page."""
 
 
 def batches(scene: SiteContext) -> Iterator[Batch]:
     """Give the index."""
-    yield Batch(
-        {data_path(_NAME): ""},
-        lambda _: (
-            to_script(
-                _NAME,
-                index_all(scene.judgement, scene.heads, scene.comparisons, scene.bisections),
-            ),
-        ),
+    yield Batch({data_path(_NAME): ""}, lambda _: (to_script(_NAME, index_all(scene)),))
+
+
+def index_all(scene: SiteContext) -> tuple[tuple[str, tuple[Entry, ...]], ...]:
+    """Give all that can be found, by kind; of equal fits, the kind listed first comes first."""
+    heads = scene.heads.values()
+    kinds = (
+        ("Page", _pages()),
+        ("System", _systems(heads)),
+        ("Experiment", _experiments(heads)),
+        ("Workload", _workloads(heads)),
+        ("Release", _releases(heads)),
+        ("Incident", _incidents(scene.judgement)),
+        ("Night", _nights(heads)),
+        ("Comparison", _comparisons(scene.comparisons)),
+        ("Bisection", _bisections(scene.bisections)),
+        ("Series", _series(scene.judgement.series, scene.heads)),
+        ("Testbed", _series(scene.judgement.watched, scene.heads)),
     )
+    return tuple((kind, tuple(entries)) for kind, entries in kinds)
+
+
+def _entry(title: str, detail: str, page: str) -> Entry:
+    return clean(title, _MOST), clean(detail, _MOST), page
+
+
+def _listed(page: str, name: str) -> str:
+    """Give the address of a list that shows only what holds a name."""
+    return f"{page}#find={quote(clean(name)[:_MOST], safe='')}"
+
+
+def _pages() -> Iterator[Entry]:
+    return (_entry(entry.name, "", entry.page) for entry in NAVIGATION)
+
+
+def _systems(heads: Iterable[TrialHead]) -> Iterator[Entry]:
+    releases: dict[str, set[str]] = {}
+    for head in heads:
+        releases.setdefault(head.release.system, set()).add(head.release.version)
+    for system, versions in sorted(releases.items()):
+        yield _entry(system, count(len(versions), "release"), _listed(links.SERIES_PAGE, system))
+
+
+def _experiments(heads: Iterable[TrialHead]) -> Iterator[Entry]:
+    newest = {head.experiment: head for head in heads}
+    for name, head in sorted(newest.items()):
+        made_of = (head.release.system, head.workload.name, head.topology.name, head.config.name)
+        yield _entry(name, ", ".join(made_of), _listed(links.SERIES_PAGE, name))
+
+
+def _workloads(heads: Iterable[TrialHead]) -> Iterator[Entry]:
+    users: dict[str, set[str]] = {}
+    for head in heads:
+        users.setdefault(head.workload.name, set()).add(head.experiment)
+    for name, experiments in sorted(users.items()):
+        yield _entry(name, ", ".join(sorted(experiments)), _listed(links.SERIES_PAGE, name))
+
+
+def _releases(heads: Iterable[TrialHead]) -> Iterator[Entry]:
+    found = {(head.release.system, head.release.version): head.release for head in heads}
+    for (system, version), release in sorted(found.items(), key=lambda one: one[1].ordinal):
+        day = f", released {release.released_at}" if release.released_at else ""
+        detail = f"line {release.line}{day}"
+        yield _entry(f"{system} {version}", detail, links.release_page(system, version))
+
+
+def _incidents(judgement: Judgement) -> Iterator[Entry]:
+    for one in judgement.incidents:
+        detail = f"{one.name}, {count(len(one.changes), 'change')}"
+        yield _entry(name_incident(one), detail, links.incident_page(one.name))
+
+
+def _nights(heads: Iterable[TrialHead]) -> Iterator[Entry]:
+    found: dict[str, list[TrialHead]] = {}
+    for head in heads:
+        if head.night:  # trials on request belong to none
+            found.setdefault(head.night, []).append(head)
+    for night, trials in sorted(found.items(), reverse=True):
+        detail = f"{moment(trials[0].started_at).day}, {count(len(trials), 'trial')}"
+        yield _entry(night_words(night), detail, links.night_page(night))
+
+
+def _comparisons(results: Iterable[ComparisonResult]) -> Iterator[Entry]:
+    for one in results:
+        detail = f"{summarize_result(one).badge.word}, {moment(one.started_at).day}"
+        yield _entry(f"{one.experiment} {one.id}", detail, links.comparison_page(one.id))
+
+
+def _bisections(records: Iterable[BisectionRecord]) -> Iterator[Entry]:
+    for view in map(view_bisection, records):
+        yield _entry(view.title, f"{view.experiment}, {view.badge.word}", view.page)
+
+
+def _series(judged: Iterable[JudgedSeries], heads: Mapping[TrialId, TrialHead]) -> Iterator[Entry]:
+    for one in judged:
+        key = one.series.key
+        detail = f"{experiment_of(one, heads)}, {_shape(key)}"
+        yield _entry(series_words(key), detail, links.series_page(key))
+
+
+def _shape(key: SeriesKey) -> str:
+    return f"{key.system} {key.line}, {key.workload.partition('@')[0]}, {key.topology}, {key.config}"

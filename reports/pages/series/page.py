@@ -5,7 +5,6 @@ single point come ready; a single point is put into words in the browser (series
 of `wording`: a page of a thousand points would take too long to make, otherwise.
 """
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -29,7 +28,7 @@ from perf.model.results import Purpose, SeriesKey, TrialHead, TrialId
 from perf.model.rules import Detection
 from reports.pages.series.point_rows import NEWEST_ROWS, find_ends, rows_of_points
 from reports.pages.series.track import Track, TrackKey, find_tracks, track_data, track_of
-from reports.site.context import SiteContext
+from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, LazyBatches, SiteFile
 from reports.wording.beginnings import Chain, find_chain, tell_change
@@ -155,7 +154,7 @@ def batches(scene: SiteContext) -> Iterator[LazyBatches]:
         lines=_find_lines(judged),
         references=scene.catalog.references,
         chain=find_chain(one.series for one in (*judged, *watched)),
-        digest=lru_cache(_TRACKS_AT_HAND)(partial(_digest_of_trials, scene)),
+        digest=lru_cache(_TRACKS_AT_HAND)(scene.digest_of),
         caveat=lru_cache(_TRACKS_AT_HAND)(partial(_find_caveat, scene)),
     )
     yield LazyBatches(len(tracks), lambda: (_batch_of_tracks(shared),))
@@ -195,7 +194,7 @@ def _batch_of_tracks(shared: _Shared) -> Batch:
 
 def _digest_of_track(scene: SiteContext, track: Track) -> str:
     parts = [f"{slot.trial} {scene.digests.get(slot.trial, slot.why)}" for slot in track.slots]
-    return _digest((*parts, *map(series_stem, track.series)))
+    return digest((*parts, *map(series_stem, track.series)))
 
 
 def _batch_of_one(shared: _Shared, judged: JudgedSeries, *, is_watch: bool) -> Batch:
@@ -223,21 +222,11 @@ def _digest_of_series(shared: _Shared, judged: JudgedSeries, view: ShownSeries) 
     if not of_points:
         return ""
     of_track = shared.versions[track_of(judged.series.key)]
-    return _digest((repr(view), repr(_lines_of(shared, judged)), of_track, of_points))
-
-
-def _digest_of_trials(scene: SiteContext, trials: Sequence[TrialId]) -> str:
-    """Digest what trials measured; empty where one has no digest. Series of a track share theirs."""
-    digests = [scene.digests.get(trial, "") for trial in trials]
-    return _digest(digests) if all(digests) else ""
+    return digest((repr(view), repr(_lines_of(shared, judged)), of_track, of_points))
 
 
 def _find_caveat(scene: SiteContext, trials: Sequence[TrialId]) -> str:
     return join_caveats({scene.heads[trial].testbed.name for trial in trials}, scene.caveats)
-
-
-def _digest(parts: Sequence[str]) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _lines_of(shared: _Shared, judged: JudgedSeries) -> Sequence[SeriesKey]:
