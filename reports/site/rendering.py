@@ -123,6 +123,7 @@ _FILTERS = {
     "state_badge": STATE_BADGES.__getitem__,
     "status_badge": STATUS_BADGES.__getitem__,
     "step_badge": STEP_BADGES.__getitem__,
+    "testbed_page": links.testbed_page,
     "trend": trend,
     "trial_page": links.trial_page,
     "unit_words": unit_words,

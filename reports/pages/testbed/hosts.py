@@ -5,27 +5,27 @@ from dataclasses import dataclass, replace
 
 from perf.model.facts import BOOT_ID, FOLLOW_THE_RELEASE, MAY_MOVE, THERMAL_THROTTLE_COUNT
 from perf.model.results import Move, Trial, TrialHead, TrialId
-from reports.wording import links
-from reports.wording.wording import NOTHING, count, moment
 
 _ALWAYS_NEW = (*MAY_MOVE, THERMAL_THROTTLE_COUNT, BOOT_ID)
-_EVER = "in every trial that recorded it"
-_EVER_OF_KIND = "in every trial of its kind"
 _VERSION = "version:"
-_UNKNOWN = "not known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFact:
-    """A fact of a host; `before` is what it was, `page` the first trial with it, if they are known."""
+    """A fact of a host, what it was before, and the first trial with it; None where it never moved.
+
+    Where its last move led to another value, this one `is_of_another`: since when it is so is not
+    known. Of what `follows_release` the trials of one kind are told. `changes` counts its moves.
+    """
 
     host: str
     name: str
     value: str
-    since: str
     before: str
-    page: str
-    changes: str
+    first: TrialHead | None
+    is_of_another: bool
+    follows_release: bool
+    changes: int
 
 
 def list_kind(newest: Trial, heads: Mapping[TrialId, TrialHead]) -> tuple[TrialId, ...]:
@@ -61,40 +61,36 @@ def _follows_release(name: str) -> bool:
     return name.startswith(_VERSION) or name.partition(" of ")[0] in FOLLOW_THE_RELEASE
 
 
-def view_hosts(
+def list_facts(
     newest: Trial | None,
     moves: Iterable[Move],
     order: Sequence[TrialId],
     heads: Mapping[TrialId, TrialHead],
-) -> tuple[HostFact, ...]:
+) -> list[HostFact]:
     """Give the facts of the newest trial, those that changed last first.
 
     `moves` are what changed from one trial to the next, by place in `order`, the trials of the testbed
     by start. What differs in each trial by its nature is left out.
     """
-    if newest is None:
-        return ()
     by_name: dict[str, list[Move]] = {}
     for one in sorted(moves, key=lambda move: move.place):
         by_name.setdefault(one.name, []).append(one)
     found = []
-    for fact in newest.environment_before:
+    for fact in newest.environment_before if newest else ():
         if fact.name in _ALWAYS_NEW:
             continue
         own = by_name.get(f"{fact.name} of {fact.host}" if fact.host else fact.name, [])
-        move = own[-1] if own else None
         # Another trial may have read it since, as another system's: then this is not its last change.
-        is_told = move is None or move.after == fact.value
-        ever = _EVER_OF_KIND if _follows_release(fact.name) else _EVER
-        head = heads[order[move.place]] if move and is_told else None
+        move = own[-1] if own and own[-1].after == fact.value else None
         row = HostFact(
             host=fact.host,
             name=fact.name.removeprefix(_VERSION),
             value=fact.value,
-            since=moment(head.started_at).text if head else ever if is_told else _UNKNOWN,
-            before=move.before if move and is_told else "",
-            page=links.trial_page(head.id) if head else "",
-            changes=count(len(own), "change") if own else NOTHING,
+            before=move.before if move else "",
+            first=heads[order[move.place]] if move else None,
+            is_of_another=bool(own) and move is None,
+            follows_release=_follows_release(fact.name),
+            changes=len(own),
         )
-        found.append((-move.place if move and is_told else 1, row))
-    return tuple(row for _, row in sorted(found, key=lambda item: item[0]))
+        found.append((-move.place if move else 1, row))
+    return [row for _, row in sorted(found, key=lambda item: item[0])]

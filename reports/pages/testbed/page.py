@@ -1,15 +1,23 @@
 """The page of the testbed, or of each of several with one that lists them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from perf.model.results import TrialHead, TrialId, TrialStatus
-from reports.pages.testbed.hosts import join_moves, list_kind
-from reports.pages.testbed.view import Hosts, TestbedView, list_testbeds, view_testbed
+from analysis.judging.incidents import Cause
+from analysis.judging.judgement import JudgedSeries
+from perf.model.results import Purpose, TrialHead, TrialId, TrialStatus
+from reports.pages.testbed.hosts import join_moves, list_facts, list_kind
+from reports.pages.testbed.strips import level_words, list_canaries
+from reports.pages.testbed.utilisation import list_days
+from reports.pages.testbed.view import list_movements, step_badge, summarize_testbed, tells_most
 from reports.site.context import SiteContext
 from reports.site.rendering import render
+from reports.site.svg import Scale
 from reports.site.writing import Batch, SiteFile
+from reports.wording.attention import view_incidents
 from reports.wording.links import TESTBED_PAGE, testbed_page
+from reports.wording.series_list import group_series
+from reports.wording.wording import MOVED_BADGE, SHORT_BADGE, STILL_BADGE, Badge, join_caveats
 
 
 def batches(scene: SiteContext) -> Iterator[Batch]:
@@ -25,37 +33,94 @@ def _make(
     scene: SiteContext, by_testbed: Mapping[str, Mapping[TrialId, TrialHead]]
 ) -> Iterator[SiteFile]:
     if len(by_testbed) < 2:  # noqa: PLR2004  one needs no list
-        yield _render(_view(scene, scene.heads))
+        yield render_testbed(scene, scene.heads)
         return
-    views = [_view(scene, heads, name) for name, heads in sorted(by_testbed.items())]
-    rows = list_testbeds(views, scene.heads.values())
-    whole = view_testbed(scene.judgement, scene.heads, scene.catalog.detection, scene.caveats)
-    yield _render(replace(whole, testbeds=rows))
-    yield from map(_render, views)
+    ordered = dict(sorted(by_testbed.items()))
+    yield render_testbed(scene, scene.heads, testbeds=ordered)
+    for name, heads in ordered.items():
+        yield render_testbed(scene, heads, name)
 
 
-def _render(page: TestbedView) -> SiteFile:
-    return render("testbed.html", page.page, page=page)
+def render_testbed(
+    scene: SiteContext,
+    heads: Mapping[TrialId, TrialHead],
+    name: str = "",
+    testbeds: Mapping[str, Mapping[TrialId, TrialHead]] | None = None,
+) -> SiteFile:
+    """Give the page of a testbed, or without a `name` that of all together.
 
-
-def _view(scene: SiteContext, heads: Mapping[TrialId, TrialHead], name: str = "") -> TestbedView:
-    return view_testbed(
-        scene.judgement,
-        heads,
-        scene.catalog.detection,
-        scene.caveats,
+    `heads` are the trials of the testbed, by start; what was measured elsewhere is left out. With
+    `testbeds` the page lists these: what is told of one alone is on the page of that one.
+    """
+    settings = scene.catalog.detection
+    own = list(_list_own(scene, heads))
+    watching = {trial for one in own for trial in one.series.points.trials if trial in heads}
+    of_testbed = [
+        one
+        for one in scene.judgement.incidents
+        if one.cause is Cause.TESTBED and one.lead.first_after.trial in heads
+    ]
+    others = [one for one in own if not tells_most(one.series.key, settings)]
+    return render(
+        "testbed.html",
+        testbed_page(name),
         name=name,
-        hosts=_read_hosts(scene, heads),
+        summary=summarize_testbed(replace(scene.judgement, watched=tuple(own)), settings),
+        testbeds=[
+            (each, list(trials.values()), _tell_moved(scene, trials))
+            for each, trials in (testbeds or {}).items()
+        ],
+        incidents=view_incidents(of_testbed, heads),
+        groups=group_series([one for one in own if tells_most(one.series.key, settings)], heads),
+        others=group_series(others, heads),
+        steps={one.series.key: step_badge(one, settings) for one in own},
+        others_count=len(others),
+        others_moved=sum(bool(one.change_points) for one in others),
+        caveat=join_caveats({heads[trial].testbed.name for trial in watching}, scene.caveats),
+        **({} if testbeds else _show_alone(scene, heads, own)),
     )
 
 
-def _read_hosts(scene: SiteContext, heads: Mapping[TrialId, TrialHead]) -> Hosts:
-    """Read the hosts as the newest trial saw them that did not fail, and what changed before it."""
+def _list_own(scene: SiteContext, heads: Mapping[TrialId, TrialHead]) -> Iterator[JudgedSeries]:
+    """Yield the watching series whose newest point is one of some trials; one without points is not."""
+    for one in scene.judgement.watched:
+        if one.series.points and one.series.points[-1].trial in heads:
+            yield one
+
+
+def _tell_moved(scene: SiteContext, heads: Mapping[TrialId, TrialHead]) -> Badge:
+    """Say in a word whether canaries and sentinels of a testbed were seen to move."""
+    own = list(_list_own(scene, heads))
+    if any(list_movements(own)):
+        return MOVED_BADGE
+    is_watched = any(tells_most(one.series.key, scene.catalog.detection) for one in own)
+    return STILL_BADGE if is_watched else SHORT_BADGE
+
+
+def _show_alone(
+    scene: SiteContext, heads: Mapping[TrialId, TrialHead], own: Iterable[JudgedSeries]
+) -> dict[str, object]:
+    """Give what is told of one testbed: its hosts, its canaries over time, how much it measured.
+
+    The hosts are as the newest trial saw them that did not fail.
+    """
     order = tuple(heads)
     ended = [head.id for head in heads.values() if head.status is not TrialStatus.FAILED]
-    if not ended:
-        return Hosts()
-    (newest,) = scene.archive.trials(ended[-1:])
-    kind = list_kind(newest, heads)
-    of_all, of_kind = scene.archive.moves([order, kind])
-    return Hosts(newest=newest, moves=join_moves(of_all, order, of_kind, kind), order=order)
+    newest, facts = None, []
+    if ended:
+        (newest,) = scene.archive.trials(ended[-1:])
+        kind = list_kind(newest, heads)
+        of_all, of_kind = scene.archive.moves([order, kind])
+        facts = list_facts(newest, join_moves(of_all, order, of_kind, kind), order, heads)
+    own = list(own)
+    measured = [head for head in heads.values() if head.purpose is not Purpose.IMPORTED]
+    return {
+        "canaries": list_canaries(own),
+        "level_words": level_words,
+        "moved": list(list_movements(own)),
+        "newest": newest,
+        "facts": facts,
+        "days": list_days(measured),
+        "measured": measured,
+        "hour": Scale(0, 24, 0, 120),
+    }

@@ -1,80 +1,54 @@
 """How much a testbed measures: hours of trials a day, and how many of them count."""
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from perf.model.results import Purpose, TrialHead, TrialStatus
-from reports.pages.testbed.chart import BarChart, draw_bars
-from reports.wording.wording import NOTHING, count, number, share
 
 _DAYS = 30
 """Days that are shown, up to the newest with a trial: a month of nights."""
 _DAY = timedelta(days=1)
 _HOUR_S = 3600.0
-_HOURS_A_DAY = 24.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DayRow:
-    """One day in UTC: how long trials ran, how many began, and how many of these do not count."""
+@dataclass(slots=True, kw_only=True)
+class UsedDay:
+    """One day in UTC: for how long trials ran that count and that do not, and how many began."""
 
-    day: str
-    hours: str
-    trials: str
-    invalid: str
-    failed: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UtilisationView:
-    """How much a testbed measured on its newest days; `chart` is None where there is no trial."""
-
-    text: str
-    label: str
-    chart: BarChart | None
-    rows: tuple[DayRow, ...]
-
-
-@dataclass(slots=True)
-class _Day:
+    day: date
     good_s: float = 0.0
     void_s: float = 0.0
     began: int = 0
     invalid: int = 0
     failed: int = 0
 
+    @property
+    def good_hours(self) -> float:
+        """Give the hours of completed trials."""
+        return self.good_s / _HOUR_S
 
-def view_utilisation(heads: Iterable[TrialHead]) -> UtilisationView:
-    """Put into words how much was measured on a testbed, by day; imported results took none of it."""
+    @property
+    def hours(self) -> float:
+        """Give the hours of all trials."""
+        return (self.good_s + self.void_s) / _HOUR_S
+
+
+def list_days(heads: Iterable[TrialHead]) -> list[UsedDay]:
+    """Give the newest days of a testbed, in their order; imported results took none of its time."""
     own = [head for head in heads if head.purpose is not Purpose.IMPORTED]
     if not own:
-        return UtilisationView(text="No trial has run here.", label="", chart=None, rows=())
+        return []
     newest = max(head.finished_at for head in own).astimezone(UTC).date()
-    days = [newest - _DAY * back for back in reversed(range(_DAYS))]
-    found = {day: _Day() for day in days}
+    oldest = min(head.started_at for head in own).astimezone(UTC).date()
+    days = (newest - _DAY * back for back in reversed(range(_DAYS)))
+    found = {day: UsedDay(day=day) for day in days if day >= oldest}
     for head in own:
         _add(head, found)
-    oldest = min(head.started_at for head in own).astimezone(UTC).date()
-    shown = [day for day in days if day >= oldest]
-    return UtilisationView(
-        text=_summarize(own, newest, [found[day] for day in shown]),
-        label=f"Hours of trials on each of {count(len(shown), 'day')} up to {newest:%Y-%m-%d}; the "
-        "table"
-        " below holds the same numbers",
-        chart=draw_bars(
-            [
-                (found[day].good_s / _HOUR_S, found[day].void_s / _HOUR_S, _say(day, found[day]))
-                for day in shown
-            ],
-            _HOURS_A_DAY,
-        ),
-        rows=tuple(_view_day(day, found[day]) for day in reversed(shown)),
-    )
+    return list(found.values())
 
 
-def _add(head: TrialHead, days: dict[date, _Day]) -> None:
+def _add(head: TrialHead, days: dict[date, UsedDay]) -> None:
     """Add a trial to the days on which it ran, and to the one on which it began."""
     start, end = head.started_at.astimezone(UTC), head.finished_at.astimezone(UTC)
     if (begun := days.get(start.date())) is not None:
@@ -91,33 +65,3 @@ def _add(head: TrialHead, days: dict[date, _Day]) -> None:
             else:
                 one.void_s += seconds
         day += _DAY
-
-
-def _summarize(heads: Sequence[TrialHead], newest: date, days: Sequence[_Day]) -> str:
-    hours = math.fsum(one.good_s + one.void_s for one in days) / _HOUR_S
-    void = sum(head.status is not TrialStatus.COMPLETED for head in heads)
-    mean = hours / len(days)
-    return (
-        f"In {count(len(days), 'day')} up to {newest:%Y-%m-%d} trials ran {number(hours)} hours, "
-        "which is"
-        f" {number(mean)} hours a day ({share(mean / _HOURS_A_DAY)} of the time). Of all"
-        f" {count(len(heads), 'trial')} ever, {void:,} ({share(void / len(heads))}) are invalid or "
-        "failed"
-        " and in no series."
-    )
-
-
-def _say(day: date, one: _Day) -> str:
-    hours = (one.good_s + one.void_s) / _HOUR_S
-    return f"{day:%Y-%m-%d}: {number(hours)} h, {count(one.began, 'trial')}"
-
-
-def _view_day(day: date, one: _Day) -> DayRow:
-    hours = (one.good_s + one.void_s) / _HOUR_S
-    return DayRow(
-        day=f"{day:%Y-%m-%d}",
-        hours=number(hours) if hours else NOTHING,
-        trials=f"{one.began:,}",
-        invalid=f"{one.invalid:,}" if one.invalid else NOTHING,
-        failed=f"{one.failed:,}" if one.failed else NOTHING,
-    )

@@ -14,14 +14,14 @@ from perf.model.results import SeriesKey, Trial, TrialId
 from reports.pages.front.page import show_front
 from reports.pages.incident.page import show_incident
 from reports.pages.series.page import ShownSeries, show_series
-from reports.pages.testbed.view import summarize_testbed, view_testbed
+from reports.pages.testbed.page import render_testbed
+from reports.pages.testbed.view import step_badge, summarize_testbed
 from reports.site.rendering import render
 from reports.wording.attention import view_expired, view_incidents
 from reports.wording.changes import by_change
 from reports.wording.incidents import list_news
 from reports.wording.sensitivity import summarize_sensitivity, view_sensitivity
 from reports.wording.series_list import group_series
-from reports.wording.wording import series_words
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -281,32 +281,34 @@ def test_a_drift_is_a_slope_and_no_level_runs_through_it(
     assert view.has_imported
 
 
-def test_the_testbed_has_a_page_of_its_own(demo: Any, by_id: dict[TrialId, Trial]) -> None:
-    view = view_testbed(demo.judgement, by_id, SETTINGS, demo.caveats)
-    assert view.summary == (
-        "2 series of canaries and sentinels watch the testbed; a step was seen in 0 of them, "
-        "and 2 have too few points to tell."
-    )
-    assert [row.page for row in view.incidents] == ["incidents/e5f6a7b8.html"]
-    titles = [series_words(one.series.key) for group in view.groups for one in group.series]
-    assert "p50 CPU canary before the trial, localhost" in titles
-    assert view.caveat == demo.caveats["local"]
-    assert {badge.word for badge in view.steps.values()} == {"Too few points"}
-    step = write_throughput(demo).change_points
-    canary = replace(demo.judgement.watched[0], change_points=step)
-    moved = view_testbed(replace(demo.judgement, watched=(canary,)), by_id, SETTINGS, {})
-    ((row,),) = (group.series for group in moved.groups)
-    assert moved.steps[row.series.key].word == "A step"
+def page_of_testbed(demo: Any, **judged: Any) -> str:
+    scene = demo.scene()
+    changed = replace(scene, judgement=replace(scene.judgement, **judged))
+    return render_testbed(changed, scene.heads).content.decode()
+
+
+def test_the_testbed_has_a_page_of_its_own(demo: Any) -> None:
+    page = page_of_testbed(demo)
+    for said in (
+        (
+            "2 series of canaries and sentinels watch the testbed; a step was seen in 0 of them, "
+            "and 2 have too few points to tell."
+        ),
+        "incidents/e5f6a7b8.html",
+        "p50 CPU canary before the trial, localhost",
+        demo.caveats["local"],
+    ):
+        assert said in page
+    assert ("Too few points" in page, "No step" in page) == (True, False)
+    canary = replace(demo.judgement.watched[0], change_points=write_throughput(demo).change_points)
+    assert step_badge(canary, SETTINGS).word == "A step"
     still = replace(canary, change_points=(), noise=NOISE)
-    calm = view_testbed(replace(demo.judgement, watched=(still,)), by_id, SETTINGS, {})
-    assert [badge.word for badge in calm.steps.values()] == ["No step"]
+    assert step_badge(still, SETTINGS).word == "No step"
     extremes = replace(canary.series, key=replace(canary.series.key, statistic="max"))
-    folded = replace(demo.judgement, watched=(replace(canary, series=extremes),))
-    rest = view_testbed(folded, by_id, SETTINGS, {})
-    assert rest.groups == ()
-    assert rest.others_title == "1 further series of the same trials, a step in 1 of them"
-    nothing = view_testbed(replace(demo.judgement, watched=(), incidents=()), by_id, SETTINGS, {})
-    assert nothing.summary.startswith("No canary or sentinel has been measured yet")
+    folded = page_of_testbed(demo, watched=(replace(canary, series=extremes),))
+    assert "1 further series of the same trials, a step in 1 of them" in folded
+    nothing = page_of_testbed(demo, watched=(), incidents=())
+    assert "No canary or sentinel has been measured yet" in nothing
 
 
 def test_an_incident_of_a_change_is_found_by_series_and_place(
@@ -319,16 +321,13 @@ def test_an_incident_of_a_change_is_found_by_series_and_place(
     assert TRIAGED.expires == date(2026, 4, 1)
 
 
-def test_no_step_is_said_only_where_one_could_have_been_told(
-    demo: Any, by_id: dict[TrialId, Trial]
-) -> None:
+def test_no_step_is_said_only_where_one_could_have_been_told(demo: Any) -> None:
     one = write_throughput(demo)
     still = replace(one, change_points=())
     key = replace(one.series.key, config="sentinel")
     few = replace(still, series=replace(still.series, key=key, points=still.series.points[:6]))
     judgement = replace(demo.judgement, watched=(still, few), incidents=())
-    view = view_testbed(judgement, by_id, SETTINGS, {})
-    told = [badge.word for badge in view.steps.values()]
-    assert sorted(told) == ["No step", "Too few points"]
+    told = [step_badge(one, SETTINGS).word for one in judgement.watched]
+    assert told == ["No step", "Too few points"]
     said = summarize_testbed(judgement, SETTINGS)
     assert said.endswith("a step was seen in 0 of them, and 1 has too few points to tell.")

@@ -10,10 +10,9 @@ import pytest
 
 from perf.model.results import Fact, Move, Named, Purpose, Trial, TrialId, TrialStatus
 from reports.pages.testbed import page as testbed_pages
-from reports.pages.testbed.canaries import view_canary_charts
-from reports.pages.testbed.chart import draw_bars, draw_strip
-from reports.pages.testbed.hosts import join_moves, view_hosts
-from reports.pages.testbed.utilisation import view_utilisation
+from reports.pages.testbed.hosts import join_moves, list_facts
+from reports.pages.testbed.strips import draw_strip, list_canaries
+from reports.pages.testbed.utilisation import list_days
 from reports.site.writing import flatten
 from reports.wording import links
 
@@ -42,48 +41,44 @@ def pages(scene: Any) -> Mapping[str, str]:
     }
 
 
-def test_hours_count_on_the_day_on_which_they_passed(trial: Callable[..., Trial]) -> None:
-    view = view_utilisation(
-        [
-            trial(MIDNIGHT - HOUR, 3 * HOUR),
-            trial(MIDNIGHT + 5 * HOUR, HOUR, status=TrialStatus.INVALID),
-            trial(MIDNIGHT + 7 * HOUR, HOUR, status=TrialStatus.FAILED),
-            trial(MIDNIGHT + 9 * HOUR, HOUR, purpose=Purpose.IMPORTED),
-        ]
-    )
-    newest, oldest = view.rows
-    assert (newest.day, newest.hours, newest.trials) == ("2026-03-02", "4.00", "2")
-    assert (newest.invalid, newest.failed) == ("1", "1")
-    assert (oldest.day, oldest.hours, oldest.trials, oldest.failed) == ("2026-03-01", "1.00", "1", "–")
-    assert "In 2 days up to 2026-03-02 trials ran 5.00 hours, which is 2.50 hours a day" in view.text
-    assert "Of all 3 trials ever, 2 (66.7" in view.text
-    assert view.chart is not None
-    first, last = view.chart.bars
-    assert (first.height, first.top_height) == (5.0, 0.0)
-    assert (last.height, last.top_height) == (10.0, 10.0)
-    assert last.top_y + last.top_height == last.y
+def test_hours_count_on_the_day_on_which_they_passed(demo: Any, trial: Callable[..., Trial]) -> None:
+    trials = [
+        trial(MIDNIGHT - HOUR, 3 * HOUR),
+        trial(MIDNIGHT + 5 * HOUR, HOUR, status=TrialStatus.INVALID),
+        trial(MIDNIGHT + 7 * HOUR, HOUR, status=TrialStatus.FAILED),
+        trial(MIDNIGHT + 9 * HOUR, HOUR, purpose=Purpose.IMPORTED),
+    ]
+    oldest, newest = list_days(trials)
+    assert (f"{newest.day}", newest.hours, newest.good_hours, newest.began) == ("2026-03-02", 4, 2, 2)
+    assert (newest.invalid, newest.failed) == (1, 1)
+    assert (f"{oldest.day}", oldest.hours, oldest.began, oldest.failed) == ("2026-03-01", 1, 1, 0)
+    scene = replace(demo.scene(), heads={one.id: one for one in trials})
+    (page,) = pages(replace(scene, archive=replace(scene.archive, all=tuple(trials)))).values()
+    assert "In 2 days up to 2026-03-02 trials ran 5.00 hours, which is 2.50 hours a day" in page
+    assert "Of all 3 trials ever, 2 (66.7" in page
+    assert '<rect class="good" x="6" y="115.0" width="14" height="5.0"/>' in page
+    assert '<rect class="good" x="26" y="110.0" width="14" height="10.0"/>' in page
+    assert '<rect class="lost" x="26" y="100.0" width="14" height="10.0"/>' in page
 
 
 def test_only_the_newest_month_is_shown(trial: Callable[..., Trial]) -> None:
     days = [trial(MIDNIGHT + timedelta(days=day), HOUR) for day in range(0, 80, 2)]
-    view = view_utilisation(days)
-    assert len(view.rows) == 30
-    assert [row.hours for row in view.rows[:3]] == ["1.00", "–", "1.00"]
-    nothing = view_utilisation([])
-    assert (nothing.text, nothing.chart) == ("No trial has run here.", None)
+    found = list_days(days)
+    assert len(found) == 30
+    assert [one.hours for one in found[-3:]] == [1, 0, 1]
+    assert list_days([]) == []
 
 
 def test_a_line_is_broken_where_nothing_was_measured() -> None:
     hours = [*range(10), *range(200, 210)]
     chart = draw_strip([[(MIDNIGHT + HOUR * hour, 5.0) for hour in hours], []])
     assert chart is not None
-    (line,) = chart.lines
+    (line,) = chart.paths
     assert line.count("M") == 2
     assert line.count("L") == 18
-    assert (chart.top, chart.bottom) == (5.25, 4.75)  # a tenth of the level: noise stays small
+    assert (chart.y.high, chart.y.low) == (5.25, 4.75)  # a tenth of the level: noise stays small
     assert draw_strip([[], []]) is None
     assert draw_strip([[(MIDNIGHT, float("nan"))]]) is None
-    assert draw_bars([(30.0, 1.0, "")], 24.0).bars[0].y == 0.0
 
 
 def test_the_canaries_of_a_host_are_one_chart_whatever_was_measured(demo: Any) -> None:
@@ -92,13 +87,15 @@ def test_the_canaries_of_a_host_are_one_chart_whatever_was_measured(demo: Any) -
     after = replace(canary.series, key=replace(key, phase="canary-after", config="another"))
     also = replace(canary.series, key=replace(key, workload="other@1"))
     watched = (canary, replace(canary, series=after), replace(canary, series=also))
-    (chart,) = view_canary_charts(watched)
+    (found,) = list_canaries(watched)
     points = len(canary.series.points)
-    assert f"{2 * points:,} values before and {points:,} values after trials" in chart.label
-    assert len(chart.chart.lines) == 2
-    assert "lower is better" in chart.note
+    assert (len(found.before), len(found.after)) == (2 * points, points)
+    assert len(found.strip.paths) == 2
+    scene = demo.scene()
+    (page,) = pages(replace(scene, judgement=replace(scene.judgement, watched=watched))).values()
+    assert f"over time, {2 * points:,} values before and {points:,} values after trials." in page
     spread = replace(canary.series, key=replace(key, statistic="max"))
-    assert view_canary_charts((replace(canary, series=spread),)) == ()
+    assert list_canaries((replace(canary, series=spread),)) == []
 
 
 def test_facts_say_since_when_they_are_so(demo: Any) -> None:
@@ -116,17 +113,14 @@ def test_facts_say_since_when_they_are_so(demo: Any) -> None:
         Move(place=2, name="kernel of node-1", before="6.0", after="6.1"),
         Move(place=7, name="version:java of node-1", before="17", after="11"),
     )
-    found = {row.name: row for row in view_hosts(newest, moves, order, heads)}
+    found = {row.name: row for row in list_facts(newest, moves, order, heads)}
     assert list(found) == ["kernel", "governor", "java"]
     kernel = found["kernel"]
-    assert (kernel.before, kernel.page, kernel.changes) == (
-        "6.1",
-        f"trials/{order[5]}.html",
-        ("2 changes"),
-    )
-    assert found["governor"].since == "in every trial that recorded it"
-    assert (found["java"].since, found["java"].page) == ("not known", "")
-    assert view_hosts(None, (), (), {}) == ()
+    assert (kernel.before, kernel.first, kernel.changes) == ("6.1", heads[order[5]], 2)
+    governor, java = found["governor"], found["java"]
+    assert (governor.first, governor.is_of_another, governor.follows_release) == (None, False, False)
+    assert (java.first, java.is_of_another, java.follows_release) == (None, True, True)
+    assert list_facts(None, (), (), {}) == []
 
 
 def test_releases_that_take_turns_do_not_change_the_java_of_a_host() -> None:
