@@ -33,7 +33,7 @@ from reports.wording.changes import (
 )
 from reports.wording.incidents import view_badges
 from reports.wording.links import NAVIGATION, data_path, in_file
-from reports.wording.measures import ends_words
+from reports.wording.measures import change_words, ends_words
 from reports.wording.sensitivity import view_sensitivity
 from reports.wording.wording import (
     OUTCOME_BADGES,
@@ -81,6 +81,7 @@ _FILTERS = {
     "bisection_page": links.bisection_page,
     "count": count,
     "change_briefly": view_change_briefly,
+    "change_words": change_words,
     "comparison_page": links.comparison_page,
     "definition_words": definition_words,
     "direction_arrow": direction_arrow,
@@ -110,6 +111,7 @@ _FILTERS = {
     "plain_percent": plain_percent,
     "probability": probability,
     "quantity": quantity,
+    "release_page": links.release_page,
     "reproduction_page": links.reproduction_page,
     "sensitivity": view_sensitivity,
     "sentence": sentence,

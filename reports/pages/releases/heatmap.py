@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import groupby
 
 from perf.model.metrics import METRICS
 from perf.model.results import SeriesKey
 from perf.model.rules import Detection
 from reports.pages.releases.medians import MedianDifference, MedianStatus, VariantValues, compare
-from reports.wording import links
-from reports.wording.measures import change_words, ends_words
 from reports.wording.wording import (
     NOTHING,
     STATISTICS,
@@ -20,7 +19,6 @@ from reports.wording.wording import (
     heading,
     metric_words,
     phase_words,
-    quantity,
     rank,
 )
 
@@ -47,23 +45,13 @@ _STRONG = (1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeatColumn:
-    """One metric with its statistic, and which direction of it is good news."""
-
-    title: str
-    direction: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HeatCell:
-    """One difference; `strength` is 0 to 3, `page` the series; `values` what both sides measured."""
+    """A difference, None where a side is missing; `strength` is 0 to 3, `sides` what was measured."""
 
     badge: Badge
-    change: str = ""
-    interval: str = ""
+    sides: Sequence[VariantValues]
+    difference: MedianDifference | None = None
     strength: int = 0
-    page: str = ""
-    values: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +60,11 @@ class HeatRow:
 
     title: str
     cells: tuple[HeatCell | None, ...]
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether any of its cells has a colour."""
+        return any(cell and cell.strength for cell in self.cells)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +80,12 @@ class HeatGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatMap:
-    """Differences between two variants by workload, operation and metric."""
+    """Differences between two variants by workload, operation and metric.
 
-    columns: tuple[HeatColumn, ...]
+    A column is a metric with its statistic, and which direction of it is good news.
+    """
+
+    columns: tuple[tuple[str, str], ...]
     groups: tuple[HeatGroup, ...]
     summary: str
 
@@ -114,20 +110,48 @@ def view_heatmap(pairs: Sequence[HeatPair], settings: Detection) -> HeatMap:
     counts: Counter[str] = Counter()
     for pair in pairs:
         rows: dict[tuple[str, ...], dict[tuple[str, str], HeatCell]] = {}
+        keys: dict[tuple[str, ...], SeriesKey] = {}
         shared = {loosely(key) for key in pair.before} & {loosely(key) for key in pair.after}
         for key in {**pair.after, **pair.before}:
-            cell = _view_cell(key, pair, settings, is_on_both=loosely(key) in shared)
+            cell = _compare(key, pair, settings, is_on_both=loosely(key) in shared)
             rows.setdefault(place_of(key), {})[key.metric, key.statistic] = cell
+            keys[place_of(key)] = key
             counts[cell.badge.word] += 1
-        groups += _group(rows, columns, pair)
+        for _, places in groupby(sorted(rows), key=lambda place: group_of(keys[place])):
+            own = list(places)
+            workload, note = group_words(keys[own[0]])
+            groups.append(
+                HeatGroup(
+                    title=f"{pair.title}: {workload}" if pair.title else workload,
+                    note=note,
+                    workload=workload,
+                    system=pair.system,
+                    rows=tuple(
+                        HeatRow(
+                            title=row_words(keys[place]),
+                            cells=tuple(rows[place].get(column) for column in columns),
+                        )
+                        for place in own
+                    ),
+                )
+            )
     return HeatMap(
-        columns=tuple(
-            HeatColumn(title=heading(metric_words(*column)), direction=direction_words(column[0]))
-            for column in columns
-        ),
+        columns=tuple((heading(metric_words(*it)), direction_words(it[0])) for it in columns),
         groups=tuple(groups),
         summary=_summarize(counts),
     )
+
+
+def leave_out_calm(heat: HeatMap, most: int) -> tuple[HeatMap, int]:
+    """Leave out the rows where nothing moved, of more than `most`; give how many these are as well."""
+    rows = [row for group in heat.groups for row in group.rows]
+    if len(rows) <= most:
+        return heat, 0
+    kept = [
+        replace(group, rows=tuple(row for row in group.rows if row.has_moved)) for group in heat.groups
+    ]
+    left_out = len(rows) - sum(len(group.rows) for group in kept)
+    return replace(heat, groups=tuple(group for group in kept if group.rows)), left_out
 
 
 def column_order(column: tuple[str, str]) -> tuple[object, ...]:
@@ -173,69 +197,20 @@ def strength(change: float, relevant: float) -> int:
     return sum(abs(change) >= relevant * times for times in _STRONG) if relevant else 1
 
 
-def _view_cell(key: SeriesKey, pair: HeatPair, settings: Detection, *, is_on_both: bool) -> HeatCell:
+def _compare(key: SeriesKey, pair: HeatPair, settings: Detection, *, is_on_both: bool) -> HeatCell:
     before, after = pair.before.get(key), pair.after.get(key)
-    if before and after:
-        difference = compare(before, after, settings)
-        badge, effect = STANDING_BADGES[difference.standing], difference.effect
-        return HeatCell(
-            badge=badge,
-            change=change_words(difference.change),
-            interval=ends_words(effect.low, effect.high) if effect else "",
-            strength=_shade(difference, settings.relevant_change.get(key.metric, 0.0)),
-            page=links.series_page(after.judged.series.key),
-            values=f"{_tell(before)} → {_tell(after)}",
-        )
-    there = after or before
-    return HeatCell(
-        badge=ALIEN_BADGE if is_on_both else MISSING_BADGE,
-        page=links.series_page(there.judged.series.key) if there else "",
-        values=_tell(there) if there else "",
-    )
-
-
-def _shade(difference: MedianDifference, relevant: float) -> int:
+    if not before or not after:
+        sides = [side for side in (before, after) if side]
+        return HeatCell(badge=ALIEN_BADGE if is_on_both else MISSING_BADGE, sides=sides)
+    difference = compare(before, after, settings)
     is_told = difference.standing in (MedianStatus.WORSE, MedianStatus.BETTER)
-    return strength(difference.change, relevant) if is_told else 0
-
-
-def _tell(measured: VariantValues) -> str:
-    metric, known = measured.judged.series.key.metric, measured.condensed
-    return f"{quantity(known.median, metric)} ({count(known.values, 'trial')})"
-
-
-def _group(
-    rows: Mapping[tuple[str, ...], Mapping[tuple[str, str], HeatCell]],
-    columns: Sequence[tuple[str, str]],
-    pair: HeatPair,
-) -> list[HeatGroup]:
-    groups: dict[tuple[str, ...], list[HeatRow]] = {}
-    names: dict[tuple[str, ...], tuple[str, str]] = {}
-    for place in sorted(rows):
-        workload, topology, testbed_class, engine, phase, operation, host = place
-        key = SeriesKey(
-            **dict.fromkeys(("system", "line", "config", "metric", "statistic"), ""),
-            workload=workload,
-            topology=topology,
-            testbed_class=testbed_class,
-            engine=engine,
-            phase=phase,
-            operation=operation,
-            host=host,
-        )
-        cells = tuple(rows[place].get(column) for column in columns)
-        groups.setdefault(place[:4], []).append(HeatRow(title=row_words(key), cells=cells))
-        names[place[:4]] = group_words(key)
-    return [
-        HeatGroup(
-            title=f"{pair.title}: {names[place][0]}" if pair.title else names[place][0],
-            note=names[place][1],
-            workload=names[place][0],
-            system=pair.system,
-            rows=tuple(members),
-        )
-        for place, members in groups.items()
-    ]
+    relevant = settings.relevant_change.get(key.metric, 0.0)
+    return HeatCell(
+        badge=STANDING_BADGES[difference.standing],
+        sides=(before, after),
+        difference=difference,
+        strength=strength(difference.change, relevant) if is_told else 0,
+    )
 
 
 def _summarize(counts: Mapping[str, int]) -> str:

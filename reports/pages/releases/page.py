@@ -1,24 +1,65 @@
 """The list of all releases, a page for each, and what compares any two of them."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
+from analysis.detection.detection import ChangePoint
+from analysis.detection.series import Point, position
+from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
-from perf.model.results import TrialHead
-from reports.pages.releases import compare_page as compare
+from perf.model.results import Release, TrialHead, TrialId, TrialStatus
+from reports.pages.releases import compare
+from reports.pages.releases.heatmap import LEGEND, HeatPair, leave_out_calm, view_heatmap
 from reports.pages.releases.medians import Medians, Variant, read_medians
-from reports.pages.releases.view import (
-    Measuring,
-    find_releases,
-    list_releases,
-    view_release,
-    view_release_incidents,
-)
 from reports.site.context import SiteContext
 from reports.site.rendering import render
 from reports.site.writing import Batch, SiteFile
+from reports.wording.attention import Attention, view_incidents
 from reports.wording.links import RELEASES_PAGE, release_page
+from reports.wording.wording import join_caveats
+
+_MOST_TRIALS = 60
+_MOST_ROWS = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measuring:
+    """A release with all its trials in order of time, its variants, and what was found at it."""
+
+    release: Release
+    trials: tuple[TrialHead, ...]
+    variants: tuple[Variant, ...]
+    incidents: tuple[Incident, ...]
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Give the system and the version."""
+        return self.release.system, self.release.version
+
+    @property
+    def changes(self) -> list[ChangePoint]:
+        """Give the changes at this release, of all its incidents."""
+        return [
+            change
+            for incident in self.incidents
+            for change in incident.changes
+            if (change.first_after.release.system, change.first_after.release.version) == self.name
+        ]
+
+    @property
+    def counted_changes(self) -> list[tuple[tuple[str, str], int]]:
+        """Give how many changes of which outcome are in which state."""
+        return sorted(Counter((one.outcome, one.state) for one in self.changes).items())
+
+    @property
+    def within(self) -> int:
+        """Give how many of its changes came from one night of it to another."""
+        return sum(
+            one.last_before.release.version == one.first_after.release.version for one in self.changes
+        )
 
 
 def batches(scene: SiteContext) -> Iterator[Batch]:
@@ -26,28 +67,90 @@ def batches(scene: SiteContext) -> Iterator[Batch]:
     medians = read_medians(scene.heads.values(), (*scene.judgement.series, *scene.judgement.watched))
     releases = find_releases(scene.heads.values(), medians, scene.judgement.incidents)
     yield from compare.batches(scene, medians)
-    yield Batch({RELEASES_PAGE: ""}, partial(_make_list, releases, medians))
+    yield Batch({RELEASES_PAGE: ""}, lambda _: [_render_list(releases, medians)])
     noise = _digest_noise(medians.series.values())
     for one in releases:
-        path = release_page(one.release.system, one.release.version)
-        yield Batch(
-            {path: _digest_release(scene, one, medians, noise)},
-            partial(_make_release, scene, one, medians),
+        version = _digest_release(scene, one, medians, noise)
+        yield Batch({release_page(*one.name): version}, partial(_make_release, scene, one, medians))
+
+
+def find_releases(
+    heads: Iterable[TrialHead], medians: Medians, incidents: Sequence[Incident]
+) -> tuple[Measuring, ...]:
+    """Give all releases that were ever tried, in the order of system, line and release."""
+    trials: defaultdict[tuple[str, str], list[TrialHead]] = defaultdict(list)
+    for head in heads:
+        trials[head.release.system, head.release.version].append(head)
+    variants: defaultdict[tuple[str, str], list[Variant]] = defaultdict(list)
+    for variant in medians.variants.values():
+        variants[variant.release.system, variant.release.version].append(variant)
+    found: defaultdict[tuple[str, str], dict[str, Incident]] = defaultdict(dict)
+    for incident in incidents:
+        for change in incident.changes:
+            release = change.first_after.release
+            found[release.system, release.version][incident.name] = incident
+    measured = (
+        Measuring(
+            release=of_release[-1].release,
+            trials=tuple(of_release),
+            variants=tuple(variants[identity]),
+            incidents=tuple(found[identity].values()),
         )
+        for identity, of_release in trials.items()
+    )
+    return tuple(sorted(measured, key=_order))
 
 
-def _make_list(
-    releases: tuple[Measuring, ...], medians: Medians, _: Collection[str]
-) -> Iterator[SiteFile]:
-    lines = list_releases(releases, medians)
-    yield render("releases.html", RELEASES_PAGE, lines=lines, count=len(releases))
+def _order(one: Measuring) -> tuple[object, ...]:
+    first = one.trials[0]
+    point = Point(trial=first.id, release=one.release, started_at=first.started_at, value=0.0)
+    return one.release.system, *position(point)
+
+
+def _render_list(releases: Sequence[Measuring], medians: Medians) -> SiteFile:
+    """Give the page of all releases, by system and line; the newest release of a line comes first."""
+    lines: defaultdict[str, list[Measuring]] = defaultdict(list)
+    for one in releases:
+        lines[f"{one.release.system} {one.release.line}"].insert(0, one)
+    return render(
+        "releases.html", RELEASES_PAGE, lines=lines, before=medians.before, count_trials=count_trials
+    )
 
 
 def _make_release(
     scene: SiteContext, one: Measuring, medians: Medians, _: Collection[str]
 ) -> Iterator[SiteFile]:
-    page = view_release(one, medians, scene.catalog.detection, scene.heads, scene.caveats)
-    yield render("release.html", page.page, page=page)
+    variants = []
+    for variant in reversed(one.variants):
+        heat, left_out = None, 0
+        if before := medians.before.get(variant.id):
+            pair = HeatPair(before=medians.measured[before.id], after=medians.measured[variant.id])
+            heat, left_out = leave_out_calm(view_heatmap([pair], scene.catalog.detection), _MOST_ROWS)
+        variants.append((variant, before, heat, left_out))
+    yield render(
+        "release.html",
+        release_page(*one.name),
+        one=one,
+        incidents=_view_incidents(one, scene.heads),
+        variants=variants,
+        shown=one.trials[: -_MOST_TRIALS - 1 : -1],
+        count_trials=count_trials,
+        caveat=join_caveats({trial.testbed.name for trial in one.trials}, scene.caveats),
+        legend=LEGEND,
+    )
+
+
+def _view_incidents(one: Measuring, by_id: Mapping[TrialId, TrialHead]) -> tuple[Attention, ...]:
+    """Tell of the incidents with a change at a release, with links from its page."""
+    told = view_incidents(one.incidents, by_id)
+    return tuple(replace(attention, page=f"../{attention.page}") for attention in told)
+
+
+def count_trials(trials: Sequence[TrialHead]) -> str:
+    """Say how many trials ended how."""
+    counts = Counter(trial.status for trial in trials)
+    order = (TrialStatus.COMPLETED, TrialStatus.INVALID, TrialStatus.FAILED)
+    return ", ".join(f"{counts[status]:,} {status.value}" for status in order if counts[status])
 
 
 def _digest_release(
@@ -60,19 +163,16 @@ def _digest_release(
     contents = [scene.digests.get(trial.id, "") for trial in trials]
     if not all(contents):
         return ""
+    testbeds = sorted({trial.testbed.name for trial in one.trials})
     parts = (
         *contents,
         *(variant.id for variant in variants),
         *sorted({noise.get(variant.branch, "") for variant in variants}),
-        *_list_caveats(one.trials, scene.caveats),
-        repr(view_release_incidents(one, scene.heads)),
+        *(scene.caveats.get(name, "unknown") for name in testbeds),
+        repr(_view_incidents(one, scene.heads)),
         repr(scene.catalog.detection),
     )
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _list_caveats(trials: Iterable[TrialHead], caveats: Mapping[str, str]) -> list[str]:
-    return [caveats.get(name, "unknown") for name in sorted({one.testbed.name for one in trials})]
 
 
 def _digest_noise(series: Iterable[JudgedSeries]) -> Mapping[tuple[str, ...], str]:

@@ -6,7 +6,7 @@ One script per trial, which never changes: pages load those that they show.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from perf.history.distributions import Distribution, Recording, distribute
+from perf.history.distributions import Recording, distribute
 from perf.history.observed import ALWAYS_NEW
 from perf.model.metrics import CANARY_PHASES
 from perf.model.results import Trial
@@ -51,22 +51,18 @@ def _tell_recording(recording: Recording) -> dict[str, Any]:
             [round(level.percentile, _KEPT_DIGITS), level.value_us / _US_PER_MS]
             for level in found.spectrum.levels
         ],
-        "course": _tell_course(found),
+        "course": [
+            [
+                second.iteration,
+                second.at_s,
+                round(second.ops_per_s, 1),
+                second.p50_us / _US_PER_MS,
+                second.p99_us / _US_PER_MS,
+                second.max_us / _US_PER_MS,
+            ]
+            for second in found.course
+        ],
     }
-
-
-def _tell_course(found: Distribution) -> list[list[float]]:
-    return [
-        [
-            second.iteration,
-            second.at_s,
-            round(second.ops_per_s, 1),
-            second.p50_us / _US_PER_MS,
-            second.p99_us / _US_PER_MS,
-            second.max_us / _US_PER_MS,
-        ]
-        for second in found.course
-    ]
 
 
 def _tell_diagnostics(trial: Trial) -> Iterator[Sequence[str]]:

@@ -13,11 +13,12 @@ from made_up_times import SPIKE_US, record
 from playwright.sync_api import Browser, Page
 
 from perf.model.results import TrialId
-from reports.pages.releases.heatmap import HeatPair, view_heatmap
+from reports.pages.releases.heatmap import HeatCell, HeatPair, view_heatmap
 from reports.pages.releases.medians import Medians, Variant, read_medians
 from reports.pages.releases.times import tell_trial
 from reports.site.context import SiteContext
 from reports.wording.links import release_page
+from reports.wording.measures import change_words, ends_words
 
 STEPS_OF_LINES = """
     () => [...document.querySelectorAll('[data-chart="spectrum"] path')]
@@ -79,6 +80,15 @@ def read_cells(page: Page) -> list[str]:
     return page.locator("#heat td.heat:not(.empty):visible").all_inner_texts()
 
 
+def tell(cell: HeatCell) -> str:
+    """Give the text of a cell as its page has it."""
+    found = cell.difference
+    if not found:
+        return f"{cell.badge.symbol} {cell.badge.word}"
+    ends = ends_words(found.effect.low, found.effect.high) if found.effect else ""
+    return f"{cell.badge.symbol} {change_words(found.change)}, {cell.badge.word} {ends}"
+
+
 def normal(text: str) -> str:
     return " ".join(text.split())
 
@@ -91,10 +101,7 @@ def test_the_script_gives_the_same_answers_as_python(
     before, after = found["5.0.1"], found["5.0.3"]
     pair = HeatPair(before=medians.measured[before.id], after=medians.measured[after.id])
     expected = [
-        normal(
-            f"{cell.badge.symbol} {cell.change or cell.badge.word}"
-            f"{', ' + cell.badge.word if cell.change else ''} {cell.interval}"
-        )
+        normal(tell(cell))
         for group in view_heatmap([pair], scene.catalog.detection).groups
         for row in group.rows
         for cell in row.cells

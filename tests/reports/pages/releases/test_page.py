@@ -14,9 +14,8 @@ import pytest
 from analysis.judging.judgement import JudgedSeries
 from perf.model.results import Named, TrialHead, TrialId
 from reports.pages.releases import page as releases
-from reports.pages.releases.heatmap import HeatMap, HeatPair, view_heatmap
+from reports.pages.releases.heatmap import HeatMap, HeatPair, leave_out_calm, view_heatmap
 from reports.pages.releases.medians import Medians, Variant, read_medians
-from reports.pages.releases.view import find_releases, view_release
 from reports.site.context import SiteContext
 from reports.site.writing import flatten
 from reports.wording.links import data_path, release_page, variant_data
@@ -33,10 +32,10 @@ def variant_of(medians: Medians, version: str) -> Variant:
 def words_of(heat: HeatMap) -> dict[tuple[str, str, str], str]:
     """Give the word of each cell by workload, row and column."""
     return {
-        (group.workload, row.title, column.title): cell.badge.word
+        (group.workload, row.title, column): cell.badge.word
         for group in heat.groups
         for row in group.rows
-        for column, cell in zip(heat.columns, row.cells, strict=True)
+        for (column, _), cell in zip(heat.columns, row.cells, strict=True)
         if cell
     }
 
@@ -62,6 +61,17 @@ def test_a_heat_map_shows_what_was_planted(demo: Any) -> None:
     words = words_of(compare_newest(demo.scene()))
     assert words["sensor-write", "Write at saturation", "Throughput"] == "Worse"
     assert words["sensor-read", "Read-latest at saturation", "Throughput"] == "Same"
+
+
+def test_of_too_many_rows_those_where_nothing_moved_are_left_out(demo: Any) -> None:
+    heat = compare_newest(demo.scene())
+    rows = [row for group in heat.groups for row in group.rows]
+    assert leave_out_calm(heat, len(rows)) == (heat, 0)
+    shown, left_out = leave_out_calm(heat, len(rows) - 1)
+    kept = [row for group in shown.groups for row in group.rows]
+    assert kept == [row for row in rows if row.has_moved]
+    assert left_out == len(rows) - len(kept) > 0
+    assert all(group.rows for group in shown.groups)
 
 
 def test_another_content_of_a_workload_is_not_comparable(demo: Any) -> None:
@@ -94,15 +104,11 @@ def test_a_release_names_what_came_before_and_what_differed(demo: Any) -> None:
         (scene, "Against 5.0.2, the release before (15 completed trials)."),
         (replace(scene, heads=heads), "whose config had another content"),
     ):
-        medians = read(scene_of)
-        found = find_releases(scene_of.heads.values(), medians, scene.judgement.incidents)
-        views = [
-            view_release(one, medians, scene.catalog.detection, scene_of.heads, {}) for one in found
-        ]
-        assert [one.title for one in views] == [f"cassandra 5.0.{patch}" for patch in (1, 2, 3)]
-        assert text in views[2].variants[0].against
-        assert "Nothing to compare with" in views[0].variants[0].against
-        assert views[0].variants[0].map is None
+        files = make(scene_of)
+        first, _, last_page = (files[release_page("cassandra", f"5.0.{patch}")] for patch in (1, 2, 3))
+        assert text in last_page
+        assert "Nothing to compare with" in first
+        assert '<table class="heatmap">' not in first
 
 
 def test_every_link_of_the_pages_leads_somewhere(demo: Any, demo_site: Path) -> None:

@@ -1,0 +1,345 @@
+"""The page that compares any two variants, and the data of each that its script combines."""
+
+import hashlib
+import shlex
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from analysis.comparing.results import ComparisonResult
+from analysis.detection.effects import MEDIAN_COST
+from perf.history.distributions import Recording
+from perf.model.metrics import METRICS, Better
+from perf.model.results import SeriesKey, TrialHead, TrialId
+from perf.model.rules import Detection
+from reports.pages.releases.heatmap import (
+    ALIEN_BADGE,
+    LEGEND,
+    MISSING_BADGE,
+    STANDING_BADGES,
+    HeatPair,
+    column_order,
+    group_words,
+    loosely,
+    place_of,
+    row_words,
+    view_heatmap,
+)
+from reports.pages.releases.medians import (
+    CONFIDENCE,
+    Medians,
+    Variant,
+    newest_trials,
+    quantile_of,
+    shared_part,
+    variant_id,
+)
+from reports.pages.releases.spectrum import draw_course, draw_spectrum
+from reports.pages.releases.times import KINDS, tell_trial
+from reports.site.context import SiteContext
+from reports.site.rendering import render, to_script
+from reports.site.writing import Batch, SiteFile
+from reports.wording import links
+from reports.wording.links import COMPARE_PAGE, data_path, times_data, variant_data
+from reports.wording.markdown import clean
+from reports.wording.reproducing import find_suite
+from reports.wording.summary import summarize_result
+from reports.wording.wording import (
+    Badge,
+    direction_words,
+    heading,
+    metric_words,
+    moment,
+    named,
+    unit_words,
+)
+
+_INDEX = "compare"
+"""The name of the data that the page begins with."""
+_WITH_TIMES = 20
+"""Variants of a branch whose response times are shown, the newest: decoding takes its time."""
+_AT_ONCE = 20
+"""Trials whose histograms are read together: many against the cost of a query, few against memory."""
+_BADGES = {
+    **{standing.value: badge for standing, badge in STANDING_BADGES.items()},
+    "missing": MISSING_BADGE,
+    "alien": ALIEN_BADGE,
+}
+_WORDS: Mapping[str, str | Sequence[str]] = {
+    "trial": "trial",
+    "trials": "trials",
+    "to": "to",
+    "noBound": "no bound",
+    "operation": "Operation",
+    "operations": "Operations",
+    "slowest": "Slowest",
+    "nothing": "nothing to compare",
+    "unknown": "One of these two is not in this history (any more): choose again.",
+    "command": "For a verdict, let both take turns on the same hosts:",
+    "otherSystem": "Two systems take no turns against each other: what differs may be all of them.",
+    "sameName": (
+        "Both bear the same name, and the file of that config has one content only by now. For a "
+        "verdict, keep the older content as a config of its own, then use knickpoint compare."
+    ),
+    "noTurns": "No experiment measures both sides, so none has a command that lets them take turns.",
+    "noTrials": "No experiment was measured on both sides, so no response times can be shown.",
+    "noTimes": "Neither side has histograms of the same operation, so there are no response times.",
+    "tooOld": (
+        "The response times of older releases are not part of the site; the history has them: "
+        "knickpoint history percentile"
+    ),
+    "noCourse": (
+        "How iterations went second by second is no longer kept of every trial shown here: its history "
+        "has one histogram for each iteration (knickpoint history prune)."
+    ),
+    "levels": "Response times in ms, by percentile",
+    "levelColumns": ("Percentile", "A", "B", "Difference"),
+    "diagnostics": "What hosts and clients did",
+    "diagnosticColumns": ("Phase", "Quantity", "Unit", "A", "B"),
+    "facts": "What else differed before these two trials",
+    "factColumns": ("Fact", "Host", "A", "B"),
+    "noFacts": "Nothing that is recorded of the hosts differed before these two trials.",
+}
+
+
+def batches(scene: SiteContext, medians: Medians) -> Iterator[Batch]:
+    """Give the page Compare with all its data."""
+    yield Batch(
+        {COMPARE_PAGE: "", data_path(_INDEX): ""},
+        lambda _: (
+            _render_compare(medians, scene.catalog.detection),
+            to_script(_INDEX, _tell_index(scene, medians)),
+        ),
+    )
+    with_times = {trial.id: trial for trial in _find_newest(medians)}
+    series = hashlib.sha256(repr(tuple(medians.series)).encode()).hexdigest()
+    for variant in medians.variants.values():
+        yield Batch(
+            {data_path(variant_data(variant.id)): _digest(scene, variant, series, with_times)},
+            partial(_make_variant, medians, variant, tuple(with_times)),
+        )
+    trials = iter(with_times.values())
+    while some := tuple(islice(trials, _AT_ONCE)):
+        by_path = {data_path(times_data(trial.id)): trial for trial in some}
+        yield Batch(
+            {path: scene.digests.get(trial.id, "") for path, trial in by_path.items()},
+            partial(_make_times, scene, by_path),
+        )
+
+
+def _render_compare(medians: Medians, settings: Detection) -> SiteFile:
+    """Give the page before anything is chosen: the newest of each line against the one before."""
+    pairs = [
+        HeatPair(
+            before=medians.measured[before.id],
+            after=medians.measured[variant.id],
+            title=_pair_words(before, variant),
+            system=variant.release.system,
+        )
+        for variant in medians.newest()
+        if (before := medians.before.get(variant.id))
+    ]
+    groups: dict[str, list[Variant]] = {}
+    for variant in medians.variants.values():
+        groups.setdefault(f"{variant.release.system} {variant.release.line}", []).insert(0, variant)
+    return render(
+        "compare.html",
+        COMPARE_PAGE,
+        groups=groups,
+        newest=view_heatmap(pairs, settings),
+        legend=LEGEND,
+        index=_INDEX,
+        confidence=CONFIDENCE,
+    )
+
+
+def _tell_index(scene: SiteContext, medians: Medians) -> dict[str, Any]:
+    """Give what the script needs to compare any two variants, which it loads one by one.
+
+    A series is [measure, page, deviation of one point, persistence, quantile of Student's t], where
+    nothing is known of the noise [measure, page].
+    """
+    newest = {
+        experiment: trial
+        for variant in medians.variants.values()
+        for experiment, trial in newest_trials(variant).items()
+    }
+    suites = {
+        experiment: find_suite(trial, scene.catalog, scene.nights)
+        for experiment, trial in newest.items()
+    }
+    shared = {shared_part(key): None for key in medians.series}
+    columns = sorted({(key.metric, key.statistic) for key in shared}, key=column_order)
+    ranks = {column: place for place, column in enumerate(columns)}
+    measures = sorted(shared, key=lambda key: (place_of(key), ranks[key.metric, key.statistic]))
+    places = {key: place for place, key in enumerate(measures)}
+    return {
+        "variants": {variant.id: _tell_variant(variant) for variant in medians.variants.values()},
+        "columns": [_tell_column(column, scene.catalog.detection) for column in columns],
+        "measures": [_tell_measure(key, columns) for key in measures],
+        "series": {
+            _series_id(key): [
+                places[shared_part(key)],
+                links.series_page(key),
+                *(
+                    (noise.deviation, noise.persistence, quantile_of(noise))
+                    if (noise := judged.noise) and noise.deviation
+                    else ()
+                ),
+            ]
+            for key, judged in medians.series.items()
+        },
+        "medianCost": MEDIAN_COST,
+        "words": _WORDS,
+        "badges": {name: _tell_badge(badge) for name, badge in _BADGES.items()},
+        "comparisons": [_tell_comparison(one) for one in scene.comparisons],
+        "commands": {
+            experiment: shlex.join(
+                (
+                    *("knickpoint", "compare"),
+                    *(("--suite", suite) if suite else ()),
+                    *("--experiment", experiment),
+                )
+            )
+            for experiment, suite in sorted(suites.items())
+        },
+        "charts": {
+            "spectrum": draw_spectrum(),
+            "p99": draw_course("p99"),
+            "rate": draw_course("rate"),
+        },
+    }
+
+
+def _find_newest(medians: Medians) -> Iterator[TrialHead]:
+    """Give the newest trial of each experiment of the newest variants of each branch."""
+    branches: defaultdict[tuple[str, str, str], list[Variant]] = defaultdict(list)
+    for variant in medians.variants.values():
+        branches[variant.branch].append(variant)
+    for variants in branches.values():
+        for variant in variants[-_WITH_TIMES:]:
+            yield from newest_trials(variant).values()
+
+
+def _digest(scene: SiteContext, variant: Variant, series: str, with_times: Collection[TrialId]) -> str:
+    """Digest all that the cells of a variant are made of: its trials, and which series there are."""
+    contents = [scene.digests.get(trial.id, "") for trial in variant.trials]
+    shown = [trial.id for trial in newest_trials(variant).values() if trial.id in with_times]
+    if not all(contents):
+        return ""
+    return hashlib.sha256("\0".join((series, *contents, "", *shown)).encode()).hexdigest()
+
+
+def _make_variant(
+    medians: Medians, variant: Variant, with_times: Sequence[TrialId], _: Collection[str]
+) -> Iterator[SiteFile]:
+    yield to_script(variant_data(variant.id), tell_cells(variant, medians, with_times))
+
+
+def _make_times(
+    scene: SiteContext, by_path: Mapping[str, TrialHead], paths: Collection[str]
+) -> Iterator[SiteFile]:
+    wanted = [by_path[path].id for path in paths]
+    found: defaultdict[TrialId, list[Recording]] = defaultdict(list)
+    for recording in scene.archive.recordings(wanted, *KINDS):
+        found[recording.trial].append(recording)
+    for trial in scene.archive.trials(wanted):
+        yield to_script(times_data(trial.id), tell_trial(trial, found[trial.id]))
+
+
+def tell_cells(variant: Variant, medians: Medians, with_times: Sequence[str]) -> dict[str, Any]:
+    """Give the cells of a variant, and its newest trials.
+
+    A cell is [series, median, values, deviation]. Of the trials `with_times` (ids), the response times
+    have data of their own.
+    """
+    return {
+        "cells": [
+            [_series_id(one.judged.series.key), known.median, known.values, known.deviation]
+            for one in medians.measured[variant.id].values()
+            for known in [one.condensed]
+        ],
+        "trials": [
+            {
+                "experiment": experiment,
+                "workload": named(trial.workload),
+                "id": trial.id,
+                "page": links.trial_page(trial.id),
+                "finished": moment(trial.finished_at).text,
+                "data": links.times_data(trial.id) if trial.id in with_times else "",
+            }
+            for experiment, trial in sorted(newest_trials(variant).items())
+        ],
+    }
+
+
+def _series_id(key: SeriesKey) -> str:
+    """Give the short id of a series: the hash that its page's name ends with."""
+    return links.series_stem(key).rpartition("-")[2]
+
+
+def _pair_words(before: Variant, after: Variant) -> str:
+    release = after.release
+    if before.release.version == release.version:
+        return f"{release.system} {release.version}, {named(before.config)} → {named(after.config)}"
+    config = after.config.name
+    return f"{release.system} {release.line}, {before.release.version} → {release.version}, {config}"
+
+
+def _tell_variant(variant: Variant) -> dict[str, Any]:
+    release, first, last = variant.release, variant.trials[0], variant.trials[-1]
+    return {
+        "name": f"{release.system} {release.version}, config {named(variant.config)}",
+        "system": release.system,
+        "release": release.version,
+        "config": variant.config.name,
+        "sha256": variant.config.sha256,
+        "side": shlex.quote(f"{release.version}/{variant.config.name}"),
+        "page": links.release_page(release.system, release.version),
+        "trials": len(variant.trials),
+        "days": [moment(first.started_at).day, moment(last.started_at).day],
+    }
+
+
+def _tell_column(column: tuple[str, str], settings: Detection) -> dict[str, Any]:
+    metric, statistic = column
+    return {
+        "title": heading(metric_words(metric, statistic)),
+        "direction": direction_words(metric),
+        "unit": unit_words(metric),
+        "relevant": settings.relevant_change.get(metric, 0.0),
+        "risesWell": METRICS[metric].better is Better.HIGHER,
+    }
+
+
+def _tell_measure(key: SeriesKey, columns: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    title, note = group_words(key)
+    return {
+        "workload": title,
+        "identity": key.workload,
+        "group": note,
+        "row": row_words(key),
+        "column": columns.index((key.metric, key.statistic)),
+        "loosely": repr(loosely(key)),
+    }
+
+
+def _tell_badge(badge: Badge) -> dict[str, str]:
+    return {"kind": badge.kind, "symbol": badge.symbol, "word": badge.word}
+
+
+def _tell_comparison(one: ComparisonResult) -> dict[str, Any]:
+    told = summarize_result(one)
+    return {
+        "sides": [
+            variant_id(one.system, side.version, side.config.name, side.config.sha256)
+            for side in (one.baseline, one.candidate)
+        ],
+        "page": links.comparison_page(one.id),
+        "title": clean(f"{one.experiment}: {one.baseline.label} → {one.candidate.label}"),
+        "badge": _tell_badge(told.badge),
+        "day": moment(one.finished_at).day,
+        "sentence": told.sentence,
+    }
