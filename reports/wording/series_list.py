@@ -59,12 +59,6 @@ def lead_series(
     )
 
 
-def view_reason(judged: JudgedSeries) -> str:
-    """Give the reason of a verdict for a row that says elsewhere how small a change could be seen."""
-    is_told = judged.verdict.outcome in _TOLD
-    return sentence(say_basis(judged)) if is_told else _say_all(judged)
-
-
 def _say_all(judged: JudgedSeries) -> str:
     return sentence("; ".join((say_basis(judged), *list_notes(judged.verdict))))
 
