@@ -10,13 +10,12 @@ import click
 
 from perf.commands.options import configs_option
 from perf.config.catalog import default_root, load_catalog
-from perf.model.design import CountedPhase, Suite, Workload
+from perf.model.design import Suite, Workload
 from perf.model.identity import content_hash
 from perf.model.records import Records
 from perf.model.scaling import scale_down, unscaled_name
-from perf.trial.measurement import describe_load
+from perf.trial.measurement import describe_counted, describe_load
 from perf.workloads.loading import preload_rows, row_bytes
-from perf.workloads.stages import operations_of
 
 
 @click.command()
@@ -161,17 +160,10 @@ def _sizes(workload: Workload) -> Iterator[str]:
         yield from _say("engine", workload.engine)
     yield from _say("seed", f"{workload.seed}")
     for phase in workload.sequence:
-        yield from _say("counted phase", _describe_counted(workload, phase))
+        drawn = "" if phase.value_seed is None else f", value seed {phase.value_seed}"
+        yield from _say("counted phase", f"{describe_counted(workload, phase)}{drawn}")
     for line in describe_load(workload).splitlines():
         yield from _say("measured phase", line)
-
-
-def _describe_counted(workload: Workload, phase: CountedPhase) -> str:
-    drawn = "" if phase.value_seed is None else f", value seed {phase.value_seed}"
-    return (
-        f"{phase.name}: {operations_of(workload, phase)} × {phase.operation.value}, closed loop, "
-        f"{phase.in_flight} in flight per engine process{drawn}"
-    )
 
 
 def _values(part: Records | object) -> Iterator[str]:

@@ -101,21 +101,22 @@ def compare_catalogs(
             raise UsageError(f"there is no suite {name!r}; {suggest(name, head.suites)}")
     if testbed not in head.testbeds:
         raise UsageError(f"there is no testbed {testbed!r} at head; {suggest(testbed, head.testbeds)}")
-    pairs = [
-        (one, other)
-        for one, other in _pair(_resolve(base), _resolve(head))
-        for named in [other or one]
-        if not suites or (named and named.suite in suites)
-    ]
+    pairs, gone = _pair(_resolve(base), _resolve(head))
+    asked = [(one, other) for one, other in pairs if not suites or other.suite in suites]
     touched = [
         _compare(one, other, testbed)
-        for one, other in pairs
-        if one is None or other is None or one.content != other.content
+        for one, other in asked
+        if one is None or one.content != other.content
+    ]
+    touched += [
+        Touched(suite=one.suite, experiment=one.name[1], why_not="removed at head")
+        for one in gone
+        if not suites or one.suite in suites
     ]
     return ConfigDifference(
         touched=tuple(touched),
-        total=sum(other is not None for _, other in pairs),
-        notes=(*_notes_on_rules(base, head), *_notes_on_releases(pairs)),
+        total=len(asked),
+        notes=(*_notes_on_rules(base, head), *_notes_on_releases(asked)),
     )
 
 
@@ -171,22 +172,24 @@ def _surroundings(deployment: Deployment) -> tuple[str, ...]:
     )
 
 
-def _pair(
-    before: Sequence[_Resolved], after: Sequence[_Resolved]
-) -> list[tuple[_Resolved | None, _Resolved | None]]:
+_Pairs: TypeAlias = list[tuple[_Resolved | None, _Resolved]]
+"""What each experiment was at base, None if it is new."""
+
+
+def _pair(before: Sequence[_Resolved], after: Sequence[_Resolved]) -> tuple[_Pairs, list[_Resolved]]:
     """Find what each experiment was at base, and what is gone; no side has an entry twice."""
     by_name = {one.name: one for one in before}
     by_content = {one.content: one for one in before}
     names, contents = {one.name for one in after}, {one.content for one in after}
     gone = [one for one in before if one.name not in names and one.content not in contents]
-    pairs: list[tuple[_Resolved | None, _Resolved | None]] = []
+    pairs: _Pairs = []
     for other in after:
         found = by_name.get(other.name) or by_content.get(other.content)
         if found is None:
-            found = next((one for one in _alike(gone, other)), None)
+            found = next(_alike(gone, other), None)
             gone = [one for one in gone if one is not found]
         pairs.append((found, other))
-    return [*pairs, *((one, None) for one in gone)]
+    return pairs, gone
 
 
 def _alike(gone: Iterable[_Resolved], other: _Resolved) -> Iterator[_Resolved]:
@@ -197,33 +200,23 @@ def _alike(gone: Iterable[_Resolved], other: _Resolved) -> Iterator[_Resolved]:
     yield from same or (alike if len(alike) == 1 else [])
 
 
-def _compare(one: _Resolved | None, other: _Resolved | None, testbed: str) -> Touched:
-    if other is None:
-        suite, experiment = one.name if one else ("", "")
-        return Touched(suite=suite, experiment=experiment, why_not="removed at head")
+def _compare(one: _Resolved | None, other: _Resolved, testbed: str) -> Touched:
     suite, experiment = other.name
     head = other.deployment
     if one is None:
         why_not = "new at head: base has nothing to compare it with"
         return Touched(suite=suite, experiment=experiment, why_not=why_not, head=head)
+    base, system, knobs = one.deployment, head.experiment.system, list[Knob]()
+    if system == base.experiment.system:
+        knobs += find_knobs(f"systems/{system}/{head.config.name}", base.config, head.config)
+        knobs += (knob for _, some in _list_surrounding_knobs(base, other) for knob in some)
     return Touched(
         suite=suite,
         experiment=experiment,
-        knobs=_list_knobs(one.deployment, other),
-        why_not=_refuse(one.deployment, other, testbed),
-        base=one.deployment,
+        knobs=tuple(knobs),
+        why_not=_refuse(base, other, testbed),
+        base=base,
         head=head,
-    )
-
-
-def _list_knobs(base: Deployment, at_head: _Resolved) -> tuple[Knob, ...]:
-    head = at_head.deployment
-    system = head.experiment.system
-    if system != base.experiment.system:
-        return ()
-    return (
-        *find_knobs(f"systems/{system}/{head.config.name}", base.config, head.config),
-        *(knob for _, knobs in _list_surrounding_knobs(base, at_head) for knob in knobs),
     )
 
 
@@ -283,11 +276,11 @@ def _notes_on_rules(base: Catalog, head: Catalog) -> Iterator[str]:
         yield "reference/ differs: no measurement and no comparison depends on it"
 
 
-def _notes_on_releases(pairs: Iterable[tuple[_Resolved | None, _Resolved | None]]) -> Iterator[str]:
+def _notes_on_releases(pairs: _Pairs) -> Iterator[str]:
     names = [
         f"{other.name[1]} of suite {other.name[0]}"
         for one, other in pairs
-        if one and other and _releases(one) != _releases(other)
+        if one and _releases(one) != _releases(other)
     ]
     if names:
         yield f"another list of releases changes nothing in how they are measured: {', '.join(names)}"

@@ -109,37 +109,6 @@ def fetch(
         advice=correct_it if own else name_a_copy,
         tell=tell,
     )
-    return _get(wanted, origins)
-
-
-def fetch_maven(
-    name: str, coordinates: Sequence[str], *, tell: Callable[[str], None] = _say_nothing
-) -> Artifact:
-    """Give libraries with their runtime dependencies, as jars under `lib/`, from the cache or Maven.
-
-    Raises:
-        ReleaseError: they cannot be had, or the cache cannot be used.
-
-    """
-    origin = Origin(source=Source.MAVEN, location=" ".join(coordinates))
-    # Other coordinates under the same name are another set.
-    asked = hashlib.sha256(origin.location.encode()).hexdigest()[:12]
-    home = cache_dir() / "libraries" / f"{name}-{asked}"
-    advice = "let Maven reach a repository that has them"
-    return _get(_Wanted(label=name, home=home, advice=advice, tell=tell), (origin,))
-
-
-def copy_variable(release: Release) -> str:
-    """Name the variable of the environment that may hold the path of a local copy of the release.
-
-    It is KNICKPOINT_RELEASE_<SYSTEM>_<VERSION> in capitals, with `_` for all but letters and digits.
-    """
-    return "KNICKPOINT_RELEASE_" + re.sub(
-        "[^A-Z0-9]", "_", f"{release.system}_{release.version}".upper()
-    )
-
-
-def _get(wanted: _Wanted, origins: Sequence[Origin]) -> Artifact:
     try:
         wanted.home.mkdir(parents=True, exist_ok=True)
         with FileLock(wanted.home / "lock"):
@@ -152,6 +121,16 @@ def _get(wanted: _Wanted, origins: Sequence[Origin]) -> Artifact:
             f"{wanted.label} cannot be kept in the cache {cache_dir()}: {_say(error)}; make that a "
             "directory with room that can be written, or set KNICKPOINT_CACHE to one"
         ) from error
+
+
+def copy_variable(release: Release) -> str:
+    """Name the variable of the environment that may hold the path of a local copy of the release.
+
+    It is KNICKPOINT_RELEASE_<SYSTEM>_<VERSION> in capitals, with `_` for all but letters and digits.
+    """
+    return "KNICKPOINT_RELEASE_" + re.sub(
+        "[^A-Z0-9]", "_", f"{release.system}_{release.version}".upper()
+    )
 
 
 def _say(error: OSError) -> str:

@@ -18,6 +18,7 @@ from perf.load.results.search import Found, next_load
 from perf.load.results.summary import summarize
 from perf.model.design import (
     ClosedLoop,
+    CountedPhase,
     Deployment,
     Measurement,
     OpenLoop,
@@ -212,11 +213,7 @@ class _Run:
         """Run one phase of the sequence until all its operations are done."""
         workload = self.offer.deployment.workload
         phase = workload.sequence[place]
-        operations = operations_of(workload, phase)
-        self.servers.progress.tell(
-            f"{phase.name}: {operations} × {phase.operation.value}, closed loop, "
-            f"{phase.in_flight} in flight per engine process"
-        )
+        self.servers.progress.tell(describe_counted(workload, phase))
         outcome = (yield from self._load(partial(self.offer.count, place))).outcome
         stage = counted_stage(
             phase, max(one.counted_s for one in outcome.results if one.counted_s is not None)
@@ -298,6 +295,14 @@ def _combine(kept: Iterable[LoadOutcome], looks: Sequence[tuple[Edge, Snapshot]]
             )
             for why in missing
         ),
+    )
+
+
+def describe_counted(workload: Workload, phase: CountedPhase) -> str:
+    """Say what a phase of the sequence does."""
+    return (
+        f"{phase.name}: {operations_of(workload, phase)} × {phase.operation.value}, closed loop, "
+        f"{phase.in_flight} in flight per engine process"
     )
 
 

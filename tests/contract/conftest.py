@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from crate_peer import CratePeer
+from java_libraries import fetch_jars
 from served import ADDRESS, TIMEOUT_S, Served, deploy
 
 from perf.model.design import Testbed
-from perf.releases.artifacts import fetch_maven
 from perf.releases.java import find_java
 from perf.systems import registry
 from perf.systems.contract import Target
@@ -34,17 +34,16 @@ def mongo_peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, 
     It enforces no write concern and ignores the time-series option.
     """
     java = find_java((17, 11), tell=print).path
-    jars = fetch_maven("mongo-java-server", _PEER_JARS, tell=print).location
+    jars = ":".join(fetch_jars("mongo-java-server", _PEER_JARS))
     with socket.socket() as probe:
         probe.bind((ADDRESS, 0))
         port = probe.getsockname()[1]
     program = Path(__file__).parents[1] / "peers" / "Run.java"
-    classes, libraries = tmp_path_factory.mktemp("peer"), f"{jars}/lib/*"
+    classes = tmp_path_factory.mktemp("peer")
     compiler = "org.eclipse.jdt.internal.compiler.batch.Main"
-    jar_paths = ":".join(map(str, Path(jars, "lib").glob("*.jar")))
-    compile_it = [java, "-cp", libraries, compiler, "-11", "-proc:none", "-cp", jar_paths]
+    compile_it = [java, "-cp", jars, compiler, "-11", "-proc:none", "-cp", jars]
     subprocess.run([*compile_it, "-d", str(classes), str(program)], check=True)
-    options = ["-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", f"{classes}:{libraries}"]
+    options = ["-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", f"{classes}:{jars}"]
     command = [java, *options, "Run", ADDRESS, str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert server.stdout is not None

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from case import MEASURED_S, RECORDS, WARM_UP_S, Case, Figures
+from java_libraries import fetch_jars
 
 from perf.model.records import Operation
-from perf.releases.artifacts import fetch_maven
 from perf.releases.java import find_java
 from perf.systems.contract import Target
 
@@ -81,8 +81,7 @@ def make_ycsb(classes: Path) -> YcsbPeer:
 
     """
     java = find_java((17, 11), tell=print).path
-    jars = sorted(Path(fetch_maven("engine-peer", _JARS, tell=print).location, "lib").glob("*.jar"))
-    class_path = ":".join(map(str, jars))
+    class_path = ":".join(fetch_jars("engine-peer", _JARS))
     compiler = [java, "-cp", class_path, "org.eclipse.jdt.internal.compiler.batch.Main"]
     options = ["-11", "-proc:none", "-nowarn", "-cp", class_path, "-d", str(classes)]
     source = Path(__file__).with_name("Peer.java")

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from perf.commands.releases import releases
 from perf.model.errors import ReleaseError, UsageError
 from perf.model.results import Release, Source
-from perf.releases.artifacts import SUMS, copy_variable, fetch, fetch_maven, find_release
+from perf.releases.artifacts import SUMS, copy_variable, fetch, find_release
 from perf.releases.origin import Origin
 from perf.systems import registry
 from perf.systems.contract import System
@@ -306,16 +306,6 @@ def test_what_is_built_in_is_not_fetched() -> None:
     fake = registry.load("fake")
     artifact = fetch(fake, fake.releases()[0])
     assert (artifact.source, artifact.sha256, artifact.location) == (Source.BUILTIN, "", "")
-
-
-def test_fetches_named_libraries(cache: Path) -> None:
-    artifact = fetch_maven("peer", ["org.example:a:1", "org.example:b:2"])
-    assert Path(artifact.location, "lib/a-1.jar").is_file()
-    assert fetch_maven("peer", ["org.example:a:1", "org.example:b:2"]) == artifact
-    assert maven_runs(cache) == 1
-    other = fetch_maven("peer", ["org.example:a:1", "org.example:b:2", "org.example:c:3"])
-    assert other.location != artifact.location
-    assert maven_runs(cache) == 2
 
 
 def test_only_one_of_two_fetches_at_once_downloads(cache: Path) -> None:

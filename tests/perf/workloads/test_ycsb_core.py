@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from java_libraries import fetch_jars
 from scipy import stats
 
 from perf.model.records import Ycsb
-from perf.releases.artifacts import fetch_maven
 from perf.releases.java import find_java
 from perf.workloads.keys import (
     SCRAMBLED_RANKS,
@@ -55,8 +55,7 @@ SEED = 7
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """Give `ask(question)`: the words of YCSB's answer; see the program."""
     java = find_java((17, 11), tell=print).path
-    jars = fetch_maven("ycsb-core", JARS, tell=print).location
-    classes, paths = tmp_path_factory.mktemp("draws"), [str(jar) for jar in Path(jars, "lib").glob("*")]
+    classes, paths = tmp_path_factory.mktemp("draws"), fetch_jars("ycsb-core", JARS)
     compiler = "org.eclipse.jdt.internal.compiler.batch.Main"
     options = ["-11", "-nowarn", "-proc:none", "-cp", ":".join(paths), "-d", str(classes)]
     command = [java, "-cp", ":".join(paths), compiler, *options, str(PROGRAM)]
