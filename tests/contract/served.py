@@ -20,6 +20,8 @@ from perf.systems.sessions import SensorSession
 TIMEOUT_S = 10.0
 # Each worker of pytest-xdist has servers of its own, which all listen on the same ports.
 ADDRESS = f"127.26.0.{1 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))}"
+REAL = {"cassandra", "mongodb", "scylladb"}
+"""Systems whose fixture, with their name and _server, starts a real program."""
 HEAP_MB = {"cassandra": 512}
 
 

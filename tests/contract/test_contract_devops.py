@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from served import ADDRESS, Served, deploy
+from served import ADDRESS, REAL, Served, deploy
 
 from perf.model.design import Testbed
 from perf.model.records import Answer, Devops, Operation
+from perf.systems import registry
 from perf.systems.promises import devops
 from perf.systems.sessions import DevopsSession
 from perf.workloads.devops.batches import Batches
@@ -22,13 +23,10 @@ from perf.workloads.devops.rows import Group, Query
 from perf.workloads.devops.tables import devops_rows
 from perf.workloads.loading import devops_stored
 
-# Fixtures with the name of a system and _server; real ones start a real program.
 SERVERS = [
-    pytest.param("fake"),
-    pytest.param("cratedb"),
-    pytest.param("mongodb", marks=pytest.mark.real),
-    pytest.param("cassandra", marks=pytest.mark.real),
-    pytest.param("scylladb", marks=pytest.mark.real),
+    pytest.param(name, marks=[pytest.mark.real] if name in REAL else [])
+    for name in registry.names()
+    if registry.load(name).sessions.devops
 ]
 SMALL = Devops(kind="devops", hosts=9, span_s=2 * 3600, interval_s=60, queries=3)
 SEED = 7

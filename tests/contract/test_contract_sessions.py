@@ -10,14 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from served import Served
+from served import REAL, Served
 
 from perf.systems import registry
 from perf.systems.promises.models import Model, list_models
 from perf.systems.promises.promise import Promise
 
-# Their fixture, with the name of the system and _server, starts a real program.
-REAL = {"mongodb", "cassandra", "scylladb"}
 CASES = [
     pytest.param(
         (name, model),
