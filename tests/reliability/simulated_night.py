@@ -359,7 +359,7 @@ def run_night(number: int, into: Path, *, is_again: bool, real_every: int) -> di
         "is_real": TONIGHT.is_real,
         "turns": TONIGHT.turns,
         "series": len(judged.series) if judged else 0,
-        "verdict": judged.verdict.outcome.value if judged else "",
+        "verdict": judged.outcome.value if judged else "",
         "changes": describe_changes(judged),
         "news": [one.name for one in judged.incidents if one.is_news] if judged else [],
         "events": TONIGHT.events if notified == 0 else [],
