@@ -166,12 +166,9 @@ def judge(
     scene = IncidentContext(watches=watches, circumstances=circumstances, settings=settings)
     incidents = build_incidents(cases, scene)
     homes = _find_homes(incidents)
-    remarks: defaultdict[SeriesKey, dict[int, ChangeRemark]] = defaultdict(dict)
-    for case in cases:
-        key, index = case.at
-        remarks[key][index] = remark(case, homes.get(case.at), scene)
+    remarks = _remark(cases, homes, scene)
     judged = tuple(
-        _judge_series(one, unusable.get(one.series.key), settings, remarks[one.series.key])
+        _judge_series(one, unusable.get(one.series.key), settings, remarks.get(one.series.key, {}))
         for one in findings
     )
     asked = len({question(one.series.key) for one in findings if can_alarm(one, tonight)})
@@ -301,6 +298,17 @@ def _find_homes(incidents: Iterable[Incident]) -> Mapping[tuple[SeriesKey, int],
         for incident in incidents
         for change in incident.changes
     }
+
+
+def _remark(
+    cases: Iterable[Case], homes: Mapping[tuple[SeriesKey, int], Incident], scene: IncidentContext
+) -> Mapping[SeriesKey, Mapping[int, ChangeRemark]]:
+    """Give what is to be said beside each change, by series and index."""
+    remarks: defaultdict[SeriesKey, dict[int, ChangeRemark]] = defaultdict(dict)
+    for case in cases:
+        key, index = case.at
+        remarks[key][index] = remark(case, homes.get(case.at), scene)
+    return remarks
 
 
 def _judge_series(
