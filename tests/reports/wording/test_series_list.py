@@ -12,7 +12,7 @@ from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.standing import ChangeRemark, Verdict, VerdictBasis, WithinRelease
 from reports.wording.changes import by_change
-from reports.wording.series_list import lead_series, view_reason
+from reports.wording.series_list import lead_series
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -73,8 +73,3 @@ def test_where_nothing_is_claimed_the_reason_says_why(fallen: JudgedSeries) -> N
     assert " since 5.0.3 shows, but is not confirmed yet: the evidence is too weak; " in unsure.text
     assert unsure.text.endswith("look at the host and the configuration first.")
     assert unsure.more == ""
-    assert view_reason(replace(fallen, verdict=verdict)) == unsure.text
-
-
-def test_a_row_says_the_reason_without_what_stands_elsewhere(fallen: JudgedSeries) -> None:
-    assert view_reason(fallen).endswith(f"significant, and relevant: 5{NBSP}% matter.")
