@@ -19,6 +19,7 @@ from filelock import FileLock
 from hdrh.histogram import HdrHistogram
 from hypothesis import settings
 from kept import Promises
+from xdist.scheduler import LoadFileScheduling
 
 from perf.model.design import Host, Needs, Steadiness, Testbed, TimeLimits, Validity
 from perf.model.results import (
@@ -64,6 +65,29 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the suites of whole nights last: each group of them takes as long as many other tests."""
     items.sort(key=lambda item: item.path.name == "test_suites_real.py")
+
+
+SHARED = (
+    "tests/contract/",  # Cassandra, the emulator, the null and fake servers
+    "tests/perf/history/storage/",  # PostgreSQL
+    "tests/perf/trial/",  # the fixed ports of the fake servers
+    "tests/reports/pages/",  # Chromium and the demo site
+)
+"""Folders whose files share a server that is dear to start: one worker runs them all."""
+
+
+class OneServerOfAKind(LoadFileScheduling):
+    """Hand files to workers, but the files that share a server to one of them, which starts it once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        shared = (folder for folder in SHARED if nodeid.startswith(folder))
+        return next(shared, super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneServerOfAKind:
+    """Start each kind of server once per run."""
+    return OneServerOfAKind(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
