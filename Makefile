@@ -29,11 +29,13 @@ nightly: export KNICKPOINT_DIE_WITH_PARENT = 1
 nightly: .venv/.ready ## measure, keep, judge, tell: the whole job (SUITE=quickstart DATA=var)
 	@$(BIN)/knickpoint nightly --suite $(SUITE) --data $(DATA)
 
-test: .venv/.dev ## the test suite, real databases included (a quarter of an hour on two cores)
-	$(BIN)/pytest -m "not long and not alone" --numprocesses auto --dist loadfile
-	$(BIN)/pytest -m "alone and not long"
+test: .venv/.dev ## does it work? A real Cassandra included (five minutes on two cores)
+	$(BIN)/pytest -m "not slow and not long and not alone" --numprocesses auto --dist loadfile
+	$(BIN)/pytest -m "alone and not slow and not long"
 
-test-long: .venv/.dev ## the tests that take longer, but for those of make reliability
+test-long: .venv/.dev ## what make test has no time for, but for make reliability and the longest
+	$(BIN)/pytest -m "slow and not long and not alone" --numprocesses auto --dist loadfile
+	$(BIN)/pytest -m "alone and slow and not long"
 	$(BIN)/pytest -m "long and not longest and not keeps" --timeout 1800
 
 test-longest: .venv/.dev ## hosts that are lost in a trial, a Debian prepared by the whole playbook (half an hour)

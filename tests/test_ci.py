@@ -54,6 +54,7 @@ def run_tests(*options: str, until: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_no_long_test_begins_after_its_time_and_each_is_listed() -> None:
     done = run_tests("-m", "long", LONG, until="1")
     assert done.returncode == 0, done.stdout
@@ -64,6 +65,7 @@ def test_no_long_test_begins_after_its_time_and_each_is_listed() -> None:
     assert sum(line.startswith(f"{LONG}::") for line in told) == count
 
 
+@pytest.mark.slow
 def test_others_run_at_any_time() -> None:
     done = run_tests("tests/test_ci.py", "-k", "in_a_row", until="1")
     assert done.returncode == 0, done.stdout
@@ -71,6 +73,7 @@ def test_others_run_at_any_time() -> None:
     assert "LEFT OUT" not in done.stdout
 
 
+@pytest.mark.slow
 def test_the_suites_of_whole_nights_come_last() -> None:
     last = "tests/perf/jobs/test_suites_real.py"
     done = run_tests("--collect-only", last, "tests/test_ci.py", until="")
@@ -79,6 +82,7 @@ def test_the_suites_of_whole_nights_come_last() -> None:
     assert files.index(last) + files.count(last) == len(files)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("release", "is_judged"), [("1.95.0", True), ("1.95.1", True), ("1.88.0", False), ("1.96.0", False)]
 )

@@ -47,6 +47,7 @@ def lab(
     return places
 
 
+@pytest.mark.slow
 def test_a_backup_that_is_restored_has_every_row(lab: Places, tmp_path: Path) -> None:
     fresh = Places(tmp_path / "restored here")
     for block, data in (("backup", lab.data), ("restore", fresh.data)):

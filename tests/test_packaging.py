@@ -46,6 +46,7 @@ def test_each_command_loads_and_teaches(entry: importlib.metadata.EntryPoint) ->
     assert command.get_short_help_str(200) in " ".join(result.output.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["measure", "append", "releases", "schema", "doctor", "history"])
 def test_measuring_loads_neither_judging_nor_telling(name: str) -> None:
     module = next(entry.module for entry in COMMANDS if entry.name == name)

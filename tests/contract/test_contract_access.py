@@ -96,6 +96,7 @@ def asking(
         yield Asking(served, gate, authority, tmp_path, command)
 
 
+@pytest.mark.slow
 @pytest.mark.keeps("no-secret-leaks")
 def test_an_engine_logs_in_over_tls_and_leaves_no_secret(asking: Asking) -> None:
     right = asking.access()
@@ -113,6 +114,7 @@ def test_an_engine_logs_in_over_tls_and_leaves_no_secret(asking: Asking) -> None
     assert find_in_files(PLANTED, asking.directory) == []
 
 
+@pytest.mark.slow
 def test_a_password_that_was_handed_over_is_removed_once_it_is_read(asking: Asking) -> None:
     # What the harness does on another host: it writes the file once the engine's directory is there.
     path = asking.directory / "engine" / PASSWORD
@@ -136,6 +138,7 @@ def _writer(path: Path) -> Callable[[object, LoadSpec | None], LoadSpec | None]:
     return write
 
 
+@pytest.mark.slow
 def test_clients_show_a_certificate_where_one_is_asked(asking: Asking) -> None:
     own = issue(asking.authority, "client")
     right = Tls(
@@ -162,6 +165,7 @@ def test_clients_show_a_certificate_where_one_is_asked(asking: Asking) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_one_sentence(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = asking.directory / "secret"
     by_file = asking.access(password_env=None, password_file=str(secret))
@@ -180,6 +184,7 @@ def test_what_cannot_be_read_is_one_sentence(asking: Asking, monkeypatch: pytest
     )
 
 
+@pytest.mark.slow
 def test_a_server_that_lets_nobody_in_is_one_sentence(
     asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ def _total(outcome: LoadOutcome) -> Counter[str]:
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "beside"),
     [

@@ -130,6 +130,7 @@ def records_of(served: Served, records: PutGet | Ycsb) -> Iterator[Callable[[], 
         yield read
 
 
+@pytest.mark.slow
 @BOTH_WAYS
 def test_either_engine_reads_the_readings_that_the_other_wrote(
     cassandra_server: Served,
@@ -167,6 +168,7 @@ def test_either_engine_reads_the_readings_that_the_other_wrote(
     assert readings() == stored
 
 
+@pytest.mark.slow
 @BOTH_WAYS
 def test_either_engine_gets_the_values_that_the_other_put(
     cassandra_server: Served, make_spec: Callable[..., LoadSpec], writer: str, reader: str
@@ -186,6 +188,7 @@ def test_either_engine_gets_the_values_that_the_other_put(
         assert read() == stored
 
 
+@pytest.mark.slow
 @BOTH_WAYS
 def test_either_engine_works_on_the_records_that_the_other_loaded(
     cassandra_server: Served, make_spec: Callable[..., LoadSpec], writer: str, reader: str
@@ -224,6 +227,7 @@ def test_either_engine_works_on_the_records_that_the_other_loaded(
         assert read() == stored
 
 
+@pytest.mark.slow
 def test_a_server_that_stands_still_is_timeouts_and_nothing_else(
     cassandra_server: Served, make_spec: Callable[..., LoadSpec], readings: Callable[[], Table]
 ) -> None:

@@ -63,6 +63,7 @@ def run(spec: LoadSpec, *commands: tuple[str, ...]) -> Counter[tuple[str, str]]:
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cassandra", "mongodb"])
 def test_the_native_engine_stores_what_is_asked_and_finds_what_is_changed(
     request: pytest.FixtureRequest, name: str, tmp_path: Path

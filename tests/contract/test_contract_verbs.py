@@ -320,6 +320,7 @@ def test_settings_reach_the_configuration(case: Case) -> None:
     assert str(MARK) in case.written(node)
 
 
+@pytest.mark.slow
 def test_each_node_is_configured_for_its_own_address(case: Case) -> None:
     for node in case.prepare(3).nodes:
         assert node.address in case.written(node)
@@ -333,6 +334,7 @@ def test_second_start_starts_nothing(case: Case) -> None:
     assert case.host.count("start") == 1
 
 
+@pytest.mark.slow
 def test_start_ends_no_check_before_the_server_listens(case: Case) -> None:
     cluster = case.start()
     with pytest.raises(NotReady) as refusal:
@@ -340,6 +342,7 @@ def test_start_ends_no_check_before_the_server_listens(case: Case) -> None:
     assert refusal.value.node == cluster.nodes[0].name
 
 
+@pytest.mark.slow
 def test_check_fails_before_start(case: Case) -> None:
     with pytest.raises(StepFailed):
         case.system.check(case.prepare(3))
@@ -374,6 +377,7 @@ def test_stop_and_wipe_are_fine_where_nothing_was_installed(case: Case) -> None:
     case.system.wipe(node)
 
 
+@pytest.mark.slow
 def test_wipe_leaves_nothing_and_only_there(case: Case) -> None:
     cluster = case.prepare(3)
     wiped, *kept = cluster.nodes

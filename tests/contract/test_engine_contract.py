@@ -78,6 +78,7 @@ def _is_short(engine: str, dialect: Dialect, scenario: Scenario) -> bool:
     return engine == "native" and (dialect is CQL or scenario.run is run_counters)
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.parametrize(
     ("engine", "dialect", "scenario"),
@@ -165,6 +166,7 @@ def _reading(operations: int) -> Callable[[LoadSpec], LoadSpec]:
     return lambda spec: read(_counting(operations)(spec))
 
 
+@pytest.mark.slow
 @_each_pair(short=DIALECTS)
 def test_each_operation_ends_in_the_one_counter_that_was_planted(
     make_stand: MakeStand, engine: str, dialect: Dialect
@@ -236,6 +238,7 @@ def test_engines_share_what_is_to_be_done_and_no_operation_twice(
     assert all(result.counted_s for result in outcome.results)
 
 
+@pytest.mark.slow
 @_each_pair()
 @pytest.mark.parametrize(
     "end",

@@ -93,6 +93,7 @@ def play_check(home: Path, host: dict[str, str], *variables: str) -> str:
     return " ".join(done.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", [{"user": "knickpoint"}, {"work_dir": "/var/lib/knickpoint"}])
 def test_a_testbed_that_leaves_the_account_open_is_refused(
     tmp_path: Path, host: dict[str, str]

@@ -64,6 +64,7 @@ def run_on(root: Path, made: Path, options: str, again: str, *argv: str) -> tupl
     return read(to / "full"), read(to / "again")
 
 
+@pytest.mark.slow
 @pytest.mark.keeps("full-disks-are-told")
 @pytest.mark.parametrize("full", ["stdout", "stderr", "both"])
 def test_output_that_has_no_room_changes_no_exit_code(tmp_path: Path, full: str) -> None:

@@ -112,6 +112,7 @@ def spoil(data: bytes, chance: random.Random) -> bytes:
     return bytes(spoiled)
 
 
+@pytest.mark.slow
 @pytest.mark.keeps("hostile-histories")
 def test_a_spoiled_file_answers_or_is_told_as_damaged(
     filled: Places,
@@ -177,6 +178,7 @@ ROWS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.keeps("hostile-histories")
 @pytest.mark.parametrize("change", ROWS)
 def test_rows_of_others_are_answers_or_told_as_damage(
@@ -201,6 +203,7 @@ def test_rows_of_others_are_answers_or_told_as_damage(
     assert is_well_told(told)
 
 
+@pytest.mark.slow
 @pytest.mark.keeps("hostile-histories")
 @pytest.mark.parametrize("kind", NO_FILES)
 def test_a_history_that_is_no_file_is_told_and_never_waited_for(

@@ -114,6 +114,7 @@ def import_one(home: Path, kind: str, content: bytes, naming: Naming) -> None:
         assert history.tables_digest() == digest
 
 
+@pytest.mark.slow
 @pytest.mark.keeps("imports-whole-or-not-at-all")
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_a_broken_file_is_imported_as_it_reads_or_refused_with_nothing_written(

@@ -81,6 +81,7 @@ def test_no_command_hands_a_name_of_others_to_the_terminal(
     assert find_obeyed(text) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.keeps("terminals-obey-no-name")
 def test_no_error_hands_a_name_of_others_to_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / f"{HOSTILE.replace('/', '')}.json"

@@ -41,6 +41,7 @@ def kill_often(name: str, scenario: Scenario, begin: Path, launcher: Commands, w
     return kills
 
 
+@pytest.mark.slow
 @KEEPS
 @pytest.mark.parametrize(
     "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.long) for name in (*LONG, *REAL))]

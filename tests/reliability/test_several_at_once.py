@@ -120,6 +120,7 @@ def check_history(here: Path, *, is_pruned: bool = False) -> int:
     return len(found)
 
 
+@pytest.mark.slow
 @KEEPS
 @pytest.mark.parametrize(
     "commands",

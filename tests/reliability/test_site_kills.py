@@ -102,6 +102,7 @@ def make_sites(size: int) -> tuple[Callable[[Path], object], Callable[[Path], ob
     return functools.partial(build, "a"), functools.partial(build, "b")
 
 
+@pytest.mark.slow
 @pytest.mark.keeps("site-whole-or-old")
 def test_a_report_killed_at_any_call_leaves_one_whole_site(
     tmp_path: Path, effort: Callable[[int, int], int], figures: dict[str, object]

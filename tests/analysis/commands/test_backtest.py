@@ -143,6 +143,7 @@ def test_the_help_describes_both_formats(command: click.Command, told: str) -> N
     assert "exit code 2" in text
 
 
+@pytest.mark.slow
 def test_an_interruption_leaves_no_output_no_traceback_and_no_process(tmp_path: Path) -> None:
     values: list[Any] = step(3) * 25
     series = [{"name": f"s{n}", "better": "lower", "values": values} for n in range(200)]

@@ -416,6 +416,7 @@ ANY_TEXT = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(text=ANY_TEXT)
 def test_arbitrary_text_is_accepted_or_refused_with_printable_sentences(

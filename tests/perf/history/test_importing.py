@@ -163,6 +163,7 @@ def test_what_is_imported_every_night_is_news_where_that_is_said(
     assert [trial.purpose for trial in trials(places)] == [Purpose.SCHEDULED]
 
 
+@pytest.mark.slow
 def test_imports_in_any_order_give_the_same_rows_as_in_order(tmp_path: Path) -> None:
     rows = [f"2026-02-{day:02}T01:00Z,build-{day},throughput,{100 + day}" for day in range(1, 13)]
     backfilled = rows.copy()

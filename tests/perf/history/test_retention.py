@@ -62,6 +62,7 @@ def read_percentiles(opened: History, *trials: TrialId) -> list[float]:
     ]
 
 
+@pytest.mark.slow
 def test_no_percentile_moves_and_only_what_is_old_loses_its_seconds(kept: Places) -> None:
     with open_history(kept.history, read_only=True) as opened:
         percentiles = [read_percentiles(opened, *trials) for trials in ((OLD,), (OLD, YOUNG))]

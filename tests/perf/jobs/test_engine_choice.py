@@ -205,6 +205,7 @@ def native(deployment: Deployment) -> Deployment:
     return replace(deployment, workload=replace(deployment.workload, engine="native"))
 
 
+@pytest.mark.slow
 def test_a_trial_tells_its_engine_and_the_digest_of_its_program(
     native: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -182,6 +182,7 @@ def test_two_engines_load_and_then_read_what_was_loaded(host: LocalHost, tmp_pat
     assert_gone(engines)
 
 
+@pytest.mark.slow
 def test_stages_end_their_warm_ups_together_and_are_observed(host: LocalHost, tmp_path: Path) -> None:
     offered = OpenLoop(kind="open", offered_load_ops_per_s=200.0, in_flight=4)
     stages = (
@@ -215,6 +216,7 @@ def test_stages_end_their_warm_ups_together_and_are_observed(host: LocalHost, tm
     assert_gone(engines)
 
 
+@pytest.mark.slow
 def test_a_load_that_does_not_get_steady_runs_to_its_cap(host: LocalHost, tmp_path: Path) -> None:
     engines = make_engines(host, tmp_path, make_stage(warmup_s=1.0, cap_s=3.5), count=1)
     outcome = run(engines, tolerance=0.0)
@@ -235,6 +237,7 @@ sys.exit(python_engine.main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 def test_an_engine_that_begins_on_its_own_fails_the_load(host: LocalHost, tmp_path: Path) -> None:
     stage = make_stage(warmup_s=1.0, cap_s=40.0)
     engines = make_engines(host, tmp_path, stage)
@@ -264,6 +267,7 @@ def test_an_engine_that_crashes_while_measuring_fails_the_load(host: LocalHost, 
     assert_gone(engines)
 
 
+@pytest.mark.slow
 def test_what_was_measured_before_a_failure_is_kept(host: LocalHost, tmp_path: Path) -> None:
     engines = make_engines(host, tmp_path, make_stage(iteration_s=30.0))
     logs = [Path(engine.path(INTERVALS)) for engine in engines]
@@ -283,6 +287,7 @@ def test_what_was_measured_before_a_failure_is_kept(host: LocalHost, tmp_path: P
     assert_gone(engines)
 
 
+@pytest.mark.slow
 def test_what_the_watch_raises_ends_the_engines_and_passes_on(host: LocalHost, tmp_path: Path) -> None:
     engines = make_engines(host, tmp_path, make_stage(iteration_s=60.0))
 
@@ -295,6 +300,7 @@ def test_what_the_watch_raises_ends_the_engines_and_passes_on(host: LocalHost, t
     assert_gone(engines)
 
 
+@pytest.mark.slow
 def test_a_load_that_passes_its_limit_is_ended(host: LocalHost, tmp_path: Path) -> None:
     engines = make_engines(host, tmp_path, make_stage(iteration_s=60.0), count=1)
     with pytest.raises(TimedOut, match=r"load engine 0 had not ended after 0\.1 s"):
@@ -302,6 +308,7 @@ def test_a_load_that_passes_its_limit_is_ended(host: LocalHost, tmp_path: Path) 
     assert_gone(engines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_an_engine_at_once_and_what_it_measured_stays(
     host: LocalHost, tmp_path: Path, number: signal.Signals, code: int
@@ -363,6 +370,7 @@ sys.exit(main(sys.argv[-1:]))
 """
 
 
+@pytest.mark.slow
 def test_a_driver_that_cannot_be_closed_does_not_hold_up_the_end(
     host: LocalHost, tmp_path: Path
 ) -> None:
@@ -376,6 +384,7 @@ def test_a_driver_that_cannot_be_closed_does_not_hold_up_the_end(
     assert (output / RESULT).exists()
 
 
+@pytest.mark.slow
 def test_a_driver_that_cannot_be_closed_does_not_hold_back_why_the_load_failed(
     host: LocalHost, tmp_path: Path
 ) -> None:
@@ -412,6 +421,7 @@ def test_outcomes_add_up_exactly(make_interval: Callable[..., Interval]) -> None
     assert merge([interval]).get_value_at_percentile(50) == 200
 
 
+@pytest.mark.slow
 def test_a_counted_phase_ends_when_every_operation_of_all_engines_is_done(
     host: LocalHost, tmp_path: Path
 ) -> None:

@@ -323,6 +323,7 @@ def _said_by_python(target: Target) -> str:
     return str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_client_logs_in_over_tls_and_says_what_the_python_engine_says_where_it_cannot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -360,6 +361,7 @@ def test_a_client_logs_in_over_tls_and_says_what_the_python_engine_says_where_it
         assert (code, said.strip()) == (1, _said_by_python(target))
 
 
+@pytest.mark.slow
 def test_clients_show_their_certificate_and_leave_no_copy_of_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -182,11 +182,13 @@ def test_a_completed_trial_is_a_sealed_bundle_with_true_counts(run: Run, places:
     assert Fact(host="", name="prices_from", value="2026-01-01, a list") in trial.environment_before
 
 
+@pytest.mark.slow
 def test_reads_verify_what_they_get(run: Run) -> None:
     trial = run("fake-read")
     assert trial.status is TrialStatus.COMPLETED, trial.reasons
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "kind", "text"),
     [
@@ -202,6 +204,7 @@ def test_a_lying_database_makes_the_trial_invalid(
     assert any(reason.kind == kind and text in reason.text for reason in trial.reasons), trial.reasons
 
 
+@pytest.mark.slow
 @pytest.mark.keeps("broken-server-is-told")
 def test_errors_above_the_limit_make_the_trial_invalid(run: Run) -> None:
     trial = run(refuse_every=7)
@@ -211,6 +214,7 @@ def test_errors_above_the_limit_make_the_trial_invalid(run: Run) -> None:
     assert "the first: error:RuntimeError: write of sensor-" in trial.reasons[0].text
 
 
+@pytest.mark.slow
 @pytest.mark.keeps("broken-server-is-told")
 def test_a_node_that_does_not_come_up_fails_the_trial_with_its_log(run: Run) -> None:
     trial = run(crash_on_start=True)
@@ -220,6 +224,7 @@ def test_a_node_that_does_not_come_up_fails_the_trial_with_its_log(run: Run) -> 
     assert "planted fault: crash_on_start" in trial.log_tail
 
 
+@pytest.mark.slow
 @pytest.mark.keeps("broken-server-is-told")
 def test_a_cluster_that_never_serves_fails_at_its_limit(places: Places) -> None:
     order = make_order("fake-blink", {"never_ready": True})
@@ -232,6 +237,7 @@ def test_a_cluster_that_never_serves_fails_at_its_limit(places: Places) -> None:
     assert all_ended()
 
 
+@pytest.mark.slow
 @pytest.mark.keeps("killed-node-is-told")
 def test_a_node_that_dies_mid_trial_makes_it_invalid(run: Run) -> None:
     trial = run(die_after_writes=90)
@@ -241,6 +247,7 @@ def test_a_node_that_dies_mid_trial_makes_it_invalid(run: Run) -> None:
     assert "planted fault: die_after_writes" in trial.log_tail
 
 
+@pytest.mark.slow
 def test_a_server_that_ignores_the_stop_is_killed(run: Run) -> None:
     assert run(ignore_stop=True).status is TrialStatus.COMPLETED
 
@@ -258,6 +265,7 @@ class Unclean(fake.Fake):
         super().wipe(node)
 
 
+@pytest.mark.slow
 def test_a_clean_up_that_fails_on_one_node_costs_nothing_else(places: Places) -> None:
     system = Unclean()
     trial = run_trial(make_order("fake-blink", {}), system, places, Progress(io.StringIO()))
@@ -282,6 +290,7 @@ def test_a_port_in_use_is_refused_before_anything_starts(run: Run, places: Place
     assert list(places.trials.glob("*")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "signal_number",
     [

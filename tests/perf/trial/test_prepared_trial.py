@@ -20,7 +20,7 @@ from perf.systems.fake import system as fake
 from perf.trial import harness, preflight
 from perf.trial.harness import Order, run_trial
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 CORES = sorted(os.sched_getaffinity(0))

@@ -106,6 +106,7 @@ def test_cassandra_keeps_every_promise(prove: Prove, configs: Path) -> None:
     assert lines[-1] == "57 promises kept, 0 broken, 1 not asked"
 
 
+@pytest.mark.slow
 def test_broken_promises_are_shown_with_what_was_seen(prove: Prove, configs: Path) -> None:
     _plant(configs, corrupt_every=3, lose_every=10)
     done = prove("--config", "planted")
@@ -131,6 +132,7 @@ def test_what_does_not_start_is_asked_nothing_more(prove: Prove, configs: Path) 
     assert "planted fault: crash_on_start" in log.read_text()
 
 
+@pytest.mark.slow
 def test_an_interrupted_proof_leaves_nothing_behind(configs: Path) -> None:
     _plant(configs, never_ready=True)
     with subprocess.Popen(

@@ -218,6 +218,7 @@ WRONG: dict[str, tuple[str, Chooser]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(WRONG))
 def test_the_comparison_finds_a_wrong_chooser(ask: Ask, name: str) -> None:
     distribution, chooser = WRONG[name]

@@ -53,6 +53,7 @@ def test_a_recording_becomes_a_site_that_is_not_stale(shipped: Path, tmp_path: P
     assert "is not at hand where this site was built." in pages[0].read_text()
 
 
+@pytest.mark.slow
 def test_the_planted_cause_is_found_where_it_was_planted_and_nothing_else(tmp_path: Path) -> None:
     with as_file(files("reports.demo")) as recorded:
         trials, judgement, _ = build_site(recorded, tmp_path / "site")

@@ -170,6 +170,7 @@ def test_a_suspicion_is_confirmed_in_turns_before_anyone_is_told(lab: Lab) -> No
     assert not list(lab.places.nights.glob("*.untold"))
 
 
+@pytest.mark.slow
 def test_a_suspicion_that_turns_rule_out_is_said_and_alerts_nobody(lab: Lab) -> None:
     lab.in_turns = {"1.0.0": 1000.0, "1.0.2": 1000.0}
     told = lab.run()
@@ -230,6 +231,7 @@ def test_a_night_loads_its_configuration_once_and_judges_each_state_of_the_histo
     }
 
 
+@pytest.mark.slow
 def test_a_night_that_is_cut_while_it_makes_sure_is_resumed_there(lab: Lab) -> None:
     lab.fails_at = 6
     cut = lab.run()
@@ -266,6 +268,7 @@ def test_hosts_that_fail_meanwhile_are_told_and_what_is_known_as_well(lab: Lab) 
     assert not list(lab.places.nights.glob("*.untold"))
 
 
+@pytest.mark.slow
 def test_a_side_that_does_not_run_any_more_is_no_answer_and_is_told(lab: Lab) -> None:
     lab.broken = "1.0.2"
     told = lab.run()
@@ -289,6 +292,7 @@ def test_a_suite_that_asks_for_nothing_measures_nothing_again(lab: Lab) -> None:
     assert "would settle it" in lab.incident_page()
 
 
+@pytest.mark.slow
 def test_a_confirmed_change_is_traced_to_its_release_once(lab: Lab) -> None:
     lab.configure("remeasure_minutes: 60\nbisect: auto\nbisect_minutes: 120")
     lab.by_night["1.0.1"] = 800.0

@@ -47,6 +47,7 @@ def check(watched: Watched, paths: list[Path], looks: list[tuple[str, int]]) -> 
     assert watched.complaints == []
 
 
+@pytest.mark.slow
 def test_no_kind_of_page_has_barriers_complains_or_asks_for_anything(
     browser: Browser, demo_site: Path
 ) -> None:

@@ -305,6 +305,7 @@ def _parse(path: Path) -> _Links:
     return links
 
 
+@pytest.mark.slow
 def test_every_link_of_the_site_leads_somewhere(demo_site: Path) -> None:
     pages = sorted(demo_site.rglob("*.html"))
     assert len(pages) > 50

@@ -108,6 +108,7 @@ def test_killed_inside_a_transaction(places: Places, expected: str, moment: int)
         assert history.tables_digest() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [1, 3])
 def test_killed_just_after_a_commit(places: Places, expected: str, moment: int) -> None:
     run_until_killed(APPEND_AFTER_COMMIT, places, moment)
@@ -118,6 +119,7 @@ def test_killed_just_after_a_commit(places: Places, expected: str, moment: int) 
         assert history.tables_digest() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("program", "moment"), [(REBUILD, 9), (REPLACE, 1), (REPLACE, 2)])
 def test_killed_while_rebuilding(places: Places, expected: str, program: str, moment: int) -> None:
     append_all(places, silent)
@@ -130,6 +132,7 @@ def test_killed_while_rebuilding(places: Places, expected: str, program: str, mo
     assert not list(places.data.glob("*.new*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [1, 3, 5, 6])
 def test_killed_while_sealing(places: Places, bundles: tuple[Path, ...], moment: int) -> None:
     run_until_killed(SEAL, places, moment)
@@ -139,6 +142,7 @@ def test_killed_while_sealing(places: Places, bundles: tuple[Path, ...], moment:
         bundle.read(place)
 
 
+@pytest.mark.slow
 def test_killed_from_outside_at_any_moment(
     places: Places,
     make_bundle: Callable[..., Path],

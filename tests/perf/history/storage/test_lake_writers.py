@@ -163,6 +163,7 @@ def run_all(writers: list[Writer], *, seed: int, most_kills: int, path: Path) ->
     return sum(writer.kills for writer in writers)
 
 
+@pytest.mark.slow
 def test_writers_at_once_lose_nothing_and_double_nothing(
     make_lab: Callable[[str, int], Writer], tmp_path: Path
 ) -> None:
@@ -207,6 +208,7 @@ DYING = {
 
 
 # A process and four openings each, so most of them have their time in the long tests.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "moment",
     [
@@ -236,6 +238,7 @@ def test_killed_at_a_chosen_moment(
         assert history.tables_digest() == digest
 
 
+@pytest.mark.slow
 def test_a_catalog_that_crashes_in_the_middle_of_an_append_keeps_nothing_of_it(
     make_lab: Callable[[str, int], Writer],
     tmp_path: Path,

@@ -158,6 +158,7 @@ def complaints(said: str) -> Mapping[str, str]:
     return {line.split()[1]: line for line in lines if line.startswith("db1: ")}
 
 
+@pytest.mark.slow
 def test_each_planted_drift_is_found_alone_and_with_all_others(
     check: Callable[..., str], machine: Machine
 ) -> None:

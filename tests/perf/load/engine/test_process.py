@@ -226,6 +226,7 @@ def test_an_open_loop_attempts_exactly_what_was_scheduled(
     assert kept.timed("send_lateness").get_total_count() == totals["attempted"]
 
 
+@pytest.mark.slow
 def test_stages_follow_each_other_with_numbers_that_go_on(make_session: type[DictSession]) -> None:
     load = OpenLoop(kind="open", offered_load_ops_per_s=300.0, in_flight=4)
     stages = (make_stage(phase="p"), make_stage(load, phase="q"), make_stage(phase="p", cap_s=0.1))
@@ -271,6 +272,7 @@ def test_being_told_after_having_begun_at_the_cap_is_a_failure() -> None:
         offer(make_spec(), DictSession(), kept)
 
 
+@pytest.mark.slow
 def test_progress_tells_each_whole_second_once() -> None:
     stages = (make_stage(cap_s=1.8), make_stage(cap_s=0.7))
     totals, kept, _ = offer(replace(make_spec(), stages=stages), DictSession())

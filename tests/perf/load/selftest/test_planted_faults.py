@@ -23,7 +23,7 @@ from perf.load.selftest.scenarios import (
 from perf.load.selftest.stand import Stand
 from perf.model.errors import StepFailed
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.slow]
 
 FAULTY = Path(__file__).parents[3] / "peers" / "faulty_engine.py"
 SHORT = LoadProfile(warmup_s=0.25, measured_s=1.0)

@@ -31,7 +31,7 @@ from perf.systems.sessions import AnswersLater, SensorSession
 from perf.trial.telemetry import open_looks
 from perf.workloads.sensor import SensorReading
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 SYSTEM = Cassandra()
 ADDRESS = "127.0.0.46"
@@ -109,6 +109,7 @@ def write_share(session: SensorSession, first: int) -> None:
         session.write([reading(index)])
 
 
+@pytest.mark.slow
 def test_reads_what_many_threads_wrote(cluster: Cluster) -> None:
     target = SYSTEM.target(cluster, consistency="quorum", timeout_s=10.0)
     with SYSTEM.sessions.sensor(target) as session:
@@ -178,6 +179,7 @@ def test_answers_come_later_batches_are_whole_and_bytes_are_counted(cluster: Clu
     assert after.payload_bytes - before.payload_bytes == 1200 * (88 + 900)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "compaction"),
     [
@@ -269,6 +271,7 @@ def test_says_what_it_did_for_its_writes(cluster: Cluster) -> None:
         assert Path(path).stat().st_size
 
 
+@pytest.mark.slow
 def test_a_killed_node_is_told_comes_back_stops_cleanly_and_leaves_nothing(cluster: Cluster) -> None:
     (node,) = cluster.nodes
     target = SYSTEM.target(cluster, consistency="all", timeout_s=10.0)

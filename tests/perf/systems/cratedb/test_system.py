@@ -271,6 +271,7 @@ def test_a_node_that_misses_another_does_not_serve(nodes: Nodes) -> None:
     assert refusal.value.node == "s1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
     [Fault(), Fault.refusal(503, 5000, "no master"), Fault(200, b"<html>"), Fault(502, b"gateway")],

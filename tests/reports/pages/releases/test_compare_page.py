@@ -115,6 +115,7 @@ def test_the_script_gives_the_same_answers_as_python(
     assert "5 worse" in watched.page.locator("#compared").inner_text()
 
 
+@pytest.mark.slow
 def test_filters_and_sides_stay_in_the_url(
     scene: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
