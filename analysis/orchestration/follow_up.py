@@ -16,7 +16,7 @@ from analysis.detection.verdict import Outcome
 from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
 from analysis.judging.suspects import Suspect, choose_open, choose_traceable, is_final, traces
 from analysis.orchestration.bisecting import BisectionQuestion, read_bisections, run_bisection
-from analysis.orchestration.comparing import Budget, allow, read_results, run_comparison
+from analysis.orchestration.comparing import Budget, read_results, run_comparison
 from perf.config.catalog import find_experiment_of
 from perf.jobs.feasible import planned_s
 from perf.jobs.measuring import Job
@@ -137,7 +137,7 @@ def _compare(
         purpose=Purpose.CONFIRMATION, suite=suite.name, baseline=baseline, candidate=candidate
     )
     settings = job.catalog.detection
-    blocks = allow(settings, minutes=left_s / 60).count(tonight.trial_s(experiment)) // TURNS
+    blocks = min(int(left_s / tonight.trial_s(experiment)), settings.comparison.trials) // TURNS
     return run_comparison(
         job,
         pairing,

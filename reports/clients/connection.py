@@ -142,7 +142,7 @@ class GitHubAccess:
     `api_url` is that of the REST interface: https://api.github.com, or https://HOST/api/v3.
     """
 
-    token: str
+    token: str = field(repr=False)
     api_url: str
     author: str = ""
     patience: RetryPolicy = field(default_factory=RetryPolicy)

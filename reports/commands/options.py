@@ -40,7 +40,7 @@ def site_url_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., A
         "--site-url",
         default="",
         metavar="URL",
-        callback=matching(re.compile(r"https?://[!-~]{1,1000}"), "an address"),
+        callback=matching(re.compile(r"https?://[!-~]{1,1000}"), "https://HOST/PATH"),
         help=text,
     )
 

@@ -1,1 +1,1 @@
-"""A folder per kind of page, with its view, template, script and style; `page.py` makes the files."""
+"""A folder per kind of page, with its template, script and style; `page.py` makes the files."""

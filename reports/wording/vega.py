@@ -1,4 +1,4 @@
-"""What chart specifications share that are made here; series are drawn by static/scripts/series*.js."""
+"""What chart specifications share that are made here; series are drawn by pages/series/series*.js."""
 
 from collections.abc import Mapping
 from typing import TypeAlias

@@ -47,15 +47,6 @@ class Moment:
     day: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedValue:
-    """A named value; `note` explains it where the name does not."""
-
-    name: str
-    value: str
-    note: str = ""
-
-
 OUTCOME_BADGES = {
     Outcome.REGRESSED: Badge(kind="bad", symbol="✕", word="Regressed"),
     Outcome.IMPROVED: Badge(kind="good", symbol="✓", word="Improved"),

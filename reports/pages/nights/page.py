@@ -43,11 +43,19 @@ def _batches_of_some(
     some: Collection[tuple[NightRow, MeasuredNight | None, MeasuredNight | None]],
 ) -> Iterator[Batch]:
     by_page = {
-        row.night.page: (row.night, _show(scene, row) | {"before": before, "after": after})
+        row.night.page: (
+            row.night,
+            _show(scene, row) | {"before": _point(before), "after": _point(after)},
+        )
         for row, before, after in some
     }
     versions = {page: _digest(scene, *one) for page, one in by_page.items()}
     yield Batch(versions, partial(_make, scene, by_page))
+
+
+def _point(night: MeasuredNight | None) -> Mapping[str, str] | None:
+    """Give what leads to a neighbour and no more: the digest is of all that a page is given."""
+    return {"title": night.title, "page": night.page} if night else None
 
 
 def _show(scene: SiteContext, row: NightRow) -> dict[str, object]:

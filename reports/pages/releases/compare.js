@@ -7,7 +7,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const kp = window.knickpoint;
   const form = document.getElementById("compare");
   if (!form) return;
-  const { make, build } = kp.heatmap;
+  const { build } = kp.heatmap;
   const field = (name) => form.elements.namedItem(name);
   const place = (name) => document.getElementById(name);
   const [heat, told, spectra] = [place("heat"), place("compared"), place("times")];
@@ -25,7 +25,7 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const name of FILTERS) {
       const select = field(name);
       const texts = [...new Set(found[name].filter(Boolean))];
-      const options = texts.map((text) => make("option", { value: text, textContent: text }));
+      const options = texts.map((text) => kp.element("option", { value: text, textContent: text }));
       select.replaceChildren(select.options[0], ...options);
       const wanted = kp.state.get(name);
       select.value = texts.includes(wanted) ? wanted : "";
@@ -69,9 +69,9 @@ document.addEventListener("DOMContentLoaded", () => {
 
   // --- Two variants ----------------------------------------------------------------------------
   const badge = ({ kind, symbol, word }) => {
-    const sign = make("span", { className: "symbol", textContent: symbol });
+    const sign = kp.element("span", { className: "symbol", textContent: symbol });
     sign.setAttribute("aria-hidden", "true");
-    return make("span", { className: `badge ${kind}` }, sign, word);
+    return kp.element("span", { className: `badge ${kind}` }, sign, word);
   };
 
   const summarize = (index, counts) =>
@@ -85,7 +85,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const turns = index.comparisons.filter(({ sides }) => isPair(sides));
     place("turns").replaceChildren(
       ...turns.map((one) =>
-        make("li", {}, badge(one.badge), " ", make("a", { href: kp.root + one.page, textContent: one.title }),
+        kp.element("li", {}, badge(one.badge), " ", kp.element("a", { href: kp.root + one.page, textContent: one.title }),
           ` ${one.day}: ${one.sentence}`)),
     );
     place("measured").hidden = !turns.length;
@@ -134,14 +134,14 @@ document.addEventListener("DOMContentLoaded", () => {
         if (shown !== `${a} ${b}`) return undefined;
         const label = `${index.variants[a].name} → ${index.variants[b].name}`;
         const { table, counts } = build(index, ...cells, label);
-        const scroll = make("div", { className: "scroll", tabIndex: 0 }, table);
+        const scroll = kp.element("div", { className: "scroll", tabIndex: 0 }, table);
         scroll.setAttribute("role", "region");
         scroll.setAttribute("aria-label", label);
         const copy = kp.tables.copyButtons(() => kp.tables.read(table), label);
-        heat.replaceChildren(make("div", { className: "table-tools" }, copy), scroll);
+        heat.replaceChildren(kp.element("div", { className: "table-tools" }, copy), scroll);
         told.replaceChildren(
-          make("strong", { textContent: "A" }), ` ${describe(index.variants[a], index)} → `,
-          make("strong", { textContent: "B" }), ` ${describe(index.variants[b], index)}: `,
+          kp.element("strong", { textContent: "A" }), ` ${describe(index.variants[a], index)} → `,
+          kp.element("strong", { textContent: "B" }), ` ${describe(index.variants[b], index)}: `,
           `${summarize(index, counts) || index.words.nothing}.`,
         );
         showTurns(index, a, b, cells);

@@ -41,14 +41,6 @@
   };
 
   // --- The table -------------------------------------------------------------------------------
-  const make = (tag, properties = {}, ...children) => {
-    const { dataset = {}, ...rest } = properties;
-    const one = Object.assign(document.createElement(tag), rest);
-    Object.assign(one.dataset, dataset);
-    one.append(...children);
-    return one;
-  };
-
   const readCells = (data, index) =>
     new Map(
       data.cells
@@ -78,19 +70,19 @@
       }
     }
     const badge = index.badges[standing];
-    const said = make("span", { className: "said" });
-    const symbol = make("span", { textContent: badge.symbol });
+    const said = kp.element("span", { className: "said" });
+    const symbol = kp.element("span", { textContent: badge.symbol });
     symbol.setAttribute("aria-hidden", "true");
     const hasChange = found.change !== undefined;
     said.append(symbol, ` ${hasChange ? changeWords(found.change, index.words) : badge.word}`);
-    const link = make("a", { href: kp.root + (after ?? before).series[1] }, said);
+    const link = kp.element("a", { href: kp.root + (after ?? before).series[1] }, said);
     link.title = [before, after].map((one) => (one ? tell(one, column, index) : "–")).join(" → ");
-    if (hasChange) link.append(make("span", { className: "unseen", textContent: `, ${badge.word}` }));
+    if (hasChange) link.append(kp.element("span", { className: "unseen", textContent: `, ${badge.word}` }));
     if (found.low !== undefined) {
       const ends = span(found.low, found.high, index.words);
-      link.append(make("span", { className: "note", textContent: ends }));
+      link.append(kp.element("span", { className: "note", textContent: ends }));
     }
-    return { standing, cell: make("td", { className: `heat ${badge.kind} s${strength}` }, link) };
+    return { standing, cell: kp.element("td", { className: `heat ${badge.kind} s${strength}` }, link) };
   };
 
   // Gives the table of two variants and how many cells say what: { table, counts }.
@@ -101,17 +93,17 @@
     const names = (cells) => new Set([...cells.keys()].map((place) => index.measures[place].loosely));
     const [inBefore, inAfter] = [names(before), names(after)];
     const columns = [...new Set(shown.map((place) => index.measures[place].column))].sort((x, y) => x - y);
-    const head = make("tr", {}, make("th", { scope: "col", textContent: index.words.operation }));
+    const head = kp.element("tr", {}, kp.element("th", { scope: "col", textContent: index.words.operation }));
     for (const column of columns) {
       const { title, direction } = index.columns[column];
-      const note = make("span", { className: "note", textContent: direction });
-      head.append(make("th", { scope: "col", dataset: { column: title } }, `${title} `, note));
+      const note = kp.element("span", { className: "note", textContent: direction });
+      head.append(kp.element("th", { scope: "col", dataset: { column: title } }, `${title} `, note));
     }
-    const table = make(
+    const table = kp.element(
       "table",
       { className: "heatmap" },
-      make("caption", { className: "unseen", textContent: label }),
-      make("thead", {}, head),
+      kp.element("caption", { className: "unseen", textContent: label }),
+      kp.element("thead", {}, head),
     );
     const counts = {};
     let body = null;
@@ -119,16 +111,16 @@
     for (const place of shown) {
       const { workload, group, row: title, column, loosely } = index.measures[place];
       if (!body || body.dataset.group !== group) {
-        const note = make("span", { className: "note", textContent: group });
-        const heading = make("th", { scope: "rowgroup", colSpan: columns.length + 1 }, `${workload} `, note);
-        body = make("tbody", { dataset: { group, workload } }, make("tr", { className: "group" }, heading));
+        const note = kp.element("span", { className: "note", textContent: group });
+        const heading = kp.element("th", { scope: "rowgroup", colSpan: columns.length + 1 }, `${workload} `, note);
+        body = kp.element("tbody", { dataset: { group, workload } }, kp.element("tr", { className: "group" }, heading));
         table.append(body);
         row = null;
       }
       if (!row || row.dataset.row !== title) {
-        row = make("tr", { dataset: { row: title } }, make("th", { scope: "row", textContent: title }));
+        row = kp.element("tr", { dataset: { row: title } }, kp.element("th", { scope: "row", textContent: title }));
         for (const one of columns) {
-          row.append(make("td", { className: "heat empty", dataset: { column: index.columns[one].title } }));
+          row.append(kp.element("td", { className: "heat empty", dataset: { column: index.columns[one].title } }));
         }
         body.append(row);
       }
@@ -159,5 +151,5 @@
     return strongest;
   };
 
-  kp.heatmap = { build, findStrongest, make, changeWords };
+  kp.heatmap = { build, findStrongest, changeWords };
 })();

@@ -4,7 +4,7 @@
 
 (() => {
   const kp = window.knickpoint;
-  const { make, changeWords } = kp.heatmap;
+  const { changeWords } = kp.heatmap;
   const NAMED = [50, 90, 95, 99, 99.9, 99.99, 100];
 
   // --- Rows of the charts ----------------------------------------------------------------------
@@ -57,25 +57,25 @@
   const isNumeric = (rows, at) => at > 0 && rows.every((row) => /^([+−±]?\d|–?$)/u.test(row[at]));
   const makeTable = (caption, columns, rows) => {
     const kinds = columns.map((_, at) => (isNumeric(rows, at) ? "num" : ""));
-    const table = make(
+    const table = kp.element(
       "table",
       {},
-      make("caption", { textContent: caption }),
-      make("thead", {}, make("tr", {}, ...columns.map((text, at) => make("th", { scope: "col", textContent: text, className: kinds[at] })))),
-      make("tbody", {}, ...rows.map(([first, ...others]) =>
-        make(
+      kp.element("caption", { textContent: caption }),
+      kp.element("thead", {}, kp.element("tr", {}, ...columns.map((text, at) => kp.element("th", { scope: "col", textContent: text, className: kinds[at] })))),
+      kp.element("tbody", {}, ...rows.map(([first, ...others]) =>
+        kp.element(
           "tr",
           {},
-          make("th", { scope: "row", textContent: first }),
-          ...others.map((text, at) => make("td", { textContent: text, className: kinds[at + 1] })),
+          kp.element("th", { scope: "row", textContent: first }),
+          ...others.map((text, at) => kp.element("td", { textContent: text, className: kinds[at + 1] })),
         ),
       )),
     );
-    const scroll = make("div", { className: "scroll", tabIndex: 0 }, table);
+    const scroll = kp.element("div", { className: "scroll", tabIndex: 0 }, table);
     scroll.setAttribute("role", "region");
     scroll.setAttribute("aria-label", caption);
-    const tools = make("div", { className: "table-tools" }, kp.tables.copyButtons(() => kp.tables.read(table), caption));
-    return make("div", {}, tools, scroll);
+    const tools = kp.element("div", { className: "table-tools" }, kp.tables.copyButtons(() => kp.tables.read(table), caption));
+    return kp.element("div", {}, tools, scroll);
   };
 
   const levelRows = (a, b, words) => {
@@ -114,7 +114,7 @@
       .filter(({ before }) => before);
 
   const fill = (select, texts, chosen) => {
-    select.replaceChildren(...texts.map((text) => make("option", { value: text, textContent: text })));
+    select.replaceChildren(...texts.map((text) => kp.element("option", { value: text, textContent: text })));
     select.value = texts.includes(chosen) ? chosen : texts[0] ?? "";
     select.disabled = texts.length < 2;
   };
@@ -159,7 +159,7 @@
     const names = [before, after].map((trial) => `${trial.experiment}, ${trial.finished}`);
     element.querySelectorAll("[data-trial]").forEach((link, place) => {
       const trial = [before, after][place];
-      link.replaceChildren(make("a", { href: kp.root + trial.page, textContent: trial.id }), ` (${trial.finished})`);
+      link.replaceChildren(kp.element("a", { href: kp.root + trial.page, textContent: trial.id }), ` (${trial.finished})`);
     });
     parts.table("diagnostics").replaceChildren(
       makeTable(
@@ -172,7 +172,7 @@
     parts.table("facts").replaceChildren(
       facts.length
         ? makeTable(words.facts, words.factColumns, facts.map(([host, name, ...values]) => [name, host, ...values]))
-        : make("p", { textContent: words.noFacts }),
+        : kp.element("p", { textContent: words.noFacts }),
     );
     parts.shown.hidden = false;
     const problem = x?.problem || y?.problem;

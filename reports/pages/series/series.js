@@ -191,7 +191,7 @@
       one.plot ??= model.addPlot(one.box);
       const view = { ...model.readView(one.series), ...now, by: one.series.isWatch ? "night" : now.by };
       await one.plot.show(one.series, view, model.build([one.series], view, { height: SMALL_HEIGHT, isSmall: true }), true);
-      one.box.ariaLabel = `${one.series.title}: ${one.series.inWords}`;
+      one.box.setAttribute("aria-label", `${one.series.title}: ${one.series.inWords}`);
       one.note.textContent = [one.series.unit, one.series.direction].filter(Boolean).join(", ");
     };
     const all = rest.map(([title, stem]) => {

@@ -4,7 +4,7 @@
 (() => {
   const kp = window.knickpoint;
   for (const block of document.querySelectorAll("[data-copy-text]")) {
-    const button = kp.element("button", { type: "button", ariaLabel: `Copy: ${block.ariaLabel}` }, "Copy");
+    const button = kp.element("button", { type: "button", ariaLabel: `Copy: ${block.getAttribute("aria-label")}` }, "Copy");
     const said = kp.element("span", { className: "unseen", role: "status" });
     button.addEventListener("click", async () => {
       try {

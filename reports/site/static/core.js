@@ -6,8 +6,14 @@
 window.knickpoint = (() => {
   const root = document.documentElement.dataset.root;
 
-  const element = (name, properties = {}, ...children) => {
-    const made = Object.assign(document.createElement(name), properties);
+  // `role` and `aria…` become attributes: not every browser has properties for them.
+  const element = (name, { dataset = {}, ...properties } = {}, ...children) => {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(properties)) {
+      if (key === "role" || key.startsWith("aria")) made.setAttribute(key.replace("aria", "aria-").toLowerCase(), value);
+      else made[key] = value;
+    }
+    Object.assign(made.dataset, dataset);
     made.append(...children);
     return made;
   };
@@ -109,7 +115,7 @@ window.knickpoint = (() => {
     chooser.addEventListener("change", () => setTheme(chooser.value));
   }
   // What stands in the head of a page for this script to use.
-  for (const element of document.querySelectorAll(".tools")) element.hidden = false;
+  for (const one of document.querySelectorAll(".tools")) one.hidden = false;
 
   // --- Charts ---------------------------------------------------------------------------------
   const probe = element("i", { className: "probe", hidden: true });
@@ -179,8 +185,8 @@ window.knickpoint = (() => {
   };
 
   // A chart whose whole specification is data: <div class="chart" data-spec="name of the data">.
-  for (const element of document.querySelectorAll("[data-spec]")) {
-    const show = () => load(element.dataset.spec).then((spec) => draw(element, spec));
+  for (const figure of document.querySelectorAll("[data-spec]")) {
+    const show = () => load(figure.dataset.spec).then((spec) => draw(figure, spec));
     show();
     theme.onChange(show);
   }

@@ -87,7 +87,7 @@ def test_the_pages_of_old_nights_are_not_made_again(demo: Any, tmp_path: Path) -
     write({trial.id: trial for trial in demo.trials if trial.id not in tonight})
     assert len(made) == 7  # of the newest, nothing has come
     write({trial.id: trial for trial in demo.trials})
-    assert made == ["2026-03-07-1", "2026-03-08-1"]  # what stands beside the newest names it
+    assert made == ["2026-03-08-1"]  # the night before it was linked to its plan already
     write({trial.id: trial for trial in demo.trials})
     assert made == []
     page = (scene.target / "night" / "2026-03-08-1.html").read_text()
