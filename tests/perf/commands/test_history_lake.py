@@ -15,6 +15,8 @@ from perf.history.store import append_all, open_history
 from perf.local.places import Places
 from perf.model.results import Trial
 
+pytestmark = pytest.mark.slow
+
 
 def silent(_text: str) -> None:
     """Swallow progress."""
@@ -57,7 +59,6 @@ def test_a_history_moves_into_a_lake_and_back(filled: Places, lake: LakeOfLabs) 
     assert aside.read_bytes() == content
 
 
-@pytest.mark.slow
 def test_nothing_is_mixed(
     filled: Places,
     lake: LakeOfLabs,
@@ -73,7 +74,6 @@ def test_nothing_is_mixed(
     assert digest(filled) == before
 
 
-@pytest.mark.slow
 def test_what_was_copied_already_is_not_refused(filled: Places, lake: LakeOfLabs) -> None:
     lake.join(filled)
     run(filled, "migrate", "--to", "lake")
@@ -83,7 +83,6 @@ def test_what_was_copied_already_is_not_refused(filled: Places, lake: LakeOfLabs
     assert (digest(filled), filled.history.read_bytes()) == (before, content)
 
 
-@pytest.mark.slow
 def test_a_copy_that_is_not_equal_does_not_count(
     filled: Places, lake: LakeOfLabs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,7 +116,6 @@ def test_there_must_be_something_to_move(places: Places, filled: Places, lake: L
     assert "knickpoint append" in refuse(places, "migrate", "--to", "lake")
 
 
-@pytest.mark.slow
 def test_a_lake_is_seen_as_it_was(joined: Places, bundles: tuple[Path, ...]) -> None:
     with open_history(joined.history) as opened:
         opened.append(bundles[0])
@@ -151,7 +149,6 @@ def test_nothing_is_rolled_up_where_it_would_save_nothing(joined: Places) -> Non
     assert "nothing would become smaller" in refuse(joined, "prune", "--older-than", "400")
 
 
-@pytest.mark.slow
 def test_the_doctor_opens_the_lake(joined: Places) -> None:
     arguments = ["--data", str(joined.data)]
     empty = CliRunner().invoke(doctor, arguments).output

@@ -16,6 +16,8 @@ from perf.local.places import Places
 from perf.model.errors import BundleError, ConfigError, HistoryError, UsageError
 from perf.model.results import Fact, Move, Purpose, Trial, TrialId
 
+pytestmark = pytest.mark.slow
+
 
 def silent(_text: str) -> None:
     """Swallow progress."""
@@ -29,7 +31,6 @@ def as_file(bundles: tuple[Path, ...], tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.slow
 def test_it_answers_every_question_as_a_file_does(joined: Places, as_file: Path) -> None:
     assert append_all(joined, silent).new == 3
     assert append_all(joined, silent).known == 3
@@ -73,7 +74,6 @@ def test_what_moved_between_trials_is_found(
     assert moves == ((Move(place=1, name="kernel of localhost", before="6.1.0", after="6.1.1"),),)
 
 
-@pytest.mark.slow
 @pytest.mark.keeps("reads-are-of-one-moment")
 def test_what_another_lab_appends_meanwhile_moves_no_answer(
     joined: Places,
@@ -114,7 +114,6 @@ def test_odd_values_come_back_as_they_were(
         assert history.tables_digest() == expected
 
 
-@pytest.mark.slow
 def test_many_trials_are_moved_into_few_files(
     joined: Places,
     as_file: Path,

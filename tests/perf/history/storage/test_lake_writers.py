@@ -23,6 +23,8 @@ from perf.local.places import Places
 from perf.model.errors import HistoryError
 from perf.model.results import Interval, Trial, TrialId
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[4]
 APPEND = """
 import sys
@@ -163,7 +165,6 @@ def run_all(writers: list[Writer], *, seed: int, most_kills: int, path: Path) ->
     return sum(writer.kills for writer in writers)
 
 
-@pytest.mark.slow
 def test_writers_at_once_lose_nothing_and_double_nothing(
     make_lab: Callable[[str, int], Writer], tmp_path: Path
 ) -> None:
@@ -208,7 +209,6 @@ DYING = {
 
 
 # A process and four openings each, so most of them have their time in the long tests.
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "moment",
     [
@@ -238,7 +238,6 @@ def test_killed_at_a_chosen_moment(
         assert history.tables_digest() == digest
 
 
-@pytest.mark.slow
 def test_a_catalog_that_crashes_in_the_middle_of_an_append_keeps_nothing_of_it(
     make_lab: Callable[[str, int], Writer],
     tmp_path: Path,
