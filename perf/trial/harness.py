@@ -75,6 +75,7 @@ class Draft:
     status: TrialStatus = TrialStatus.COMPLETED
     reasons: list[Reason] = field(default_factory=list)
     remarks: list[Reason] = field(default_factory=list)
+    """In the order of the trial, those of its findings among them."""
     before: tuple[Fact, ...] = ()
     after: tuple[Fact, ...] = ()
     canaries: tuple[Sample, ...] = ()
@@ -132,6 +133,7 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
             draft.before += servers.prove_pinning()
             for found in measure(servers, deployment):
                 draft.findings += found
+                draft.remarks += found.remarks
             draft.doubt(judge(draft.findings, deployment))
             if draft.status is TrialStatus.COMPLETED:
                 draft.doubt(servers.find_change())
@@ -222,9 +224,7 @@ def _trial(order: Order, draft: Draft, started_at: datetime, length_s: float) ->
         finished_at=started_at + timedelta(seconds=length_s),
         status=draft.status,
         reasons=tuple(draft.reasons),
-        remarks=tuple(
-            dict.fromkeys((*order.remarks, *draft.remarks, *findings.remarks, *diagnostics.remarks))
-        ),
+        remarks=tuple(dict.fromkeys((*order.remarks, *draft.remarks, *diagnostics.remarks))),
         steps=findings.load_steps,
         environment_before=draft.before,
         environment_after=draft.after,

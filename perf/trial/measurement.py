@@ -3,7 +3,7 @@
 What was found is kept as it comes, so that a trial that ends early still says what it saw.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -95,7 +95,9 @@ def measure(servers: Servers, deployment: Deployment) -> Iterator[LoadFindings]:
             servers.watch()
             yield LoadFindings(faults=_compare_stored(session, expected))
     servers.settle()
-    with open_looks(servers.system, cluster) as look:
+    with open_looks(servers.system, cluster) as (look, unconnected):
+        if unconnected:
+            yield LoadFindings(remarks=(_missing(unconnected),))
         run = _Run(servers, offer, look)
         for place in range(len(workload.sequence)):
             yield from run.count(place)
@@ -248,12 +250,12 @@ class _Run:
         looks: list[tuple[Edge, Snapshot]] = []
         kept: list[LoadOutcome] = []
         try:
-            kept = [run(partial(self._observe, looks), kept.append)]
-            self.servers.watch()
-        except StepFailed:
-            yield _combine(kept, looks)
+            outcome = run(partial(self._observe, looks), kept.append)
+            self.servers.watch()  # a load that a node did not outlive is no load of this cluster
+        except KnickpointError:
+            yield _combine(sum(kept, LoadOutcome()), looks)
             raise
-        found = _combine(kept, looks)
+        found = _combine(outcome, looks)
         yield found
         return found
 
@@ -277,7 +279,7 @@ class _Run:
             self.servers.progress.tell(f"{edge.phase}: measure iteration {numbers}")
 
 
-def _combine(kept: Iterable[LoadOutcome], looks: Sequence[tuple[Edge, Snapshot]]) -> LoadFindings:
+def _combine(outcome: LoadOutcome, looks: Sequence[tuple[Edge, Snapshot]]) -> LoadFindings:
     """Put together what engines recorded and what was seen of them: two looks make a window."""
     windows = tuple(
         Window(phase=edge.phase, iterations=edge.iterations, before=before, after=after)
@@ -286,16 +288,14 @@ def _combine(kept: Iterable[LoadOutcome], looks: Sequence[tuple[Edge, Snapshot]]
     )
     missing = dict.fromkeys(seen.missing for _, seen in looks if seen.missing)
     return LoadFindings(
-        outcome=sum(kept, LoadOutcome()),
+        outcome=outcome,
         windows=windows,
-        remarks=tuple(
-            Reason(
-                kind="telemetry-missing",
-                text=f"{MISSING}: {why}",
-            )
-            for why in missing
-        ),
+        remarks=tuple(map(_missing, missing)),
     )
+
+
+def _missing(why: str) -> Reason:
+    return Reason(kind="telemetry-missing", text=f"{MISSING}: {why}")
 
 
 def describe_counted(workload: Workload, phase: CountedPhase) -> str:

@@ -175,7 +175,7 @@ class Proof:
     def _look(self) -> str:
         if not isinstance(self.servers.system, ReportsTelemetry):
             raise NotAsked("this system has nothing to tell")
-        with open_looks(self.servers.system, self.servers.cluster) as look:
+        with open_looks(self.servers.system, self.servers.cluster) as (look, _):
             seen = look()
         require(not seen.missing, f"{MISSING}: {seen.missing}")
         return ", ".join(sorted({level.name for level in seen.levels}))

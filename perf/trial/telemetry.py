@@ -76,8 +76,10 @@ done
 
 
 @contextmanager
-def open_looks(system: System, cluster: Cluster) -> Iterator[Callable[[], Snapshot]]:
+def open_looks(system: System, cluster: Cluster) -> Iterator[tuple[Callable[[], Snapshot], str]]:
     """Give a function that looks at all hosts at once, then at what the nodes say of themselves.
+
+    With it comes why the nodes cannot be asked at all, if so; that is missing from each look as well.
 
     A host of servers and engines is looked at once. What a system cannot say of itself is missing from
     a look, which goes on without it. A look raises StepFailed where a host cannot be read, or a server
@@ -105,7 +107,7 @@ def open_looks(system: System, cluster: Cluster) -> Iterator[Callable[[], Snapsh
                 levels, missing = (), failure.sentence
             return Snapshot(hosts=hosts, processes=processes, levels=levels, missing=missing)
 
-        yield look
+        yield look, unconnected
 
 
 def _check_finite(level: NodeFigure) -> NodeFigure:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -19,14 +20,18 @@ from hdrh.log import HistogramLogReader
 
 from perf.config.catalog import load_catalog
 from perf.history import bundle
+from perf.hosts.remote import Remote, send_signal
+from perf.load.offer import Offer
+from perf.load.results.outcome import LoadOutcome
 from perf.local.places import Places
 from perf.local.progress import Progress
 from perf.model.design import Deployment, PriceSource, Testbed
 from perf.model.errors import HostUnfit, StepFailed
-from perf.model.metrics import PRICE_PER_HOUR
-from perf.model.results import Artifact, Fact, Purpose, Source, Trial, TrialId, TrialStatus
+from perf.model.metrics import CANARY_PHASES, PRICE_PER_HOUR
+from perf.model.results import Artifact, Fact, Purpose, Sample, Source, Trial, TrialId, TrialStatus
 from perf.systems.contract import Cluster, Node
 from perf.systems.fake import system as fake
+from perf.trial import harness
 from perf.trial.harness import Order, run_trial
 
 pytestmark = pytest.mark.usefixtures("fake_ports")
@@ -245,6 +250,47 @@ def test_a_node_that_dies_mid_trial_makes_it_invalid(run: Run) -> None:
     assert trial.reasons[0].kind == "node-died"
     assert "node-1" in trial.reasons[0].text
     assert "planted fault: die_after_writes" in trial.log_tail
+
+
+class Speechless(fake.Fake):
+    """The fake system with servers that cannot be asked for their own figures."""
+
+    def open_telemetry(self, cluster: Cluster) -> AbstractContextManager[Any]:
+        self.cluster = cluster
+        raise StepFailed("look", cluster.nodes[0].name, "it does not answer")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["node-died", "engine-failed"])
+def test_a_load_that_fails_leaves_what_was_seen_of_it_and_remarks_in_their_order(
+    places: Places, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """A node dies as the load has just ended, or engines fail before anything was looked at."""
+    offer = Offer.run
+
+    def run(self: Offer, *given: Any) -> LoadOutcome:  # noqa: ANN401  passed on
+        if kind == "engine-failed":
+            raise StepFailed("engine", "client-1", "it cannot start")
+        outcome = offer(self, *given)
+        (node, *_) = system.cluster.nodes
+        send_signal(node.remote, node.pid_file, signal.SIGKILL)
+        while system.is_running(node):
+            time.sleep(0.01)
+        return outcome
+
+    def no_canary(remote: Remote, _: str, phase: str) -> tuple[Sample, ...]:
+        raise StepFailed("canary", remote.name, phase)
+
+    system = Speechless()
+    monkeypatch.setattr(Offer, "run", run)
+    monkeypatch.setattr(harness, "run_canary", no_canary)
+    trial = run_trial(make_order("fake-blink", {}), system, places, Progress(io.StringIO()))
+    assert trial.reasons[0].kind == kind
+    remarks = [one for one in trial.remarks if one.kind in {"canary-missing", "telemetry-missing"}]
+    assert [one.kind for one in remarks] == ["canary-missing", "telemetry-missing", "canary-missing"]
+    assert [one.text.partition(":")[0] for one in remarks[::2]] == list(CANARY_PHASES)
+    kept, intervals = bundle.read(places.trials / trial.id)
+    assert (intervals, kept.counters) == ((), ())  # of a load that a node did not outlive as well
 
 
 @pytest.mark.slow
