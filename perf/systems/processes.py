@@ -96,9 +96,11 @@ def require_port(node: Node, port: int) -> None:
 
 
 def install_archive(
-    node: Node, cluster: Cluster, program: str, put: Callable[[str], None] | None = None
+    node: Node, cluster: Cluster, program: str, put: Callable[[str], str] | None = None
 ) -> None:
-    """Copy the unpacked archive to the node's server/, or have `put` do it, unless it is there.
+    """Copy the unpacked archive to the node's server/, or have `put` fill that, unless it was done.
+
+    `put` returns what it ran to do so: of a program that is not there then, that is to blame.
 
     Raises:
         StepFailed: there is no such program then.
@@ -112,10 +114,11 @@ def install_archive(
     remove_tree(node.remote, server)
     if put is None:
         node.remote.put(Path(artifact.location), server)
+        whose = f"{artifact.location} holds"
     else:
-        put(server)
+        whose = f"{put(server)} installed"
     if node.remote.run(["test", "-x", f"{server}/{program}"], check=False).returncode:
-        raise StepFailed("install", node.name, f"{artifact.location} holds no program {program}")
+        raise StepFailed("install", node.name, f"{whose} no program {program}")
     write_text(node.remote, marker, f"{artifact.sha256}\n")
 
 

@@ -131,7 +131,7 @@ class ScyllaDB(Product):
         """Run the release's own install.sh below the node's directory, unless that was done."""
         package = f"{node.work_dir}/package"
 
-        def put(server: str) -> None:
+        def put(server: str) -> str:
             remove_tree(node.remote, package)
             node.remote.put(Path(cluster.artifact.location), package)
             script = self._find_installer(node, cluster, package)
@@ -139,6 +139,7 @@ class ScyllaDB(Product):
             options = ["--nonroot", "--without-systemd", "--prefix", server]
             node.remote.run(["bash", script, *options], timeout_s=300)
             remove_tree(node.remote, package)
+            return script
 
         install_archive(node, cluster, "bin/scylla", put)
 
@@ -166,8 +167,9 @@ class ScyllaDB(Product):
 
     def start(self, node: Node, cluster: Cluster) -> None:
         """Start the server."""
-        tuned = _sum_of_properties(node) is not None
-        self.run(node, server_command(node, cluster, has_io_properties=tuned))
+        if not self.is_running(node):
+            tuned = _sum_of_properties(node) is not None
+            self.run(node, server_command(node, cluster, has_io_properties=tuned))
 
     def check(self, cluster: Cluster) -> None:
         """Ask, cheapest first: lives each process, is each port open, does each see all as normal."""

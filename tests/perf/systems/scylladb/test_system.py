@@ -134,6 +134,15 @@ def test_a_copy_without_an_installer_is_refused(
         SYSTEM.install(cluster.nodes[0], replace(cluster, artifact=artifact))
 
 
+def test_an_installer_that_installs_no_program_is_to_blame(
+    tmp_path: Path, make_cluster: Callable[..., Cluster]
+) -> None:
+    cluster = make_cluster()
+    (tmp_path / "package/scylla/install.sh").write_text("true\n")
+    with pytest.raises(StepFailed, match=r"package/scylla/install\.sh installed no program bin/scylla"):
+        SYSTEM.install(cluster.nodes[0], cluster)
+
+
 def test_configuration_is_the_releases_own_under_ours(
     tmp_path: Path, make_cluster: Callable[..., Cluster]
 ) -> None:
