@@ -132,14 +132,15 @@ class WriterLock:
         """Turn what PostgreSQL says into a HistoryError; `waited` says what was waited for too long."""
         try:
             yield
-        except self._psycopg.errors.LockNotAvailable as error:
-            # Else the session stays in the failed transaction, and refuses to give up the lock.
-            self._session.execute("ROLLBACK")
-            said = waited.format(name=self._name, wait_s=WAIT_S, holder=self._find_holder())
-            raise HistoryError(
-                f"{said}, then run the command again: what is appended already is not appended twice"
-            ) from error
         except self._psycopg.Error as error:
+            if waited and isinstance(error, self._psycopg.errors.LockNotAvailable):
+                # Else the session stays in the failed transaction, and refuses to give up the lock.
+                self._session.execute("ROLLBACK")
+                said = waited.format(name=self._name, wait_s=WAIT_S, holder=self._find_holder())
+                raise HistoryError(
+                    f"{said}, then run the command again: what is appended already is not appended "
+                    "twice"
+                ) from error
             raise HistoryError(
                 f"the catalog of the history {self._name} ended the session: {_one_line(error)}\n"
                 "Run the command again when PostgreSQL serves: what was appended is kept, and is not "

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -302,6 +303,23 @@ def test_a_writer_waits_for_another_and_says_so_when_it_takes_too_long(
             assert history.append(bundle.find(writer.places)[0])
     finally:
         other.close()
+
+
+def test_what_waits_for_no_writer_names_the_catalog_when_a_table_is_locked(
+    make_lab: Callable[[str, int], Writer], lake: LakeOfLabs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = make_lab("rack-a", 1)
+    place = read_place(writer.places.history)
+    assert place is not None
+    with open_history(writer.places.history):
+        pass
+    monkeypatch.setattr(writer_lock, "WAIT_S", 0.2)
+    with closing(WriterLock(place.address, place.history)) as lock, lake.connect() as other:
+        other.execute("BEGIN; LOCK TABLE ducklake_table IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(HistoryError, match=r"^the catalog of the history .* lock timeout"):
+            lock.count_inlined()
+        other.execute("ROLLBACK")
+        assert lock.count_inlined() == 0
 
 
 def test_a_commit_that_does_not_end_is_told_and_keeps_no_one_else_from_writing(
