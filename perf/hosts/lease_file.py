@@ -59,7 +59,8 @@ def decide(lease: Json, request: Json, now: Json) -> tuple[Json, Json]:
         return {"holder": _grant(holder, request["for_s"], now), "ended": ended}, {"state": "held"}
     if asked == "check":
         return None, {"state": "held"}
-    how, who = ("broken", request["by"]) if asked == "break" else ("released", holder["owner"])
+    how = {"break": "broken", "release": "released"}[asked]
+    who = request["by"] if asked == "break" else holder["owner"]
     return {"holder": None, "ended": _end(lease, how, who, now)}, {"state": "free"}
 
 

@@ -147,6 +147,13 @@ def test_to_look_at_a_host_changes_nothing_there(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+def test_what_nobody_may_ask_ends_no_lease() -> None:
+    now = {"unix_s": 1.8e9, "since_boot_s": 100.0, "boot": "first"}
+    lease, _ = decide(NOBODY, take("a"), now)
+    with pytest.raises(KeyError, match="relaese"):
+        decide(lease, {"ask": "relaese", "token": "a"}, now)
+
+
 def change(lease: dict[str, Any]) -> dict[str, Any]:
     return {**lease, "holder": {**lease["holder"], "expires_s": "soon"}}
 
