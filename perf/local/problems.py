@@ -236,6 +236,9 @@ class Place:
         return self.fault(f"is {shown}, {why}")
 
     def _written(self) -> object:
+        """Give what is written there: what is not is null, as a key without a value."""
+        if self.steps not in self.document.lines:
+            return None
         here: Any = self.document.tree
         for step in self.steps:
             here = here[step]

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import truediv
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from perf.config.catalog import load_catalog
 from perf.local.document import MAX_BYTES, read_document
+from perf.local.problems import Place
 from perf.model.errors import ConfigError, UsageError
 from perf.systems import registry
 from perf.systems.contract import System
@@ -402,6 +405,18 @@ def test_nested_aliases_are_refused_without_being_expanded(tmp_path: Path) -> No
     document = read_document(path)
     assert len(document.problems) == 40
     assert document.problems[0] == f"{path}:1: l0 uses the anchor or alias l0; write the value out"
+
+
+@pytest.mark.parametrize("way", [("size",), ("hosts", 1, "name"), ("hosts", 0, "cores"), ("name", 0)])
+def test_a_place_that_is_not_written_is_told_as_null(
+    tmp_path: Path, way: tuple[str | int, ...]
+) -> None:
+    path = tmp_path / "one.yaml"
+    path.write_text("name: here\nhosts:\n  - {name: a}\n")
+    top = Place(read_document(path))
+    place = reduce(truediv, way, top)
+    assert place.say("and must be set").endswith(f": {place} is null, and must be set")
+    assert (top / "name").say("why") == f'{path}:1: name is "here", why'
 
 
 YAML_PIECES = st.sampled_from([
