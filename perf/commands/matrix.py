@@ -97,10 +97,10 @@ def matrix(
     is_kept = _append(job)
     for trial in backfill.trials:
         click.echo(describe(trial))
-    if plan_cells(grid, backfill.tally):
-        left, about = backfill.count_left()
+    if left := plan_cells(grid, backfill.tally):
+        count, about = backfill.count_left(left)
         again = spell_command(click.get_current_context(), without=())
-        click.echo(f"{left} left, {about}; go on with:\n  {again}")
+        click.echo(f"{count} left, {about}; go on with:\n  {again}")
     for cell, why in backfill.lost.items():
         click.echo(f"{cell.experiment} at {cell.release.version} is not measured: {why}", err=True)
     if backfill.lost or not is_kept:

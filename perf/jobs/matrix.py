@@ -178,12 +178,11 @@ class Backfill:
         cells, left = self.grid.cells(), plan_cells(self.grid, self.tally)
         if not left:
             return f"{len(cells)} cells, all known: nothing is left to measure"
-        count, about = self.count_left()
+        count, about = self.count_left(left)
         return f"{len(cells)} cells, {len(cells) - len(set(left))} known; {count} to measure, {about}"
 
-    def count_left(self) -> tuple[str, str]:
-        """Say how many trials are left, and about how long they take."""
-        left = plan_cells(self.grid, self.tally)
+    def count_left(self, left: Sequence[Cell]) -> tuple[str, str]:
+        """Say how many trials are left by this plan, and about how long they take."""
         about = f"about {format_duration(expect_s(self.grid, self.tally, left))}"
         return "1 trial" if len(left) == 1 else f"{len(left)} trials", about
 
