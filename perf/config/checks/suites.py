@@ -140,8 +140,10 @@ def _check_releases(
         if release in releases[:index]:
             yield (at / "releases" / index).say("for the second time; list each release once")
     known = known_releases.get(system)
-    for index, release in enumerate(releases if known is not None else ()):
-        if known is not None and release not in known:
+    if known is None:
+        return
+    for index, release in enumerate(releases):
+        if release not in known:
             hint = suggest_few(release, known, f"see `knickpoint releases {system}`")
             yield (at / "releases" / index).say(f"and {system} has no such release; {hint}")
 
