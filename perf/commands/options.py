@@ -45,5 +45,5 @@ def spell_command(
         for each in value if isinstance(value, tuple) else (value,):
             words.append(option.opts[0])
             if each is not True:
-                words.append(f"{each:g}" if isinstance(each, float) else f"{each}")
+                words.append(f"{each:.15g}" if isinstance(each, float) else f"{each}")
     return shlex.join(words)

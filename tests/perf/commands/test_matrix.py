@@ -173,12 +173,12 @@ def test_time_ends_it_with_what_is_left_and_how_to_go_on(
         return played(*given)  # type: ignore[arg-type]  # passed on
 
     monkeypatch.setattr(measuring, "run_trial", slow)
-    result = run(tmp_path, "--minutes", "8", "--release", "1.0")
+    result = run(tmp_path, "--minutes", "8.0004567", "--release", "1.0")
     assert len(stage.ordered) == 2  # 360 of 480 s are over, and the next was expected to take 180
     assert result.exit_code == 0
     assert "4 trials left, about 12 min 00 s; go on with:" in result.stdout
     assert (
-        f"knickpoint matrix --suite fake-night --release 1.0 --minutes 8 --data {tmp_path} "
+        f"knickpoint matrix --suite fake-night --release 1.0 --minutes 8.0004567 --data {tmp_path} "
         f"--configs {CONFIGS}"
     ) in result.stdout
 
