@@ -25,6 +25,8 @@ from perf.workloads.sensor import SensorReading, payload_bytes
 _RECEIVE_BYTES = 1 << 16
 _WAKE_S = 0.05
 """How often a thread that waits for answers looks for operations whose time is up."""
+_SPARE_S = 1.0
+"""How long a blocking call waits beyond its time limit for that thread to say so."""
 _IDS = 1 << 32
 
 _Done: TypeAlias = Callable[[tuple[int, int], Exception | None], None]
@@ -40,6 +42,7 @@ class NullSession:
 
     def __init__(self, target: Target) -> None:
         """Connect to each address; raise OSError where nobody listens."""
+        self._limit_s = target.timeout_s + _SPARE_S
         self._lines = [_Line((address, target.port), target.timeout_s) for address in target.addresses]
 
     def create_schema(self, records: Sensor) -> None:
@@ -47,11 +50,11 @@ class NullSession:
 
     def write(self, readings: Sequence[SensorReading]) -> None:
         """Announce readings of one device to its node; return when that acknowledges them."""
-        _await(lambda done: self.write_soon(readings, lambda _, failure: done((0, 0), failure)))
+        self._await(lambda done: self.write_soon(readings, lambda _, failure: done((0, 0), failure)))
 
     def read_latest(self, device_id: str, count: int) -> Sequence[SensorReading]:
         """Ask a device's node for readings; there are none."""
-        _await(
+        self._await(
             lambda done: self.read_latest_soon(
                 device_id, count, lambda _, failure: done((0, 0), failure)
             )
@@ -80,7 +83,7 @@ class NullSession:
         """Add up what the nodes have acknowledged; they keep sums and no rows."""
         rows = size = 0
         for line in self._lines:
-            in_node = _await(partial(line.ask, (RequestKind.STORED, 0, 0, 0, 0)))
+            in_node = self._await(partial(line.ask, (RequestKind.STORED, 0, 0, 0, 0)))
             rows, size = rows + in_node[0], size + in_node[1]
         return Stored(rows=rows, payload_bytes=size)
 
@@ -93,21 +96,24 @@ class NullSession:
         for line in self._lines:
             line.close()
 
-
-def _await(ask: Callable[[_Done], None]) -> tuple[int, int]:
-    """Return the answer to what `ask` begins; raise its failure."""
-    answers: queue.SimpleQueue[tuple[tuple[int, int], Exception | None]] = queue.SimpleQueue()
-    ask(lambda sums, failure: answers.put((sums, failure)))
-    sums, failure = answers.get()
-    if failure is not None:
-        raise failure
-    return sums
+    def _await(self, ask: Callable[[_Done], None]) -> tuple[int, int]:
+        """Return the answer to what `ask` begins; raise its failure."""
+        answers: queue.SimpleQueue[tuple[tuple[int, int], Exception | None]] = queue.SimpleQueue()
+        ask(lambda sums, failure: answers.put((sums, failure)))
+        try:
+            sums, failure = answers.get(timeout=self._limit_s)
+        except queue.Empty:
+            raise TimeoutError(f"nothing within {self._limit_s:g} s") from None
+        if failure is not None:
+            raise failure
+        return sums
 
 
 class _Line:
     """One connection for many operations at once; a thread takes the answers.
 
-    An operation that is not answered in time fails with TimeoutError, up to `_WAKE_S` later.
+    An operation that is not answered in time fails with TimeoutError, up to `_WAKE_S` later. Once the
+    connection has ended, each fails at once with what ended it.
     """
 
     def __init__(self, address: tuple[str, int], timeout_s: float) -> None:
@@ -116,6 +122,7 @@ class _Line:
         self._numbers = itertools.count()
         self._waiting: dict[int, _Done] = {}
         self._deadlines: deque[tuple[float, int]] = deque()
+        self._ended: OSError | None = None
         self._sending = threading.Lock()
         self._reader = threading.Thread(target=self._read, name="null-reader", daemon=True)
         self._reader.start()
@@ -124,6 +131,9 @@ class _Line:
         """Send a request and return; `done` is told later how it ended."""
         number = next(self._numbers) % _IDS
         self._waiting[number] = done
+        if self._ended is not None:  # in this order: whoever comes too late for the reader sees it
+            self._end(number, self._ended)
+            return
         self._deadlines.append((time.perf_counter() + self._timeout_s, number))
         try:
             with self._sending:
@@ -159,6 +169,7 @@ class _Line:
                 is_done = status == Status.DONE
                 self._end(number, None if is_done else Refused("as it was told to"), (rows, size))
             self._expire()
+        self._ended = failure
         for number in tuple(self._waiting):
             self._end(number, failure)
 

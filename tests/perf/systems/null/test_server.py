@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import queue
+import socket
 import subprocess
 import sys
 import time
@@ -177,3 +178,20 @@ def test_a_server_that_dies_fails_what_is_outstanding(serve: Callable[..., Serve
     server.session.write_soon((READING,), lambda _, failure: ended.put(failure))
     server.process.kill()
     assert isinstance(ended.get(timeout=5), OSError)
+
+
+def test_a_connection_that_the_server_ended_fails_what_comes_after_at_once() -> None:
+    ended: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+    with socket.create_server((ADDRESS, 0)) as peer:
+        session = NullSession(replace(TARGET, port=peer.getsockname()[1], timeout_s=60.0))
+        # It takes what is sent for as long as it likes, so that sending alone never fails.
+        with peer.accept()[0] as its_end:
+            its_end.shutdown(socket.SHUT_WR)
+            for _ in range(3):
+                session.write_soon((READING,), lambda _, failure: ended.put(failure))
+                assert isinstance(ended.get(timeout=5), ConnectionResetError)
+            with pytest.raises(ConnectionResetError):
+                session.stored()
+            with pytest.raises(ConnectionResetError):
+                session.write((READING,))
+            session.close()
