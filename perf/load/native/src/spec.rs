@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -115,7 +116,7 @@ pub struct Ycsb {
     pub hotspot_operation_fraction: f64,
     #[serde(deserialize_with = "positive")]
     pub max_scan_length: u64,
-    pub operation_count: Option<u64>,
+    pub operation_count: Option<NonZeroU64>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
@@ -404,6 +405,22 @@ mod tests {
             let why = read(value).unwrap_err();
             assert!(why.contains("is not above zero"), "{why}");
         }
+    }
+
+    #[test]
+    fn an_expected_number_of_operations_is_none_or_above_zero() {
+        let records = |expected: Value| {
+            json!({
+                "record_count": 20, "request_distribution": "zipfian", "field_count": 3,
+                "field_length": 10, "insert_order": "hashed", "zero_padding": 1,
+                "read_all_fields": true, "write_all_fields": false, "hotspot_data_fraction": 0.2,
+                "hotspot_operation_fraction": 0.8, "max_scan_length": 4, "operation_count": expected,
+            })
+        };
+        let read = |expected| serde_json::from_value::<Ycsb>(records(expected));
+        assert_eq!(read(Value::Null).unwrap().operation_count, None);
+        assert_eq!(read(json!(1)).unwrap().operation_count, NonZeroU64::new(1));
+        assert!(read(json!(0)).is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::hint::black_box;
+use std::num::NonZeroU64;
 use std::sync::LazyLock;
 
 use super::splitmix::{GAMMA, below, fraction, mix, word};
@@ -123,7 +124,8 @@ impl Chooser {
                 kept: Cell::new(None),
             },
             Distribution::Zipfian => {
-                let operations = float(records.operation_count.unwrap_or(records.record_count));
+                let expected = records.operation_count.map(NonZeroU64::get);
+                let operations = float(expected.unwrap_or(records.record_count));
                 let widened = whole(operations * insert_share * 2.0 / float(engine_count));
                 Self::ScrambledZipfian {
                     range: stored.saturating_add(widened).saturating_add(1),
