@@ -1,6 +1,7 @@
 """The servers of the contract suite: `<system>_server` is one that sessions of that system can talk to.
 
-Each is started at most once per worker of pytest-xdist, by the first test that asks for it.
+Each is started at most once per worker of pytest-xdist, by the first test that asks for it. Only the
+peer of CrateDB, which costs nothing, is one per file: none meets the tables that another file left.
 """
 
 import socket
@@ -105,7 +106,7 @@ def mongodb_server(mongo_peer: tuple[str, int]) -> Served:
     return Served(registry.load("mongodb"), target)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def crate_peer() -> Iterator[CratePeer]:
     """Give a server at CrateDB's HTTP endpoint that holds requests to the reference: no CrateDB.
 
@@ -115,7 +116,7 @@ def crate_peer() -> Iterator[CratePeer]:
         yield peer
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cratedb_server(crate_peer: CratePeer) -> Served:
     """Give the peer at CrateDB's endpoint: CrateDB itself is not here."""
     target = Target(
