@@ -75,7 +75,8 @@ class CratePeer:
 
     def __enter__(self) -> Self:
         """Serve."""
-        self._server = _Server((self.address, self.port), _Handler)
+        kind = _SixServer if ":" in self.address else _Server
+        self._server = kind((self.address, self.port), _Handler)
         self._server.peer = self
         self.port = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
@@ -143,6 +144,10 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
     peer: CratePeer
+
+
+class _SixServer(_Server):
+    address_family = socket.AF_INET6
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,9 +1,17 @@
 """The client side of CrateDB: the vendor's own client of its HTTP endpoint, as its users run it.
 
-A client of it is made for each node and they take turns, so that a statement that failed is not sent to
-another node. What this client does by itself stays as it is: it tries eleven times to connect, sends a
-statement again whose connection was reset, and compresses requests from 8 KiB on. It gives the message
-of an error and not its code, so errors are named after the exception that the message begins with.
+A client of it is made for each node and they take turns. Its forms of a request, of an answer and of
+an error stay as they are, and it compresses requests from 8 KiB on. How often it asks and for how long
+is ours, since an operation is one attempt with one time limit:
+
+- The vendor's client tries eleven times to connect, sends a statement again whose connection was reset,
+  and follows redirections. Here each is sent once, to its node.
+- It limits each step and each packet. Here the limit holds for connecting, sending and the whole answer
+  together. Not limited is what comes before: resolving a node's name. Where that gives several
+  addresses, each of them may take the whole limit to connect.
+
+It gives the message of an error and not its code, so errors are named after the exception that the
+message begins with.
 
 How the words of a workload map to CrateDB, for all its sessions:
 
@@ -21,16 +29,22 @@ it was when it was last refreshed: every second by default, and by REFRESH, whic
 """
 
 import itertools
+import json
+import logging
 import re
+import socket
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, TypeAlias
 
-from crate.client.exceptions import Error
+from crate.client.exceptions import ConnectionError as NoAnswerError
+from crate.client.exceptions import Error, ProgrammingError
 from crate.client.http import Client
 from pydantic import JsonValue
-from urllib3 import Timeout
-from urllib3.exceptions import ReadTimeoutError
+from urllib3 import BaseHTTPResponse
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import HTTPError, ProtocolError, ReadTimeoutError
 
 from perf.systems.contract import Target
 from perf.systems.layout_words import Number, Words, find_wrong_words
@@ -39,7 +53,7 @@ SCHEMA = "knickpoint"
 """The schema of all tables."""
 
 _SLOW_S = 600.0
-_CONNECTING_TRIES = 11
+_NO_SERVICE = (502, 503, 504)
 # Connections that are kept for the next operation: more than a load has in flight.
 _KEPT_CONNECTIONS = 4096
 _OPAQUE = "TEXT INDEX OFF STORAGE WITH (columnstore = false)"
@@ -49,6 +63,9 @@ _WORDS: Words = {"shards": Number(1, 1000), "refresh_interval_ms": Number(0, 3_6
 
 Row: TypeAlias = list[Any]
 
+# What goes wrong reaches the caller as an exception; the client's own lines would be noise.
+logging.getLogger("crate").setLevel(logging.CRITICAL)
+
 
 class RefusedRowsError(Error):  # type: ignore[misc]  # the driver is untyped
     """The server refused some rows of several, and did the others."""
@@ -56,6 +73,20 @@ class RefusedRowsError(Error):  # type: ignore[misc]  # the driver is untyped
 
 class UnreadableAnswerError(Error):  # type: ignore[misc]  # the driver is untyped
     """An answer is not of the form that the reference describes."""
+
+
+class NoServiceError(Error):  # type: ignore[misc]  # the driver is untyped
+    """A node, or what stands before it, says by its HTTP status that it cannot serve for now."""
+
+    def __init__(self, answer: BaseHTTPResponse) -> None:
+        """Take what the server says of it, where it says anything."""
+        self.status = answer.status
+        try:
+            error = json.loads(answer.data)["error"]
+            message = error if isinstance(error, str) else str(error["message"])
+        except (KeyError, RecursionError, TypeError, ValueError):
+            message = f"HTTP {answer.status}: {answer.data!r:.200}"
+        super().__init__(message)
 
 
 FAILURES = Error
@@ -68,11 +99,87 @@ def opaque(column: str) -> str:
 
 
 def classify(error: Exception) -> str:
-    """Name the kind of an error: what was sent and not answered in time is "timeouts"."""
-    if isinstance(error.__context__, ReadTimeoutError):
+    """Name the kind of an error: what was not sent or not answered in time is "timeouts"."""
+    cause = error.__cause__
+    sending = cause.args if isinstance(cause, ProtocolError) else ()
+    if isinstance(cause, ReadTimeoutError) or any(isinstance(why, TimeoutError) for why in sending):
         return "timeouts"
     named = _NAMED.match(str(error))
-    return f"error:cratedb-{named[0]}" if named else f"error:{type(error).__name__}"
+    if named:
+        return f"error:cratedb-{named[0]}"
+    if isinstance(error, NoServiceError):
+        return f"error:http-{error.status}"
+    return f"error:{type(error).__name__}"
+
+
+class _Socket(socket.socket):
+    """A connected socket on which nothing lasts beyond a point in time."""
+
+    ends_s: float
+
+    def sendall(self, *args: Any) -> None:  # noqa: ANN401  as it is
+        self._limit()
+        super().sendall(*args)
+
+    def recv_into(self, *args: Any) -> int:  # noqa: ANN401  as it is
+        self._limit()
+        return super().recv_into(*args)
+
+    def _limit(self) -> None:
+        left_s = self.ends_s - time.monotonic()
+        if left_s <= 0:  # as a limit, 0 would have another meaning
+            raise TimeoutError("timed out")
+        self.settimeout(left_s)
+
+
+class _Connection(HTTPConnection):
+    """A connection on which an operation as a whole ends at its limit, however slowly it comes in."""
+
+    def request(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  as it is
+        limit_s: Any = self.timeout  # the pool has just set it to its own
+        self._ends_s = time.monotonic() + limit_s
+        if isinstance(self.sock, _Socket):
+            self.sock.ends_s = self._ends_s
+        super().request(*args, **kwargs)
+
+    def _new_conn(self) -> socket.socket:
+        plain = super()._new_conn()
+        limited = _Socket(plain.family, plain.type, plain.proto, plain.detach())
+        limited.ends_s = self._ends_s
+        return limited
+
+
+class _Client(Client):  # type: ignore[misc]  # the driver is untyped
+    """The vendor's client of one node, which it asks once."""
+
+    def __init__(self, address: str, port: int, limit_s: float) -> None:
+        host = f"[{address}]" if ":" in address else address
+        super().__init__([f"{host}:{port}"], timeout=limit_s, pool_size=_KEPT_CONNECTIONS)
+        (node,) = self.server_pool.values()
+        self._pool = node.pool
+        self._pool.ConnectionCls = _Connection
+
+    def _request(
+        self, method: str, path: str, *, data: bytes, headers: Mapping[str, str]
+    ) -> BaseHTTPResponse:
+        is_json = {"Accept": "application/json", "Content-Type": "application/json"}
+        try:
+            answer: BaseHTTPResponse = self._pool.urlopen(
+                method,
+                path,
+                body=data,
+                headers={**headers, **is_json},
+                retries=False,
+                redirect=False,
+                assert_same_host=False,
+            )
+        except HTTPError as error:
+            raise NoAnswerError(f"{type(error).__name__}: {error}") from error
+        except Exception as error:  # as the vendor's does
+            raise ProgrammingError(f"{type(error).__name__}: {error}") from error
+        if answer.status in _NO_SERVICE:  # of which the vendor's would say the status at most
+            raise NoServiceError(answer)
+        return answer
 
 
 class SqlClient:
@@ -81,7 +188,7 @@ class SqlClient:
     def __init__(self, addresses: Sequence[str], port: int, timeout_s: float) -> None:
         """Prepare to connect to each node when it is first asked."""
         self._of_limit = {
-            limit_s: tuple(_prepare(address, port, limit_s) for address in addresses)
+            limit_s: tuple(_Client(address, port, limit_s) for address in addresses)
             for limit_s in (timeout_s, _SLOW_S)
         }
         # The next of a cycle is one step for the interpreter, so threads need no lock.
@@ -127,14 +234,8 @@ class SqlClient:
                 client.close()
 
 
-def _prepare(address: str, port: int, limit_s: float) -> Any:  # noqa: ANN401  the driver is untyped
-    # So that no node can keep an operation longer than its limit, however often it is tried.
-    timeout = Timeout(connect=limit_s / _CONNECTING_TRIES, read=limit_s)
-    return Client([f"{address}:{port}"], timeout=timeout, pool_size=_KEPT_CONNECTIONS)
-
-
 def _send(
-    client: Any,  # noqa: ANN401  the driver is untyped
+    client: _Client,
     statement: str,
     arguments: Sequence[Any],
     rows: Sequence[Sequence[Any]],
