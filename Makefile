@@ -29,7 +29,7 @@ nightly: export KNICKPOINT_DIE_WITH_PARENT = 1
 nightly: .venv/.ready ## measure, keep, judge, tell: the whole job (SUITE=quickstart DATA=var)
 	@$(BIN)/knickpoint nightly --suite $(SUITE) --data $(DATA)
 
-test: .venv/.dev ## does it work? A real Cassandra included (five minutes on two cores)
+test: .venv/.dev ## does it work? A real Cassandra included (eight minutes on two cores)
 	$(BIN)/pytest -m "not slow and not long and not alone" --numprocesses auto --dist loadfile
 	$(BIN)/pytest -m "alone and not slow and not long"
 
