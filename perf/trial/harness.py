@@ -48,7 +48,7 @@ from perf.trial.preflight import (
     find_full_disks,
     freshen_disks,
 )
-from perf.trial.servers import NodeDied, Servers
+from perf.trial.servers import NodeDied, Servers, find_error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,14 +144,20 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     except ConfigError as mistake:
         draft.record(TrialStatus.FAILED, "configure-failed", str(mistake))
     except NodeDied as death:
-        draft.record(TrialStatus.INVALID, "node-died", death.sentence, death.log_tail)
+        draft.record(TrialStatus.INVALID, "node-died", _tell(death), death.log_tail)
     except StepFailed as failure:
-        draft.record(TrialStatus.FAILED, f"{failure.step}-failed", failure.sentence, failure.log_tail)
+        draft.record(TrialStatus.FAILED, f"{failure.step}-failed", _tell(failure), failure.log_tail)
     finally:
         _clean_up(servers, staged, draft)
     trial = drop_faulty(_trial(order, draft, started_at, time.monotonic() - started_s))
     bundle.seal(staged, trial, draft.findings.outcome.intervals)
     return trial
+
+
+def _tell(failure: StepFailed) -> str:
+    """Say what failed where, with the database's own words where its log has an error."""
+    error = find_error(failure.log_tail)
+    return f"{failure.sentence}; the last error in its log: {error}" if error else failure.sentence
 
 
 def read_environment(cluster: Cluster, engine: EngineName) -> tuple[Fact, ...]:

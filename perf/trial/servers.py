@@ -3,11 +3,14 @@
 Systems own none of this: no order, no clock, no polling. `harness` puts the steps in order.
 """
 
+import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 
 from perf.hosts.pinning import prove_pinning
 from perf.hosts.remote import make_directory, read_tail, run_repeatable, running_pid
@@ -17,6 +20,28 @@ from perf.model.results import Fact, Reason
 from perf.systems.contract import BootstrapsOnce, Cluster, KnowsVersion, Node, Settles, System
 
 POLL_S = 0.25
+_ERROR = re.compile(r"\b(?:ERROR|FATAL|[Ee]rror|[\w.]*(?:Exception|Error))\b")
+_BEFORE_MESSAGE = re.compile(r"^(?:ERROR|FATAL)\b.*? - |^(?:\[[^\]]*\] ?)+|^Caused by: ")
+_MOST_QUOTED = 200
+
+
+def find_error(log_tail: str) -> str:
+    """Return what the last line with an error in a server's log says, or "" if none has one.
+
+    Without what loggers put before a message; of a line of JSON, as mongod writes them, the message and
+    its error. At most 200 characters.
+    """
+    for line in reversed(log_tail.splitlines()):
+        if line.startswith("{"):
+            with suppress(ValueError, AttributeError):
+                entry = json.loads(line)
+                if entry.get("s") in {"E", "F"}:
+                    error = entry.get("attr", {}).get("error", "")
+                    error = error.get("errmsg", "") if isinstance(error, dict) else error
+                    return shorten(f"{entry.get('msg', '')}: {error}".strip(": "), _MOST_QUOTED)
+        elif _ERROR.search(line):
+            return shorten(_BEFORE_MESSAGE.sub("", line.strip()), _MOST_QUOTED)
+    return ""
 
 
 class NodeDied(StepFailed):
