@@ -331,11 +331,11 @@ def _records(content: ComparisonFile, results: Sequence[ComparisonResult]) -> It
     """Say of each comparison how long it took and why it ended."""
     told = [(one, code(one.experiment, _MOST_NAME)) for one in results]
     told += [
-        (one.comparison, f"without {code(knob_words(one.knob), _MOST_REASON)}")
+        (one.comparison, f"Effect of {code(knob_words(one.knob), _MOST_REASON)}")
         for one in content.attributions
     ]
     lines = [
-        f"- {_verdict(one.outcome)} {what} ({code(one.id, _MOST_NAME)}): "
+        f"- {what}: {_verdict(one.outcome)} ({code(one.id, _MOST_NAME)}). "
         f"{_tell_reason(one) if len(results) > 1 else ''}"
         f"{escape(sentence(one.ended), _MOST_REASON)} Took {_tell_length(one)}, seed {one.seed}, "
         f"question {code(one.question_sha256, _SHORT_SHA)}."

@@ -203,7 +203,8 @@ def _summarize_invalid(result: ComparisonResult, content: ComparisonFile | None)
         # The hosts may be at fault, or the release: nothing of it is a finding about the change.
         of = count(len(result.trials), "trial")
         said = f"{name} could not be judged, none of {of} on either side can be used: {_why(result)}"
-        return _summary(result, _UNKNOWN, f"{said} This is no finding about the change.", _AGAIN)
+        advice = "Mend that first, then measure again."
+        return _summary(result, _UNKNOWN, f"{said} This is no finding about the change.", advice)
     if "candidate" not in ran and (failed := _find_failures(result, "candidate")):
         trials = _count_failures(result, "candidate")
         return Summary(
@@ -238,7 +239,7 @@ def _find_failures(result: ComparisonResult, side: SideName) -> str:
     if not failed or len(failed) < min(_SHOWN, len(taken)):
         return ""
     why = "; ".join(reason.text for reason in failed[-1].reasons)
-    return one_sentence(first_sentence(why or "no reason was recorded"))
+    return one_sentence(clean(why or "no reason was recorded", _MOST_REASON))
 
 
 def _count_failures(result: ComparisonResult, side: SideName) -> str:
