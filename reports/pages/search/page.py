@@ -9,6 +9,7 @@ from urllib.parse import quote
 from analysis.bisecting.record import BisectionRecord
 from analysis.comparing.results import ComparisonResult
 from analysis.judging.judgement import JudgedSeries, Judgement
+from perf.model.metrics import METRICS, RESPONSE_TIME
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from reports.pages.bisection.view import view_bisection
 from reports.site.context import SiteContext
@@ -20,7 +21,7 @@ from reports.wording.links import NAVIGATION, data_path
 from reports.wording.markdown import clean
 from reports.wording.series_list import experiment_of
 from reports.wording.summary import summarize_result
-from reports.wording.wording import count, moment, night_words, series_words
+from reports.wording.wording import OUTCOME_BADGES, count, moment, series_words
 
 Entry = tuple[str, str, str]
 """What is found: its name, what is said beside it, and where it leads, from the root of the site."""
@@ -110,7 +111,7 @@ def _nights(heads: Iterable[TrialHead]) -> Iterator[Entry]:
             found.setdefault(head.night, []).append(head)
     for night, trials in sorted(found.items(), reverse=True):
         detail = f"{moment(trials[0].started_at).day}, {count(len(trials), 'trial')}"
-        yield _entry(night_words(night), detail, links.night_page(night))
+        yield _entry(night, detail, links.night_page(night))
 
 
 def _comparisons(results: Iterable[ComparisonResult]) -> Iterator[Entry]:
@@ -125,10 +126,12 @@ def _bisections(records: Iterable[BisectionRecord]) -> Iterator[Entry]:
 
 
 def _series(judged: Iterable[JudgedSeries], heads: Mapping[TrialId, TrialHead]) -> Iterator[Entry]:
-    for one in judged:
+    places = {metric: place for place, metric in enumerate(METRICS)}
+    for one in sorted(judged, key=lambda one: places.get(one.series.key.metric, len(places))):
         key = one.series.key
-        detail = f"{experiment_of(one, heads)}, {_shape(key)}"
-        yield _entry(series_words(key), detail, links.series_page(key))
+        parts = [OUTCOME_BADGES[one.verdict.outcome].word, experiment_of(one, heads), _shape(key)]
+        parts += ["latency"] if key.metric == RESPONSE_TIME.name else []
+        yield _entry(series_words(key), ", ".join(parts), links.series_page(key))
 
 
 def _shape(key: SeriesKey) -> str:

@@ -47,8 +47,8 @@
       }
       if (misfits >= 0) fits.push({ entry, misfits });
     }
-    const order = (a, b) =>
-      a.misfits - b.misfits || a.entry.weight - b.entry.weight || a.entry.name.length - b.entry.name.length;
+    // Of equal fits, the one that the index has first: it has what matters most first.
+    const order = (a, b) => a.misfits - b.misfits || a.entry.weight - b.entry.weight;
     return fits.sort(order).map(({ entry }) => entry);
   };
 

@@ -143,6 +143,19 @@ def test_search_leads_to_existing_pages_only(demo_site: Path) -> None:
     assert [path for path in sorted(paths) if not (demo_site / path).is_file()] == []
 
 
+def test_search_has_response_before_service_time_and_answers_to_an_outcome(front: Page) -> None:
+    front.locator("#search").focus()
+    front.wait_for_function("knickpoint.search.find && document.activeElement.id === 'search'")
+    titles = "knickpoint.load('search').then((groups) => knickpoint.search.find("
+    titles += "knickpoint.search.index(groups), '{}').map((one) => one.kind + ': ' + one.title))"
+    latency = front.evaluate(titles.format("latency"))
+    assert latency
+    assert all("response time" in one for one in latency)
+    assert "response time" in front.evaluate(titles.format("p99 time"))[0]
+    assert front.evaluate(titles.format("regressed series"))
+    assert not [one for one in front.evaluate(titles.format("night")) if one.startswith("Night: night")]
+
+
 def test_a_thousand_series_are_searched_within_a_frame_or_two(front: Page) -> None:
     measure = """() => {
       const words = ['p99 response time', 'throughput', 'p50 service time', 'mean GC pause'];
