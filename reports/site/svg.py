@@ -4,16 +4,21 @@ Templates draw with scales: `{{ y(value) }}` is where a value stands. So a pictu
 where no script runs, and in print.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import fmean
 
 from markupsafe import Markup
 
+from analysis.detection.detection import ChangePoint
 from analysis.detection.series import Series
 from reports.wording.wording import count
 
 _LEAST_SPAN = 0.1
 _TREND_POINTS, _TREND_WIDTH, _TREND_HEIGHT, _TREND_MARGIN = 60, 96, 24, 3
+_BEFORE_CHANGE = 15
+"""So many points before a change show the level that it left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +45,18 @@ def fit(values: Iterable[float], start: float, end: float, *, least: float = _LE
     return Scale(middle - half, middle + half, start, end)
 
 
-def trend(series: Series, kind: str) -> Markup:
-    """Return the newest points of a series, of which there is one at least, as a line of that kind."""
+def trend(series: Series, kind: str, change: ChangePoint | None = None) -> Markup:
+    """Return the newest points of a series, of which there is one at least, as a line of that kind.
+
+    With a change, they begin before it, however old it is; of more than 60, neighbours are averaged.
+    """
     points = series.points
-    values = points.values[-_TREND_POINTS:]
+    begin = max(0, len(points.values) - _TREND_POINTS)
+    if change:
+        begin = min(begin, max(0, change.index - _BEFORE_CHANGE))
+    shown = points.values[begin:]
+    size = math.ceil(len(shown) / _TREND_POINTS)
+    values = [fmean(shown[at : at + size]) for at in range(0, len(shown), size)]
     y = fit(values, _TREND_HEIGHT - _TREND_MARGIN, _TREND_MARGIN)
     x = Scale(0, max(1, len(values) - 1), _TREND_MARGIN, _TREND_WIDTH - _TREND_MARGIN)
     at = range(len(values)) if len(values) > 1 else (0.5,)
@@ -56,7 +69,7 @@ def trend(series: Series, kind: str) -> Markup:
         kind=kind,
         width=_TREND_WIDTH,
         height=_TREND_HEIGHT,
-        points=count(len(values), "point"),
+        points=count(len(shown), "point"),
         order="nights" if len(points.versions) == 1 else "releases",
         line=" ".join(f"{across},{height}" for across, height in places),
         end=places[-1],

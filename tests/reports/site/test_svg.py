@@ -1,0 +1,39 @@
+"""The trend of a series in a line of a list."""
+
+import re
+from collections.abc import Callable
+
+from analysis.detection.detection import DetectorResult, Shift, find_changes
+from analysis.detection.series import Series, build_series
+from perf.model.results import Observation
+from reports.site.svg import trend
+
+Observed = Callable[..., tuple[Observation, ...]]
+
+
+def make(observed: Observed, values: list[float]) -> Series:
+    (series,) = build_series(observed(values))
+    return series
+
+
+def heights(drawn: str) -> list[float]:
+    (line,) = re.findall(r'points="([^"]+)"', drawn)
+    return [float(place.split(",")[1]) for place in line.split()]
+
+
+def test_a_trend_shows_a_change_that_is_older_than_the_newest_points(
+    make_observations: Observed,
+) -> None:
+    series = make(make_observations, [100.0] * 40 + [50.0] * 200)
+    shift = Shift(index=40, p_value=0.001, earliest=40, latest=40, is_confirmed=True)
+    (change,) = find_changes(series, DetectorResult(shifts=(shift,)), "planted")
+    assert len(set(heights(trend(series, "bad")))) == 1
+    drawn = heights(trend(series, "bad", change))
+    assert len(drawn) <= 60
+    assert drawn[0] < drawn[-1]
+    assert drawn.count(drawn[0]) == 3  # of 15 points before it, four by four
+
+
+def test_a_trend_without_a_change_is_of_the_newest_points(make_observations: Observed) -> None:
+    series = make(make_observations, [float(value) for value in range(100)])
+    assert len(heights(trend(series, "calm"))) == 60
