@@ -27,22 +27,60 @@ COULD_NOT = 3
 INTERRUPTED = 130
 OURS = ("perf", "analysis", "reports")
 
-# The order in which people meet the commands; anything else follows alphabetically.
-_ORDER = (
-    *("nightly", "measure", "append", "detect", "report"),
-    *("compare", "candidate", "comment", "bisect", "matrix"),
-    *("releases", "history", "schema", "doctor"),
-)
+_GROUPS = {
+    "Every day": {
+        "nightly": "Measure, keep, judge and report: the whole job",
+        "measure": "Measure a suite, or one release once more",
+        "append": "Put measured trials into the history",
+        "detect": "Judge the history: what changed, and where",
+        "report": "Write the history as a static site",
+        "notify": "Send what is new to a channel or GitHub issues",
+        "triage": "Decide about a change, once",
+        "watchdog": "Fail where no fresh night was reported",
+    },
+    "Investigate": {
+        "compare": "Compare two releases or configs side by side",
+        "bisect": "Find the release that brought a change",
+        "matrix": "Measure many releases, the most telling first",
+        "backtest": "Replay any series: what would be flagged when",
+        "history": "Query, import, repair or move the history",
+        "candidate": "Measure what a change under configs/ does",
+        "comment": "Comment on its pull request what that came to",
+        "answer": "Do what a /knickpoint comment asks for",
+    },
+    "Set up": {
+        "doctor": "What this machine lacks, and how to get it",
+        "demo": "Write the site of a recorded real history",
+        "releases": "List the known releases of a database",
+        "workloads": "List the workloads, or explain one",
+        "host": "Tune a testbed's hosts, and see who has them",
+        "prove": "Check a database for all that is relied on",
+        "selftest": "Check the load engines against known truth",
+        "schema": "Write JSON Schemas of the configuration files",
+    },
+}
+"""The commands as help lists them, each in a line; those of other packages follow by themselves."""
 
 
 class Commands(click.Group):
     """A group whose members are loaded only when they are named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name all installed subcommands, in the order in which people meet them."""
+        """Name all installed subcommands, in the order of the help."""
         found = {entry.name for entry in _table()}
-        known = [name for name in _ORDER if name in found]
-        return known + sorted(found.difference(_ORDER))
+        known = [name for group in _GROUPS.values() for name in group if name in found]
+        return known + sorted(found.difference(known))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in groups, each with its summary, without loading those that are known."""
+        left = self.list_commands(ctx)
+        for title, group in _GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, said) for name, said in group.items() if name in left])
+            left = [name for name in left if name not in group]
+        if others := [(name, self.get_command(ctx, name)) for name in left]:
+            with formatter.section("Others"):
+                formatter.write_dl([(name, one.get_short_help_str()) for name, one in others if one])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one subcommand; say which extra is missing if its packages are not installed."""
@@ -87,13 +125,9 @@ def _unavailable(name: str, error: ModuleNotFoundError) -> click.Command:
 def knickpoint() -> None:
     """Find the releases and configuration changes where a database's performance breaks.
 
-    \b
-    knickpoint nightly       measure, keep, judge and tell: the whole job
-    knickpoint doctor        what is missing on this machine, and how to get it
-
-    Each step is also a command of its own: measure writes trial bundles, append keeps them in the
-    history, detect judges the history, report writes the static site.
-    """  # noqa: D301  \b is click's mark for "do not re-wrap"
+    Begin with `knickpoint doctor`, then `knickpoint nightly`; its steps are measure, append, detect and
+    report.
+    """
 
 
 def main() -> None:

@@ -5,31 +5,39 @@ from pathlib import Path
 import click
 
 from perf.commands.options import configs_option, data_option
+from perf.config.catalog import Catalog
+from perf.jobs.feasible import planned_s
 from perf.jobs.measuring import describe, measure_one, open_job
 from perf.jobs.night import measure_night
+from perf.model.design import Suite
 from perf.model.errors import UsageError
 from perf.model.results import Trial, TrialStatus
+from perf.model.shown import format_duration
 
 NOT_MEASURED = 3
+_USUAL = "quickstart"
 
 
 @click.command()
-@click.option(
-    "--suite", "suite_name", default="quickstart", show_default=True, help="Suite to measure."
-)
+@click.option("--suite", "suite_name", help="Suite to measure, for example quickstart.")
 @click.option("--experiment", help="Measure only this experiment of the suite, once.")
 @click.option("--release", help='Measure the experiment at this release, for example "5.0.9".')
 @data_option
 @configs_option
 def measure(
-    suite_name: str, experiment: str | None, release: str | None, data: Path, configs: Path | None
+    suite_name: str | None,
+    experiment: str | None,
+    release: str | None,
+    data: Path,
+    configs: Path | None,
 ) -> None:
     """Measure a suite's trials, or one trial, and write a bundle for each.
 
-    Without --experiment, the suite's night is measured: resumed if it was interrupted, else a new
-    one. With --experiment and --release, one extra trial of that release is measured; the release
-    need not be listed in the suite. It becomes a point of the series like any other; a trial of a
-    local copy (KNICKPOINT_RELEASE_…, see `knickpoint releases --help`) is kept and shown, but is not.
+    With --suite alone, its night is measured: resumed if it was interrupted, else a new one. With
+    --experiment and --release, one extra trial of that release is measured; the suite (quickstart, if
+    none is named) need not list the release. It becomes a point of the series like any other; a trial
+    of a local copy (KNICKPOINT_RELEASE_…, see `knickpoint releases --help`) is kept and shown, but is
+    not. Without any of these, nothing is started, and what would be is listed.
 
     \b
     knickpoint measure --suite quickstart
@@ -40,7 +48,9 @@ def measure(
     if (experiment is None) != (release is None):
         raise UsageError("--experiment and --release belong together; give both or neither")
     job = open_job(data, configs)
-    suite = job.catalog.suite(suite_name)
+    suite = job.catalog.suite(suite_name or _USUAL)
+    if suite_name is None and experiment is None:
+        raise UsageError(_say_plan(job.catalog, suite))
     if experiment is not None and release is not None:
         trials: tuple[Trial, ...] = (measure_one(job, suite, experiment, release),)
     else:
@@ -49,3 +59,13 @@ def measure(
         click.echo(describe(trial))
     if any(trial.status is not TrialStatus.COMPLETED for trial in trials):
         click.get_current_context().exit(NOT_MEASURED)
+
+
+def _say_plan(catalog: Catalog, suite: Suite) -> str:
+    """Say what a night of a suite measures and how long that takes, and how to start it."""
+    each = [catalog.resolve(suite, one) for one in suite.experiments]
+    needed_s = sum(planned_s(one) * len(one.experiment.releases) for one in each)
+    trials = [f"  {one.name} at {', '.join(one.releases)}" for one in suite.experiments]
+    command = f"knickpoint measure --suite {suite.name}"
+    said = f"nothing was started; `{command}` measures, in about {format_duration(needed_s)}:"
+    return "\n".join((said, *trials))

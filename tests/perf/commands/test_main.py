@@ -1,12 +1,14 @@
 """Every way a command can end has its exit code; 1 is kept for a regression that was found."""
 
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 
-import click
+import click.testing
 import pytest
 
 from perf.commands import main as cli
@@ -93,3 +95,27 @@ def test_a_data_directory_that_cannot_be_is_a_sentence(tmp_path: Path) -> None:
     assert run.returncode == 3
     assert "Traceback" not in run.stderr
     assert "Not a directory" in run.stderr
+
+
+def test_help_has_each_command_in_a_group_and_in_a_line() -> None:
+    said = click.testing.CliRunner().invoke(cli.knickpoint, ["--help"]).output
+    groups = dict(re.findall(r"^([A-Z][a-z ]+):\n((?:  .+\n)+)", said, re.MULTILINE))
+    listed = {
+        title: [line.split(maxsplit=1) for line in lines.splitlines()]
+        for title, lines in groups.items()
+        if title != "Options"
+    }
+    assert list(listed) == ["Every day", "Investigate", "Set up"]
+    told = [line for lines in listed.values() for line in lines]
+    assert sorted(name for name, _ in told) == sorted(one.name for one in entry_points(group=cli.GROUP))
+    assert all(len(summary) <= 50 for _, summary in told)
+
+
+def test_measure_without_arguments_says_what_it_would_do_and_starts_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*COMMAND, "measure", "--data", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "`knickpoint measure --suite quickstart` measures, in about" in done.stderr
+    assert "  cassandra-sensor-write at 5.0.0, 5.0.9\n" in done.stderr
+    assert not list(tmp_path.glob("nights/*"))
