@@ -6,7 +6,8 @@
   const GOING_MS = 1500; // how long a "g" waits for its second key
 
   // --- Rows -----------------------------------------------------------------------------------
-  const ROWS = "main .attention > li, main tbody > tr";
+  // What comes next to an incident is a table row, but no row of its own.
+  const ROWS = "main .attention > li, main tbody > tr:not(.next)";
   const rows = () => [...document.querySelectorAll(ROWS)].filter((row) => row.checkVisibility());
 
   const move = (by) => {
@@ -82,7 +83,8 @@
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (isTyping(event.target)) return;
     if (event.key === "Enter" && event.target.matches(ROWS)) {
-      event.target.querySelector("a[href]")?.click();
+      const next = event.target.nextElementSibling?.matches(".next") && event.target.nextElementSibling;
+      (next || event.target).querySelector(".links a, a[href]")?.click();
       return;
     }
     if (!enabled()) return;

@@ -63,6 +63,17 @@ def test_rows_are_walked_and_opened_by_key(front: Page) -> None:
     front.wait_for_url(target)
 
 
+def test_an_incident_is_one_row_and_opens_its_own_page(front: Page) -> None:
+    front.locator("tbody[id^=incident-] tr").first.evaluate("row => { row.tabIndex = -1; row.focus(); }")
+    name = active(front, "parentElement.id")
+    front.keyboard.press("j")
+    assert active(front, "parentElement.id") != name
+    front.keyboard.press("k")
+    assert active(front, "parentElement.id") == name
+    front.keyboard.press("Enter")
+    front.wait_for_url("**/incidents/*.html")
+
+
 def test_keys_lead_to_pages_and_tell_the_charts_to_reset(front: Page) -> None:
     listen = "document.addEventListener('knickpoint:reset', () => { window.resets += 1; })"
     front.evaluate(f"window.resets = 0; {listen}")
