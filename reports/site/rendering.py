@@ -95,6 +95,7 @@ _FILTERS = {
     "in_file": in_file,
     "incident_badges": view_badges,
     "incident_page": links.incident_page,
+    "night_page": links.night_page,
     "metric_name": metric_name,
     "interval": interval,
     "metric_words": lambda key: metric_words(key.metric, key.statistic),
