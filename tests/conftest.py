@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from budget import tries
 from filelock import FileLock
 from hdrh.histogram import HdrHistogram
 from hypothesis import settings
@@ -42,7 +43,7 @@ from perf.model.results import (
 # Where tests run as a job of GitHub Actions, its summary is not theirs to write.
 os.environ.pop("GITHUB_STEP_SUMMARY", None)
 # The same examples in every run: a failure is of the change, never of the day.
-settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=tries(100))
 settings.load_profile("same")
 
 

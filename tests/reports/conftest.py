@@ -14,6 +14,7 @@ from pathlib import Path
 
 import chromium
 import pytest
+from catalogs import shipped
 from made_up_bisection import RECORD
 from made_up_comparison import RESULTS
 from made_up_hostility import make_hostile
@@ -23,7 +24,6 @@ from made_up_times import record
 from playwright.sync_api import Browser
 
 from analysis.judging.judgement import Judgement, judge
-from perf.config.catalog import load_catalog
 from perf.history.distributions import Recording
 from perf.model.nights import Night, PlannedTrial
 from perf.model.results import (
@@ -46,7 +46,6 @@ from reports.pages.whole_site import all_batches
 from reports.site.context import NO_BOUNDS, SiteContext
 from reports.site.writing import SiteFile, batch_of, flatten, write_site
 
-CONFIGS = Path(__file__).parents[2] / "configs"
 FIRST_NIGHT = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 NOW = datetime(2026, 3, 8, 6, 30, tzinfo=UTC)
 NIGHTS = 8
@@ -78,7 +77,7 @@ class Demo:
 
     def scene(self) -> SiteContext:
         """Give all that a site of this history is made of."""
-        catalog = load_catalog(CONFIGS)
+        catalog = shipped()
         local = replace(catalog.testbeds["local"], caveat=CAVEAT)
         return SiteContext(
             heads={trial.id: trial for trial in self.trials},

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+from catalogs import shipped
 from made_up_judgement import DETECTABLE, NOISE, SETTINGS
 
 from analysis.detection.detection import ChangePoint, ChangeState
@@ -18,7 +19,6 @@ from analysis.detection.series import Point, Points, Series
 from analysis.detection.verdict import Outcome
 from analysis.judging.judgement import JudgedSeries, Judgement
 from analysis.judging.standing import Verdict, VerdictBasis
-from perf.config.catalog import load_catalog
 from perf.model.nights import Night, PlannedTrial
 from perf.model.references import PublishedColumn, PublishedRow, PublishedTable, Report, Spot, Subject
 from perf.model.results import (
@@ -35,7 +35,6 @@ from perf.model.results import (
 )
 from reports.site.context import NO_BOUNDS, SiteContext
 
-CONFIGS = Path(__file__).parents[2] / "configs"
 FIRST = datetime(2025, 1, 1, 2, 0, tzinfo=UTC)
 NIGHTS_OF_A_RELEASE = 25
 INVALID, MISSING = 6, 7
@@ -114,7 +113,7 @@ def make_scene(make_trial: Callable[..., Trial], trials: int, target: Path) -> S
         throughput,
         _judge(SLOWER, new, 7.9, noise),
     )
-    catalog = load_catalog(CONFIGS)
+    catalog = shipped()
     return SiteContext(
         heads={head.id: head for head in (*old, *new)},
         digests={head.id: f"digest of {head.id}" for head in (*old, *new)},

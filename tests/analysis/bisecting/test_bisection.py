@@ -3,6 +3,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from budget import tries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -355,7 +356,7 @@ def test_refuses_what_is_no_range() -> None:
         ask(line, [measured(stranger, 0.0)])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 @given(
     levels=st.lists(st.floats(-0.3, 0.3), min_size=2, max_size=9),
     broken=st.sets(st.integers(1, 8)),

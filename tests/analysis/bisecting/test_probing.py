@@ -1,10 +1,10 @@
 import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from catalogs import shipped
 
 from analysis.bisecting.probing import (
     LevelSpan,
@@ -24,7 +24,6 @@ from analysis.comparing.sequential import StoppingRule
 from analysis.comparing.turns import Inquiry, build_blocks, judge_measures
 from analysis.detection.effects import Effect
 from analysis.detection.verdict import Outcome
-from perf.config.catalog import load_catalog
 from perf.model.results import (
     SIDES,
     Named,
@@ -39,7 +38,7 @@ from perf.model.results import (
 
 RELEASE = Release(system="fake", version="5.0.3", line="5.0", ordinal=3)
 MEASURE = Measure(phase="steady", operation="write", metric="throughput", statistic="mean")
-SETTINGS = load_catalog(Path(__file__).parents[3] / "configs").detection
+SETTINGS = shipped().detection
 SHIFTS = dict(zip(SIDES, (0, 1), strict=True))
 TakeTurn: TypeAlias = Callable[[int, str, SideName, float], Taken]
 RULE = StoppingRule(higher_is_better=True, relevant_change=0.02, false_share=0.02, most_blocks=10)

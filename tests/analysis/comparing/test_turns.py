@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from catalogs import shipped
 
 from analysis.comparing.blocks import Measure
 from analysis.comparing.sequential import InterimAnalysis
@@ -20,13 +20,12 @@ from analysis.comparing.turns import (
     list_measures,
 )
 from analysis.detection.verdict import Outcome
-from perf.config.catalog import load_catalog
 from perf.model.design import SteppedLoad
 from perf.model.results import Reason, Sample, SideName, Taken, Trial, TrialId, TrialStatus
 from perf.model.rules import Comparing
 
 MakeTrial = Callable[..., Trial]
-CATALOG = load_catalog(Path(__file__).parents[3] / "configs")
+CATALOG = shipped()
 SETTINGS = CATALOG.detection
 THROUGHPUT = Measure(phase="saturation", operation="write", metric="throughput", statistic="mean")
 TAIL = Measure(phase="steady", operation="write", metric="response_time", statistic="p99")

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import data
 import pytest
+from budget import tries
 from detectors import ours, shipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,7 +56,7 @@ def assert_same_steps(one: DetectorResult, other: DetectorResult) -> None:
 
 
 @given(values=SERIES, shift=st.sampled_from([-250.0, -100.0, 7.0, 100_000.0]))
-@settings(max_examples=40)
+@settings(max_examples=tries(40))
 def test_an_offset_changes_no_step(values: list[float], shift: float) -> None:
     original = shipped().read(values)
     moved = shipped().read([value + shift for value in values])
@@ -66,7 +67,7 @@ def test_an_offset_changes_no_step(values: list[float], shift: float) -> None:
 
 
 @given(values=SERIES, scale=st.sampled_from([2.0**-40, 1e-3, 3.0, 1e9]))
-@settings(max_examples=40)
+@settings(max_examples=tries(40))
 def test_the_unit_changes_no_step(values: list[float], scale: float) -> None:
     original = shipped().read(values)
     scaled = shipped().read([value * scale for value in values])
@@ -77,7 +78,7 @@ def test_the_unit_changes_no_step(values: list[float], scale: float) -> None:
 
 
 @given(values=SERIES)
-@settings(max_examples=40)
+@settings(max_examples=tries(40))
 def test_a_series_upside_down_has_the_same_steps(values: list[float]) -> None:
     assert_same_steps(shipped().read([-value for value in values]), shipped().read(values))
 
@@ -113,7 +114,7 @@ def test_appending_is_reading_anew(values: list[float]) -> None:
 
 
 @given(values=ROUGH)
-@settings(max_examples=300)
+@settings(max_examples=tries(300))
 def test_any_finite_numbers_give_a_sound_reading(values: list[float]) -> None:
     reading = shipped().read(values)
     places = [each.index for each in reading.shifts]

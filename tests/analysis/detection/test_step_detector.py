@@ -2,18 +2,18 @@ import math
 import random
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
+from budget import tries
+from catalogs import shipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.detection.detection import DetectorResult, levels
 from analysis.detection.step_detector import StepDetector
-from perf.config.catalog import load_catalog
 
-SETTINGS = load_catalog(Path(__file__).parents[3] / "configs").detection
+SETTINGS = shipped().detection
 DETECTOR = StepDetector(settings=SETTINGS)
 
 
@@ -33,7 +33,7 @@ def places(values: Sequence[float]) -> list[int]:
 @given(
     seed=st.integers(0, 10_000), at=st.integers(15, 45), size=st.sampled_from([-12.0, -6.0, 6.0, 12.0])
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(40), deadline=None)
 def test_a_planted_step_is_found_where_it_is(seed: int, at: int, size: float) -> None:
     (shift,) = read(noise(seed, at) + noise(seed + 1, 60 - at, 100 + size)).shifts
     assert abs(shift.index - at) <= 1
@@ -229,7 +229,7 @@ def test_two_constants_have_one_step_despite_rounding(at: int, value: float) -> 
 
 
 @given(values=st.lists(st.sampled_from([0.0, 0.1, 0.2, 5.0]), max_size=70))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 def test_coarse_values_never_warn_and_steps_are_in_order_within_their_intervals(
     values: list[float],
 ) -> None:

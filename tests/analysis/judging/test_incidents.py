@@ -5,6 +5,7 @@ from datetime import date
 from itertools import combinations
 from typing import Any
 
+from budget import tries
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
@@ -327,7 +328,7 @@ def histories(draw: st.DrawFn) -> list[tuple[str, list[float], bool]]:
 
 
 @given(history=histories(), doubt=st.integers(0, 3), seed=st.integers(0, 99))
-@examples(max_examples=40)
+@examples(max_examples=tries(40))
 def test_every_change_is_told_once_and_the_order_of_arrival_does_not_matter(
     planted: Planted,
     judge_planted: JudgePlanted,

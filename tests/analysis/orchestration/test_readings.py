@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from catalogs import shipped
 from large_history import Size, grow, now_after
 
 from analysis.detection.detection import DetectorResult, Drift, Shift, SpreadChange
@@ -22,12 +23,10 @@ from analysis.judging.judgement import Judgement, judge
 from analysis.orchestration import readings
 from analysis.orchestration.judging import judge_history
 from analysis.orchestration.readings import RememberingDetector
-from perf.config.catalog import load_catalog
 from perf.local.places import Places
 from perf.model.columns import Columns, Observations, ObservedSeries, Occasion, Occasions
 from perf.model.results import Observation, Purpose, TrialStatus
 
-CONFIGS = Path(__file__).parents[3] / "configs"
 SHIFT = Shift(index=3, earliest=2, latest=5, p_value=1e-300, is_confirmed=True)
 DRIFT = Drift(first=1, last=9, before=0.1, after=-0.3)
 SPREAD = SpreadChange(index=4, before=1.0, after=2.5, p_value=0.0)
@@ -53,7 +52,7 @@ class Counting:
 
 
 def judge_as_of(places: Places, nights: int) -> Judgement:
-    return judge_history(places, load_catalog(CONFIGS), now_after(nights).date())
+    return judge_history(places, shipped(), now_after(nights).date())
 
 
 @pytest.mark.keeps("nights-read-what-is-new")
@@ -174,16 +173,16 @@ def test_no_number_changes_on_its_way_through_the_file(tmp_path: Path) -> None:
 def test_the_file_is_written_only_with_something_new(tmp_path: Path) -> None:
     places, today = Places(tmp_path), now_after(24).date()
     grow(places, Size(50, 24))
-    judge_history(places, load_catalog(CONFIGS), today)
+    judge_history(places, shipped(), today)
     written = places.readings.stat().st_ino
-    judge_history(places, load_catalog(CONFIGS), today)
+    judge_history(places, shipped(), today)
     assert places.readings.stat().st_ino == written
-    judge_history(places, load_catalog(CONFIGS), today + timedelta(days=1))
+    judge_history(places, shipped(), today + timedelta(days=1))
     assert places.readings.stat().st_ino != written
 
 
 def test_the_method_is_that_of_one_version_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    detector = StepDetector(settings=load_catalog(CONFIGS).detection)
+    detector = StepDetector(settings=shipped().detection)
     method = readings.describe_method(detector)
     assert readings.describe_method(detector) == method
     monkeypatch.setattr(sys, "version", "3.99.0")
@@ -243,7 +242,7 @@ def test_a_series_of_a_million_points_is_judged(
     levels = [1000.0 if number // every % 2 else 1120.0 for number in range(count)]
     values = [level * (1 + 0.02 * generator.gauss(0, 1)) for level in levels[:-20]] + levels[-20:]
     columns = Columns.of(Occasions(occasions), range(count), values, ((),) * count)
-    settings = load_catalog(CONFIGS).detection
+    settings = shipped().detection
     observed = Observations((ObservedSeries(model.key, columns),))
     judgement = judge(observed, settings, RememberingDetector(StepDetector(settings=settings), {}))
     (judged,) = judgement.series

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from catalogs import shipped
 from click.testing import CliRunner
 
 from perf.commands import doctor
 from perf.commands.doctor import DoctorFinding, Need
-from perf.config.catalog import load_catalog
 from perf.hosts.ports import find_taken
 from perf.model.access import Access
 from perf.releases.java import Java
@@ -181,7 +181,7 @@ def test_a_shared_history_that_cannot_be_opened_is_missing(tmp_path: Path) -> No
 def test_the_native_engine_is_looked_for_where_a_suite_asks_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalog = load_catalog(CONFIGS)
+    catalog = shipped()
     suite = catalog.suite("quickstart")
     assert list(doctor.examine_engines(catalog, suite)) == []
     testbed = replace(catalog.testbeds[suite.testbed], engine="native")
@@ -199,7 +199,7 @@ def test_the_native_engine_is_looked_for_where_a_suite_asks_for_it(
 
 
 def test_secrets_are_looked_for_where_a_config_names_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    catalog = load_catalog(CONFIGS)
+    catalog = shipped()
     suite = catalog.suite("quickstart")
     assert list(doctor.examine_access(catalog, suite)) == []
     variable = "KNICKPOINT_PASSWORD_TEST"

@@ -11,17 +11,16 @@ from pathlib import Path
 
 import click
 import pytest
+from catalogs import shipped
 from click.testing import CliRunner, Result
 
 from perf.commands.history import history
-from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import Appended, append_all
 from perf.local.places import Places
 from perf.model.errors import BundleError, HistoryError, UsageError
 from perf.model.results import Interval, Reason, Trial, TrialStatus
 
-CONFIGS = Path(__file__).parents[3] / "configs"
 IMPORTS = Path(__file__).parents[2] / "data" / "imports"
 
 
@@ -163,7 +162,7 @@ def test_examples_of_the_help_answer_where_the_shipped_suite_was_measured(
     shutil.copy(IMPORTS / "results.csv", tmp_path)
     shutil.copy(IMPORTS / "ycsb-new.txt", tmp_path / "run-1.txt")
     monkeypatch.chdir(tmp_path)
-    experiment = load_catalog(CONFIGS).suite("quickstart").experiments[0]
+    experiment = shipped().suite("quickstart").experiments[0]
     release = replace(make_trial().release, version=experiment.releases[-1])
     intervals = [make_interval([1000, 2000], phase=phase) for phase in ("saturation", "steady")]
     make_bundle(make_trial(id="TRIAL", experiment=experiment.name, release=release), intervals)

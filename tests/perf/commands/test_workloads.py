@@ -4,10 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from catalogs import shipped
 from click.testing import CliRunner, Result
 
 from perf.commands.workloads import workloads
-from perf.config.catalog import Catalog, load_catalog
+from perf.config.catalog import Catalog
 from perf.model.errors import UsageError
 from perf.model.identity import content_hash
 from perf.model.scaling import scale_down
@@ -17,7 +18,7 @@ CONFIGS = Path(__file__).parents[3] / "configs"
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    return load_catalog(CONFIGS)
+    return shipped()
 
 
 def run(*arguments: str) -> Result:

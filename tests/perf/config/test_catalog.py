@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from catalogs import shipped
 
 from perf.config.catalog import Catalog, default_root, load_catalog
 from perf.config.schema import schema_texts, write_schemas
@@ -22,7 +23,7 @@ FRESH = "run `knickpoint schema` and commit what it writes"
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    return load_catalog(CONFIGS)
+    return shipped()
 
 
 def edited(tmp_path: Path, name: str, old: str, new: str) -> Workload:

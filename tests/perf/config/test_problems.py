@@ -7,6 +7,7 @@ from operator import truediv
 from pathlib import Path
 
 import pytest
+from budget import tries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -432,7 +433,7 @@ ANY_TEXT = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=tries(200), deadline=None, derandomize=True)
 @given(text=ANY_TEXT)
 def test_arbitrary_text_is_accepted_or_refused_with_printable_sentences(
     tmp_path_factory: pytest.TempPathFactory, text: str

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from budget import tries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -131,7 +132,7 @@ STEP = LoadStep(
 OLD = Path(__file__).parents[2] / "data/bundles/version-1/2026-03-01-sensor-write-cassandra-5.0.4"
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=tries(25), deadline=None, derandomize=True)
 @given(trial=TRIALS)
 def test_a_trial_comes_back_equal_from_its_bundle_and_from_the_history(trial: Trial) -> None:
     with TemporaryDirectory() as directory:

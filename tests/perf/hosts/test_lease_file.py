@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from budget import tries
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -102,7 +103,7 @@ class Host(RuleBasedStateMachine):
 
 
 TestHost = Host.TestCase
-TestHost.settings = settings(max_examples=60, stateful_step_count=25)
+TestHost.settings = settings(max_examples=tries(60), stateful_step_count=25)
 
 
 def test_a_host_that_was_booted_anew_goes_by_the_clock_on_the_wall() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from catalogs import shipped
 
 from perf.commands.workloads import describe_workload
 from perf.config.catalog import Catalog, find_experiment_of, load_catalog
@@ -26,7 +27,6 @@ from perf.trial.harness import Order, run_trial
 pytestmark = pytest.mark.usefixtures("fake_ports")
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
-OURS = Path(__file__).parents[3] / "configs"
 TESTBED, WORKLOAD = "testbeds/loop.yaml", "workloads/blink.yaml"
 Say = Callable[[str, str], Catalog]
 
@@ -60,7 +60,7 @@ def deployment() -> Deployment:
 
 
 def test_python_is_what_offers_the_load_where_nothing_else_is_said() -> None:
-    catalog = load_catalog(OURS)
+    catalog = shipped()
     for suite in catalog.suites.values():
         for experiment in suite.experiments:
             assert catalog.resolve(suite, experiment).engine == "python"

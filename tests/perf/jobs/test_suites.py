@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from catalogs import shipped
 
-from perf.config.catalog import load_catalog
 from perf.model.design import Deployment
 from perf.model.errors import ConfigError
 from perf.model.references import PublishedRow, PublishedTable, Report, cells
@@ -18,7 +18,7 @@ from perf.releases.artifacts import find_release
 from perf.systems import registry
 from perf.trial.placement import place
 
-CATALOG = load_catalog(Path(__file__).parents[3] / "configs")
+CATALOG = shipped()
 SMALL = sorted(name for name in CATALOG.suites if "-small" in name)
 GROUPS = sorted({re.sub(r"-small.*", "-small", name) for name in SMALL})
 

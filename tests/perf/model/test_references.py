@@ -1,15 +1,13 @@
 """Published figures: which series each stands beside, and those that are shipped."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from catalogs import shipped
 
-from perf.config.catalog import load_catalog
 from perf.model.references import Reference, Report, cells, references_for
 from perf.model.results import SeriesKey
 
-CONFIGS = Path(__file__).parents[3] / "configs"
 REPORTS = {
     *("iot-mongodb8-cassandra5", "put-get-mongodb2-cassandra08", "tsbs-cratedb-mongodb"),
     *("ycsb-cassandra-ssd", "ycsb-mongodb-scylladb"),
@@ -77,13 +75,13 @@ def test_a_figure_stands_beside_the_workload_at_any_scale() -> None:
 
 
 def test_each_shipped_report_can_be_read_and_says_what_must_not_be_compared() -> None:
-    reports = load_catalog(CONFIGS).reports
+    reports = shipped().reports
     assert {one.name for one in reports} == REPORTS
     assert all(one.not_compared and one.left_open for one in reports)
 
 
 def test_the_shipped_figures_for_a_kilobyte_are_those_of_their_source() -> None:
-    references = load_catalog(CONFIGS).references
+    references = shipped().references
     figures = {
         (one.system, one.version, one.metric, one.statistic): one.value
         for one in references
@@ -112,12 +110,12 @@ def values(report: Report, table: str) -> dict[tuple[str, str], float | None]:
     }
 
 
-def shipped(name: str) -> Report:
-    return next(one for one in load_catalog(CONFIGS).reports if one.name == name)
+def shipped_report(name: str) -> Report:
+    return next(one for one in shipped().reports if one.name == name)
 
 
 def test_published_ratios_are_those_of_the_published_figures() -> None:
-    found = values(shipped("ycsb-cassandra-ssd"), "operations")
+    found = values(shipped_report("ycsb-cassandra-ssd"), "operations")
     for row in ("a", "b", "c", "d", "f"):
         for disks in ("one", "two"):
             ratio, of, over = (
@@ -127,7 +125,7 @@ def test_published_ratios_are_those_of_the_published_figures() -> None:
 
 
 def test_published_scaling_factors_are_those_of_the_published_throughput() -> None:
-    report = shipped("ycsb-mongodb-scylladb")
+    report = shipped_report("ycsb-mongodb-scylladb")
     table = next(one for one in report.tables if one.name == "caching")
     named = [column.name for column in table.columns]
     found = {
@@ -145,7 +143,7 @@ def test_published_scaling_factors_are_those_of_the_published_throughput() -> No
 
 @pytest.mark.parametrize("system", ["cassandra", "mongodb"])
 def test_both_tables_of_the_put_get_report_have_its_twelve_runs(system: str) -> None:
-    report = shipped("put-get-mongodb2-cassandra08")
+    report = shipped_report("put-get-mongodb2-cassandra08")
     found = values(report, system)
     assert len({row for row, _ in found}) == 12
     assert all(value is not None for value in found.values())
@@ -158,7 +156,7 @@ def test_both_tables_of_the_put_get_report_have_its_twelve_runs(system: str) -> 
 
 
 def test_the_published_spread_of_put_get_is_that_of_four_identical_runs() -> None:
-    report = shipped("put-get-mongodb2-cassandra08")
+    report = shipped_report("put-get-mongodb2-cassandra08")
     for name, first in (("variability-puts", "put-1"), ("variability-gets", "get-1")):
         found = values(report, name)
         runs = sorted({row for row, _ in found})

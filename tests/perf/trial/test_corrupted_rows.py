@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from catalogs import shipped
 from dict_sessions import Times, do
 
 from perf.config.catalog import load_catalog
@@ -47,7 +48,7 @@ from perf.workloads.stages import operations_of
 pytestmark = pytest.mark.usefixtures("fake_ports")
 
 ROOT = Path(__file__).parents[3]
-CATALOG = load_catalog(ROOT / "configs")
+CATALOG = shipped()
 TESTBED = load_catalog(ROOT / "tests/data/configs").testbeds["loop"]
 # An address of its own for each worker of pytest-xdist, beside those of other tests.
 ADDRESS = f"127.28.0.{1 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0').removeprefix('gw'))}"

@@ -1,24 +1,22 @@
 """Data that is to exceed memory, and does not: said with both sizes."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from catalogs import shipped
 
-from perf.config.catalog import load_catalog
 from perf.model.design import Topology, Workload
 from perf.model.results import Fact
 from perf.model.scaling import scale_down
 from perf.trial.data_size import FITS, find_fitting_data
 
-CONFIGS = Path(__file__).parents[3] / "configs"
 FOUR = Topology(name="four", description="four", servers=4, replication_factor=3)
 HOSTS = ("a", "b", "c", "d")
 
 
 @pytest.fixture(scope="module")
 def published() -> Workload:
-    return load_catalog(CONFIGS).workloads["storage-ycsb"]
+    return shipped().workloads["storage-ycsb"]
 
 
 def memory(gigabytes: float) -> list[Fact]:

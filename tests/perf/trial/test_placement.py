@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from catalogs import shipped
 
 from perf.config.catalog import load_catalog
 from perf.hosts.testbed import price_per_hour_usd
@@ -17,7 +18,7 @@ CONFIGS = Path(__file__).parents[3] / "configs"
 
 @pytest.fixture(scope="module")
 def rack() -> Testbed:
-    return load_catalog(CONFIGS).testbeds["example-rack"]
+    return shipped().testbeds["example-rack"]
 
 
 def test_the_price_is_that_of_the_server_hosts_in_use(rack: Testbed) -> None:
@@ -29,11 +30,11 @@ def test_without_a_price_of_each_there_is_none(rack: Testbed) -> None:
     first, *others = rack.hosts
     partly = replace(rack, hosts=(replace(first, price_per_hour_usd=None), *others))
     assert price_per_hour_usd(partly, servers=3) is None
-    assert price_per_hour_usd(load_catalog(CONFIGS).testbeds["local"], servers=3) is None
+    assert price_per_hour_usd(shipped().testbeds["local"], servers=3) is None
 
 
 def test_nodes_of_a_local_testbed_are_where_it_says(tmp_path: Path) -> None:
-    catalog = load_catalog(CONFIGS)
+    catalog = shipped()
     for name, base in (("disk", str(tmp_path)), ("memory", "/dev/shm/knickpoint")):  # noqa: S108  the testbed's
         suite = catalog.suite(f"storage-small-{name}")
         (node,) = place_nodes(catalog.resolve(suite, suite.experiments[0]), tmp_path)
@@ -41,7 +42,7 @@ def test_nodes_of_a_local_testbed_are_where_it_says(tmp_path: Path) -> None:
 
 
 def test_the_two_testbeds_of_this_machine_differ_in_storage_alone() -> None:
-    testbeds = load_catalog(CONFIGS).testbeds
+    testbeds = shipped().testbeds
     disk, memory = testbeds["local-disk"], testbeds["local-memory"]
     assert disk.node_dir is None
     names = {"name": disk.name, "description": disk.description, "testbed_class": disk.testbed_class}
@@ -49,7 +50,7 @@ def test_the_two_testbeds_of_this_machine_differ_in_storage_alone() -> None:
 
 
 def test_the_three_examples_differ_in_storage_alone() -> None:
-    testbeds = load_catalog(CONFIGS).testbeds
+    testbeds = shipped().testbeds
     disks, one, two = (testbeds[f"storage-{name}"] for name in ("hdd", "1ssd", "2ssd"))
     for other in (disks, two):
         named = {key: getattr(one, key) for key in ("name", "description", "testbed_class", "disk")}

@@ -6,10 +6,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from catalogs import shipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perf.config.catalog import load_catalog
 from perf.model.records import Answer, PutGet
 from perf.workloads.put_get import (
     check_value,
@@ -114,7 +114,7 @@ def test_puts_take_the_keys_in_order_and_begin_again() -> None:
 
 
 def test_the_phases_are_the_rows_of_the_report_and_keep_their_threads_when_scaled_down() -> None:
-    catalog = load_catalog(ROOT / "configs")
+    catalog = shipped()
     suite = catalog.suites["put-get-small"]
     workload = catalog.resolve(suite, suite.experiments[0]).workload
     assert workload.name == "put-get-by-1000"

@@ -9,12 +9,12 @@ from typing import Any
 
 import duckdb
 import pytest
+from catalogs import shipped
 from click.testing import CliRunner
 from filelock import FileLock, Timeout
 from made_up_bisection import RECORD, UNFINISHED
 
 from analysis.bisecting.record import BISECTION, write_bisection
-from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.history.store import append_all
 from perf.local.places import Places
@@ -49,18 +49,18 @@ def snapshot(directory: Path) -> dict[str, bytes]:
 
 
 def test_a_history_becomes_a_site_again_and_again(places: Places) -> None:
-    index = write_report(places, load_catalog(CONFIGS), NOW)
+    index = write_report(places, shipped(), NOW)
     assert index == (places.site / "index.html").resolve()
     assert "Regressed" in index.read_text()
     first = snapshot(places.site)
-    write_report(places, load_catalog(CONFIGS), NOW)
+    write_report(places, shipped(), NOW)
     assert snapshot(places.site) == first
 
 
 def test_a_trial_page_leads_to_its_bundle_and_says_how_to_repeat_it(
     places: Places, tmp_path: Path
 ) -> None:
-    write_report(places, load_catalog(CONFIGS), NOW, output=tmp_path / "elsewhere")
+    write_report(places, shipped(), NOW, output=tmp_path / "elsewhere")
     page = tmp_path / "elsewhere" / "trials" / "2026-03-08-1.01.cassandra-sensor-write.5.0.1.html"
     text = page.read_text()
     for name in ("trial.json", "manifest.json", "intervals.hlog", "logs/node%20%231.log"):
@@ -90,7 +90,7 @@ def test_bundles_that_the_history_lacks_are_told_on_the_front_page(
     (mine.trials / "foreign").mkdir()
     torn = replace(trial, id=TrialId("torn"))
     (bundle.seal(bundle.stage(mine, torn.id), torn, ()) / "intervals.hlog").unlink()
-    text = html.unescape(write_report(mine, load_catalog(CONFIGS), NOW).read_text())
+    text = html.unescape(write_report(mine, shipped(), NOW).read_text())
     assert "3 bundles on disk are not in the history" in text
     assert "foreign is not a trial bundle: it has no manifest.json" in text
     assert "torn cannot be used: intervals.hlog is missing" in text
@@ -101,7 +101,7 @@ def test_bundles_that_the_history_lacks_are_told_on_the_front_page(
 def test_bundles_without_any_history_are_told_too(tmp_path: Path) -> None:
     places = Places(tmp_path)
     (places.trials / "foreign").mkdir(parents=True)
-    text = write_report(places, load_catalog(CONFIGS), NOW).read_text()
+    text = write_report(places, shipped(), NOW).read_text()
     assert "1 bundle on disk is not in the history" in text
     assert "How to begin" in text
 
@@ -123,7 +123,7 @@ def test_a_place_that_cannot_be_written_is_told_in_a_sentence(places: Places, tm
     (tmp_path / "file").touch()
     for target in (tmp_path / "file" / "site", Path("/proc/site")):
         with pytest.raises(SiteError, match="choose another place with --output"):
-            write_report(places, load_catalog(CONFIGS), NOW, output=target)
+            write_report(places, shipped(), NOW, output=target)
 
 
 def test_a_directory_of_somebody_else_is_refused_before_any_work(
@@ -131,7 +131,7 @@ def test_a_directory_of_somebody_else_is_refused_before_any_work(
 ) -> None:
     (tmp_path / "precious.txt").touch()
     with pytest.raises(UsageError, match="give --output an empty or a new directory"):
-        write_report(places, load_catalog(CONFIGS), NOW, output=tmp_path)
+        write_report(places, shipped(), NOW, output=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
 
 
@@ -141,7 +141,7 @@ def test_each_bisection_has_a_page_that_the_front_page_lists(places: Places, tmp
         directory = copy.bisections / record.id
         directory.mkdir(parents=True)
         (directory / BISECTION).write_bytes(write_bisection(record))
-    index = write_report(copy, load_catalog(CONFIGS), NOW)
+    index = write_report(copy, shipped(), NOW)
     text = html.unescape(index.read_text())
     newest, oldest = (text.index(f'href="{bisection_page(f"bis-2026-03-0{day}-1")}"') for day in (2, 1))
     assert newest < oldest
@@ -153,7 +153,7 @@ def test_one_report_at_a_time_reads_and_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     places = Places(tmp_path)
-    lock = write_report(places, load_catalog(CONFIGS), NOW).with_name(".knickpoint-site.lock")
+    lock = write_report(places, shipped(), NOW).with_name(".knickpoint-site.lock")
 
     def read_while_held(*args: Any, **more: Any) -> SiteContext:  # noqa: ANN401  all that it takes
         with pytest.raises(Timeout):
@@ -161,12 +161,12 @@ def test_one_report_at_a_time_reads_and_writes(
         return read_scene(*args, **more)
 
     monkeypatch.setattr("reports.pages.whole_site.read_scene", read_while_held)
-    write_report(places, load_catalog(CONFIGS), NOW)
+    write_report(places, shipped(), NOW)
     monkeypatch.setattr("reports.site.writing._WAIT_S", 0.01)
     with FileLock(lock), pytest.raises(UsageError, match="another report has been writing"):
-        write_report(places, load_catalog(CONFIGS), NOW)
+        write_report(places, shipped(), NOW)
     assert "another report writes" in capsys.readouterr().err
-    write_report(places, load_catalog(CONFIGS), NOW)
+    write_report(places, shipped(), NOW)
 
 
 def test_a_trial_that_is_appended_while_a_report_reads_stops_no_report(
@@ -183,4 +183,4 @@ def test_a_trial_that_is_appended_while_a_report_reads_stops_no_report(
         return judge(*args, **more)
 
     monkeypatch.setattr("reports.site.context.judge_evidence", append_and_judge)
-    assert write_report(mine, load_catalog(CONFIGS), NOW).is_file()
+    assert write_report(mine, shipped(), NOW).is_file()

@@ -7,6 +7,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from budget import tries
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -101,7 +102,9 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 
 @settings(
-    max_examples=200, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=tries(200),
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), min_size=1, max_size=6),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import cmarkgfm
 import pytest
+from budget import tries
 from cmarkgfm.cmark import Options
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -131,7 +132,7 @@ def test_what_is_wrong_is_said_and_nothing_starts(rest: str, why: str) -> None:
     assert USAGE in say_usage(asked.why)
 
 
-@settings(max_examples=300, derandomize=True)
+@settings(max_examples=tries(300), derandomize=True)
 @given(st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=12)), max_size=9))
 def test_no_comment_puts_anything_but_names_and_numbers_into_an_input(words: list[str]) -> None:
     body = " ".join(["/knickpoint", *words])

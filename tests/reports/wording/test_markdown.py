@@ -5,6 +5,7 @@ import re
 
 import cmarkgfm
 import pytest
+from budget import tries
 from cmarkgfm.cmark import Options
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -61,7 +62,7 @@ def shown(rendered: str) -> str:
     return html.unescape(re.sub(r"<[^>]*>", "", rendered)).replace("\u200b", "").strip()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(100), deadline=None)
 @given(text=TEXTS, template=st.sampled_from(TEMPLATES))
 def test_escaped_text_shows_as_it_is_and_does_nothing(text: str, template: str) -> None:
     assume(clean(text))
@@ -73,7 +74,7 @@ def test_escaped_text_shows_as_it_is_and_does_nothing(text: str, template: str) 
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(100), deadline=None)
 @given(text=TEXTS, template=st.sampled_from(TEMPLATES))
 def test_code_shows_as_it_is_inside_one_element(text: str, template: str) -> None:
     rendered = render(template.format(f"x {code(text)}"))
@@ -83,7 +84,7 @@ def test_code_shows_as_it_is_inside_one_element(text: str, template: str) -> Non
     assert visible == [clean(text)] * bool(clean(text))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tries(50), deadline=None)
 @given(lines=st.lists(TEXTS, max_size=4))
 def test_a_block_of_code_stays_closed(lines: list[str]) -> None:
     rendered = render(f"{block(chr(10).join(lines))}\n\n**after**")

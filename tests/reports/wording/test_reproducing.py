@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from catalogs import shipped
 
-from perf.config.catalog import Catalog, load_catalog
+from perf.config.catalog import Catalog
 from perf.model.design import Experiment, Suite
 from perf.model.identity import named
 from perf.model.results import Named, Trial
@@ -19,7 +19,7 @@ MakeTrial = Callable[..., Trial]
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
     """Give the configuration that is shipped."""
-    return load_catalog(Path(__file__).parents[3] / "configs")
+    return shipped()
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from budget import tries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import need
@@ -104,7 +105,7 @@ def test_each_system_says_what_may_be_set(tmp_path: Path) -> None:
     assert check(tmp_path, "unheard-of", "settings: {x: 1}")
 
 
-@settings(max_examples=300, derandomize=True)
+@settings(max_examples=tries(300), derandomize=True)
 @given(st.text(alphabet=f"{string.ascii_letters}{string.digits}-+:=/.@;|$` \n", max_size=30))
 def test_no_option_that_passes_names_a_file_or_a_second_word(text: str) -> None:
     for option in (text, f"-XX:{text}", f"-XX:Name={text}", f"-Dcassandra.{text}", f"-X{text}"):
@@ -113,7 +114,7 @@ def test_no_option_that_passes_names_a_file_or_a_second_word(text: str) -> None:
             assert option[0] == "-"
 
 
-@settings(max_examples=200, derandomize=True)
+@settings(max_examples=tries(200), derandomize=True)
 @given(
     st.sampled_from(["cluster_name", "memtable.x", "new_setting"]),
     st.text(max_size=10),
