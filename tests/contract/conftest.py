@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from crate_peer import CratePeer
-from java_libraries import fetch_jars
+from java_libraries import compile_peer, fetch_jars
 from served import ADDRESS, TIMEOUT_S, Served, deploy
 
 from perf.model.design import Testbed
@@ -23,28 +23,24 @@ from perf.systems.contract import Target
 _PEER_JARS = (
     "de.bwaldvogel:mongo-java-server:1.47.0",
     "de.bwaldvogel:mongo-java-server-h2-backend:1.47.0",
-    "org.eclipse.jdt:ecj:3.33.0",  # compiles where Java is a runtime without a compiler
+    "org.eclipse.jdt:ecj:3.33.0",
 )
 
 
 @pytest.fixture(scope="session")
-def mongo_peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+def mongo_peer() -> Iterator[tuple[str, int]]:
     """Give address and port of a server that speaks MongoDB's wire protocol.
 
     It is mongo-java-server, an emulator: it proves our use of the driver, and nothing about MongoDB.
     It enforces no write concern and ignores the time-series option.
     """
     java = find_java((17, 11), tell=print).path
-    jars = ":".join(fetch_jars("mongo-java-server", _PEER_JARS))
+    program = Path(__file__).parents[1] / "peers" / "Run.java"
+    classes = compile_peer(java, program, fetch_jars("mongo-java-server", _PEER_JARS))
     with socket.socket() as probe:
         probe.bind((ADDRESS, 0))
         port = probe.getsockname()[1]
-    program = Path(__file__).parents[1] / "peers" / "Run.java"
-    classes = tmp_path_factory.mktemp("peer")
-    compiler = "org.eclipse.jdt.internal.compiler.batch.Main"
-    compile_it = [java, "-cp", jars, compiler, "-11", "-proc:none", "-cp", jars]
-    subprocess.run([*compile_it, "-d", str(classes), str(program)], check=True)
-    options = ["-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", f"{classes}:{jars}"]
+    options = ["-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", classes]
     command = [java, *options, "Run", ADDRESS, str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert server.stdout is not None

@@ -265,6 +265,7 @@ def test_a_server_that_stands_still_is_timeouts_and_nothing_else(
     assert readings()
 
 
+@pytest.mark.slow
 def test_a_node_that_is_not_there_is_left_out(
     cassandra_server: Served, make_spec: Callable[..., LoadSpec], readings: Callable[[], Table]
 ) -> None:
@@ -367,6 +368,7 @@ def test_a_node_that_is_lost_fails_operations_by_the_same_names_in_both_engines(
     assert found == [{"error:ConnectionShutdown", "error:no-host-available"}] * 2
 
 
+@pytest.mark.slow
 def test_a_table_of_other_records_is_refused_and_not_filled_in_part(cassandra_server: Served) -> None:
     system, target = cassandra_server.system, cassandra_server.target
     assert system.sessions.key_value

@@ -184,6 +184,7 @@ def test_each_operation_ends_in_the_one_counter_that_was_planted(
     assert any(dialect.refusal.removeprefix("error:") in one for one in result.examples)
 
 
+@pytest.mark.slow
 @_each_pair(short=DIALECTS)
 def test_a_row_that_was_changed_is_wrong_data(
     make_stand: MakeStand, engine: str, dialect: Dialect
@@ -210,6 +211,7 @@ def test_rows_that_are_not_there_are_not_found(
     assert _total(outcome)[Answer.NOT_FOUND] == 50
 
 
+@pytest.mark.slow
 @_each_pair()
 def test_a_preload_that_is_refused_tries_again_until_all_rows_are_there(
     make_stand: MakeStand, engine: str, dialect: Dialect

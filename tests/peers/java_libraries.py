@@ -1,6 +1,7 @@
-"""Java libraries that peers of the tests are made of, with all that they need; fetched once."""
+"""Java libraries that peers of the tests are made of, and those peers: fetched or compiled once."""
 
 import hashlib
+import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,3 +23,21 @@ def fetch_jars(name: str, coordinates: Sequence[str]) -> tuple[str, ...]:
                 copy_libraries(coordinates, Path(part, "fresh", "lib"), tell=print)
                 Path(part, "fresh").rename(home / "maven")
     return tuple(sorted(map(str, (home / "maven" / "lib").glob("*.jar"))))
+
+
+def compile_peer(java: str, program: Path, jars: Sequence[str]) -> str:
+    """Give the class path of a program of one file; the compiler is one of its libraries.
+
+    It is ecj, which also compiles where Java is a runtime without a compiler.
+    """
+    made_of = hashlib.sha256(program.read_bytes() + " ".join(jars).encode()).hexdigest()[:12]
+    home = cache_dir() / "libraries" / f"{program.stem}-{made_of}"
+    home.mkdir(parents=True, exist_ok=True)
+    with FileLock(home / "lock"):
+        if not (home / "classes").is_dir():
+            with tempfile.TemporaryDirectory(dir=home, prefix="part-") as part:
+                command = [java, "-cp", ":".join(jars), "org.eclipse.jdt.internal.compiler.batch.Main"]
+                options = ["-11", "-nowarn", "-proc:none", "-cp", ":".join(jars), "-d", f"{part}/fresh"]
+                subprocess.run([*command, *options, str(program)], check=True)
+                Path(part, "fresh").rename(home / "classes")
+    return ":".join([str(home / "classes"), *jars])

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from functools import cache
 from pathlib import Path
 
 from ruamel.yaml import YAML
@@ -9,6 +10,7 @@ from ruamel.yaml import YAML
 ROOT = Path(__file__).parents[2]
 
 
+@cache
 def find_script(flow: str, job: str, name: str) -> str:
     """Give the script of a step, by its id or by how its name begins."""
     content = YAML(typ="safe", pure=True).load((ROOT / f".github/workflows/{flow}.yml").read_text())

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,12 @@ def places(tmp_path: Path) -> Places:
     return Places(tmp_path / "var")
 
 
+def seal(places: Places, trial: Trial, intervals: Sequence[Interval]) -> Path:
+    staged = bundle.stage(places, trial.id)
+    (staged / bundle.LOGS / "node-1-system.log").write_text("INFO started\n", encoding="utf-8")
+    return bundle.seal(staged, trial, intervals)
+
+
 @pytest.fixture
 def make_bundle(
     places: Places,
@@ -90,35 +97,40 @@ def make_bundle(
     """Give `make_bundle(trial=None, intervals=None)`: it seals one and gives its place."""
 
     def make(trial: Trial | None = None, intervals: Sequence[Interval] | None = None) -> Path:
-        trial = trial or make_trial()
-        staged = bundle.stage(places, trial.id)
-        (staged / bundle.LOGS / "node-1-system.log").write_text("INFO started\n", encoding="utf-8")
-        return bundle.seal(staged, trial, make_intervals() if intervals is None else intervals)
+        return seal(places, trial or make_trial(), make_intervals() if intervals is None else intervals)
 
     return make
 
 
-@pytest.fixture
-def bundles(make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]) -> tuple[Path, ...]:
-    """Give three sealed bundles, one per release."""
+@pytest.fixture(scope="session")
+def filled_once(
+    tmp_path_factory: pytest.TempPathFactory,
+    make_trial: Callable[..., Trial],
+    make_intervals: Callable[..., tuple[Interval, ...]],
+) -> Places:
+    """Give a data directory that nobody may change; see `filled`."""
+    places = Places(tmp_path_factory.mktemp("filled") / "var")
     release = make_trial().release
-    return tuple(
-        make_bundle(
-            make_trial(
-                id=TrialId(f"trial-{ordinal}"),
-                release=type(release)(system="cassandra", version=version, line="5.0", ordinal=ordinal),
-            )
-        )
-        for ordinal, version in enumerate(VERSIONS, start=3)
-    )
+    with open_history(places.history) as history:
+        for ordinal, version in enumerate(VERSIONS, start=3):
+            of_version = replace(release, version=version, ordinal=ordinal)
+            trial = make_trial(id=TrialId(f"trial-{ordinal}"), release=of_version)
+            history.append(seal(places, trial, make_intervals()))
+    return places
 
 
 @pytest.fixture
-def filled(places: Places, bundles: tuple[Path, ...]) -> Places:
+def bundles(places: Places, filled_once: Places) -> tuple[Path, ...]:
+    """Give three sealed bundles, one per release."""
+    shutil.copytree(filled_once.trials, places.trials, dirs_exist_ok=True)
+    return tuple(bundle.find(places))
+
+
+@pytest.fixture
+def filled(places: Places, bundles: tuple[Path, ...], filled_once: Places) -> Places:
     """Give a data directory whose history holds the three trials."""
-    with open_history(places.history) as history:
-        for place in bundles:
-            history.append(place)
+    assert len(bundles) == len(VERSIONS)
+    shutil.copy(filled_once.history, places.history)
     return places
 
 

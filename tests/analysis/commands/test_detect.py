@@ -87,6 +87,7 @@ def test_a_regression_is_told_with_its_numbers_and_exit_code_1(
     assert overall.startswith("Regressed: of 1 series, 1 regressed")
 
 
+@pytest.mark.slow
 def test_a_change_that_the_sentinel_shares_is_put_down_to_the_testbed(
     fill: Callable[..., Path],
 ) -> None:
@@ -105,6 +106,7 @@ def test_a_suspect_is_shown_as_provisional_and_exits_with_0(
     assert result.output.splitlines()[-1].startswith("Cannot tell yet: of 1 series, 1 undecided")
 
 
+@pytest.mark.slow
 def test_judging_twice_gives_the_same_and_leaves_the_history_alone(
     fill: Callable[[Sequence[float]], Path],
 ) -> None:

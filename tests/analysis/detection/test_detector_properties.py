@@ -55,6 +55,7 @@ def assert_same_steps(one: DetectorResult, other: DetectorResult) -> None:
     assert [each.index for each in one.spreads] == [each.index for each in other.spreads]
 
 
+@pytest.mark.slow
 @given(values=SERIES, shift=st.sampled_from([-250.0, -100.0, 7.0, 100_000.0]))
 @settings(max_examples=tries(40))
 def test_an_offset_changes_no_step(values: list[float], shift: float) -> None:

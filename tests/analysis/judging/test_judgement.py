@@ -3,6 +3,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from budget import tries
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
@@ -298,12 +299,13 @@ def test_the_overall_sentence_counts_every_outcome_worst_first(make_observations
 
 def test_a_history_without_changes_raises_few_false_alarms(make_observations: Make) -> None:
     """Measured with these seeds over 200 series of 30 points: 0 false, 153 unchanged, 47 undecided."""
+    count = tries(200)
     outcomes = [
         judge_one(make_observations(noise(30, deviation=2, seed=seed), per_release=6)).verdict.outcome
-        for seed in range(200)
+        for seed in range(count)
     ]
-    assert outcomes.count(Outcome.REGRESSED) + outcomes.count(Outcome.IMPROVED) <= 1
-    assert outcomes.count(Outcome.UNCHANGED) >= 150
+    assert outcomes.count(Outcome.REGRESSED) + outcomes.count(Outcome.IMPROVED) <= count // 200
+    assert outcomes.count(Outcome.UNCHANGED) >= 0.75 * count
 
 
 @pytest.mark.long
@@ -322,12 +324,12 @@ def test_a_night_by_night_replay_raises_few_false_alarms(make_observations: Make
 
 def test_a_true_change_is_rarely_called_unchanged(make_observations: Make) -> None:
     """A drop of exactly the relevant 5 % in 3 % of scatter: 1 of 200 is called unchanged."""
-    wrong = 0
-    for seed in range(200):
+    wrong, count = 0, tries(200)
+    for seed in range(count):
         values = noise(12, deviation=3, seed=seed) + noise(6, 95, 3, seed=seed)
         verdict = judge_one(make_observations(values, per_release=6)).verdict
         wrong += verdict.outcome is Outcome.UNCHANGED
-    assert wrong <= 4
+    assert wrong <= 0.02 * count
 
 
 def test_only_the_configured_statistics_get_a_series(make_observations: Make) -> None:

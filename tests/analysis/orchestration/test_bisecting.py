@@ -42,6 +42,7 @@ def test_the_culprit_is_found_and_each_probe_is_told(lab: Lab) -> None:
     assert read_bisections(lab.places) == (record,)
 
 
+@pytest.mark.slow
 def test_an_improvement_is_no_regression(lab: Lab) -> None:
     lab.slow_from(3, level=1300.0)
     record = lab.bisect()
@@ -125,6 +126,7 @@ def test_an_interrupted_bisection_goes_on_and_measures_nothing_twice(lab: Lab) -
     assert len({one.id for one in record.measured}) == len(record.measured)
 
 
+@pytest.mark.slow
 def test_a_budget_of_trials_ends_it_with_what_is_known(lab: Lab) -> None:
     lab.slow_from(5)
     record = lab.bisect(Budget(trials=20, minutes=10_000))
@@ -164,6 +166,7 @@ def test_a_probe_too_short_to_teach_anything_skips_its_release_and_blames_no_bud
     assert "the 15 minutes allow no further block" in record.found.sentence
 
 
+@pytest.mark.slow
 def test_nobody_else_measures_between_two_probes(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.slow_from(4)
     held = []

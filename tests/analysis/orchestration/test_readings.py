@@ -59,7 +59,7 @@ def judge_as_of(places: Places, nights: int) -> Judgement:
 def test_judging_night_by_night_is_judging_all_at_once(
     tmp_path: Path, figures: dict[str, object], effort: Callable[[int, int], int]
 ) -> None:
-    places, first, nights = Places(tmp_path), 24, effort(3, 14)
+    places, first, nights = Places(tmp_path), 24, effort(1, 14)
     grow(places, Size(50, first))
     judge_as_of(places, first)
     for night in range(first + 1, first + nights + 1):
@@ -171,8 +171,8 @@ def test_no_number_changes_on_its_way_through_the_file(tmp_path: Path) -> None:
 
 
 def test_the_file_is_written_only_with_something_new(tmp_path: Path) -> None:
-    places, today = Places(tmp_path), now_after(24).date()
-    grow(places, Size(50, 24))
+    places, today = Places(tmp_path), now_after(12).date()
+    grow(places, Size(50, 12))
     judge_history(places, shipped(), today)
     written = places.readings.stat().st_ino
     judge_history(places, shipped(), today)

@@ -26,6 +26,7 @@ def test_small_work_stays_in_this_process() -> None:
     assert work_through(lambda _: 1, [], places.append) == ()
 
 
+@pytest.mark.slow
 def test_progress_says_how_far_it_is_and_how_long_it_may_take() -> None:
     stream, seconds = io.StringIO(), iter(range(0, 10_000, 20))
     pace = Pace(Progress(stream=stream, clock=lambda: float(next(seconds))), [1] * 10, "series")

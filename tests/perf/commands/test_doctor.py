@@ -147,6 +147,7 @@ def test_data_below_a_file_is_missing(tmp_path: Path) -> None:
     assert f"MISSING  data directory  {data} is not writable" in result.output
 
 
+@pytest.mark.slow
 def test_data_where_even_root_cannot_write_is_missing() -> None:
     data = Path("/proc/knickpoint")  # a file system that makes no files, whatever its modes say
     result = CliRunner().invoke(doctor.doctor, ["--data", str(data), "--configs", str(CONFIGS)])
@@ -162,6 +163,7 @@ def test_broken_configuration_is_told_beside_everything_else(tmp_path: Path) -> 
     assert "Missing: configuration" in result.output
 
 
+@pytest.mark.slow
 def test_a_shared_history_that_cannot_be_opened_is_missing(tmp_path: Path) -> None:
     text = (
         'history: "ducklake:postgres:host=127.0.0.1 port=1 dbname=x"\ndata_path: /srv/x/\nlab: rack-a\n'

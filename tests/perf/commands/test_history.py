@@ -57,14 +57,14 @@ def test_show_lists_trials_with_reasons(
     assert foot == "(1 row)"
 
 
-def test_percentile_of_a_release(filled: Places) -> None:
-    by_release = run(filled, "percentile", "--release", "5.0.4", "--experiment", "sensor-write")
+def test_percentile_of_a_release(filled_once: Places) -> None:
+    by_release = run(filled_once, "percentile", "--release", "5.0.4", "--experiment", "sensor-write")
     head, *lines = by_release.splitlines()
     assert head == "response_time of write in saturation, all iterations, 1 trial"
     assert [line.split()[0] for line in lines] == ["p50", "p99", "p99.9"]
-    assert by_release == run(filled, "percentile", "--trial", "trial-4")
+    assert by_release == run(filled_once, "percentile", "--trial", "trial-4")
     narrow = ("--metric", "service_time", "--iteration", "1", "--percentile", "99.99")
-    text = run(filled, "percentile", "--trial", "trial-4", "--phase", "saturation", *narrow)
+    text = run(filled_once, "percentile", "--trial", "trial-4", "--phase", "saturation", *narrow)
     assert text.startswith("service_time of write in saturation, iteration 1, 1 trial\np99.99")
 
 
@@ -80,10 +80,10 @@ def test_percentile_of_a_release(filled: Places) -> None:
     ],
 )
 def test_percentile_refuses_what_has_no_answer(
-    filled: Places, arguments: tuple[str, ...], message: str
+    filled_once: Places, arguments: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        run(filled, "percentile", *arguments)
+        run(filled_once, "percentile", *arguments)
 
 
 def test_sql_as_table_and_as_csv(filled: Places) -> None:
@@ -104,9 +104,9 @@ def test_sql_as_table_and_as_csv(filled: Places) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "  ", ";", "/* only a comment */"])
-def test_sql_without_a_statement_is_refused(filled: Places, query: str) -> None:
+def test_sql_without_a_statement_is_refused(filled_once: Places, query: str) -> None:
     with pytest.raises(UsageError, match=r"no statement in the query .*: knickpoint history schema"):
-        run(filled, "sql", query)
+        run(filled_once, "sql", query)
 
 
 def test_schema_explains_each_table() -> None:
@@ -150,6 +150,7 @@ def test_append_without_bundles_to_a_history_adds_nothing(filled: Places) -> Non
     assert append_all(filled, silent) == Appended(new=0, known=0, bad=())
 
 
+@pytest.mark.slow
 def test_examples_of_the_help_answer_where_the_shipped_suite_was_measured(
     places: Places,
     make_bundle: Callable[..., Path],

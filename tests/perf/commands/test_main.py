@@ -82,6 +82,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
         assert run.wait(60) == 0
 
 
+@pytest.mark.slow
 def test_a_data_directory_that_cannot_be_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     where = ("--configs", "tests/data/configs", "--data", str(tmp_path / "file" / "x"))

@@ -185,6 +185,7 @@ def test_what_measures_something_else_is_listed_with_the_reason(
     assert reason in listed(compare(suites=("fake-short",)))["fake-blink"]
 
 
+@pytest.mark.slow
 def test_what_is_proposed_uses_no_secret(tmp_path: Path) -> None:
     configs = CONFIGS.parents[2] / "configs"
     head = Path(shutil.copytree(configs, tmp_path / "real"))

@@ -132,7 +132,7 @@ STEP = LoadStep(
 OLD = Path(__file__).parents[2] / "data/bundles/version-1/2026-03-01-sensor-write-cassandra-5.0.4"
 
 
-@settings(max_examples=tries(25), deadline=None, derandomize=True)
+@settings(max_examples=tries(25, sample=5), deadline=None, derandomize=True)
 @given(trial=TRIALS)
 def test_a_trial_comes_back_equal_from_its_bundle_and_from_the_history(trial: Trial) -> None:
     with TemporaryDirectory() as directory:

@@ -97,6 +97,7 @@ def test_a_dry_run_changes_nothing_and_a_rebuild_brings_the_seconds_back(kept: P
         assert opened.query("SELECT * FROM rolled_up").rows == ()
 
 
+@pytest.mark.slow
 def test_one_that_was_ended_leaves_all_as_it_was_and_the_next_one_does_all(
     kept: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:

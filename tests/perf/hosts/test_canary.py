@@ -30,6 +30,7 @@ def test_each_part_gives_its_median_and_extremes(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_directory_that_was_there_stays(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     kept.mkdir()
@@ -60,6 +61,7 @@ def test_a_host_without_python_is_named(tmp_path: Path) -> None:
         run_canary(LocalHost(), str(tmp_path), "canary-before", "no-such-python")
 
 
+@pytest.mark.slow
 def test_work_that_fails_says_why(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StepFailed, match=r"canary failed on local: python3 ended with exit 1: .*Error"):

@@ -106,6 +106,7 @@ def test_what_killed_processes_left_is_swept(
     SHARED.close()
 
 
+@pytest.mark.slow
 def test_a_shared_connection_ends_with_a_killed_process(sshd: SshHost) -> None:
     starter = (
         "import signal; from perf.hosts.remote import SshHost;"
@@ -121,6 +122,7 @@ def test_a_shared_connection_ends_with_a_killed_process(sshd: SshHost) -> None:
     poll(lambda: not Path(f"/proc/{master}").exists())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_a_session_that_dies_is_no_answer(sshd: SshHost, is_shared: bool) -> None:  # noqa: FBT001
     if is_shared:
@@ -130,6 +132,7 @@ def test_a_session_that_dies_is_no_answer(sshd: SshHost, is_shared: bool) -> Non
     assert sshd.run(["echo", "here"]).stdout == "here\n"
 
 
+@pytest.mark.slow
 def test_what_may_run_twice_is_tried_again_once(sshd: SshHost, tmp_path: Path) -> None:
     count = tmp_path / "count"
     lose_first = f'echo >>"$1"; [ "$(wc -l <"$1")" -ge "$2" ] && exit 7; {LOSE_SESSION}'
@@ -167,6 +170,7 @@ def test_what_cannot_be_packed_unpacked_or_read_is_said(sshd: SshHost, tmp_path:
     assert not list(tmp_path.glob("here*"))
 
 
+@pytest.mark.slow
 def test_a_copy_has_a_time_limit(
     sshd: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

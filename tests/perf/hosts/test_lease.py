@@ -309,6 +309,7 @@ def test_of_many_that_compete_one_holds_and_the_dead_are_succeeded(tmp_path: Pat
     assert "its process is gone" in "".join(said.values())
 
 
+@pytest.mark.slow
 def test_a_killed_job_over_ssh_is_succeeded_at_once(
     sshd: SshHost, tmp_path: Path, make_testbed: Callable[..., Testbed], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,7 @@ def test_repeats_begin_when_all_has_one_trial_and_go_the_same_way() -> None:
     assert versions(plan_cells(wanted, known)) == ["5.1", "5.0", "5.1"]
 
 
+@pytest.mark.slow
 @given(
     done=st.integers(0, 30),
     known=st.lists(st.sampled_from(["4.0", "4.2", "5.1", "5.4"]), max_size=5),

@@ -154,6 +154,7 @@ def assert_gone(engines: tuple[Engine, ...]) -> None:
     assert [running_pid(one.remote, one.path("engine.pid")) for one in engines] == [None] * len(engines)
 
 
+@pytest.mark.slow
 def test_two_engines_load_and_then_read_what_was_loaded(host: LocalHost, tmp_path: Path) -> None:
     load = run(make_engines(host, tmp_path, preload_rows=100))
     assert total(load, "completed", iteration=0) == total(load, "attempted", iteration=0) == 100
@@ -246,6 +247,7 @@ def test_an_engine_that_begins_on_its_own_fails_the_load(host: LocalHost, tmp_pa
         run(engines)
 
 
+@pytest.mark.slow
 def test_an_engine_that_cannot_connect_shows_its_log(host: LocalHost, tmp_path: Path) -> None:
     engines = make_engines(host, tmp_path, address="127.0.0.92")
     with pytest.raises(StepFailed, match="ended without a result") as caught:
@@ -254,6 +256,7 @@ def test_an_engine_that_cannot_connect_shows_its_log(host: LocalHost, tmp_path: 
     assert_gone(engines)
 
 
+@pytest.mark.slow
 def test_an_engine_that_crashes_while_measuring_fails_the_load(host: LocalHost, tmp_path: Path) -> None:
     engines = make_engines(host, tmp_path, make_stage(iteration_s=60.0))
 
@@ -326,6 +329,7 @@ def test_a_signal_ends_an_engine_at_once_and_what_it_measured_stays(
     assert not (output / RESULT).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("go", "message"),
     [("", "there was no"), (f"{time.time() - 60}", "are the clocks of the client hosts in step?")],

@@ -191,6 +191,7 @@ def offer(directory: Path, engine: tuple[str, ...], name: str) -> LoadEvidence:
     )
 
 
+@pytest.mark.slow
 def test_every_operation_is_in_the_books_and_in_the_log(native: str, tmp_path: Path) -> None:
     evidence = offer(tmp_path, (native,), "native")
     result = read_result(evidence.logs[0].parent / RESULT)

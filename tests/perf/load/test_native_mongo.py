@@ -127,6 +127,7 @@ def _comparable(asked: Document) -> Document:
     return asked | exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("records", "mix"),
     [

@@ -142,23 +142,20 @@ class Recording(fake.Fake):
         super().stop(node, force=force)
 
 
-def test_order_of_a_trial(places: Places) -> None:
+def test_a_completed_trial_goes_in_order_and_is_a_sealed_bundle_with_true_counts(
+    places: Places,
+) -> None:
     system = Recording()
-    trial = run_trial(make_order("fake-blink", {}), system, places, Progress(io.StringIO()))
-    assert trial.status is TrialStatus.COMPLETED
+    trial = run_trial(make_order("fake-write", {}), system, places, Progress(io.StringIO()))
+    assert trial.status is TrialStatus.COMPLETED, trial.reasons
+    assert all_ended(), "a server still answers after its trial"
     each = [f"node-{i}" for i in (1, 2, 3)]
-    expected = [
+    assert system.verbs == [
         *(f"{verb} {node}" for verb in ("wipe", "install", "configure", "start") for node in each),
         "serves",
         "serves",  # asked again after the load
         *(f"{verb} {node}" for verb in ("stop", "wipe") for node in each),
     ]
-    assert system.verbs == expected
-
-
-def test_a_completed_trial_is_a_sealed_bundle_with_true_counts(run: Run, places: Places) -> None:
-    trial = run("fake-write")
-    assert trial.status is TrialStatus.COMPLETED, trial.reasons
     kept, intervals = bundle.read(places.trials / trial.id)
     assert kept == trial
     assert {interval.phase for interval in intervals} >= {"saturation", "steady"}

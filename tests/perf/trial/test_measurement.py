@@ -30,13 +30,20 @@ from perf.model.records import Devops, Operation
 from perf.model.results import Artifact, Purpose, Source, StepOutcome, Trial, TrialId, TrialStatus
 from perf.systems import registry
 from perf.systems.fake.devops import FakeDevopsSession
+from perf.trial import harness
 from perf.trial.harness import Order, run_trial
 from perf.trial.measurement import LoadFindings, judge
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.usefixtures("fake_ports")
 
 HARD = Operation.DOUBLE_GROUPBY_ALL
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
+
+
+@pytest.fixture(autouse=True)
+def no_canary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the work out that tells how fast a host is: nothing here is about hosts."""
+    monkeypatch.setattr(harness, "run_canary", lambda *_: ())
 
 
 def resolve(system: str, load: Load, iterations: int = 1, **times: float) -> Deployment:
@@ -91,6 +98,7 @@ def hogs(count: int) -> Iterator[None]:
             hog.wait()
 
 
+@pytest.mark.alone
 def test_a_trial_beside_a_hog_is_invalid_and_says_so(tmp_path: Path) -> None:
     load = OpenLoop(kind="open", offered_load_ops_per_s=50.0, in_flight=8)
     deployment = limit(resolve("fake", load), max_foreign_cpu_share=0.25)
@@ -103,6 +111,7 @@ def test_a_trial_beside_a_hog_is_invalid_and_says_so(tmp_path: Path) -> None:
     assert "the limit is 25" in reasons["host-busy"]
 
 
+@pytest.mark.alone
 @pytest.mark.long
 def test_a_search_finds_the_planted_capacity(tmp_path: Path) -> None:
     search = SearchLoad(
@@ -155,6 +164,7 @@ def test_a_setting_that_the_system_refuses_fails_one_trial(tmp_path: Path) -> No
     assert bundle.read(tmp_path / "trials" / trial.id)[0] == trial
 
 
+@pytest.mark.alone
 @pytest.mark.long
 def test_a_ladder_says_which_loads_held_and_no_step_spoils_the_next(tmp_path: Path) -> None:
     ladder = SteppedLoad(kind="stepped", offered_loads_ops_per_s=(50.0, 250.0), in_flight=32)

@@ -122,6 +122,7 @@ def test_broken_promises_are_shown_with_what_was_seen(prove: Prove, configs: Pat
     assert "✓ the testbed is left clean" in done.stdout
 
 
+@pytest.mark.slow
 def test_what_does_not_start_is_asked_nothing_more(prove: Prove, configs: Path) -> None:
     _plant(configs, crash_on_start=True)
     done = prove("--config", "planted")

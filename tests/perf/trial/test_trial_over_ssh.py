@@ -19,7 +19,7 @@ from perf.model.results import Artifact, Purpose, Source, TrialId, TrialStatus
 from perf.systems.fake import system as fake
 from perf.trial.harness import Order, run_trial
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.usefixtures("fake_ports"), pytest.mark.slow]
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")

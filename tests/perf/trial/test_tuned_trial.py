@@ -21,7 +21,7 @@ from perf.systems.contract import Cluster, Node
 from perf.systems.fake import system as fake
 from perf.trial.harness import Order, run_trial
 
-pytestmark = pytest.mark.alone  # its servers have fixed ports
+pytestmark = pytest.mark.usefixtures("fake_ports")
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 
@@ -88,6 +88,7 @@ def test_a_host_that_is_not_tuned_carries_no_trial(toy: ToyHost, tmp_path: Path)
     assert not places.trials.exists() or list(places.trials.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_proof_of_both_ends_is_in_the_trial(toy: ToyHost, tmp_path: Path) -> None:
     eager = load_profile("eager")
     (toy.directory / "run").mkdir()

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from java_libraries import fetch_jars
+from java_libraries import compile_peer, fetch_jars
 from scipy import stats
 
 from perf.model.records import Ycsb
@@ -52,15 +52,11 @@ SEED = 7
 
 
 @pytest.fixture(scope="module")
-def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+def ask() -> Iterator[Ask]:
     """Give `ask(question)`: the words of YCSB's answer; see the program."""
     java = find_java((17, 11), tell=print).path
-    classes, paths = tmp_path_factory.mktemp("draws"), fetch_jars("ycsb-core", JARS)
-    compiler = "org.eclipse.jdt.internal.compiler.batch.Main"
-    options = ["-11", "-nowarn", "-proc:none", "-cp", ":".join(paths), "-d", str(classes)]
-    command = [java, "-cp", ":".join(paths), compiler, *options, str(PROGRAM)]
-    subprocess.run(command, check=True)
-    command = [java, "-XX:TieredStopAtLevel=1", "-cp", ":".join([str(classes), *paths]), "YcsbDraws"]
+    classes = compile_peer(java, PROGRAM, fetch_jars("ycsb-core", JARS))
+    command = [java, "-XX:TieredStopAtLevel=1", "-cp", classes, "YcsbDraws"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     ) as process:

@@ -195,9 +195,9 @@ def test_a_suspicion_that_turns_rule_out_is_said_and_alerts_nobody(lab: Lab) -> 
 @pytest.mark.parametrize(
     ("extra", "states"),
     [
-        ("", 1),
-        ("bisect: auto\nbisect_minutes: 120", 1),
-        ("remeasure_minutes: 60", 2),
+        pytest.param("", 1, marks=pytest.mark.slow),
+        pytest.param("bisect: auto\nbisect_minutes: 120", 1, marks=pytest.mark.slow),
+        pytest.param("remeasure_minutes: 60", 2, marks=pytest.mark.slow),
         ("remeasure_minutes: 60\nbisect: auto\nbisect_minutes: 120", 3),
     ],
 )
@@ -246,6 +246,7 @@ def test_a_night_that_is_cut_while_it_makes_sure_is_resumed_there(lab: Lab) -> N
     assert (len(read_results(lab.places)), len(read_nights(lab.places))) == (1, 1)
 
 
+@pytest.mark.slow
 def test_what_no_time_is_left_for_is_said_with_its_command(lab: Lab) -> None:
     lab.configure("remeasure_minutes: 7")
     told = lab.run()
@@ -259,6 +260,7 @@ def test_what_no_time_is_left_for_is_said_with_its_command(lab: Lab) -> None:
     assert command in lab.incident_page()
 
 
+@pytest.mark.slow
 def test_hosts_that_fail_meanwhile_are_told_and_what_is_known_as_well(lab: Lab) -> None:
     lab.fails_at, lab.error = 2, HostUnfit
     told = lab.run()
@@ -311,6 +313,7 @@ def test_a_confirmed_change_is_traced_to_its_release_once(lab: Lab) -> None:
     assert (len(read_bisections(lab.places)), len(read_nights(lab.places))) == (1, 2)
 
 
+@pytest.mark.slow
 def test_a_bisection_that_is_cut_is_resumed_with_its_night(lab: Lab) -> None:
     lab.configure("remeasure_minutes: 60\nbisect: auto\nbisect_minutes: 120")
     lab.by_night["1.0.1"] = 1000.0
@@ -324,6 +327,7 @@ def test_a_bisection_that_is_cut_is_resumed_with_its_night(lab: Lab) -> None:
     assert len(read_nights(lab.places)) == 1
 
 
+@pytest.mark.slow
 def test_a_bisection_without_time_is_said_with_its_command(lab: Lab) -> None:
     lab.configure("remeasure_minutes: 60\nbisect: auto\nbisect_minutes: 5")
     told = lab.run()

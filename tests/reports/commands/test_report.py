@@ -149,6 +149,7 @@ def test_each_bisection_has_a_page_that_the_front_page_lists(places: Places, tmp
     assert (copy.site / bisection_page(RECORD.id)).is_file()
 
 
+@pytest.mark.slow
 def test_one_report_at_a_time_reads_and_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -169,6 +170,7 @@ def test_one_report_at_a_time_reads_and_writes(
     write_report(places, shipped(), NOW)
 
 
+@pytest.mark.slow
 def test_a_trial_that_is_appended_while_a_report_reads_stops_no_report(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

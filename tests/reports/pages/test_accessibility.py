@@ -58,6 +58,7 @@ def test_no_kind_of_page_has_barriers_complains_or_asks_for_anything(
         check(watched, paths[:1], [("dark", 1200)])
 
 
+@pytest.mark.slow
 def test_neither_open_help_nor_open_search_has_barriers(browser: Browser, demo_site: Path) -> None:
     with watch(browser, "dark", width=360, bypass_csp=True) as watched:
         watched.open(demo_site / "method.html")
@@ -125,6 +126,7 @@ def test_no_page_overflows_when_text_is_twice_as_large(browser: Browser, demo_si
         assert watched.page.evaluate("document.documentElement.scrollWidth") <= 720
 
 
+@pytest.mark.slow
 def test_forced_colours_keep_charts_and_states_readable(browser: Browser, demo_site: Path) -> None:
     path = next(demo_site.glob("series/*throughput*"))
     with watch(browser) as watched:

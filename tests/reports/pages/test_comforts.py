@@ -220,6 +220,7 @@ def test_times_say_how_long_ago_they_were_and_stay_in_utc(front: Page) -> None:
     expect(ago).to_have_text("(1 day ago)")
 
 
+@pytest.mark.slow
 def test_the_front_page_notices_its_own_age(browser: Browser, demo_site: Path) -> None:
     with watch(browser, width=360) as watched:
         watched.page.clock.set_fixed_time("2026-03-08T07:00:00Z")

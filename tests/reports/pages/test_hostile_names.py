@@ -20,6 +20,7 @@ def narrow(browser: Browser) -> Iterator[Watched]:
     assert watched.complaints == []
 
 
+@pytest.mark.slow
 def test_every_kind_of_page_fits_and_leads_on(
     narrow: Watched, hostile_site: Path, demo_site: Path
 ) -> None:

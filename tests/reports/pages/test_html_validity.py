@@ -7,6 +7,7 @@ from page_checkers import find_faults
 from page_kinds import one_of_each
 
 
+@pytest.mark.slow
 def test_each_kind_of_page_and_the_style_sheet_are_valid_whatever_the_names(
     demo_site: Path, hostile_site: Path, tmp_path: Path
 ) -> None:

@@ -37,6 +37,7 @@ class Refused(HTMLParser):
         self.found += [f"<{tag}>: {one[:60]}" for one in wrong]
 
 
+@pytest.mark.slow
 @pytest.mark.keeps("page-policy")
 def test_every_page_says_the_policy_first_and_needs_nothing_that_it_refuses(
     demo_site: Path, hostile_site: Path, figures: dict[str, object]

@@ -333,6 +333,7 @@ def test_a_disk_that_fails_after_the_exchange_is_told_and_the_directory_comes_ba
     assert [*tmp_path.iterdir()] == [site]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pages", [5, 200])
 def test_few_new_pages_leave_the_rest_of_the_file_system_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int

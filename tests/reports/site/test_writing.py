@@ -192,6 +192,7 @@ def test_another_version_of_the_code_makes_all_again(
     assert len(made) == 2
 
 
+@pytest.mark.slow
 def test_many_files_are_made_on_all_cores_and_are_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

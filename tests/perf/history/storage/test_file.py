@@ -89,6 +89,7 @@ def test_many_may_read_at_once_but_not_write(
             open_history(places.history)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read_only", [True, False])
 def test_what_another_process_has_open_is_waited_for_and_that_is_told_once(
     places: Places, capsys: pytest.CaptureFixture[str], *, read_only: bool
@@ -291,6 +292,7 @@ def test_two_rebuilds_at_once_are_refused(places: Places) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_the_write_ahead_log_of_an_old_file_never_reaches_a_new_one(
     places: Places,
     bundles: tuple[Path, ...],
@@ -373,6 +375,7 @@ def test_a_damaged_log_is_put_aside_by_one_process_and_no_live_one_by_another(
     assert [path.name for path in places.history.parent.glob("*.damaged*")] == ["history.damaged.wal"]
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_history_that_cannot_be_opened_is_told_as_damage(
     places: Places,
     bundles: tuple[Path, ...],

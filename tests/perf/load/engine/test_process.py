@@ -92,7 +92,7 @@ class LaterSession(DictSession):
             answer()
 
 
-@pytest.fixture(params=[DictSession, LaterSession])
+@pytest.fixture(params=[DictSession, pytest.param(LaterSession, marks=pytest.mark.slow)])
 def make_session(request: pytest.FixtureRequest) -> type[DictSession]:
     kind: type[DictSession] = request.param
     return kind
@@ -244,6 +244,7 @@ def test_stages_follow_each_other_with_numbers_that_go_on(make_session: type[Dic
     assert starts[-1][0] - starts[0][0] == pytest.approx(1.5, abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_warm_up_ends_when_it_is_told_to() -> None:
     began_s = time.time()
     at_s = began_s + 1.75
@@ -257,6 +258,7 @@ def test_a_warm_up_ends_when_it_is_told_to() -> None:
     assert {one.iteration for one in result.usages} == {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_being_told_too_late_to_change_over_is_a_failure() -> None:
     began_s = time.time()
     kept = Kept(lambda _: began_s + 0.3 if time.time() > began_s + 1.0 else None)
@@ -360,7 +362,7 @@ def test_calls_without_an_answer_are_timeouts_and_do_not_hold_up_the_end() -> No
     assert (totals["completed"], totals["timeouts"]) == (10, CLOSED.in_flight)
 
 
-@pytest.mark.parametrize("is_later", [False, True])
+@pytest.mark.parametrize("is_later", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_scheduled_operations_behind_a_hang_are_timeouts_too(hang: Hanging, *, is_later: bool) -> None:
     load = OpenLoop(kind="open", offered_load_ops_per_s=300.0, in_flight=1)
     session = NeverAnswers() if is_later else DictSession(hang)

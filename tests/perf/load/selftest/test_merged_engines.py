@@ -21,8 +21,6 @@ from perf.model.results import Counter, Interval
 from perf.systems.null.record import Deeds
 from perf.workloads.stages import Stage
 
-pytestmark = pytest.mark.alone
-
 START_S = 1_772_330_400.0
 PER_SECOND, SECONDS = 200, 3
 STAGE = Stage(

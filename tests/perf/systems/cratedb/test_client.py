@@ -170,6 +170,7 @@ def test_a_slow_statement_has_a_limit_of_its_own(
     assert classify(failure.value) == "timeouts"
 
 
+@pytest.mark.slow
 def test_who_takes_no_connection_keeps_an_operation_no_longer_than_its_limit() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         port = full.getsockname()[1]

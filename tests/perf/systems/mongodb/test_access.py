@@ -95,6 +95,7 @@ def test_an_authority_that_vouches_for_others_is_named(gated: Gated) -> None:
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
+@pytest.mark.slow
 def test_a_certificate_of_another_host_is_refused(gated: Gated) -> None:
     joined = issue(gated.authority, "other", OTHER).joined(gated.directory / "other.pem")
     with serve_gate(ADDRESS, BACKEND, joined) as (port, _):
@@ -110,6 +111,7 @@ class _Plain(socketserver.BaseRequestHandler):
         self.request.sendall(b"this is no TLS\n")
 
 
+@pytest.mark.slow
 def test_a_server_without_tls_is_named(gated: Gated) -> None:
     with socketserver.ThreadingTCPServer((ADDRESS, 0), _Plain) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))

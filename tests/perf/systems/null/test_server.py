@@ -138,6 +138,7 @@ def test_capacity_is_slots_by_service_time_whatever_timers_do(serve: Callable[..
     assert due_s[-1] - due_s[199] == pytest.approx(200 / 1000, abs=0.0001)
 
 
+@pytest.mark.slow
 def test_no_answer_in_time_is_a_time_out_in_both_forms(serve: Callable[..., Server]) -> None:
     serve(service_time_ms=500)
     session = NullSession(replace(TARGET, timeout_s=0.1))

@@ -84,6 +84,7 @@ def test_a_batch_does_not_depend_on_those_before() -> None:
     assert [alone.batch(number) for number in (4000, 1, 0)] == wanted[::-1]
 
 
+@pytest.mark.slow
 def test_threads_that_ask_in_turn_get_the_same_batches() -> None:
     long = replace(RECORDS, span_s=20_000)
     wanted = [Batches(long, SEED, 500).batch(number) for number in range(0, 250, 25)]

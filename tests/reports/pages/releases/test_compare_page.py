@@ -159,6 +159,7 @@ def test_the_command_for_a_verdict_can_be_copied_as_it_is(
     ) in command.inner_text().splitlines()
 
 
+@pytest.mark.slow
 def test_what_only_one_side_measures_has_no_command(
     scene: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
@@ -180,6 +181,7 @@ def test_what_only_one_side_measures_has_no_command(
     assert "--experiment cassandra-sensor-read" in command
 
 
+@pytest.mark.slow
 def test_response_times_of_both_sides_are_drawn(
     scene: SiteContext, demo_site: Path, watched: chromium.Watched
 ) -> None:
@@ -203,6 +205,7 @@ def test_response_times_of_both_sides_are_drawn(
     assert all(steps == sorted(steps) for steps in ends)
 
 
+@pytest.mark.slow
 def test_the_page_of_a_release_draws_its_response_times_also_for_paper(
     demo_site: Path, browser: Browser
 ) -> None:
@@ -216,6 +219,7 @@ def test_the_page_of_a_release_draws_its_response_times_also_for_paper(
         assert watched.complaints == []
 
 
+@pytest.mark.slow
 def test_an_address_of_a_variant_that_is_gone_says_so(
     demo_site: Path, watched: chromium.Watched
 ) -> None:

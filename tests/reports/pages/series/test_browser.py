@@ -160,6 +160,7 @@ def test_buttons_do_what_dragging_does(wide: Watched, site: Path) -> None:
     assert wide.complaints == []
 
 
+@pytest.mark.slow
 def test_what_is_chosen_is_in_the_address_and_a_link_to_it_shows_the_same(
     wide: Watched, site: Path
 ) -> None:
@@ -233,6 +234,7 @@ def test_the_chart_is_used_by_keyboard(wide: Watched, site: Path) -> None:
     page.wait_for_url("**/trials/2025-01-02-1.01.cassandra-sensor-write.5.0.1.html")
 
 
+@pytest.mark.slow
 def test_another_measure_keeps_the_view(wide: Watched, site: Path) -> None:
     page = show(wide, site, "y=first")
     choice = page.locator("#measure")
@@ -271,6 +273,7 @@ def test_other_measures_are_drawn_when_near_and_share_cursor_and_zoom(
     assert wide.complaints == []
 
 
+@pytest.mark.slow
 def test_all_points_are_shown_on_demand_in_the_words_of_the_page(wide: Watched, site: Path) -> None:
     page = load(wide, site)
     rows = page.locator("#points-table tbody tr")
@@ -314,6 +317,7 @@ def test_all_points_are_shown_on_demand_in_the_words_of_the_page(wide: Watched, 
     assert page.locator("#point-3").is_visible()
 
 
+@pytest.mark.slow
 def test_nights_within_an_hour_have_ticks_of_minutes(wide: Watched, site: Path) -> None:
     page = load(wide, site)
     labels = page.evaluate(

@@ -115,6 +115,7 @@ def check(watched: Watched, target: Path) -> None:
     assert target.as_uri() in watched.page.url
 
 
+@pytest.mark.slow
 def test_it_has_no_barriers(browser: Browser, target: Path) -> None:
     with watch(browser, "dark", width=360, bypass_csp=True) as watched:
         watched.open(target)
