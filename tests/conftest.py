@@ -201,6 +201,14 @@ def figures(record_property: Callable[[str, object], None]) -> dict[str, object]
     return told
 
 
+@pytest.fixture(scope="session", autouse=True)
+def unsynced() -> Iterator[None]:
+    """Wait for no disk: what a power loss leaves is tried on processes whose every change is told."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
 @pytest.fixture(scope="module")
 def fake_ports() -> Iterator[None]:
     """Keep the ports of the fake servers, which are fixed, to one module of all workers at a time."""
