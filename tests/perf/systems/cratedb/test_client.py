@@ -184,11 +184,15 @@ def test_who_takes_no_connection_keeps_an_operation_no_longer_than_its_limit() -
 
 
 class Rude:
-    """A server that does one thing with each connection once something has come; it counts them."""
+    """A server that does one thing with each connection once something has come; it counts them.
 
-    def __init__(self, do: Callable[[socket.socket], None]) -> None:
+    By default it does nothing until it is left.
+    """
+
+    def __init__(self, do: Callable[[socket.socket], None] | None = None) -> None:
         self.connections = 0
-        self._do = do
+        self._do = do or self._ignore
+        self._left = threading.Event()
         self._listening = socket.socket()
         self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         self._listening.bind(("127.0.0.1", 0))
@@ -206,11 +210,15 @@ class Rude:
                     with contextlib.suppress(OSError):
                         self._do(connection)
 
+    def _ignore(self, _: socket.socket) -> None:
+        self._left.wait()
+
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._left.set()
         self._listening.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._listening.close()
@@ -230,10 +238,6 @@ def _drip(at_once: bytes) -> Callable[[socket.socket], None]:
     return send
 
 
-def _ignore(_: socket.socket) -> None:
-    time.sleep(1.0)
-
-
 def test_a_connection_that_is_reset_is_one_failed_attempt(caplog: pytest.LogCaptureFixture) -> None:
     with Rude(_reset) as rude:
         client = SqlClient(["127.0.0.1"], rude.port, 5.0)
@@ -249,11 +253,11 @@ def test_a_connection_that_is_reset_is_one_failed_attempt(caplog: pytest.LogCapt
         pytest.param(_drip(b"HTTP/1.1 200 "), id="head"),
         pytest.param(_drip(b"HTTP/1.1 200 -\r\ncontent-length: 1000\r\n\r\n"), id="body"),
         pytest.param(_drip(b"HTTP/1.1 200 -\r\ntransfer-encoding: chunked\r\n\r\n"), id="chunk"),
-        pytest.param(_ignore, id="nothing"),
+        pytest.param(None, id="nothing"),
     ],
 )
 def test_an_answer_that_drips_ends_with_the_limit_of_its_operation(
-    do: Callable[[socket.socket], None],
+    do: Callable[[socket.socket], None] | None,
 ) -> None:
     with Rude(do) as rude:
         client = SqlClient(["127.0.0.1"], rude.port, 0.3)
@@ -266,7 +270,7 @@ def test_an_answer_that_drips_ends_with_the_limit_of_its_operation(
 
 
 def test_who_does_not_read_what_is_sent_is_a_timeout() -> None:
-    with Rude(_ignore) as rude:
+    with Rude() as rude:
         client = SqlClient(["127.0.0.1"], rude.port, 0.3)
         with pytest.raises(NoAnswerError) as failure:
             client.ask("SELECT ?", (os.urandom(4_000_000).hex(),))
@@ -278,7 +282,7 @@ def test_a_kept_connection_has_the_limit_anew(peer: CratePeer) -> None:
     client = SqlClient([peer.address], peer.port, 0.3)
     for _ in range(2):
         assert client.ask("SELECT 1") == [[1]]
-        time.sleep(0.2)
+        time.sleep(0.2)  # nothing is waited for: in all, it is more than the limit
     assert client.ask("SELECT 1") == [[1]]
     client.close()
     assert peer.connections == 1
