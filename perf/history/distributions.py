@@ -148,7 +148,9 @@ def distribute(intervals: Sequence[Interval]) -> Distribution:
                 for percentile in list_percentiles(ranks.count)
             ),
         ),
-        course=tuple(_course(pairs)) if _has_course(measured) else (),
+        course=tuple(_course(pairs))
+        if len(measured) > len({interval.iteration for interval in measured})
+        else (),
     )
 
 
@@ -205,10 +207,6 @@ def gather(rows: Iterable[HistoryRow]) -> Iterator[Recording]:
                 Interval(**{name: row[name] for name in HISTOGRAMS.columns}) for row in group
             ),
         )
-
-
-def _has_course(measured: Sequence[Interval]) -> bool:
-    return len(measured) > len({interval.iteration for interval in measured})
 
 
 def _course(pairs: Iterable[tuple[Interval, Any]]) -> Iterator[RecordedSecond]:

@@ -200,11 +200,7 @@ def _find_told(target: Path) -> frozenset[str]:
 def write_content(target: Path, content: ComparisonFile, *, site_url: str) -> None:
     """Write both files, each in one step."""
     durable.write(target / COMPARISON, write_comparisons(content))
-    durable.write(target / COMMENT, _render(content, site_url))
-
-
-def _render(content: ComparisonFile, site_url: str) -> bytes:
-    return f"{render_comment(content, site_url=site_url).rstrip()}\n".encode()
+    durable.write(target / COMMENT, f"{render_comment(content, site_url=site_url).rstrip()}\n".encode())
 
 
 def describe_plan(plan: CandidatePlan, allowed: Allowance, testbed: str) -> Iterator[str]:

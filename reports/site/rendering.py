@@ -189,14 +189,12 @@ def _join(suffix: str, first: str) -> bytes:
     """Join the sources with that suffix: `first`, the other shared ones, those of the pages."""
     shared, *pages = (
         sorted(folder.glob(f"*{suffix}"), key=lambda one: (one.name != first, one.name))
-        for folder in (_SHARED / "static", *_list_page_folders())
+        for folder in (
+            _SHARED / "static",
+            *sorted(path.parent for path in _PAGES.glob("*/page.py")),
+        )
     )
     return b"\n".join(one.read_bytes() for one in (*shared, *chain.from_iterable(pages)))
-
-
-def _list_page_folders() -> tuple[Path, ...]:
-    """Return the folders of all kinds of page that a site has, by name."""
-    return tuple(sorted(path.parent for path in _PAGES.glob("*/page.py")))
 
 
 @cache

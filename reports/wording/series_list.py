@@ -52,15 +52,11 @@ def lead_series(
     incident = incidents.get((change.series.key, change.index)) if change else None
     relevant = settings.relevant_change.get(judged.series.key.metric)
     if change is None or relevant is None:
-        return Lead(text=_say_all(judged))
+        return Lead(text=sentence("; ".join((say_basis(judged), *list_notes(judged.verdict)))))
     return Lead(
         text=" ".join(filter(None, (_say_change(change, relevant), _say_cause(incident)))),
         more=" ".join(map(sentence, list_notes(verdict, name_watch))),
     )
-
-
-def _say_all(judged: JudgedSeries) -> str:
-    return sentence("; ".join((say_basis(judged), *list_notes(judged.verdict))))
 
 
 def _say_change(change: ChangePoint, relevant: float) -> str:

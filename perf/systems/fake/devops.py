@@ -98,7 +98,7 @@ class DevopsRows:
         groups: defaultdict[tuple[int, str], list[list[float]]] = defaultdict(list)
         for bucket_ms, host, values in self._find(question):
             groups[bucket_ms, host].append([values[field] for field in question["fields"]])
-        aggregate = max if question["aggregate"] == "max" else _mean
+        aggregate = max if question["aggregate"] == "max" else lambda values: sum(values) / len(values)
         return [
             [bucket_ms, host, [aggregate(column) for column in zip(*rows, strict=True)]]
             for (bucket_ms, host), rows in groups.items()
@@ -116,7 +116,3 @@ class DevopsRows:
 
 
 _CPU = [field.name for field in TABLES["cpu"]]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)

@@ -70,7 +70,11 @@ class DatabaseSession:
 
     def __init__(self, client: Client, target: Target) -> None:
         """Bind the database with the target's consistency and exact milliseconds."""
-        write, read = _concerns(target)
+        write, read = {
+            "one": (WriteConcern(w=1), ReadConcern("local")),
+            "quorum": (WriteConcern(w="majority"), ReadConcern("majority")),
+            "all": (WriteConcern(w=target.replication_factor), ReadConcern("majority")),
+        }[target.consistency]
         self._database: Database[Document] = client.get_database(
             _DATABASE, codec_options=_MILLISECONDS, write_concern=write, read_concern=read
         )
@@ -242,11 +246,3 @@ def _to_document(reading: SensorReading) -> Document:
 
 def _to_reading(row: Document) -> SensorReading:
     return SensorReading(row["device_id"], int(row["ts"]), _values_of(row), bytes(row["metadata"]))
-
-
-def _concerns(target: Target) -> tuple[WriteConcern, ReadConcern]:
-    return {
-        "one": (WriteConcern(w=1), ReadConcern("local")),
-        "quorum": (WriteConcern(w="majority"), ReadConcern("majority")),
-        "all": (WriteConcern(w=target.replication_factor), ReadConcern("majority")),
-    }[target.consistency]

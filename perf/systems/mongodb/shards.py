@@ -111,7 +111,9 @@ def groups(cluster: Cluster) -> Mapping[str, tuple[Node, ...]]:
     for node in cluster.nodes:
         if part_of(node).group != ROUTER:
             found.setdefault(part_of(node).group, []).append(node)
-    return {name: tuple(sorted(of, key=_leads_first)) for name, of in found.items()}
+    return {
+        name: tuple(sorted(of, key=lambda node: not part_of(node).leads)) for name, of in found.items()
+    }
 
 
 def routers(cluster: Cluster) -> tuple[Node, ...]:
@@ -206,10 +208,6 @@ def _said_cache_gb(settings: Mapping[str, Any]) -> object:
     for name in ("storage", "wiredTiger", "engineConfig", "cacheSizeGB"):
         found = found.get(name) if isinstance(found, Mapping) else None
     return found
-
-
-def _leads_first(node: Node) -> bool:
-    return not part_of(node).leads
 
 
 def _missing_shards(cluster: Cluster, client: Any) -> list[str]:  # noqa: ANN401  a client, or a script

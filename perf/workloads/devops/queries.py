@@ -174,8 +174,7 @@ def _is_close(known: float, found: float | None) -> bool:
     return found is not None and math.isclose(known, found, rel_tol=RELATIVE_TOLERANCE)
 
 
-def _is_equal(known: float, found: float | None) -> bool:
-    return known == found
-
-
-_SAME: dict[str, Callable[[float, float], bool]] = {"max": _is_equal, "mean": _is_close}
+_SAME: dict[str, Callable[[float, float], bool]] = {
+    "max": lambda known, found: known == found,
+    "mean": _is_close,
+}

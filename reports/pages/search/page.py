@@ -39,7 +39,7 @@ def index_all(scene: SiteContext) -> tuple[tuple[str, tuple[Entry, ...]], ...]:
     """Give all that can be found, by kind; of equal fits, the kind listed first comes first."""
     heads = scene.heads.values()
     kinds = (
-        ("Page", _pages()),
+        ("Page", (_entry(entry.name, "", entry.page) for entry in NAVIGATION)),
         ("System", _systems(heads)),
         ("Experiment", _experiments(heads)),
         ("Workload", _workloads(heads)),
@@ -61,10 +61,6 @@ def _entry(title: str, detail: str, page: str) -> Entry:
 def _listed(page: str, name: str) -> str:
     """Give the address of a list that shows only what holds a name."""
     return f"{page}#find={quote(clean(name)[:_MOST], safe='')}"
-
-
-def _pages() -> Iterator[Entry]:
-    return (_entry(entry.name, "", entry.page) for entry in NAVIGATION)
 
 
 def _systems(heads: Iterable[TrialHead]) -> Iterator[Entry]:

@@ -21,7 +21,6 @@ from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.standing import find_told
-from perf.model.columns import Occasion
 from perf.model.metrics import HIGHEST_LOAD
 from perf.model.references import Reference, references_for
 from perf.model.results import Purpose, SeriesKey, TrialHead, TrialId
@@ -294,16 +293,12 @@ def show_series(
         neighbours=tuple(_find_neighbours(key, points, chain)),
         visible=told.relative_change if told else None,
         is_by_night=is_by_night,
-        has_imported=points.has(_is_imported),
+        has_imported=points.has(lambda occasion: occasion.purpose is Purpose.IMPORTED),
         is_watch=is_watch,
         summary=summary,
         in_words=_say_chart(judged, summary, segments, changes),
         caveat=caveat,
     )
-
-
-def _is_imported(occasion: Occasion) -> bool:
-    return occasion.purpose is Purpose.IMPORTED
 
 
 def _summarize(points: Points, *, is_by_night: bool) -> str:
@@ -410,14 +405,14 @@ def _texts(view: ShownSeries) -> dict[str, object]:
         "slopes": [asdict(slope) for slope in view.slopes],
         "scatter": [asdict(one) for one in view.scatter],
         "references": [
-            {"value": one.value, "text": quantity(one.value, key.metric), "about": _name_origin(one)}
+            {
+                "value": one.value,
+                "text": quantity(one.value, key.metric),
+                "about": " ".join(filter(None, (one.system, one.version or one.line))),
+            }
             for one in view.references
         ],
     }
-
-
-def _name_origin(reference: Reference) -> str:
-    return " ".join(filter(None, (reference.system, reference.version or reference.line)))
 
 
 def _round(values: Sequence[float]) -> list[float]:
