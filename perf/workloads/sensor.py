@@ -28,7 +28,12 @@ EPOCH_MS = 1_704_067_200_000
 STEP_MS = 1000
 """The time between two readings of a device."""
 
-_VALUES = 8
+VALUES = (
+    *("temperature", "humidity", "pressure", "vibration"),
+    *("battery", "latitude", "longitude", "signal"),
+)
+"""Names of a reading's values, in order."""
+_VALUES = len(VALUES)
 _FIXED_BYTES = 16 + 8 + 8 * _VALUES  # device id, timestamp, values
 # Slices of a pool of this size rarely overlap within one compression block of a database, so that
 # the padding stays incompressible; overlaps cost well under 1 % there.

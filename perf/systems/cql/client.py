@@ -42,7 +42,7 @@ from perf.systems.cql.rows import ReadingsProtocol
 from perf.systems.cql.wire import DriverConnection
 from perf.systems.credentials import explain_tls, open_tls, read_login, refuse_account
 from perf.systems.sessions import OnRead, OnWritten
-from perf.workloads.sensor import SensorReading, payload_bytes
+from perf.workloads.sensor import VALUES, SensorReading, payload_bytes
 
 FIRST_TOKEN = -(1 << 63)
 """The lowest token of the Murmur3 ring; no key has it, so it bounds from below."""
@@ -54,15 +54,11 @@ SLOW_S = 120.0
 _CONNECT_TIMEOUT_S = 15.0
 _RING_SLICES = 64
 KEYSPACE = "knickpoint"
-_VALUES = (
-    *("temperature", "humidity", "pressure", "vibration"),
-    *("battery", "latitude", "longitude", "signal"),
-)
-_COLUMNS = ", ".join(("device_id", "ts", *_VALUES, "metadata"))
+_COLUMNS = ", ".join(("device_id", "ts", *VALUES, "metadata"))
 _TABLE = f"{KEYSPACE}.sensor_readings"
 _CREATE_TABLE = f"""
 CREATE TABLE IF NOT EXISTS {_TABLE} (
-    device_id text, ts timestamp, {", ".join(f"{value} double" for value in _VALUES)}, metadata blob,
+    device_id text, ts timestamp, {", ".join(f"{value} double" for value in VALUES)}, metadata blob,
     PRIMARY KEY ((device_id), ts)
 )"""
 
@@ -132,7 +128,7 @@ class CqlSession(DriverSession):
         """Prepare the statements, once; raise what the driver raises if there is no table yet."""
         if self._select is not None:
             return
-        marks = ", ".join("?" for _ in range(3 + len(_VALUES)))
+        marks = ", ".join("?" for _ in range(3 + len(VALUES)))
         self._insert = self._session.prepare(f"INSERT INTO {_TABLE} ({_COLUMNS}) VALUES ({marks})")  # noqa: S608  constants
         select = self._session.prepare(f"SELECT {_COLUMNS} FROM {_TABLE} WHERE device_id = ? LIMIT ?")  # noqa: S608  constants
         select.fetch_size = None  # all rows in one answer, never in pages

@@ -20,15 +20,11 @@ from perf.systems.cratedb.client import (
     opaque,
     table_options,
 )
-from perf.workloads.sensor import SensorReading, payload_bytes
+from perf.workloads.sensor import VALUES, SensorReading, payload_bytes
 
 _TABLE = f"{SCHEMA}.sensor_readings"
-_VALUES = (
-    *("temperature", "humidity", "pressure", "vibration"),
-    *("battery", "latitude", "longitude", "signal"),
-)
-_COLUMNS = ", ".join(("device_id", "ts", *_VALUES, "metadata"))
-_INSERT = f"INSERT INTO {_TABLE} ({_COLUMNS}) VALUES ({', '.join('?' * (len(_VALUES) + 3))})"  # noqa: S608  constants
+_COLUMNS = ", ".join(("device_id", "ts", *VALUES, "metadata"))
+_INSERT = f"INSERT INTO {_TABLE} ({_COLUMNS}) VALUES ({', '.join('?' * (len(VALUES) + 3))})"  # noqa: S608  constants
 _LATEST = f"SELECT {_COLUMNS} FROM {_TABLE} WHERE device_id = ? ORDER BY ts DESC LIMIT ?"  # noqa: S608  constants
 _PAGE_ROWS = 10_000
 _PAGE = (
@@ -42,7 +38,7 @@ class CrateSensorSession(CrateSession):
 
     def create_schema(self, records: Sensor) -> None:
         """Create the table; do nothing if it exists."""
-        values = ", ".join(f"{value} DOUBLE PRECISION" for value in _VALUES)
+        values = ", ".join(f"{value} DOUBLE PRECISION" for value in VALUES)
         self._client.ask(
             f"CREATE TABLE IF NOT EXISTS {_TABLE} (device_id TEXT, ts TIMESTAMP WITH TIME ZONE, "
             f"{values}, {opaque('metadata')}, PRIMARY KEY (device_id, ts)) "

@@ -41,7 +41,7 @@ from perf.systems.credentials import (
 )
 from perf.systems.mongodb.layout import collection_options
 from perf.systems.mongodb.shards import shard
-from perf.workloads.sensor import SensorReading, payload_bytes
+from perf.workloads.sensor import VALUES, SensorReading, payload_bytes
 
 Document: TypeAlias = dict[str, Any]
 Client: TypeAlias = pymongo.MongoClient[Document]
@@ -53,11 +53,7 @@ SLOW_S = 600.0
 
 _DATABASE = "knickpoint"
 _COLLECTION = "readings"
-_VALUES = (
-    *("temperature", "humidity", "pressure", "vibration"),
-    *("battery", "latitude", "longitude", "signal"),
-)
-_values_of = itemgetter(*_VALUES)
+_values_of = itemgetter(*VALUES)
 _MILLISECONDS: CodecOptions[Document] = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_MS)
 # The server's error codes: MaxTimeMSExpired, WriteConcernTimeout, ExceededTimeLimit.
 _TIMEOUTS = (50, 64, 262)
@@ -239,7 +235,7 @@ def await_answer(client: Client, addresses: Sequence[str], port: int, access: Ac
 
 def _to_document(reading: SensorReading) -> Document:
     document: Document = {"ts": DatetimeMS(reading.ts_ms), "device_id": reading.device_id}
-    document.update(zip(_VALUES, reading.values, strict=True))
+    document.update(zip(VALUES, reading.values, strict=True))
     document["metadata"] = reading.metadata
     return document
 
