@@ -11,7 +11,7 @@ from typing import Any
 
 from perf.history.rows import HISTOGRAMS, HistoryRow
 from perf.model.errors import UsageError
-from perf.model.histograms import decode, make_room
+from perf.model.histograms import decode, merge
 from perf.model.results import Interval, TrialId
 
 TICKS_PER_HALF_DISTANCE = 5
@@ -136,10 +136,7 @@ def distribute(intervals: Sequence[Interval]) -> Distribution:
     pairs = [(interval, histogram) for interval, histogram in pairs if histogram.total_count]
     if not pairs:
         raise ValueError("no histogram has a value, so there is no distribution")
-    merged = make_room([histogram for _, histogram in pairs])
-    for _, histogram in pairs:
-        merged.add(histogram)
-    ranks = _Ranks(merged)
+    ranks = _Ranks(merge([histogram for _, histogram in pairs]))
     return Distribution(
         spectrum=Spectrum(
             count=ranks.count,

@@ -16,7 +16,7 @@ from pathlib import Path
 from perf.history.rows import HistoryRow
 from perf.history.storage import file, upgrades
 from perf.history.tables import Tables
-from perf.model.histograms import decode, make_room
+from perf.model.histograms import decode, merge
 from perf.model.results import TrialId
 
 _OLD = """
@@ -90,10 +90,7 @@ def roll_up(rows: Sequence[HistoryRow]) -> tuple[HistoryRow, ...]:
 
 
 def _merge(rows: Sequence[HistoryRow], position: int) -> HistoryRow:
-    histograms = [decode(row["encoded"]) for row in rows]
-    merged = make_room(histograms)
-    for histogram in histograms:
-        merged.add(histogram)
+    merged = merge([decode(row["encoded"]) for row in rows])
     start_s = min(row["start_s"] for row in rows)
     end_s = max(row["start_s"] + row["length_s"] for row in rows)
     return {

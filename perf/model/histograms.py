@@ -89,17 +89,16 @@ def percentile_us(encoded: Sequence[str], percentile: float) -> int:
     """
     if not 0 < percentile <= 100:  # noqa: PLR2004  per cent
         raise UsageError(f"percentile {percentile} is out of range: it must be above 0 and up to 100")
-    histograms = [decode(text) for text in encoded]
-    merged = make_room(histograms)
-    for histogram in histograms:
-        merged.add(histogram)
-    return int(merged.get_value_at_percentile(percentile))
+    return int(merge([decode(text) for text in encoded]).get_value_at_percentile(percentile))
 
 
-def make_room(histograms: Sequence[Any]) -> Any:  # noqa: ANN401  hdrh ships no types
-    """Give an empty histogram with the range and the precision for all values of at least one."""
-    return HdrHistogram(
+def merge(histograms: Sequence[Any]) -> Any:  # noqa: ANN401  hdrh ships no types
+    """Return all values of at least one histogram, in the widest range and best precision of them."""
+    merged = HdrHistogram(
         min(histogram.lowest_trackable_value for histogram in histograms),
         max(histogram.highest_trackable_value for histogram in histograms),
         max(histogram.significant_figures for histogram in histograms),
     )
+    for histogram in histograms:
+        merged.add(histogram)
+    return merged

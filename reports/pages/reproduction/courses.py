@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from perf.history.distributions import Recording
-from perf.model.histograms import decode, make_room
+from perf.model.histograms import decode, merge
 from perf.model.metrics import RESPONSE_TIME_DRIFT
 from perf.model.references import PublishedCourse
 from perf.model.results import Interval, Trial
@@ -112,9 +112,7 @@ def _cut_one(
         histograms = [found for one in own if (found := decode(one.encoded)).total_count]
         if not histograms:
             continue
-        merged = make_room(histograms)
-        for histogram in histograms:
-            merged.add(histogram)
+        merged = merge(histograms)
         end_s = max(one.start_s + one.length_s for one in own)
         yield CourseWindow(
             phase=recording.phase,
