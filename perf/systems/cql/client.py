@@ -64,7 +64,7 @@ CREATE TABLE IF NOT EXISTS {_TABLE} (
 
 
 def create_keyspace(target: Target) -> str:
-    """Give the statement that creates the keyspace of all tables, unless it exists."""
+    """Return the statement that creates the keyspace of all tables, unless it exists."""
     return (
         f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = {{'class': "
         f"'{replication_class(target.layout)}', 'replication_factor': {target.replication_factor}}}"
@@ -166,20 +166,25 @@ class CqlSession(DriverSession):
         self.prepare()
         # A timestamp goes in as integer milliseconds, exactly.
         rows = [(one.device_id, one.ts_ms, *one.values, one.metadata) for one in readings]
-        if len(rows) == 1:
-            return self._insert, rows[0]
-        batch = BatchStatement(BatchType.UNLOGGED)
-        for row in rows:
-            batch.add(self._insert, row)
-        return (batch,)
+        return one_or_batch(self._insert, rows)
 
     def _reading(self, device_id: str, count: int) -> tuple[Any, ...]:
         self.prepare()
         return self._select, (device_id, count)
 
 
+def one_or_batch(insert: Any, rows: Sequence[tuple[Any, ...]]) -> tuple[Any, Any]:  # noqa: ANN401  the driver is untyped
+    """Return what to execute to write rows, and its arguments: of several rows, one unlogged batch."""
+    if len(rows) == 1:
+        return insert, rows[0]
+    batch = BatchStatement(BatchType.UNLOGGED)
+    for row in rows:
+        batch.add(insert, row)
+    return batch, None
+
+
 def read_all(session: Any, select: str, partition_key: str) -> Iterator[Any]:  # noqa: ANN401  the driver is untyped
-    """Give every row of a table, page by page, in slices of the ring; `select` has no condition yet."""
+    """Yield every row of a table, by pages, in slices of the ring; `select` has no condition yet."""
     token = f"token({partition_key})"
     statement = session.prepare(f"{select} WHERE {token} > ? AND {token} <= ?")
     edges = [FIRST_TOKEN + RING * index // _RING_SLICES for index in range(_RING_SLICES + 1)]

@@ -25,11 +25,10 @@ from cassandra import InvalidRequest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT
 from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
 from cassandra.protocol import SyntaxException
-from cassandra.query import BatchStatement, BatchType
 
 from perf.model.records import Devops, Operation, Stored
 from perf.systems.contract import Target
-from perf.systems.cql.client import KEYSPACE, DriverSession, create_keyspace
+from perf.systems.cql.client import KEYSPACE, DriverSession, create_keyspace, one_or_batch
 from perf.systems.cql.layout import with_options
 from perf.systems.cql.rows import to_ms
 from perf.workloads.devops.queries import QUERIES
@@ -138,13 +137,7 @@ class CqlDevopsSession(DriverSession):
         names = ", ".join((*TAGS, "ts", *(field.name for field in TABLES[table])))
         marks = ", ".join("?" for _ in names.split(", "))
         insert = self._prepare(f"INSERT INTO {KEYSPACE}.{table} ({names}) VALUES ({marks})")  # noqa: S608  constants
-        bound = [(*row.tags, row.ts_ms, *row.values) for row in rows]
-        if len(bound) == 1:
-            return insert, bound[0]
-        batch = BatchStatement(BatchType.UNLOGGED)
-        for one in bound:
-            batch.add(insert, one)
-        return batch, None
+        return one_or_batch(insert, [(*row.tags, row.ts_ms, *row.values) for row in rows])
 
     def _prepare(self, statement: str) -> Any:  # noqa: ANN401  the driver is untyped
         known = self._prepared.get(statement)

@@ -128,7 +128,7 @@ class MongoSession(DatabaseSession):
             self._readings.insert_many(documents, ordered=False)
 
     def read_latest(self, device_id: str, count: int) -> Sequence[SensorReading]:
-        """Give the newest readings of a device, newest first, in one round trip."""
+        """Return the newest readings of a device, newest first, in one round trip."""
         found = self._readings.find(
             {"device_id": device_id},
             {"_id": False},
@@ -156,7 +156,7 @@ def open_client(
     *,
     routers: bool = False,
 ) -> Client:
-    """Give a client whose every operation ends within `timeout_s`; it connects when first used.
+    """Return a client whose every operation ends within `timeout_s`; it connects when first used.
 
     Raises:
         AccessError: a secret cannot be had as `access` says.
@@ -198,7 +198,7 @@ def _login_options(login: Login) -> dict[str, Any]:
 
 @contextmanager
 def _tls_options(access: Access | None) -> Iterator[dict[str, Any]]:
-    """Give a client's options of TLS; what they name is there for as long as it is made.
+    """Yield a client's options of TLS; what they name is there for as long as it is made.
 
     The driver asks for a certificate of the address that it connects to; Python for TLS 1.2 at least.
     """

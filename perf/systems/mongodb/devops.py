@@ -80,19 +80,12 @@ class MongoDevopsSession(DatabaseSession):
 
     def ask(self, query: Query) -> Sequence[Group]:
         """Run its pipeline."""
-        if query.hosts:
-            return [
-                Group(int(one["_id"]), "", tuple(one[metric] for metric in query.metrics))
-                for one in self._points.aggregate(self._pipeline(query))
-            ]
-        return [
-            Group(
-                int(one["_id"]["time"]),
-                one["_id"]["hostname"],
-                tuple(one[metric] for metric in query.metrics),
-            )
-            for one in self._points.aggregate(self._pipeline(query))
-        ]
+        groups = []
+        for one in self._points.aggregate(self._pipeline(query)):
+            of = one["_id"]
+            at, host = (of, "") if query.hosts else (of["time"], of["hostname"])
+            groups.append(Group(int(at), host, tuple(one[metric] for metric in query.metrics)))
+        return groups
 
     def stored(self) -> Stored:
         """Count documents and the values in them, in the server, which reads each of them."""

@@ -38,7 +38,7 @@ Probe = Callable[[Node], AbstractContextManager[Any]]
 
 
 def place(topology: Topology, port: int) -> tuple[tuple[ServerPart, ...], ...]:
-    """Give the servers of each host, in the order of the hosts; routers listen on `port`.
+    """Return the servers of each host, in the order of the hosts; routers listen on `port`.
 
     A topology without shards has none.
     """
@@ -61,7 +61,7 @@ def place(topology: Topology, port: int) -> tuple[tuple[ServerPart, ...], ...]:
 
 
 def find_problems(cluster: Cluster) -> list[str]:
-    """Give why a sharded topology cannot be deployed in a config."""
+    """Return why a sharded topology cannot be deployed in a config."""
     topology, config = cluster.topology, cluster.config
     if _said_cache_gb(config.settings) is not None:
         return []
@@ -78,9 +78,8 @@ def configure(
     cluster: Cluster,
     base: Mapping[str, Any],
     data: Mapping[str, Any],
-    merge: Callable[[dict[str, Any], Mapping[str, Any]], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Give the configuration of one server: `base`, its role, its share of the config's settings.
+    """Return the configuration of one server: `base`, its role, its share of the config's settings.
 
     A router takes what is about its network and its log alone, and a config server the least cache.
     """
@@ -98,15 +97,25 @@ def configure(
     return merged
 
 
+def merge(base: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration with the settings in it, section by section: they win."""
+    merged = dict(base)
+    for name, value in settings.items():
+        known = merged.get(name)
+        both = isinstance(known, dict) and isinstance(value, Mapping)
+        merged[name] = merge(known or {}, value) if both else value
+    return merged
+
+
 def part_of(node: Node) -> ServerPart:
-    """Give what a node of a sharded cluster is for."""
+    """Return what a node of a sharded cluster is for."""
     if node.part is None:
         raise ValueError(f"{node.name} is no part of a sharded cluster")
     return node.part
 
 
 def groups(cluster: Cluster) -> Mapping[str, tuple[Node, ...]]:
-    """Give the members of each replica set, who leads first; the config servers are the first set."""
+    """Return the members of each replica set, who leads first; the config servers are the first set."""
     found: dict[str, list[Node]] = {CONFIG: []}
     for node in cluster.nodes:
         if part_of(node).group != ROUTER:
@@ -117,7 +126,7 @@ def groups(cluster: Cluster) -> Mapping[str, tuple[Node, ...]]:
 
 
 def routers(cluster: Cluster) -> tuple[Node, ...]:
-    """Give the routers, one on each host."""
+    """Return the routers, one on each host."""
     return tuple(node for node in cluster.nodes if part_of(node).group == ROUTER)
 
 

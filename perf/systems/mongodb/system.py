@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from io import StringIO
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import JsonValue
 from pymongo.errors import PyMongoError
@@ -82,7 +82,7 @@ class MongoDB(ServerProcess):
         self._port = port
 
     def releases(self) -> tuple[Release, ...]:
-        """Give the releases of the packaged catalogue."""
+        """Return the releases of the packaged catalogue."""
         return tuple(
             Release(
                 system=self.name, version=f"{line}.{patch}", line=line, ordinal=patch, released_at=day
@@ -92,7 +92,7 @@ class MongoDB(ServerProcess):
         )
 
     def origins(self, release: Release) -> tuple[Origin, ...]:
-        """Give the vendor's archive for the Linux of this machine, with its published checksum.
+        """Return the vendor's archive for the Linux of this machine, with its published checksum.
 
         Servers of a testbed are expected to run the same Linux as the machine that measures.
 
@@ -113,12 +113,12 @@ class MongoDB(ServerProcess):
         return (Origin(source=Source.ARCHIVE, location=url, checksum=f"{url}.sha256"),)
 
     def tuning(self, release: Release) -> str:
-        """Give the tuning profile of server hosts: 8.0 turned the advice on huge pages round."""
+        """Return the tuning profile of server hosts: 8.0 turned the advice on huge pages round."""
         major = int(release.version.partition(".")[0])
         return "mongodb-thp-on" if major >= _FIRST_WITH_HUGE_PAGES else "mongodb-thp-off"
 
     def parts(self, topology: Topology) -> tuple[tuple[ServerPart, ...], ...]:
-        """Give the servers of each host of a sharded cluster."""
+        """Return the servers of each host of a sharded cluster."""
         return mongo_shards.place(topology, self._port)
 
     def install(self, node: Node, cluster: Cluster) -> None:
@@ -156,8 +156,8 @@ class MongoDB(ServerProcess):
             base |= data
             if len(cluster.nodes) > 1:
                 base["replication"] = {"replSetName": REPLICA_SET}
-            return _merge(base, cluster.config.settings)
-        return mongo_shards.configure(node.part, cluster, base, data, _merge)
+            return mongo_shards.merge(base, cluster.config.settings)
+        return mongo_shards.configure(node.part, cluster, base, data)
 
     def start(self, node: Node, cluster: Cluster) -> None:
         """Start the server, on the node's cores if it has any; routers are started by `bootstrap`."""
@@ -198,11 +198,11 @@ class MongoDB(ServerProcess):
         return tuple((node.name, self._ask_version(node, cluster)) for node in cluster.nodes)
 
     def ports(self) -> tuple[int, ...]:
-        """Give the one port, for clients and members alike."""
+        """Return the one port, for clients and members alike."""
         return (self._port,)
 
     def target(self, cluster: Cluster, *, consistency: str, timeout_s: float) -> Target:
-        """Give all members' addresses, or those of the routers."""
+        """Return all members' addresses, or those of the routers."""
         said = super().target(cluster, consistency=consistency, timeout_s=timeout_s)
         if cluster.topology.shards is None:
             return said
@@ -210,7 +210,7 @@ class MongoDB(ServerProcess):
         return replace(said, addresses=addresses, routers=True)
 
     def check_layout(self, layout: Mapping[str, JsonValue]) -> tuple[str, ...]:
-        """Give what is wrong with a layout; the words are those of `perf.systems.mongodb.layout`."""
+        """Return what is wrong with a layout; the words are those of `perf.systems.mongodb.layout`."""
         return mongo_layout.check_layout(layout)
 
     def check_access(self, access: Access) -> tuple[str, ...]:
@@ -313,15 +313,6 @@ def _find_problems(cluster: Cluster) -> list[str]:
 def _sets(section: object, name: str) -> bool:
     # A section that is no mapping replaces the whole section, and with it what we put there.
     return name in section if isinstance(section, Mapping) else section is not None
-
-
-def _merge(base: Document, settings: Mapping[str, Any]) -> Document:
-    merged = dict(base)
-    for name, value in settings.items():
-        known = merged.get(name)
-        both = isinstance(known, dict) and isinstance(value, Mapping)
-        merged[name] = _merge(known or {}, value) if both else value
-    return merged
 
 
 SYSTEM: System = MongoDB()
