@@ -2,6 +2,7 @@
 
 import signal
 import socket
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -25,7 +26,7 @@ from perf.releases import java
 from perf.systems.contract import GC_PAUSE_S, Cluster, Node, NodeFigure, Target
 
 
-class ServerProcess:
+class ServerProcess(ABC):
     """A system with one server process on each node, known by the node's pid file."""
 
     def run(self, node: Node, command: Sequence[str], env: Mapping[str, str] | None = None) -> None:
@@ -63,9 +64,9 @@ class ServerProcess:
         """Remove the node's directory; what it links to stays."""
         remove_tree(node.remote, node.work_dir)
 
+    @abstractmethod
     def ports(self) -> tuple[int, ...]:
         """Return the ports that a node listens on; clients connect to the first."""
-        raise NotImplementedError
 
     def logs(self, node: Node) -> tuple[str, ...]:
         """Return the path of the one log."""

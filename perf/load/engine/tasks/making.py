@@ -21,7 +21,7 @@ def foresee(spec: LoadSpec) -> None:
 
 
 def make_tasks(spec: LoadSpec, session: Any, parts: Parts) -> Mapping[Operation, Task[Any, Any]]:  # noqa: ANN401  of the records' data model
-    """Give the task of each operation of the mix; `parts` gives the places for times of parts."""
+    """Return the task of each operation of the mix; `parts` gives the places for times of parts."""
     if isinstance(spec.records, Ycsb):
         return make_ycsb_tasks(spec, spec.records, session, parts)
     if isinstance(spec.records, PutGet):
@@ -32,14 +32,14 @@ def make_tasks(spec: LoadSpec, session: Any, parts: Parts) -> Mapping[Operation,
 
 
 def make_preload_task(spec: LoadSpec, session: Any) -> Task[Any, Any]:  # noqa: ANN401  of the records' data model
-    """Give the task whose operation number n stores record number n, each once."""
+    """Return the task whose operation number n stores record number n, each once."""
     match spec.records:
         case Sensor() as records:
             return write_task(spec, records, session, preloads=True)
         case Ycsb() as records:
             return store_task(spec, records, session)
         case PutGet() | Devops():
-            raise NotImplementedError
+            raise UsageError(f"records of kind {spec.records.kind} know no preload")
         case _:
             assert_never(spec.records)
 
