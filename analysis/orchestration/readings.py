@@ -15,8 +15,6 @@ from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from datetime import date, timedelta
 from importlib.metadata import version
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, TypeAlias, TypeVar, cast
@@ -122,7 +120,7 @@ def _make(kind: Callable[..., Answer], values: tuple[float, ...]) -> Answer:
 
 
 def read_file(path: Path, method: str) -> dict[str, dict[str, _Stored]]:
-    """Give what was read by a method, by day and digest; nothing where the file is not whole."""
+    """Return what was read by a method, by day and digest; nothing where the file is not whole."""
     with suppress(OSError, ValueError):
         head, _, body = read_plain(path, MOST_BYTES).partition(b"\n")
         if head == _head(method, body):
@@ -144,7 +142,7 @@ def _head(method: str, body: bytes) -> bytes:
 def add_day(
     days: Mapping[str, Mapping[str, _Stored]], today: date, asked: Mapping[str, _Stored]
 ) -> dict[str, dict[str, _Stored]]:
-    """Give the days with what was asked today, each reading on its last day, without those long ago.
+    """Return the days with what was asked today, each reading on its last day, without those long ago.
 
     Nor with those to come, of a clock that was ahead: they would stay until they have come.
     """
@@ -159,7 +157,7 @@ def add_day(
 
 
 def describe_method(detector: Detector) -> str:
-    """Give a digest of all that decides what a detector sees: its settings, its code, its libraries.
+    """Return a digest of all that decides what a detector sees: its settings, its code, its libraries.
 
     It is rather too wide: other settings of a judgement and any code of `analysis` are in it. The
     processor is not: libraries choose code by it, so that last digits may differ between two machines.
@@ -167,17 +165,7 @@ def describe_method(detector: Detector) -> str:
     content = hashlib.sha256(f"{detector!r}\npython {sys.version}\n".encode())
     for library in _LIBRARIES:
         content.update(f"{library} {version(library)}\n".encode())
-    for path, file in sorted(_walk(files("analysis"), "")):
-        content.update(f"{path}\n".encode() + file.read_bytes())
+    package = Path(__file__).parents[1]
+    for path in sorted(package.rglob("*.py")):
+        content.update(f"{path.relative_to(package)}\n".encode() + path.read_bytes())
     return content.hexdigest()
-
-
-def _walk(place: Traversable, path: str) -> list[tuple[str, Traversable]]:
-    found = []
-    for one in place.iterdir():
-        inner = f"{path}/{one.name}"
-        if one.is_dir():
-            found += _walk(one, inner)
-        elif inner.endswith(".py"):
-            found.append((inner, one))
-    return found

@@ -12,8 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -88,13 +86,13 @@ class LazyBatches:
 
 
 def flatten(batches: Iterable[Batch | LazyBatches]) -> Iterator[Batch]:
-    """Give all batches, also those of parts."""
+    """Yield all batches, also those of parts."""
     for one in batches:
         yield from one.batches() if isinstance(one, LazyBatches) else (one,)
 
 
 def batch_of(*ready: SiteFile) -> Batch:
-    """Give a batch of files that are made already."""
+    """Return a batch of files that are made already."""
     return Batch({file.path: "" for file in ready}, lambda _: ready)
 
 
@@ -203,25 +201,16 @@ def check_target(target: Path) -> None:
 
 @cache
 def digest_of_code() -> str:
-    """Give a digest of this package: pages that another version made are made again."""
+    """Return a digest of this package: pages that another version made are made again."""
     content = hashlib.sha256()
-    for path, file in sorted(_walk(files("reports"), "")):
+    for path, file in sorted(walk_files(Path(__file__).parents[1])):
         if not path.endswith((".pyc", ".xz")):
-            content.update(f"{path}\n".encode() + file.read_bytes())
+            content.update(f"{path}\n".encode() + Path(file).read_bytes())
     return content.hexdigest()
 
 
-def _walk(place: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
-    for one in place.iterdir():
-        inner = f"{path}/{one.name}"
-        if one.is_dir():
-            yield from _walk(one, inner)
-        else:
-            yield inner, one
-
-
 def _read_known(target: Path) -> dict[str, Known]:
-    """Give what the site remembers of the files that it still has as they were; nothing if in doubt."""
+    """Return what the site remembers of the files it still has as they were; nothing if in doubt."""
     try:
         return _compare(target)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -291,7 +280,7 @@ def _make(
 
 
 def _find_wanted(batch: Batch, known: Mapping[str, Known]) -> Collection[str]:
-    """Give the paths of the files that are not in place, or of which only making them tells."""
+    """Return the paths of the files that are not in place, or of which only making them tells."""
     return {
         path
         for path, version in batch.versions.items()
