@@ -70,12 +70,12 @@ class BisectionQuestion:
 
     @property
     def releases(self) -> tuple[Release, ...]:
-        """Give the range; raise UsageError where it is none."""
+        """Return the range; raise UsageError where it is none."""
         return releases_between(self.experiment.system, self.first, self.last)
 
     @property
     def command(self) -> str:
-        """Give the command line that asks it."""
+        """Return the command line that asks it."""
         return shlex.join(
             (
                 *("knickpoint", "bisect", self.experiment.system, f"{self.first}..{self.last}"),
@@ -88,7 +88,7 @@ class BisectionQuestion:
 
 
 def releases_between(system: str, first: str, last: str) -> tuple[Release, ...]:
-    """Give the releases of a line from the first to the last, both included, in order.
+    """Return the releases of a line from the first to the last, both included, in order.
 
     Raises:
         UsageError: a release is unknown, the two are of different lines, or the first is not before
@@ -116,7 +116,7 @@ def releases_between(system: str, first: str, last: str) -> tuple[Release, ...]:
 
 
 def read_bisections(places: Places) -> tuple[BisectionRecord, ...]:
-    """Give all bisections of a data directory, finished or not, oldest first.
+    """Return all bisections of a data directory, finished or not, oldest first.
 
     Raises:
         InputError: a file is not one.
@@ -150,7 +150,9 @@ def run_bisection(job: Job, question: BisectionQuestion, budget: Budget) -> Bise
     testbed = job.catalog.testbed(suite.testbed)
     purpose = f"a bisection of {experiment}, {question.first} to {question.last}"
     with hold(job.places, job.progress, [testbed], purpose):
-        run = _Run(job=job, sides=sides, budget=budget, record=_open(job, question, sides, budget))
+        run = _BisectionRun(
+            job=job, sides=sides, budget=budget, record=_open(job, question, sides, budget)
+        )
         run.save()
         while run.record.found is None:
             step = run.record.next_step(run.trials_left())
@@ -221,7 +223,7 @@ def _hash(job: Job, question: BisectionQuestion, sides: Mapping[str, Side]) -> s
 
 
 @dataclass(slots=True, kw_only=True)
-class _Run:
+class _BisectionRun:
     """A bisection under way: its sides by version, what it may take, and what is known so far."""
 
     job: Job

@@ -125,7 +125,7 @@ def plan_candidate(found: ConfigDifference, span: RevisionRange, release: str = 
 def share_out(
     plan: CandidatePlan, settings: Detection, trials: int | None, minutes: float | None
 ) -> Allowance:
-    """Give the budget; what is not said is what the rules allow each comparison.
+    """Return the budget; what is not said is what the rules allow each comparison.
 
     Raises:
         UsageError: the trials are too few for one block of each comparison.
@@ -143,7 +143,7 @@ def share_out(
 
 
 def record_candidate(plan: CandidatePlan, problems: Sequence[str] = ()) -> ComparisonFile:
-    """Give the file of a candidate of which nothing was measured."""
+    """Return the file of a candidate of which nothing was measured."""
     return ComparisonFile(
         schema_version=SCHEMA_VERSION,
         created_at=datetime.now(UTC),
@@ -212,7 +212,7 @@ def _record_change(one: Touched) -> ExperimentChange:
 
 
 def record_knob(knob: difference.Knob) -> KnobValues:
-    """Give a knob as the file has it, with values of bounded length."""
+    """Return a knob as the file has it, with values of bounded length."""
     return KnobValues(path=cut(knob.path), before=_cut_value(knob.before), after=_cut_value(knob.after))
 
 
@@ -243,7 +243,7 @@ def run_candidate(
     What could not be measured is a problem of the result, and stops nothing else; what the budget has
     no room for is not compared, and a knob of which nothing is found out is a note.
     """
-    run = _Run(
+    run = _CandidateRun(
         job=job,
         plan=plan,
         save=save,
@@ -265,7 +265,7 @@ def run_candidate(
 
 
 @dataclass(slots=True, kw_only=True)
-class _Run:
+class _CandidateRun:
     """A candidate under way: what is left of its budget, and what is known so far."""
 
     job: Job
@@ -360,7 +360,7 @@ class _Run:
         return result
 
     def _find(self, pairing: Pairing) -> ComparisonResult | None:
-        """Give an answer to this question that a run found that was cut short later."""
+        """Return an answer to this question that a run found that was cut short later."""
         question, now = question_hash(pairing, fetch_sides(self.job, pairing)), datetime.now(UTC)
         if find_unfinished(question, pairing, self.job.places, now):
             return None
@@ -382,7 +382,7 @@ class _Run:
 
 
 def _leave_out(knob: difference.Knob, pairing: Pairing) -> Pairing:
-    """Give head without one knob against head."""
+    """Return head without one knob against head."""
     base, head = pairing.baseline.deployment, pairing.candidate.deployment
     without = replace(head, config=difference.leave_out(knob, head.config, base.config))
     label = cut(f"{pairing.candidate.label} without {knob.path}")

@@ -69,7 +69,7 @@ class _TrialDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _File:
+class _ListedFile:
     """One file of a bundle; `name` is its path inside the bundle, with forward slashes."""
 
     __pydantic_config__ = STRICT
@@ -84,7 +84,7 @@ class _Manifest:
 
     __pydantic_config__ = STRICT
     schema_version: int
-    files: tuple[_File, ...]
+    files: tuple[_ListedFile, ...]
 
 
 _TRIAL_DOCUMENT = TypeAdapter(_TrialDocument)
@@ -161,7 +161,7 @@ def seal(staged: Path, trial: Trial, intervals: Sequence[Interval]) -> Path:
 
 
 def find(places: Places) -> tuple[Path, ...]:
-    """Give the places of all sealed bundles, sorted by trial id; whether they are sound is open.
+    """Return the places of all sealed bundles, sorted by trial id; whether they are sound is open.
 
     Raises:
         BundleError: their directory cannot be read.
@@ -202,7 +202,7 @@ def read(path: Path) -> tuple[Trial, tuple[Interval, ...]]:
 
 
 def digest(path: Path) -> str:
-    """Give the SHA-256 of a bundle's manifest, which stands for the content of all its files.
+    """Return the SHA-256 of a bundle's manifest, which stands for the content of all its files.
 
     Raises:
         BundleError: there is no manifest.
@@ -222,7 +222,7 @@ def _explained(what: str) -> Iterator[None]:
 
 
 def _dump_trial(trial: Trial) -> bytes:
-    """Give trial.json: times in UTC, and no path of this machine."""
+    """Return trial.json: times in UTC, and no path of this machine."""
     artifact = replace(trial.artifact, location="") if trial.artifact else None
     portable = replace(
         trial,
@@ -250,11 +250,11 @@ def _list_files(root: Path) -> dict[str, Path]:
     return found
 
 
-def _describe(name: str, path: Path) -> _File:
-    """Give size and digest of a file, which is read in pieces: it may be of any size."""
+def _describe(name: str, path: Path) -> _ListedFile:
+    """Return size and digest of a file, which is read in pieces: it may be of any size."""
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        return _File(name=name, size=file.tell(), sha256=sha256)
+        return _ListedFile(name=name, size=file.tell(), sha256=sha256)
 
 
 def _find_excess(name: str, size: int) -> str | None:
@@ -296,7 +296,7 @@ def _refuse_difference(path: Path, manifest: _Manifest) -> None:
         raise _unusable(path, _listed(f"{path} cannot be used", problems))
 
 
-def _find_difference(path: Path, expected: _File) -> str | None:
+def _find_difference(path: Path, expected: _ListedFile) -> str | None:
     """Say how a file differs from what the manifest says; one of another size is not read for that."""
     size = path.stat().st_size
     if excess := _find_excess(expected.name, size):
@@ -378,7 +378,7 @@ def _listed(what: str, problems: Sequence[str]) -> str:
 
 
 def _unusable(place: Path, what: str) -> BundleError:
-    """Give the error for a bundle that only a person can put right."""
+    """Return the error for a bundle that only a person can put right."""
     return BundleError(
         f"{tame(what)}\n  move {printable(place.name, 300)} out of trials/ (or restore it from a "
         "copy); the other bundles are kept without it"

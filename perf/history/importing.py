@@ -51,7 +51,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FoundTrial:
     """A run with the trial that it becomes."""
 
     trial: Trial
@@ -117,10 +117,10 @@ def _alone(places: Places, tell: Callable[[str], None]) -> Iterator[None]:
         lock.release()
 
 
-def _read_all(kind: Format, paths: Sequence[Path], naming: Naming) -> tuple[_Found, ...]:
+def _read_all(kind: Format, paths: Sequence[Path], naming: Naming) -> tuple[_FoundTrial, ...]:
     """Read all files, each run once; refuse all of them if anything is wrong with one."""
     problems: list[str] = []
-    found: dict[TrialId, _Found] = {}
+    found: dict[TrialId, _FoundTrial] = {}
     for path in paths:
         try:
             modified_at = datetime.fromtimestamp(min(max(path.stat().st_mtime, 0), _END_S), UTC)
@@ -149,7 +149,7 @@ def _read_all(kind: Format, paths: Sequence[Path], naming: Naming) -> tuple[_Fou
                 continue
             faults = (*find_faults(trial), *_find_oddities(trial))
             problems += [f"{run.place}: {fault}" for fault in faults]
-            found.setdefault(trial.id, _Found(trial, run.intervals))
+            found.setdefault(trial.id, _FoundTrial(trial, run.intervals))
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems):,} problems"
         listed = "\n".join(f"  {tame(problem)}" for problem in list_some(problems))
@@ -158,7 +158,7 @@ def _read_all(kind: Format, paths: Sequence[Path], naming: Naming) -> tuple[_Fou
 
 
 def _unite(told: Naming, said: Naming) -> Naming:
-    """Give what a file tells, where the user says nothing else."""
+    """Return what a file tells, where the user says nothing else."""
     names = (field.name for field in fields(Naming))
     return replace(
         told, **{name: value for name in names if (value := getattr(said, name)) not in (None, "")}
@@ -247,7 +247,7 @@ def _hash(*values: object, digits: int = _HASH_DIGITS) -> str:
 
 
 def _series(trial: Trial) -> set[tuple[str, ...]]:
-    """Give what tells the series of an import apart."""
+    """Return what tells the series of an import apart."""
     release, testbed = trial.release, trial.testbed_class
     run = (release.system, release.line, trial.workload.name, testbed, trial.config.name)
     return {

@@ -46,7 +46,7 @@ _PATTERNS = (  # (what only this one has in it, our words)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _PlacedError:
     """One error at a place. For a missing or unknown key, `steps` ends with that key."""
 
     kind: str
@@ -59,7 +59,7 @@ class _Found:
 
 
 def nearest(word: str, known: Collection[str]) -> str | None:
-    """Give the known word that resembles most what was written, if any does."""
+    """Return the known word that resembles most what was written, if any does."""
     found = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.6)
     return found[0] if found else None
 
@@ -102,7 +102,7 @@ def describe(document: YamlDocument, schema: Schema, errors: Sequence[ErrorDetai
     return tuple(sentences)
 
 
-def _place(schema: Schema, error: ErrorDetails) -> _Found:
+def _place(schema: Schema, error: ErrorDetails) -> _PlacedError:
     """Follow an error's location through the schema, leaving out the names of union members."""
     here: Any = _resolve(schema, schema)
     steps: list[str | int] = []
@@ -119,7 +119,7 @@ def _place(schema: Schema, error: ErrorDetails) -> _Found:
         else:
             inner = here.get("properties", {}).get(step) or here.get("additionalProperties")
         here = _resolve(schema, inner if isinstance(inner, dict) else {})
-    return _Found(
+    return _PlacedError(
         kind=error["type"],
         steps=tuple(steps),
         value=error["input"],
@@ -141,7 +141,7 @@ def _resolve(schema: Schema, node: Schema) -> Schema:
     return resolved
 
 
-def _sentence(document: YamlDocument, item: _Found, meant: str | None) -> str:
+def _sentence(document: YamlDocument, item: _PlacedError, meant: str | None) -> str:
     subject = dotted(item.steps) or "the file"
     match item.kind:
         case "missing":
@@ -166,13 +166,13 @@ def _sentence(document: YamlDocument, item: _Found, meant: str | None) -> str:
             return f"{subject} is {value}{_fix(document, item)}"
 
 
-def _rename(item: _Found, meant: str | None) -> str:
+def _rename(item: _PlacedError, meant: str | None) -> str:
     if meant is None:
         return f"remove it (known here: {', '.join(item.siblings) or 'none'})"
     return f"write {meant} instead{_unit_hint((meant,))}"
 
 
-def _fix(document: YamlDocument, item: _Found) -> str:
+def _fix(document: YamlDocument, item: _PlacedError) -> str:
     if item.kind in _LIMITS:
         limit, words = _LIMITS[item.kind]
         return f"; it must be {words} {item.context[limit]:.12g}{_unit_hint(item.steps)}"
@@ -188,7 +188,7 @@ def _fix(document: YamlDocument, item: _Found) -> str:
     return f": {item.message}" if wanted is None else _convert(document, item, wanted)
 
 
-def _convert(document: YamlDocument, item: _Found, wanted: str) -> str:
+def _convert(document: YamlDocument, item: _PlacedError, wanted: str) -> str:
     """Say how to write a value of the wrong type."""
     spelling = "…" if is_secret(item.steps) else document.spellings.get(item.steps)
     if wanted == "text" and isinstance(item.value, bool | int | float):
@@ -215,7 +215,7 @@ class Place:
     steps: Steps = ()
 
     def __truediv__(self, step: str | int) -> "Place":
-        """Give the place one step below."""
+        """Return the place one step below."""
         return Place(self.document, (*self.steps, step))
 
     def __str__(self) -> str:
@@ -236,7 +236,7 @@ class Place:
         return self.fault(f"is {shown}, {why}")
 
     def _written(self) -> object:
-        """Give what is written there: what is not is null, as a key without a value."""
+        """Return what is written there: what is not is null, as a key without a value."""
         if self.steps not in self.document.lines:
             return None
         here: Any = self.document.tree

@@ -98,7 +98,7 @@ def measure(servers: Servers, deployment: Deployment) -> Iterator[LoadFindings]:
     with open_looks(servers.system, cluster) as (look, unconnected):
         if unconnected:
             yield LoadFindings(remarks=(_missing(unconnected),))
-        run = _Run(servers, offer, look)
+        run = _MeasuringRun(servers, offer, look)
         for place in range(len(workload.sequence)):
             yield from run.count(place)
         if planned:
@@ -109,7 +109,7 @@ def measure(servers: Servers, deployment: Deployment) -> Iterator[LoadFindings]:
 
 
 def judge(findings: LoadFindings, deployment: Deployment) -> tuple[Reason, ...]:
-    """Give every reason why the load of a trial cannot be trusted."""
+    """Return every reason why the load of a trial cannot be trusted."""
     workload = deployment.workload
     ladders = ladder_phases(workload)
     plain = [stage for stage in findings.planned if stage.phase not in ladders]
@@ -130,7 +130,7 @@ def judge(findings: LoadFindings, deployment: Deployment) -> tuple[Reason, ...]:
 
 
 def diagnose(findings: LoadFindings, workload: Workload) -> Diagnostics:
-    """Give what the looks at servers and hosts say about each planned phase.
+    """Return what the looks at servers and hosts say about each planned phase.
 
     Not about a search: the loads that it offers differ from trial to trial.
     """
@@ -146,7 +146,7 @@ def diagnose(findings: LoadFindings, workload: Workload) -> Diagnostics:
 
 
 def summarize_load(findings: LoadFindings, deployment: Deployment) -> tuple[Sample, ...]:
-    """Give the samples of all measured phases."""
+    """Return the samples of all measured phases."""
     workload, servers = deployment.workload, deployment.topology.servers
     return summarize(
         workload,
@@ -196,7 +196,7 @@ def _compare_stored(session: Session, expected: Stored) -> tuple[Reason, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _MeasuringRun:
     """Offers load and looks at servers and hosts while it does."""
 
     servers: Servers

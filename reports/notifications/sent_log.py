@@ -27,13 +27,13 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _File:
+class _SentLog:
     __pydantic_config__ = STRICT
     format: Literal[1]
     incidents: Mapping[str, Told]
 
 
-_FILE = TypeAdapter(_File)
+_FILE = TypeAdapter(_SentLog)
 
 
 class Ledger:
@@ -98,5 +98,5 @@ def _read(path: Path) -> Mapping[str, Told]:
 
 
 def _write(path: Path, told: Mapping[str, Told]) -> None:
-    content = _FILE.dump_json(_File(format=1, incidents=dict(sorted(told.items()))), indent=1)
+    content = _FILE.dump_json(_SentLog(format=1, incidents=dict(sorted(told.items()))), indent=1)
     durable.write(path, content + b"\n")

@@ -55,7 +55,7 @@ class Output(Protocol):
         ...
 
     def measure_at(self, place: int) -> float | None:
-        """Give the Unix time that MEASURE holds for a stage, once it is there."""
+        """Return the Unix time that MEASURE holds for a stage, once it is there."""
         ...
 
 
@@ -69,7 +69,7 @@ class LoadEnvironment:
 
 
 def plan_schedules(spec: LoadSpec) -> tuple[Starts | None, ...]:
-    """Give the schedule of each stage, up to the longest that it may last; none for closed loops."""
+    """Return the schedule of each stage, up to the longest that it may last; none for closed loops."""
     schedules: list[Starts | None] = []
     for place, stage in enumerate(spec.stages):
         share = Share(
@@ -102,7 +102,7 @@ def run_stages(
         StepFailed: MEASURE came too late to change over together with the other engines.
 
     """
-    run = _Run(spec, session, partial(make_tasks, spec, session), surroundings)
+    run = _EngineRun(spec, session, partial(make_tasks, spec, session), surroundings)
     begin_s = 0.0
     span = run.start_stage(0, schedules[0], begin_s)
     run.look_at(begin_s)
@@ -132,7 +132,7 @@ def run_preload(
 
     """
     task = make_preload_task(spec, session)
-    run = _Run(spec, session, lambda _: {Operation.WRITE: task}, surroundings)
+    run = _EngineRun(spec, session, lambda _: {Operation.WRITE: task}, surroundings)
     run.recorder.begin_stage(PRELOAD, 0.0)
     run.numbers = iter(range(spec.engine_index, preload.rows, spec.engine_count))
     loop = run.loop(SendSpan(0.0, math.inf))
@@ -147,7 +147,7 @@ def run_counted(
     spec: LoadSpec, counted: Counted, session: Session, surroundings: LoadEnvironment
 ) -> EngineResult:
     """Do this engine's share of so many operations in a closed loop, for as long as that takes."""
-    run = _Run(spec, session, partial(make_tasks, spec, session), surroundings)
+    run = _EngineRun(spec, session, partial(make_tasks, spec, session), surroundings)
     run.recorder.begin_counted(counted.phase)
     run.numbers = iter(range(spec.engine_index, counted.operations, spec.engine_count))
     run.look_at(0.0)
@@ -158,7 +158,7 @@ def run_counted(
     return replace(run.result(), counted_s=run.recorder.last_end_s)
 
 
-class _Run:
+class _EngineRun:
     """The threads of a load, the log that all of them append to, and looks at this process."""
 
     def __init__(
@@ -190,7 +190,7 @@ class _Run:
         self._looks: list[Used] = []
 
     def loop(self, span: SendSpan) -> Loop:
-        """Give what a thread needs that works within a span."""
+        """Return what a thread needs that works within a span."""
         return Loop(
             choose=self._lanes.choose,
             classify=self._classify,
@@ -315,7 +315,7 @@ class _Run:
             self._clock.sleep_until(min(until_s, max(now_s, 0.0) + _IDLE_POLL_S))
 
     def result(self) -> EngineResult:
-        """Give what was counted and used."""
+        """Return what was counted and used."""
         return EngineResult(
             engine_index=self._spec.engine_index,
             counters=self.recorder.count(),

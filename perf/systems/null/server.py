@@ -29,14 +29,14 @@ _TIMER_SLACK_NS = 1000
 
 
 @dataclass(slots=True)
-class _Connection:
+class _Peer:
     """One client's connection; `rest` is the beginning of a request whose end has not come yet."""
 
     peer: socket.socket
     rest: bytes = b""
 
     def receive(self) -> bytes | None:
-        """Give the whole requests that have come, or None once the client has gone."""
+        """Return the whole requests that have come, or None once the client has gone."""
         try:
             data = self.peer.recv(_RECEIVE_BYTES)
         except OSError:
@@ -49,7 +49,7 @@ class _Connection:
         return data[:whole]
 
 
-class _Waiting(NamedTuple):
+class _Due(NamedTuple):
     """An operation that is to be answered when it is due. Places differ, so none compares further."""
 
     due_s: float
@@ -68,8 +68,8 @@ class NullServer:
         self.record = Record()
         self._behaviour = behaviour
         self._time_line = TimeLine(behaviour)
-        self._waiting: list[_Waiting] = []
-        self._connections: dict[int, _Connection] = {}
+        self._waiting: list[_Due] = []
+        self._connections: dict[int, _Peer] = {}
         self._rows = self._bytes = 0
         self._listener = socket.create_server((address, port), backlog=_BACKLOG)
         self._listener.settimeout(0)
@@ -101,7 +101,7 @@ class NullServer:
         peer, _ = self._listener.accept()
         peer.settimeout(0)
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._connections[peer.fileno()] = _Connection(peer)
+        self._connections[peer.fileno()] = _Peer(peer)
         self._events.register(peer.fileno(), select.EPOLLIN)
 
     def _drop(self, fileno: int) -> None:
@@ -124,7 +124,7 @@ class NullServer:
                 self._send(fileno, answer)
                 continue
             plan = self._time_line.decide(arrived_s)
-            waiting = _Waiting(
+            waiting = _Due(
                 plan.due_s,
                 self._time_line.operations,
                 arrived_s,
@@ -136,7 +136,7 @@ class NullServer:
 
     def _answer_due(self) -> None:
         now_s = time.perf_counter()
-        due: defaultdict[int, list[_Waiting]] = defaultdict(list)
+        due: defaultdict[int, list[_Due]] = defaultdict(list)
         while self._waiting and self._waiting[0].due_s <= now_s:
             one = heapq.heappop(self._waiting)
             due[one.fileno].append(one)
@@ -144,7 +144,7 @@ class NullServer:
             self._send(fileno, b"".join(map(self._acknowledge, answered)))
             self._note(answered, time.perf_counter())
 
-    def _acknowledge(self, one: _Waiting) -> bytes:
+    def _acknowledge(self, one: _Due) -> bytes:
         number, kind, rows, size, _, _ = one.request
         if one.is_refused:
             return ANSWER.pack(number, Status.REFUSED, 0, 0)
@@ -153,7 +153,7 @@ class NullServer:
             self._bytes += size
         return ANSWER.pack(number, Status.DONE, 0, 0)
 
-    def _note(self, ended: list[_Waiting], answered_s: float) -> None:
+    def _note(self, ended: list[_Due], answered_s: float) -> None:
         if self._behaviour.keep_record:
             for one in ended:
                 device, ts_ms = one.request[4:]
