@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from perf.model.errors import InputError
+
 
 @contextmanager
 def open_plain(path: Path, most_bytes: int) -> Iterator[BinaryIO]:
@@ -37,7 +39,7 @@ def open_plain(path: Path, most_bytes: int) -> Iterator[BinaryIO]:
 
 
 def read_plain(path: Path, most_bytes: int) -> bytes:
-    """Give the content of a regular file of at most so many bytes.
+    """Return the content of a regular file of at most so many bytes.
 
     Raises:
         OSError: as of `open_plain`.
@@ -52,6 +54,14 @@ def read_plain(path: Path, most_bytes: int) -> bytes:
     if len(content) > most_bytes:  # it has grown, or the system does not know its size
         raise _too_large(path, len(content), most_bytes)
     return content
+
+
+def read_input(path: Path, most_bytes: int) -> bytes:
+    """Return the content of a file that a command was given; raise InputError if it cannot be read."""
+    try:
+        return read_plain(path, most_bytes)
+    except OSError as error:
+        raise InputError(path, [f"it cannot be read: {error.strerror}"]) from error
 
 
 def _too_large(path: Path, size: int, most_bytes: int) -> OSError:

@@ -8,7 +8,7 @@ from typing import Annotated
 import click
 from pydantic import Field, TypeAdapter, ValidationError
 
-from perf.local.plain_files import read_plain
+from perf.local.plain_files import read_input
 from perf.model.errors import GitHubError, InputError, UsageError
 from reports.clients.conversation import GitHubConversation
 from reports.commands.options import (
@@ -197,10 +197,7 @@ def _read_event(path: Path) -> CommentEvent:
         InputError: it cannot be read, is too large, or is no such event.
 
     """
-    try:
-        content = read_plain(path, _MOST_BYTES)
-    except OSError as error:
-        raise InputError(path, [f"it cannot be read: {error.strerror}"]) from error
+    content = read_input(path, _MOST_BYTES)
     try:
         return _EVENT.validate_json(content)
     except ValidationError as error:
@@ -210,7 +207,7 @@ def _read_event(path: Path) -> CommentEvent:
 
 
 def _find_person(event: CommentEvent) -> str:
-    """Give who wrote a new comment on an open pull request; nothing if it is not that."""
+    """Return who wrote a new comment on an open pull request; nothing if it is not that."""
     user = event.comment.user
     is_new = event.action == "created" and event.issue.state == "open"
     if not is_new or event.issue.pull_request is None or user is None or user.type != "User":

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from analysis.comparing.results import MOST_BYTES, SCHEMA_VERSION, ComparisonFile, read_comparisons
-from perf.local.plain_files import read_plain
+from perf.local.plain_files import read_input
 from perf.model.errors import GitHubError, InputError, UsageError
 from reports.clients.comments import GitHubPullRequest
 from reports.commands.options import (
@@ -156,7 +156,8 @@ def comment(
 
 def _accept(path: Path, sha: str, *, is_zipped: bool) -> ComparisonFile:
     """Read the file, and refuse one that is not about the commit that was to be measured."""
-    found = read_comparisons(read_artifact(path) if is_zipped else _read(path), path)
+    content = read_artifact(path) if is_zipped else read_input(path, MOST_BYTES)
+    found = read_comparisons(content, path)
     if sha and not found.head:
         raise UsageError(
             f"the comparison names no commit, so nothing says that it is about {sha} (--sha); only"
@@ -168,13 +169,6 @@ def _accept(path: Path, sha: str, *, is_zipped: bool) -> ComparisonFile:
             " pull request checked out, or the merge of it?"
         )
     return found
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_plain(path, MOST_BYTES)
-    except OSError as error:
-        raise InputError(path, [f"it cannot be read: {error.strerror}"]) from error
 
 
 def _tell_refusal(
@@ -237,7 +231,7 @@ def _comes_too_late(pull: GitHubPullRequest, check: Check) -> bool:
 
 
 def choose_commit(content: ComparisonFile, sha: str, head: str) -> tuple[str, str]:
-    """Give the commit that is told about, and why it gets no check run; nothing if it may get one.
+    """Return the commit that is told about, and why it gets no check run; nothing if it may get one.
 
     The file is from a job that may have run a stranger's code: by its word alone, only the head of the
     pull request gets one. Otherwise it could name any commit of the repository, or pass without any.

@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from perf.local.plain_files import read_plain
+from perf.local.plain_files import read_input
 from perf.model.errors import InputError
 from perf.model.scalars import STRICT
 from perf.model.shown import printable
@@ -46,7 +46,7 @@ _FILE = TypeAdapter(NoticesFile)
 
 
 def write_notices(notices: Sequence[Notice], known: Collection[str]) -> bytes:
-    """Give the content of the file, as JSON."""
+    """Return the content of the file, as JSON."""
     return _FILE.dump_json(NoticesFile(notices=tuple(notices), known=frozenset(known)))
 
 
@@ -57,10 +57,7 @@ def read_notices(path: Path) -> NoticesFile:
         InputError: it cannot be read, is too large, or is none of ours; carries what is wrong.
 
     """
-    try:
-        content = read_plain(path, MOST_BYTES)
-    except OSError as error:
-        raise InputError(path, [f"it cannot be read: {error.strerror}"]) from error
+    content = read_input(path, MOST_BYTES)
     try:
         found = _FILE.validate_json(content)
     except ValidationError as error:

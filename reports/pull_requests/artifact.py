@@ -14,7 +14,7 @@ from pathlib import Path
 from struct import error as StructError  # noqa: N812  the name of an exception
 
 from analysis.comparing.results import MOST_BYTES
-from perf.local.plain_files import read_plain
+from perf.local.plain_files import read_input
 from perf.model.errors import InputError
 
 MEMBER = "comparison.json"
@@ -33,16 +33,13 @@ _BROKEN = (
 
 
 def read_artifact(path: Path) -> bytes:
-    """Give the content of comparison.json out of the zip at `path`.
+    """Return the content of comparison.json out of the zip at `path`.
 
     Raises:
         InputError: it cannot be read, or is not such a zip; says why.
 
     """
-    try:
-        zipped = read_plain(path, MOST_ZIPPED_BYTES)
-    except OSError as error:
-        raise InputError(path, [f"it cannot be read: {error.strerror}"]) from error
+    zipped = read_input(path, MOST_ZIPPED_BYTES)
     try:
         with zipfile.ZipFile(BytesIO(zipped)) as archive:
             found = archive.infolist()
