@@ -27,7 +27,7 @@ _FIVE_IN_SIX = 84
 def check_uniform(seen: LoadEvidence, place: int) -> tuple[SelftestFinding, ...]:
     """Check an even schedule: its count, each second, its drift over the stage, its spacing."""
     stage, span = seen.stages[place], seen.spans[place]
-    load = _open(seen, place)
+    load = seen.offered_ops_per_s(place)
     attempted = seen.count(ATTEMPTED, stage.phase, 1)
     edges_s = (span.measured_s - span.begin_s, span.ended_s - span.begin_s)
     first, last = (math.ceil(round(edge_s * load, 6)) for edge_s in edges_s)
@@ -74,7 +74,7 @@ def check_uniform(seen: LoadEvidence, place: int) -> tuple[SelftestFinding, ...]
 def check_poisson(seen: LoadEvidence, place: int) -> tuple[SelftestFinding, ...]:
     """Check a Poisson process: its count, and that its gaps differ as much as they must."""
     span = seen.spans[place]
-    load = _open(seen, place)
+    load = seen.offered_ops_per_s(place)
     arrived_s = _within(seen, place)
     expected = load * (span.ended_s - span.measured_s)
     return (
@@ -138,13 +138,6 @@ def check_closed(seen: LoadEvidence, place: int) -> tuple[SelftestFinding, ...]:
     )
 
 
-def _open(seen: LoadEvidence, place: int) -> float:
-    load = seen.stages[place].load
-    if not isinstance(load, OpenLoop):
-        raise TypeError(f"stage {place} is no open loop")
-    return load.offered_load_ops_per_s
-
-
 def _within(seen: LoadEvidence, place: int) -> NDArray[np.floating[Any]]:
     span = seen.spans[place]
     (deeds,) = seen.deeds
@@ -165,7 +158,7 @@ def _spread(arrived_s: NDArray[np.floating[Any]]) -> float:
 
 
 def _blurred(seen: LoadEvidence, load: float) -> float:
-    """Give by how many mean gaps this machine moves the edges of the middle half, with room.
+    """Return by how many mean gaps this machine moves the edges of the middle half, with room.
 
     Each end of a gap is a send and a receipt, by processes that work and may wait for a core, unlike a
     thread that only sleeps: so this is how late the servers' own answers are. Of four wakings each has
@@ -180,9 +173,9 @@ def _blurred(seen: LoadEvidence, load: float) -> float:
 
 
 def _drift_ms(seen: LoadEvidence, place: int) -> float:
-    """Give the median distance, in the last second, between arrivals and their intended starts."""
+    """Return the median distance, in the last second, between arrivals and their intended starts."""
     span, (deeds,) = seen.spans[place], seen.deeds
-    load = _open(seen, place)
+    load = seen.offered_ops_per_s(place)
     arrived_s = deeds.arrived_s[(deeds.arrived_s >= span.begin_s) & (deeds.arrived_s < span.ended_s)]
     off_s = arrived_s - span.begin_s - np.arange(arrived_s.size) / load
     late = off_s[arrived_s >= span.ended_s - 1]
@@ -195,7 +188,7 @@ def _in_flight(
     begin_s: float,
     end_s: float,
 ) -> tuple[int, float]:
-    """Give the most operations outstanding at a time, and the mean over time."""
+    """Return the most operations outstanding at a time, and the mean over time."""
     times = np.concatenate((arrived_s, answered_s))
     steps = np.concatenate((np.ones(arrived_s.size), -np.ones(answered_s.size)))
     # At equal times an end comes before a beginning.

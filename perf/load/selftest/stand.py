@@ -21,7 +21,7 @@ from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
 from perf.load.native_binary import NULL_SERVER, find_native
 from perf.load.results.outcome import LoadOutcome
 from perf.load.spec import GO, INTERVALS, LoadSpec
-from perf.model.design import SimpleLoad, Steadiness
+from perf.model.design import OpenLoop, SimpleLoad, Steadiness
 from perf.model.errors import NotReady, TimedOut
 from perf.model.records import Operation, Sensor
 from perf.systems.contract import Node, Target
@@ -74,6 +74,13 @@ class LoadEvidence:
     """What each server did."""
     delays: Delays
     dialect: Dialect = OWN
+
+    def offered_ops_per_s(self, place: int) -> float:
+        """Return the offered load of a stage; raise TypeError if it is no open loop."""
+        load = self.stages[place].load
+        if not isinstance(load, OpenLoop):
+            raise TypeError(f"stage {place} is no open loop")
+        return load.offered_load_ops_per_s
 
     def count(self, name: str, phase: str | None = None, iteration: int | None = None) -> int:
         """Add up a counter, of one phase or iteration or of all."""
@@ -202,7 +209,7 @@ def read_deeds(nodes: Sequence[Node]) -> tuple[Deeds, ...]:
 
 
 def plan_stage(phase: str, load: SimpleLoad, *, warmup_s: float, measured_s: float) -> Stage:
-    """Give a stage with a warm-up of fixed length, then one iteration."""
+    """Return a stage with a warm-up of fixed length, then one iteration."""
     return Stage(
         phase=phase,
         load=load,

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from perf.load.histogram import Histogram, merge
 from perf.load.selftest.finding import SelftestFinding, bound, compare
 from perf.load.selftest.stand import LoadEvidence
-from perf.model.design import OpenLoop
 from perf.model.metrics import RESPONSE_TIME, SEND_LATENESS, SERVICE_TIME, Metric
 from perf.model.results import HELD
 from perf.systems.null.behaviour import Behaviour
@@ -68,7 +67,7 @@ def check_stall(seen: LoadEvidence, place: int, stall_s: float) -> tuple[Selftes
     The server's record gives the number to expect: its answers, in order, against the schedule. It is
     a little above that of the stall alone, since what piled up has to be worked off.
     """
-    rate = _rate(seen, place)
+    rate = seen.offered_ops_per_s(place)
     response, service = (merge_kind(seen, place, kind) for kind in (RESPONSE_TIME, SERVICE_TIME))
     (deeds,) = seen.deeds
     true_ms = _behind_ms(seen, place, deeds.answered_s[deeds.arrived_s >= seen.spans[place].begin_s])
@@ -112,7 +111,7 @@ def check_pause(seen: LoadEvidence, place: int, pause_s: float) -> tuple[Selftes
     none of it counts as held. On a slow machine the burst is longer, and so are its errors: the limit
     is a share of what arrived late, not of what the pause alone would have delayed.
     """
-    rate = _rate(seen, place)
+    rate = seen.offered_ops_per_s(place)
     span, (deeds,) = seen.spans[place], seen.deeds
     arrived_s = np.sort(deeds.arrived_s[deeds.arrived_s >= span.begin_s])
     true_ms = _behind_ms(seen, place, arrived_s)
@@ -161,19 +160,12 @@ def merge_kind(seen: LoadEvidence, place: int, kind: Metric) -> Histogram:
     )
 
 
-def _rate(seen: LoadEvidence, place: int) -> float:
-    load = seen.stages[place].load
-    if not isinstance(load, OpenLoop):
-        raise TypeError(f"stage {place} is no open loop")
-    return load.offered_load_ops_per_s
-
-
 def _behind_ms(
     seen: LoadEvidence, place: int, happened_s: NDArray[np.floating[Any]]
 ) -> NDArray[np.floating[Any]]:
-    """Give how long after the intended start of each measured operation something happened to it."""
+    """Return how long after the intended start of each measured operation something happened to it."""
     span = seen.spans[place]
-    intended_s = span.begin_s + np.arange(happened_s.size) / _rate(seen, place)
+    intended_s = span.begin_s + np.arange(happened_s.size) / seen.offered_ops_per_s(place)
     is_measured = (intended_s >= span.measured_s) & (intended_s < span.ended_s)
     behind_s: NDArray[np.floating[Any]] = (np.sort(happened_s) - intended_s)[is_measured]
     return behind_s * 1000

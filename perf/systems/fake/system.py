@@ -35,7 +35,7 @@ class Fake(ServerProcess):
     forgets: ClassVar[str] = "it is a dict, which ends with its process"
 
     def releases(self) -> tuple[Release, ...]:
-        """Give a few invented releases in three lines."""
+        """Return a few invented releases in three lines."""
         return tuple(
             Release(system=self.name, version=f"{line}.{ordinal}", line=line, ordinal=ordinal)
             for line, count in _LINES
@@ -43,7 +43,7 @@ class Fake(ServerProcess):
         )
 
     def origins(self, release: Release) -> tuple[Origin, ...]:
-        """Give the one origin: it is part of Knickpoint."""
+        """Return the one origin: it is part of Knickpoint."""
         return (Origin(source=Source.BUILTIN, location=SERVER),)
 
     def install(self, node: Node, cluster: Cluster) -> None:
@@ -68,30 +68,27 @@ class Fake(ServerProcess):
         """Ask each node whether it serves."""
         for node in cluster.nodes:
             self.require_running((node,))
-            try:
-                with socket.create_connection((node.address, PORT), timeout=1) as connection:
-                    connection.sendall(b'{"ready": true}\n')
-                    answer = connection.recv(64).strip()
-            except OSError as error:
-                raise NotReady("start", node.name, str(error)) from error
-            if answer != b"true":
+            if _ask(node, b'{"ready": true}\n', "start") is not True:
                 raise NotReady("start", node.name, "the server is still starting")
 
     def running_versions(self, cluster: Cluster) -> tuple[tuple[str, str], ...]:
         """Ask each node which release it runs."""
-        told = []
-        for node in cluster.nodes:
-            try:
-                with socket.create_connection((node.address, PORT), timeout=1) as connection:
-                    connection.sendall(b'{"version": true}\n')
-                    told.append((node.name, str(json.loads(connection.recv(64)))))
-            except (OSError, ValueError) as error:
-                raise NotReady("ask", node.name, str(error)) from error
-        return tuple(told)
+        return tuple(
+            (node.name, str(_ask(node, b'{"version": true}\n', "ask"))) for node in cluster.nodes
+        )
 
     def ports(self) -> tuple[int, ...]:
-        """Give the one port."""
+        """Return the one port."""
         return (PORT,)
+
+
+def _ask(node: Node, question: bytes, step: str) -> object:
+    try:
+        with socket.create_connection((node.address, PORT), timeout=1) as connection:
+            connection.sendall(question)
+            return json.loads(connection.recv(64))
+    except (OSError, ValueError) as error:
+        raise NotReady(step, node.name, str(error)) from error
 
 
 SYSTEM: System = Fake()
