@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from urllib.parse import quote
 
 from perf.model.results import SeriesKey, TrialId
@@ -30,98 +30,77 @@ _HASH_DIGITS = 8
 
 @cache
 def series_stem(key: SeriesKey) -> str:
-    """Give a readable file stem that is unique to the key: the slug may collide, the hash tells."""
+    """Return a readable file stem that is unique to the key: the slug may collide, the hash tells."""
     # No host adds nothing, so that such pages keep the addresses that they always had.
     identity = "\0".join(str(part) for part in dataclasses.astuple(key)).removesuffix("\0")
     readable = (key.system, key.topology, key.workload.partition("@")[0], key.phase)
     return _stem(" ".join((*readable, key.operation, key.metric, key.statistic, key.host)), identity)
 
 
+def file_stem(name: str) -> str:
+    """Return the stem of a file: the name, or a slug with a hash if that is no file name."""
+    return name if _SAFE.fullmatch(name) else _stem(name, name)
+
+
+def _page_in(folder: str, name: str) -> str:
+    return f"{folder}/{file_stem(name)}.html"
+
+
+# Each takes the name or the id of what its pages tell of.
+bisection_page = partial(_page_in, "bisection")
+comparison_page = partial(_page_in, "comparison")
+incident_page = partial(_page_in, "incidents")
+night_page = partial(_page_in, "night")
+reproduction_page = partial(_page_in, "reproductions")
+trial_page = partial(_page_in, "trials")
+
+
 def series_page(key: SeriesKey) -> str:
-    """Give the path of a series page."""
+    """Return the path of a series page."""
     return f"series/{series_stem(key)}.html"
 
 
 def track_stem(parts: Sequence[str]) -> str:
-    """Give the name of the data that series of one experiment on one release line share."""
+    """Return the name of the data that series of one experiment on one release line share."""
     system, line, topology, _, _, workload, _ = parts
     readable = ("track", system, line, topology, workload.partition("@")[0])
     return _stem(" ".join(readable), "\0".join(parts))
 
 
-def incident_page(name: str) -> str:
-    """Give the path of an incident page: its name, or a slug with a hash if that is no file name."""
-    return f"incidents/{_file_name(name)}.html"
-
-
-def experiment_stem(name: str) -> str:
-    """Give the file stem of an experiment: its name, or a slug with a hash if that is no file name."""
-    return _file_name(name)
-
-
 def release_page(system: str, version: str) -> str:
-    """Give the path of the page of a release."""
+    """Return the path of the page of a release."""
     identity = f"{system}\0{version}"
     return f"releases/{_stem(f'{system} {version}', identity)}.html"
 
 
 def times_data(trial: TrialId) -> str:
-    """Give the name of the data with a trial's response times and diagnostics."""
+    """Return the name of the data with a trial's response times and diagnostics."""
     return _stem(f"times {trial}", trial)
 
 
 def variant_data(variant: str) -> str:
-    """Give the name of the data of a variant, by its id."""
+    """Return the name of the data of a variant, by its id."""
     return f"variant-{variant}"
 
 
 def experiment_anchor(name: str, shape: str) -> str:
-    """Give the anchor of the series of an experiment that have `shape` in common."""
+    """Return the anchor of the series of an experiment that have `shape` in common."""
     return f"experiment-{_stem(name, name + shape)}"
 
 
-def night_page(name: str) -> str:
-    """Give the path of the page of a night."""
-    return f"night/{_file_name(name)}.html"
-
-
-def comparison_page(name: str) -> str:
-    """Give the path of the page of a side-by-side comparison."""
-    return f"comparison/{_file_name(name)}.html"
-
-
-def reproduction_page(name: str) -> str:
-    """Give the path of the page of a reproduced report, by its suite and scale."""
-    return f"reproductions/{_file_name(name)}.html"
-
-
-def bisection_page(name: str) -> str:
-    """Give the path of the page of a bisection."""
-    return f"bisection/{_file_name(name)}.html"
-
-
 def testbed_page(name: str) -> str:
-    """Give the path of the page of a testbed; without a name, of the one that tells of all."""
+    """Return the path of the page of a testbed; without a name, of the one that tells of all."""
     return f"testbed-{_stem(name, name)}.html" if name else TESTBED_PAGE
 
 
-def trial_page(trial: TrialId) -> str:
-    """Give the path of a trial page: its id, or a slug with a hash if the id is no file name."""
-    return f"trials/{_file_name(trial)}.html"
-
-
 def trial_data(trial: TrialId) -> str:
-    """Give the name of the data of a trial page's chart."""
+    """Return the name of the data of a trial page's chart."""
     return _stem(f"trial {trial}", trial)
 
 
 def data_path(name: str) -> str:
-    """Give the path of the script that carries data of a name."""
+    """Return the path of the script that carries data of a name."""
     return f"data/{name}.js"
-
-
-def _file_name(name: str) -> str:
-    return name if _SAFE.fullmatch(name) else _stem(name, name)
 
 
 def _stem(text: str, identity: str) -> str:
@@ -131,7 +110,7 @@ def _stem(text: str, identity: str) -> str:
 
 
 def in_file(path: str, fragment: str = "") -> str:
-    """Give the address of a page in a report of one file; a fragment with "=" is its own view."""
+    """Return the address of a page in a report of one file; a fragment with "=" is its own view."""
     if "=" in fragment:
         return f"#page={quote(path)}&{fragment}"
     return f"#page={quote(path)}" + (f"&at={quote(fragment)}" if fragment else "")

@@ -10,7 +10,7 @@ from reports.pages.feeds.export import points_path
 from reports.wording.links import (
     bisection_page,
     comparison_page,
-    experiment_stem,
+    file_stem,
     incident_page,
     night_page,
     trial_page,
@@ -41,6 +41,6 @@ def test_no_two_names_share_a_file_whatever_it_takes_for_equal(give_path: Callab
 
 
 def test_a_plain_name_is_kept() -> None:
-    assert experiment_stem("cassandra-sensor-write") == "cassandra-sensor-write"
+    assert file_stem("cassandra-sensor-write") == "cassandra-sensor-write"
     assert night_page("2026-03-08-1") == "night/2026-03-08-1.html"
-    assert experiment_stem("console") == "console"
+    assert file_stem("console") == "console"
