@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from analysis.detection.verdict import Outcome, merge
 from analysis.judging.judgement import Judgement
 from perf.model.results import TrialHead, TrialId
-from reports.wording.links import experiment_stem
+from reports.wording.links import file_stem
 from reports.wording.markdown import line
 from reports.wording.series_list import experiment_of
 from reports.wording.wording import EMPTY_BADGE, OUTCOME_BADGES, Badge
@@ -49,7 +49,7 @@ _EM = {sign: width for width, signs in _WIDTHS for sign in signs}
 def render_badges(
     judgement: Judgement, by_id: Mapping[TrialId, TrialHead]
 ) -> Iterator[tuple[str, bytes]]:
-    """Give path and content of each badge: the verdict over all, then that of each experiment."""
+    """Yield path and content of each badge: the verdict over all, then that of each experiment."""
     overall = OUTCOME_BADGES[judgement.outcome] if judgement.series else EMPTY_BADGE
     yield OVERALL, render_badge("performance", overall)
     outcomes: defaultdict[str, list[Outcome]] = defaultdict(list)
@@ -61,8 +61,8 @@ def render_badges(
 
 
 def badge_path(experiment: str) -> str:
-    """Give the path of an experiment's badge, relative to the root of the site."""
-    return f"badges/experiments/{experiment_stem(experiment)}.svg"
+    """Return the path of an experiment's badge, relative to the root of the site."""
+    return f"badges/experiments/{file_stem(experiment)}.svg"
 
 
 def render_badge(name: str, badge: Badge) -> bytes:
@@ -92,7 +92,7 @@ def _text(text: str, x: int) -> str:
 
 
 def measure(text: str) -> int:
-    """Give the width of a text in pixels, rounded up; at least one."""
+    """Return the width of a text in pixels, rounded up; at least one."""
     return max(1, round(sum(_SIZE * _width(sign) for sign in text) + 0.5))
 
 

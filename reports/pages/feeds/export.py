@@ -31,7 +31,7 @@ from reports.pages.feeds.tables import (
     SeriesRow,
     VerdictRow,
 )
-from reports.wording.links import experiment_stem, incident_page, series_page, series_stem
+from reports.wording.links import file_stem, incident_page, series_page, series_stem
 from reports.wording.series_list import experiment_of
 
 FOLDER = "data/export"
@@ -107,7 +107,7 @@ _DOCUMENT, _POINTS = TypeAdapter(ExportedJudgement), TypeAdapter(PointsDocument)
 def group_series(
     judged: Sequence[JudgedSeries], by_id: Mapping[TrialId, TrialHead]
 ) -> Mapping[str, Sequence[JudgedSeries]]:
-    """Give the series of each experiment, ascending by its name."""
+    """Return the series of each experiment, ascending by its name."""
     groups: defaultdict[str, list[JudgedSeries]] = defaultdict(list)
     for one in judged:
         groups[experiment_of(one, by_id)].append(one)
@@ -115,8 +115,8 @@ def group_series(
 
 
 def points_path(experiment: str, kind: Literal["json", "parquet"]) -> str:
-    """Give the path of an experiment's points, relative to the root of the site."""
-    return f"{FOLDER}/points/{experiment_stem(experiment)}.{kind}"
+    """Return the path of an experiment's points, relative to the root of the site."""
+    return f"{FOLDER}/points/{file_stem(experiment)}.{kind}"
 
 
 def build_document(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> ExportedJudgement:
@@ -186,7 +186,7 @@ def _write_schema(adapter: TypeAdapter[Any], title: str) -> bytes:
 
 
 def _find_homes(incidents: Sequence[Incident]) -> Mapping[tuple[SeriesKey, int], Incident]:
-    """Give the incident of each change; of one that is a part and a mending, where it is a part."""
+    """Return the incident of each change; of one that is a part and a mending, where it is a part."""
     mending = {(change.series.key, change.index): one for one in incidents for change in one.mended_by}
     parts = {(change.series.key, change.index): one for one in incidents for change in one.changes}
     return mending | parts

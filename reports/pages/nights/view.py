@@ -43,7 +43,7 @@ class MeasuredNight:
 
     @property
     def page(self) -> str:
-        """Give its page."""
+        """Return its page."""
         return links.night_page(self.name)
 
 
@@ -60,19 +60,19 @@ class NightRow:
 
 
 def list_by_itself(trials: Iterable[TrialHead]) -> list[TrialHead]:
-    """Give the trials that took no turns: those are told by their comparison, however they ended."""
+    """Return the trials that took no turns: those are told by their comparison, however they ended."""
     return [trial for trial in trials if trial.night or trial.purpose not in _IN_TURNS]
 
 
 def find_tonight(trials: Sequence[TrialHead]) -> tuple[TrialHead, ...]:
-    """Give the trials of the newest night; they come in the order of time."""
+    """Return the trials of the newest night; they come in the order of time."""
     by_itself = list_by_itself(trials)
     night = next((trial.night for trial in reversed(by_itself) if trial.night), "")
     return tuple(trial for trial in by_itself if trial.night == night)
 
 
 def group_nights(trials: Iterable[TrialHead], plans: Iterable[Night]) -> tuple[MeasuredNight, ...]:
-    """Give all nights that were planned or measured, oldest first; trials come in the order of time."""
+    """Return all nights, planned or measured, oldest first; trials come in the order of time."""
     planned = {plan.id: plan for plan in plans}
     of_night: defaultdict[str, list[TrialHead]] = defaultdict(list)
     for trial in trials:
@@ -96,7 +96,7 @@ def list_nights(
     series: Sequence[JudgedSeries],
     known: Mapping[TrialId, TrialHead],
 ) -> tuple[NightRow, ...]:
-    """Give nights with what they told, in the order in which they come; `known` are all trials."""
+    """Return nights with what they told, in the order in which they come; `known` are all trials."""
     told = _tell_nights([night.name for night in nights], series)
     return tuple(
         NightRow(
@@ -123,10 +123,11 @@ def explain_told(told: str) -> str:
     return sentence(f"judged again as it was known then: {told}")
 
 
-def count_statuses(trials: Iterable[TrialHead]) -> str:
-    """Say how many trials ended how, the worst first; empty where there is none."""
+def count_statuses(trials: Iterable[TrialHead], *, best_first: bool = False) -> str:
+    """Say how many trials ended how, the worst first if not said otherwise; empty where is none."""
     counts = Counter(trial.status for trial in trials)
-    order = (TrialStatus.FAILED, TrialStatus.INVALID, TrialStatus.COMPLETED)
+    worst_first = (TrialStatus.FAILED, TrialStatus.INVALID, TrialStatus.COMPLETED)
+    order = reversed(worst_first) if best_first else worst_first
     return ", ".join(f"{counts[status]:,} {status.value}" for status in order if counts[status])
 
 
@@ -157,7 +158,7 @@ def _tell_nights(names: Sequence[str], series: Sequence[JudgedSeries]) -> Mappin
 
 
 def _find_first_known(names: Sequence[str], series: Iterable[JudgedSeries]) -> int:
-    """Give the place of the first night of which all is known, whatever series it measured."""
+    """Return the place of the first night of which all is known, whatever series it measured."""
     places = {name: place for place, name in enumerate(names)}
     first = 0
     for judged in series:
@@ -169,7 +170,7 @@ def _find_first_known(names: Sequence[str], series: Iterable[JudgedSeries]) -> i
 
 
 def _list_events(judged: JudgedSeries) -> Iterator[tuple[str, str]]:
-    """Give what each night told of a series: the night, and in a word what."""
+    """Yield what each night told of a series: the night, and in a word what."""
     metric = METRICS.get(judged.series.key.metric)
     if metric is None or not judged.alerts:
         return

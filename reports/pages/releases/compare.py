@@ -1,9 +1,9 @@
 """The page that compares any two variants, and the data of each that its script combines."""
 
-import hashlib
 import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -38,7 +38,7 @@ from reports.pages.releases.medians import (
 )
 from reports.pages.releases.spectrum import draw_course, draw_spectrum
 from reports.pages.releases.times import KINDS, tell_trial
-from reports.site.context import SiteContext
+from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, SiteFile
 from reports.wording import links
@@ -47,7 +47,6 @@ from reports.wording.markdown import clean
 from reports.wording.reproducing import find_suite
 from reports.wording.summary import summarize_result
 from reports.wording.wording import (
-    Badge,
     direction_words,
     heading,
     metric_words,
@@ -105,7 +104,7 @@ _WORDS: Mapping[str, str | Sequence[str]] = {
 
 
 def batches(scene: SiteContext, medians: Medians) -> Iterator[Batch]:
-    """Give the page Compare with all its data."""
+    """Yield the page Compare with all its data."""
     yield Batch(
         {COMPARE_PAGE: "", data_path(_INDEX): ""},
         lambda _: (
@@ -114,7 +113,7 @@ def batches(scene: SiteContext, medians: Medians) -> Iterator[Batch]:
         ),
     )
     with_times = {trial.id: trial for trial in _find_newest(medians)}
-    series = hashlib.sha256(repr(tuple(medians.series)).encode()).hexdigest()
+    series = digest(map(repr, medians.series))
     for variant in medians.variants.values():
         yield Batch(
             {data_path(variant_data(variant.id)): _digest(scene, variant, series, with_times)},
@@ -130,7 +129,7 @@ def batches(scene: SiteContext, medians: Medians) -> Iterator[Batch]:
 
 
 def _render_compare(medians: Medians, settings: Detection) -> SiteFile:
-    """Give the page before anything is chosen: the newest of each line against the one before."""
+    """Return the page before anything is chosen: the newest of each line against the one before."""
     pairs = [
         HeatPair(
             before=medians.measured[before.id],
@@ -156,7 +155,7 @@ def _render_compare(medians: Medians, settings: Detection) -> SiteFile:
 
 
 def _tell_index(scene: SiteContext, medians: Medians) -> dict[str, Any]:
-    """Give what the script needs to compare any two variants, which it loads one by one.
+    """Return what the script needs to compare any two variants, which it loads one by one.
 
     A series is [measure, page, deviation of one point, persistence, quantile of Student's t], where
     nothing is known of the noise [measure, page].
@@ -193,7 +192,7 @@ def _tell_index(scene: SiteContext, medians: Medians) -> dict[str, Any]:
         },
         "medianCost": MEDIAN_COST,
         "words": _WORDS,
-        "badges": {name: _tell_badge(badge) for name, badge in _BADGES.items()},
+        "badges": {name: asdict(badge) for name, badge in _BADGES.items()},
         "comparisons": [_tell_comparison(one) for one in scene.comparisons],
         "commands": {
             experiment: shlex.join(
@@ -214,7 +213,7 @@ def _tell_index(scene: SiteContext, medians: Medians) -> dict[str, Any]:
 
 
 def _find_newest(medians: Medians) -> Iterator[TrialHead]:
-    """Give the newest trial of each experiment of the newest variants of each branch."""
+    """Yield the newest trial of each experiment of the newest variants of each branch."""
     branches: defaultdict[tuple[str, str, str], list[Variant]] = defaultdict(list)
     for variant in medians.variants.values():
         branches[variant.branch].append(variant)
@@ -225,11 +224,9 @@ def _find_newest(medians: Medians) -> Iterator[TrialHead]:
 
 def _digest(scene: SiteContext, variant: Variant, series: str, with_times: Collection[TrialId]) -> str:
     """Digest all that the cells of a variant are made of: its trials, and which series there are."""
-    contents = [scene.digests.get(trial.id, "") for trial in variant.trials]
+    contents = scene.digest_of(trial.id for trial in variant.trials)
     shown = [trial.id for trial in newest_trials(variant).values() if trial.id in with_times]
-    if not all(contents):
-        return ""
-    return hashlib.sha256("\0".join((series, *contents, "", *shown)).encode()).hexdigest()
+    return digest((series, contents, *shown)) if contents else ""
 
 
 def _make_variant(
@@ -250,7 +247,7 @@ def _make_times(
 
 
 def tell_cells(variant: Variant, medians: Medians, with_times: Sequence[str]) -> dict[str, Any]:
-    """Give the cells of a variant, and its newest trials.
+    """Return the cells of a variant, and its newest trials.
 
     A cell is [series, median, values, deviation]. Of the trials `with_times` (ids), the response times
     have data of their own.
@@ -276,7 +273,7 @@ def tell_cells(variant: Variant, medians: Medians, with_times: Sequence[str]) ->
 
 
 def _series_id(key: SeriesKey) -> str:
-    """Give the short id of a series: the hash that its page's name ends with."""
+    """Return the short id of a series: the hash that its page's name ends with."""
     return links.series_stem(key).rpartition("-")[2]
 
 
@@ -326,10 +323,6 @@ def _tell_measure(key: SeriesKey, columns: Sequence[tuple[str, str]]) -> dict[st
     }
 
 
-def _tell_badge(badge: Badge) -> dict[str, str]:
-    return {"kind": badge.kind, "symbol": badge.symbol, "word": badge.word}
-
-
 def _tell_comparison(one: ComparisonResult) -> dict[str, Any]:
     told = summarize_result(one)
     return {
@@ -339,7 +332,7 @@ def _tell_comparison(one: ComparisonResult) -> dict[str, Any]:
         ],
         "page": links.comparison_page(one.id),
         "title": clean(f"{one.experiment}: {one.baseline.label} → {one.candidate.label}"),
-        "badge": _tell_badge(told.badge),
+        "badge": asdict(told.badge),
         "day": moment(one.finished_at).day,
         "sentence": told.sentence,
     }

@@ -1,6 +1,5 @@
 """The list of all releases, a page for each, and what compares any two of them."""
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,11 +9,12 @@ from analysis.detection.detection import ChangePoint
 from analysis.detection.series import Point, position
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
-from perf.model.results import Release, TrialHead, TrialId, TrialStatus
+from perf.model.results import Release, TrialHead, TrialId
+from reports.pages.nights.view import count_statuses
 from reports.pages.releases import compare
 from reports.pages.releases.heatmap import LEGEND, HeatPair, leave_out_calm, view_heatmap
 from reports.pages.releases.medians import Medians, Variant, read_medians
-from reports.site.context import SiteContext
+from reports.site.context import SiteContext, digest
 from reports.site.rendering import render
 from reports.site.writing import Batch, SiteFile
 from reports.wording.attention import Attention, view_incidents
@@ -23,6 +23,7 @@ from reports.wording.wording import join_caveats
 
 _MOST_TRIALS = 60
 _MOST_ROWS = 80
+_COUNT = partial(count_statuses, best_first=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +37,12 @@ class Measuring:
 
     @property
     def name(self) -> tuple[str, str]:
-        """Give the system and the version."""
+        """Return the system and the version."""
         return self.release.system, self.release.version
 
     @property
     def changes(self) -> list[ChangePoint]:
-        """Give the changes at this release, of all its incidents."""
+        """Return the changes at this release, of all its incidents."""
         return [
             change
             for incident in self.incidents
@@ -51,19 +52,19 @@ class Measuring:
 
     @property
     def counted_changes(self) -> list[tuple[tuple[str, str], int]]:
-        """Give how many changes of which outcome are in which state."""
+        """Return how many changes of which outcome are in which state."""
         return sorted(Counter((one.outcome, one.state) for one in self.changes).items())
 
     @property
     def within(self) -> int:
-        """Give how many of its changes came from one night of it to another."""
+        """Return how many of its changes came from one night of it to another."""
         return sum(
             one.last_before.release.version == one.first_after.release.version for one in self.changes
         )
 
 
 def batches(scene: SiteContext) -> Iterator[Batch]:
-    """Give the list and the pages of all releases, and the page Compare."""
+    """Yield the list and the pages of all releases, and the page Compare."""
     medians = read_medians(scene.heads.values(), (*scene.judgement.series, *scene.judgement.watched))
     releases = find_releases(scene.heads.values(), medians, scene.judgement.incidents)
     yield from compare.batches(scene, medians)
@@ -77,7 +78,7 @@ def batches(scene: SiteContext) -> Iterator[Batch]:
 def find_releases(
     heads: Iterable[TrialHead], medians: Medians, incidents: Sequence[Incident]
 ) -> tuple[Measuring, ...]:
-    """Give all releases that were ever tried, in the order of system, line and release."""
+    """Return all releases that were ever tried, in the order of system, line and release."""
     trials: defaultdict[tuple[str, str], list[TrialHead]] = defaultdict(list)
     for head in heads:
         trials[head.release.system, head.release.version].append(head)
@@ -108,12 +109,12 @@ def _order(one: Measuring) -> tuple[object, ...]:
 
 
 def _render_list(releases: Sequence[Measuring], medians: Medians) -> SiteFile:
-    """Give the page of all releases, by system and line; the newest release of a line comes first."""
+    """Return the page of all releases, by system and line; the newest release of a line comes first."""
     lines: defaultdict[str, list[Measuring]] = defaultdict(list)
     for one in releases:
         lines[f"{one.release.system} {one.release.line}"].insert(0, one)
     return render(
-        "releases.html", RELEASES_PAGE, lines=lines, before=medians.before, count_trials=count_trials
+        "releases.html", RELEASES_PAGE, lines=lines, before=medians.before, count_trials=_COUNT
     )
 
 
@@ -134,7 +135,7 @@ def _make_release(
         incidents=_view_incidents(one, scene.heads),
         variants=variants,
         shown=one.trials[: -_MOST_TRIALS - 1 : -1],
-        count_trials=count_trials,
+        count_trials=_COUNT,
         caveat=join_caveats({trial.testbed.name for trial in one.trials}, scene.caveats),
         legend=LEGEND,
     )
@@ -146,13 +147,6 @@ def _view_incidents(one: Measuring, by_id: Mapping[TrialId, TrialHead]) -> tuple
     return tuple(replace(attention, page=f"../{attention.page}") for attention in told)
 
 
-def count_trials(trials: Sequence[TrialHead]) -> str:
-    """Say how many trials ended how."""
-    counts = Counter(trial.status for trial in trials)
-    order = (TrialStatus.COMPLETED, TrialStatus.INVALID, TrialStatus.FAILED)
-    return ", ".join(f"{counts[status]:,} {status.value}" for status in order if counts[status])
-
-
 def _digest_release(
     scene: SiteContext, one: Measuring, medians: Medians, noise: Mapping[tuple[str, ...], str]
 ) -> str:
@@ -160,19 +154,18 @@ def _digest_release(
     before = [medians.before.get(variant.id) for variant in one.variants]
     variants: list[Variant] = [*one.variants, *filter(None, before)]
     trials = dict.fromkeys((*one.trials, *(trial for each in variants for trial in each.trials)))
-    contents = [scene.digests.get(trial.id, "") for trial in trials]
-    if not all(contents):
+    if not (contents := scene.digest_of(trial.id for trial in trials)):
         return ""
     testbeds = sorted({trial.testbed.name for trial in one.trials})
     parts = (
-        *contents,
+        contents,
         *(variant.id for variant in variants),
         *sorted({noise.get(variant.branch, "") for variant in variants}),
         *(scene.caveats.get(name, "unknown") for name in testbeds),
         repr(_view_incidents(one, scene.heads)),
         repr(scene.catalog.detection),
     )
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return digest(parts)
 
 
 def _digest_noise(series: Iterable[JudgedSeries]) -> Mapping[tuple[str, ...], str]:
@@ -181,6 +174,4 @@ def _digest_noise(series: Iterable[JudgedSeries]) -> Mapping[tuple[str, ...], st
     for one in series:
         key = one.series.key
         found.setdefault((key.system, key.line, key.config), []).append(repr((key, one.noise)))
-    return {
-        branch: hashlib.sha256("".join(parts).encode()).hexdigest() for branch, parts in found.items()
-    }
+    return {branch: digest(parts) for branch, parts in found.items()}

@@ -48,7 +48,7 @@ class Drawn:
 
     @property
     def title(self) -> str:
-        """Give the title of the course, with its operation if it is of one."""
+        """Return the title of the course, with its operation if it is of one."""
         return f"{self.course.title}: {self.operation}" if self.operation else self.course.title
 
 
@@ -128,7 +128,7 @@ def _cut_one(
 def find_recorded_drift(
     trial: Trial, course: PublishedCourse, operation: str
 ) -> tuple[float, float, float] | None:
-    """Give the drift of an operation in a course of one phase, as a trial recorded it; None if not."""
+    """Return the drift of an operation in a course of one phase, as a trial recorded it, or None."""
     found = {
         sample.statistic: sample.value
         for sample in trial.samples

@@ -1,6 +1,5 @@
 """A page for each public report that trials reproduce, at each scale."""
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
@@ -22,7 +21,7 @@ from reports.pages.reproduction.ratios import (
     gather,
 )
 from reports.pages.reproduction.scaling import find_divided, find_scaling, list_dollars
-from reports.site.context import SiteContext
+from reports.site.context import SiteContext, digest
 from reports.site.rendering import render
 from reports.site.writing import Batch, SiteFile
 from reports.wording.links import reproduction_page
@@ -37,7 +36,7 @@ _WINDOWS = 12
 
 
 def batches(scene: SiteContext) -> Iterator[Batch]:
-    """Give the pages of all reproduced reports."""
+    """Yield the pages of all reproduced reports."""
     series = frozenset(judged.series.key for judged in scene.judgement.series)
     for found in find_reproductions(scene.catalog.reports, scene.heads.values()):
         page = reproduction_page(found.name)
@@ -71,7 +70,7 @@ def render_reproduction(
     caveats: Mapping[str, str],
     series: Collection[SeriesKey] = (),
 ) -> SiteFile:
-    """Give the page of a report and what was measured of it; `series` have a page of their own."""
+    """Return the page of a report and what was measured of it; `series` have a page of their own."""
     matched = match(found.report, measured, found.trials)
     tables = [view_table(table, matched) for table in found.report.tables]
     names = sorted({unscaled_name(one.workload.name) for one in found.trials})
@@ -125,7 +124,7 @@ def list_changes(trials: Sequence[TrialHead]) -> Iterator[tuple[str, str, TrialH
 
 
 def list_places(measured: MeasuredSetting) -> list[tuple[str, str, str]]:
-    """Give workload, phase and operation of all throughputs and response times of a setting."""
+    """Return workload, phase and operation of all throughputs and response times of a setting."""
     of_rows = (THROUGHPUT.name, RESPONSE_TIME.name)
     return sorted(
         {(at.workload, at.phase, at.operation) for at in measured.values if at.metric in of_rows}
@@ -135,7 +134,7 @@ def list_places(measured: MeasuredSetting) -> list[tuple[str, str, str]]:
 def _find_series(
     measured: MeasuredSetting, place: tuple[str, str, str], series: Collection[SeriesKey]
 ) -> SeriesKey | None:
-    """Give the series of an operation that has a page, that of throughput before its p99; else None."""
+    """Return the series of an operation that has a page, that of throughput before its p99, or None."""
     workload, phase, operation = place
     setting = measured.setting
     newest = reversed(measured.trials)
@@ -199,13 +198,12 @@ def _draw(
 
 def _digest(scene: SiteContext, found: Reproduction, series: Collection[SeriesKey]) -> str:
     """Digest all that a page is made of, without reading a trial."""
-    contents = [scene.digests.get(head.id, "") for head in found.trials]
-    if not all(contents):
+    if not (contents := scene.digest_of(head.id for head in found.trials)):
         return ""
     names = {head.workload.name for head in found.trials}
     plain = {unscaled_name(name) for name in names}
     parts = (
-        *contents,
+        contents,
         repr(found.report),
         repr(found.trials),
         repr(sorted(scene.catalog.topologies.items())),
@@ -216,4 +214,4 @@ def _digest(scene: SiteContext, found: Reproduction, series: Collection[SeriesKe
         ),
         *sorted(repr(key) for key in series if key.workload.partition("@")[0] in names),
     )
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return digest(parts)

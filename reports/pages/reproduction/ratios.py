@@ -7,7 +7,7 @@ settings of one testbed class and engine; never a figure here with a figure ther
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from statistics import median
 
 from perf.model.metrics import OPERATIONS_PER_DOLLAR, PRICE_PER_HOUR, THROUGHPUT
@@ -74,7 +74,7 @@ class MeasuredSetting:
     def find(
         self, workload: str, phase: str, operation: str, metric: str, statistic: str = "mean"
     ) -> Value | None:
-        """Give what was measured at an address; None if nothing was."""
+        """Return what was measured at an address; None if nothing was."""
         return self.values.get(ValueAddress(workload, phase, operation, metric, statistic))
 
 
@@ -88,14 +88,14 @@ class Reproduction:
 
     @property
     def name(self) -> str:
-        """Give the suite with the scale, as in the names of workloads."""
+        """Return the suite with the scale, as in the names of workloads."""
         return self.report.suite if self.scale == 1 else f"{self.report.suite}-by-{self.scale}"
 
 
 def find_reproductions(
     reports: Iterable[Report], heads: Iterable[TrialHead]
 ) -> tuple[Reproduction, ...]:
-    """Give for each report and scale the trials of its workloads, in this order."""
+    """Return for each report and scale the trials of its workloads, in this order."""
     found: defaultdict[tuple[str, int], list[TrialHead]] = defaultdict(list)
     for head in heads:
         name = head.workload.name
@@ -114,7 +114,7 @@ def find_reproductions(
 
 
 def setting_of(trial: TrialHead) -> SideSetting:
-    """Give the setting of a trial."""
+    """Return the setting of a trial."""
     return SideSetting(
         system=trial.release.system,
         version=trial.release.version,
@@ -126,7 +126,7 @@ def setting_of(trial: TrialHead) -> SideSetting:
 
 
 def choose_newest(trials: Iterable[TrialHead], most: int) -> tuple[TrialHead, ...]:
-    """Give up to `most` completed trials of each setting and workload, of its newest content.
+    """Return up to `most` completed trials of each setting and workload, of its newest content.
 
     Of each system, config, topology, testbed class and engine, that of the last measured release only.
     """
@@ -189,25 +189,14 @@ def _gather_one(setting: SideSetting, trials: Sequence[Trial]) -> MeasuredSettin
 
 
 def _list_samples(trial: Trial) -> Iterator[Sample]:
-    """Give the samples of whole clusters, and what tables tell beside them."""
+    """Yield the samples of whole clusters, and what tables tell beside them."""
     for one in trial.samples:
         if one.host:
             continue
         yield one
         if one.metric == OPERATIONS_PER_DOLLAR.name and one.value:
-            yield _turn(one, USD_PER_MILLION, _MILLION / one.value)
+            yield replace(one, metric=USD_PER_MILLION, value=_MILLION / one.value)
     yield from _count_errors(trial.counters)
-
-
-def _turn(sample: Sample, metric: str, value: float) -> Sample:
-    return Sample(
-        phase=sample.phase,
-        operation=sample.operation,
-        metric=metric,
-        statistic=sample.statistic,
-        value=value,
-        iteration=sample.iteration,
-    )
 
 
 def _count_errors(counters: Iterable[Counter]) -> Iterator[Sample]:
@@ -229,7 +218,7 @@ def _find_price(trial: Trial) -> float | None:
 
 
 def _find_cores(trial: Trial) -> int | None:
-    """Give the cores that each server host has, where all have as many and none is a client as well."""
+    """Return the cores of each server host, where all have as many and none is a client as well."""
     facts = trial.environment_before
     clients = {fact.host for fact in facts if fact.name == _OF_A_CLIENT}
     found = {fact.value for fact in facts if fact.name == _CORES and fact.host not in clients}
@@ -240,7 +229,7 @@ def _find_cores(trial: Trial) -> int | None:
 def choose_setting(
     subject: Subject, cells: Iterable[ValueAddress], measured: Iterable[MeasuredSetting]
 ) -> MeasuredSetting | None:
-    """Give the setting that stands for a subject: that with most of the cells, then the last measured.
+    """Return the setting that stands for a subject: that with most cells, then the last measured.
 
     None where no completed trial may stand for it.
     """
@@ -266,14 +255,8 @@ def stands_for(setting: SideSetting, subject: Subject) -> bool:
 
 
 def cell_of(spot: Spot) -> ValueAddress:
-    """Give the address of a published figure as one of measured values; parts may be missing."""
-    return ValueAddress(
-        spot.workload or "",
-        spot.phase or "",
-        spot.operation or "",
-        spot.metric or "",
-        spot.statistic or "",
-    )
+    """Return the address of a published figure as one of measured values; parts may be missing."""
+    return ValueAddress(*(getattr(spot, part.name) or "" for part in fields(ValueAddress)))
 
 
 def refuse_ratio(one: SideSetting, other: SideSetting, *, across_testbeds: bool) -> str:
@@ -290,5 +273,5 @@ def refuse_ratio(one: SideSetting, other: SideSetting, *, across_testbeds: bool)
 
 
 def throughput_cell(workload: str, phase: str, operation: str) -> ValueAddress:
-    """Give the address of a throughput."""
+    """Return the address of a throughput."""
     return ValueAddress(workload, phase, operation, THROUGHPUT.name, "mean")

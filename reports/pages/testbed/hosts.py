@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from perf.model.facts import BOOT_ID, FOLLOW_THE_RELEASE, MAY_MOVE, THERMAL_THROTTLE_COUNT
+from perf.history.observed import ALWAYS_NEW
+from perf.model.facts import FOLLOW_THE_RELEASE
 from perf.model.results import Move, Trial, TrialHead, TrialId
 
-_ALWAYS_NEW = (*MAY_MOVE, THERMAL_THROTTLE_COUNT, BOOT_ID)
 _VERSION = "version:"
 
 
@@ -29,7 +29,7 @@ class HostFact:
 
 
 def list_kind(newest: Trial, heads: Mapping[TrialId, TrialHead]) -> tuple[TrialId, ...]:
-    """Give the trials of the experiment, config and release line of a trial, in their order."""
+    """Return the trials of the experiment, config and release line of a trial, in their order."""
     kind = _kind(newest)
     return tuple(one for one, head in heads.items() if _kind(head) == kind)
 
@@ -44,7 +44,7 @@ def join_moves(
     of_kind: Iterable[Move],
     kind: Sequence[TrialId],
 ) -> tuple[Move, ...]:
-    """Give what moved in all trials of a testbed, and of some facts only what moved in those of a kind.
+    """Return what moved in all trials of a testbed, of some facts only what moved in those of a kind.
 
     Releases that take turns bring their own Java and their own tuning: from one trial to the next it is
     another, and yet it never changed. `kind` is part of `order`; places are those in `order`.
@@ -67,7 +67,7 @@ def list_facts(
     order: Sequence[TrialId],
     heads: Mapping[TrialId, TrialHead],
 ) -> list[HostFact]:
-    """Give the facts of the newest trial, those that changed last first.
+    """Return the facts of the newest trial, those that changed last first.
 
     `moves` are what changed from one trial to the next, by place in `order`, the trials of the testbed
     by start. What differs in each trial by its nature is left out.
@@ -77,7 +77,7 @@ def list_facts(
         by_name.setdefault(one.name, []).append(one)
     found = []
     for fact in newest.environment_before if newest else ():
-        if fact.name in _ALWAYS_NEW:
+        if fact.name in ALWAYS_NEW:
             continue
         own = by_name.get(f"{fact.name} of {fact.host}" if fact.host else fact.name, [])
         # Another trial may have read it since, as another system's: then this is not its last change.

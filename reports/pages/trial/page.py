@@ -1,6 +1,5 @@
 """A page for each trial, with the data of its chart; many are read from the history at once."""
 
-import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from reports.pages.trial.phases import find_phases, sum_measured
 from reports.pages.trial.steps import draw_steps, view_steps
 from reports.pages.trial.validity import apply_rules
 from reports.pages.trial.values import list_canaries, list_counters, list_diagnostics, list_samples
-from reports.site.context import SiteContext
+from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, LazyBatches, SiteFile
 from reports.wording.links import reproduction_page, series_page, trial_data, trial_page
@@ -88,8 +87,7 @@ class _Links:
     def digest(self, trial: TrialId) -> str:
         groups = self._groups_of.get(trial, ())
         if groups not in self._digests:
-            pages = "\0".join(link.page for link in self.of(trial))
-            self._digests[groups] = hashlib.sha256(pages.encode()).hexdigest()
+            self._digests[groups] = digest(link.page for link in self.of(trial))
         return self._digests[groups]
 
 
@@ -107,7 +105,7 @@ class _Surroundings:
 
 
 def batches(scene: SiteContext) -> Iterator[LazyBatches]:
-    """Give the pages of all trials."""
+    """Yield the pages of all trials."""
     reproductions: defaultdict[TrialId, list[Reproduction]] = defaultdict(list)
     for found in find_reproductions(scene.catalog.reports, scene.heads.values()):
         for head in found.trials:
@@ -175,7 +173,7 @@ def render_trial(
     bundle_sha256: str = "",
     reproductions: Sequence[Reproduction] = (),
 ) -> SiteFile:
-    """Give the page of a trial.
+    """Return the page of a trial.
 
     `reproduce` is the command line that measures the same again, `contents` those of the configuration
     that stands beside the history, `previous` the trial that is compared with, if there is one,
@@ -232,11 +230,11 @@ def _digest(scene: SiteContext, head: TrialHead, around: _Surroundings) -> str:
             for one in around.reproductions.get(head.id, ())
         ),
     )
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest() if own else ""
+    return digest(parts) if own else ""
 
 
 def _list_bundles(bundles: Path | None) -> frozenset[str]:
-    """Give the names of the bundles that are at hand."""
+    """Return the names of the bundles that are at hand."""
     try:
         with os.scandir(bundles) if bundles else nullcontext(()) as entries:
             return frozenset(entry.name for entry in entries if entry.is_dir())
@@ -245,7 +243,7 @@ def _list_bundles(bundles: Path | None) -> frozenset[str]:
 
 
 def list_bundle(bundles: Path, trial: TrialId, site: Path) -> tuple[BundleFile, ...]:
-    """Give the files of a trial's bundle, with links from the trial pages of `site`; none if gone."""
+    """Return the files of a trial's bundle, with links from the trial pages of `site`; none if gone."""
     way = _find_way(bundles, site)
     return tuple(
         BundleFile(name=name, href=f"{way}/{quote(f'{trial}/{name}')}", length=length)
@@ -255,14 +253,14 @@ def list_bundle(bundles: Path, trial: TrialId, site: Path) -> tuple[BundleFile, 
 
 @lru_cache(8)
 def _find_way(bundles: Path, site: Path) -> str:
-    """Give the way from the trial pages of a site to a folder of bundles, as part of a URL."""
+    """Return the way from the trial pages of a site to a folder of bundles, as part of a URL."""
     page = (site / trial_page(_NONE)).parent
     way = Path(os.path.relpath(os.path.realpath(bundles), os.path.realpath(page)))
     return quote(way.as_posix())
 
 
 def _walk(folder: str, inner: str) -> Iterator[tuple[str, int]]:
-    """Give name and length of all files below a folder; a site asks for tens of thousands."""
+    """Yield name and length of all files below a folder; a site asks for tens of thousands."""
     try:
         entries = os.scandir(folder)
     except OSError:  # it is gone, or not for us: its files are not at hand
