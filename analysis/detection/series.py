@@ -77,22 +77,22 @@ class Points(Sequence[Point]):
 
     @property
     def values(self) -> Sequence[float]:
-        """Give the value of each point."""
+        """Return the value of each point."""
         return self.columns.values
 
     @property
     def occasions(self) -> Iterator[Occasion]:
-        """Give for each point when and of what it was measured."""
+        """Return for each point when and of what it was measured."""
         return map(self.columns.occasions.__getitem__, self.columns.places)
 
     @property
     def trials(self) -> tuple[TrialId, ...]:
-        """Give the trial of each point."""
+        """Return the trial of each point."""
         return tuple(map(self.columns.occasions.trials.__getitem__, self.columns.places))
 
     @property
     def nights(self) -> tuple[str, ...]:
-        """Give the night of each point."""
+        """Return the night of each point."""
         if self._nights is None:
             nights = self.columns.occasions.nights
             self._nights = tuple(map(nights.__getitem__, self.columns.places))
@@ -100,13 +100,13 @@ class Points(Sequence[Point]):
 
     @property
     def releases(self) -> NDArray[np.integer]:
-        """Give the number of each point's release: equal numbers, equal releases."""
+        """Return the number of each point's release: equal numbers, equal releases."""
         of_point: NDArray[np.integer] = self.columns.occasions.releases[np.asarray(self.columns.places)]
         return of_point
 
     @property
     def versions(self) -> frozenset[str]:
-        """Give the versions of which there are points."""
+        """Return the versions of which there are points."""
         _, firsts = np.unique(self.releases, return_index=True)
         return frozenset(self.columns.occasion(place).release.version for place in firsts)
 
@@ -115,7 +115,7 @@ class Points(Sequence[Point]):
         return bool(self.columns.occasions.mask(is_wanted)[np.asarray(self.columns.places)].any())
 
     def __len__(self) -> int:
-        """Give the number of points."""
+        """Return the number of points."""
         return len(self.columns)
 
     @overload
@@ -125,7 +125,7 @@ class Points(Sequence[Point]):
     def __getitem__(self, number: slice) -> "Points": ...
 
     def __getitem__(self, number: int | slice) -> "Point | Points":
-        """Give one point, or neighbouring ones, which stay columns."""
+        """Return one point, or neighbouring ones, which stay columns."""
         if isinstance(number, slice):
             start, stop, step = number.indices(len(self))
             if step != 1:
@@ -134,7 +134,7 @@ class Points(Sequence[Point]):
         return self._make(range(len(self))[number])
 
     def __iter__(self) -> Iterator[Point]:
-        """Give one point after the other."""
+        """Return one point after the other."""
         return map(self._make, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
@@ -177,7 +177,7 @@ class Series:
 
 
 def find_occasions(series: Iterable[Series]) -> Iterator[Occasion]:
-    """Give each occasion on which a point of any of the series was measured, once."""
+    """Yield each occasion on which a point of any of the series was measured, once."""
     held: dict[int, Occasions] = {}
     measured: dict[int, NDArray[np.bool_]] = {}
     for one in series:
@@ -214,7 +214,7 @@ def _put_in_series(observed: ObservedSeries, ranks: NDArray[np.integer]) -> Seri
 
 
 def rank_occasions(groups: Iterable[ObservedSeries]) -> dict[int, NDArray[np.integer]]:
-    """Give the ranks of occasions in the order of a series, by the id of what holds the occasions.
+    """Return the ranks of occasions in the order of a series, by the id of what holds the occasions.
 
     Occasions that are equal there have equal ranks.
     """
@@ -248,13 +248,13 @@ def _refuse_defects(key: SeriesKey, columns: Columns) -> None:
 def position(
     point: Point | Occasion,
 ) -> tuple[tuple[tuple[int, str], ...], int, datetime, TrialId]:
-    """Give the sort key of a point in its series: release line, ordinal, time, trial."""
+    """Return the sort key of a point in its series: release line, ordinal, time, trial."""
     release = point.release
     return _by_numbers(release.line, "."), release.ordinal, point.started_at, point.trial
 
 
 def nights_of(series: Series) -> tuple[str, ...]:
-    """Give the nights that measured a series, in the order of time, which their names tell."""
+    """Return the nights that measured a series, in the order of time, which their names tell."""
     return _put_in_order(series.points.nights)
 
 

@@ -85,7 +85,7 @@ class JudgedSeries:
 
     @property
     def newest_noise(self) -> Noise | None:
-        """Give the noise that is told: that of the newest confirmed level, if it is the larger."""
+        """Return the noise that is told: that of the newest confirmed level, if it is the larger."""
         return _noise_of_newest(self.noise, self.series, self.drifts)
 
 
@@ -187,7 +187,7 @@ def judge(
 
 
 def _find_watching(observed: Observations, watched: Iterable[Observation]) -> Observations:
-    """Give what canaries and sentinels measured, each observation once.
+    """Return what canaries and sentinels measured, each observation once.
 
     A sentinel's level is that of its release, so each release is a series of its own, whose line is
     that release alone.
@@ -292,7 +292,7 @@ def _cases(
 
 
 def _find_homes(incidents: Iterable[Incident]) -> Mapping[tuple[SeriesKey, int], Incident]:
-    """Give the incident of each change that is part of one, by series and index."""
+    """Return the incident of each change that is part of one, by series and index."""
     return {
         (change.series.key, change.index): incident
         for incident in incidents
@@ -303,7 +303,7 @@ def _find_homes(incidents: Iterable[Incident]) -> Mapping[tuple[SeriesKey, int],
 def _remark(
     cases: Iterable[Case], homes: Mapping[tuple[SeriesKey, int], Incident], scene: IncidentContext
 ) -> Mapping[SeriesKey, Mapping[int, ChangeRemark]]:
-    """Give what is to be said beside each change, by series and index."""
+    """Return what is to be said beside each change, by series and index."""
     remarks: defaultdict[SeriesKey, dict[int, ChangeRemark]] = defaultdict(dict)
     for case in cases:
         key, index = case.at
@@ -355,7 +355,7 @@ def _put_together(
 
 
 def _noise_of_newest(noise: Noise | None, series: Series, drifts: Sequence[Drift]) -> Noise | None:
-    """Give the noise that a sensitivity may be told by: the newest level may scatter more than all."""
+    """Return the noise to tell a sensitivity by: the newest level may scatter more than all."""
     if noise is None or noise.points >= len(series.points):
         return noise
     first = len(series.points) - noise.points
@@ -375,7 +375,7 @@ class Shortage:
 
 
 def find_shortage(judgement: Judgement) -> Shortage | None:
-    """Give how many series have too few points, if any.
+    """Return how many series have too few points, if any.
 
     A night measures each release of a suite once, so a series has been measured on about as many
     nights as its most-measured release has points, and gains a point per release each night.

@@ -83,7 +83,7 @@ class RecordedSecond:
 
     @property
     def ops_per_s(self) -> float:
-        """Give the rate of the operations."""
+        """Return the rate of the operations."""
         return self.count / self.length_s
 
 
@@ -112,7 +112,7 @@ class _Ranks:
         self.count = self._sums[-1]
 
     def value_us(self, percentile: float) -> int:
-        """Give the same value as `percentiles.percentile_us`."""
+        """Return the same value as `percentiles.percentile_us`."""
         rank = max(int(percentile * self.count / 100 + 0.5), 1)
         index = self._first + bisect_left(self._sums, rank)
         value = self._histogram.get_value_from_index(index)
@@ -120,7 +120,7 @@ class _Ranks:
 
 
 def distribute(intervals: Sequence[Interval]) -> Distribution:
-    """Give the spectrum and the course of histograms of one operation and kind; of one, at least.
+    """Return the spectrum and the course of histograms of one operation and kind; of one, at least.
 
     The warm-up (iteration 0) is left out, and so is a histogram without a value.
 
@@ -152,7 +152,7 @@ def distribute(intervals: Sequence[Interval]) -> Distribution:
 
 
 def list_percentiles(count: int) -> tuple[float, ...]:
-    """Give the percentiles, in per cent, that a spectrum of `count` values shows; the last is 100.
+    """Return the percentiles, in per cent, that a spectrum of `count` values shows; the last is 100.
 
     Each time that half of the way to 100 % is gone, the steps are halved, as in HdrHistogram's
     PercentileIterator: https://github.com/HdrHistogram/HdrHistogram/blob/master/src/main/java/org/HdrHistogram/PercentileIterator.java
@@ -192,7 +192,7 @@ def refuse_mixture(trials: Sequence[TrialId], rows: Sequence[HistoryRow]) -> Non
 
 
 def gather(rows: Iterable[HistoryRow]) -> Iterator[Recording]:
-    """Give the recordings of rows of the table histograms that are sorted as `RECORDED` sorts them."""
+    """Yield the recordings of rows of the table histograms that are sorted as `RECORDED` sorts them."""
     for identity, group in groupby(rows, key=lambda row: tuple(row[name] for name in _IDENTITY)):
         trial, phase, operation, kind = identity
         yield Recording(
@@ -207,7 +207,7 @@ def gather(rows: Iterable[HistoryRow]) -> Iterator[Recording]:
 
 
 def _course(pairs: Iterable[tuple[Interval, Any]]) -> Iterator[RecordedSecond]:
-    """Give the seconds of histograms that are sorted by iteration and time."""
+    """Yield the seconds of histograms that are sorted by iteration and time."""
     begins: dict[int, float] = {}
     for interval, histogram in pairs:
         ranks = _Ranks(histogram)

@@ -38,7 +38,7 @@ class RolledUp:
 
 
 def find_old(tables: Tables, before: datetime) -> dict[TrialId, int]:
-    """Give the trials that started before a time and were not rolled up, with their histograms."""
+    """Return the trials that started before a time and were not rolled up, with their histograms."""
     rows = tables.rows(_OLD, [before.astimezone(UTC).replace(tzinfo=None)])
     return {TrialId(row["trial_id"]): row["histograms"] for row in rows}
 

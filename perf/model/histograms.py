@@ -34,7 +34,7 @@ _TOO_LONG = b"\1" * _MOST_BYTES_EACH
 
 
 def decode(text: str, highest: int = HIGHEST_US) -> Any:  # noqa: ANN401  hdrh ships no types
-    """Give the histogram that a text holds, which has room for values up to `highest` at most.
+    """Return the histogram that a text holds, which has room for values up to `highest` at most.
 
     Raises:
         ValueError: it is truncated, no such histogram, or larger than that.
@@ -77,7 +77,7 @@ def _check(packed: bytes, most: int) -> None:
 
 
 def percentile_us(encoded: Sequence[str], percentile: float) -> int:
-    """Give a percentile, in microseconds, of all that at least one histogram recorded together.
+    """Return a percentile, in microseconds, of all that at least one histogram recorded together.
 
     `encoded` are HdrHistogram V2 histograms, compressed, base64. The value is at most 0.1 % above
     the exact one when the histograms keep three significant digits.

@@ -56,12 +56,12 @@ class SensorReading:
 
 
 def device_id(device_index: int) -> str:
-    """Give a device's id: 16 ASCII characters up to the thousand millionth device."""
+    """Return a device's id: 16 ASCII characters up to the thousand millionth device."""
     return f"sensor-{device_index:09d}"
 
 
 def device_ids(records: Sensor) -> tuple[str, ...]:
-    """Give the ids of all devices, by index."""
+    """Return the ids of all devices, by index."""
     return tuple(device_id(index) for index in range(records.devices))
 
 
@@ -90,7 +90,7 @@ def reading(records: Sensor, seed: int, row: int) -> SensorReading:
 
 
 def place_of(reading: SensorReading) -> tuple[int, int]:
-    """Give a reading's device, by index, and its sequence number there."""
+    """Return a reading's device, by index, and its sequence number there."""
     return int(reading.device_id.rpartition("-")[2]), (reading.ts_ms - EPOCH_MS) // STEP_MS
 
 

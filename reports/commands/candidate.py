@@ -142,7 +142,7 @@ def candidate(
 def _compare_revisions(
     base: str, head: str, configs: str, testbed: str, suites: tuple[str, ...]
 ) -> tuple[RevisionRange, Catalog, ConfigDifference]:
-    """Give the revisions, the configuration at base, and what differs.
+    """Return the revisions, the configuration at base, and what differs.
 
     A head that base contains is refused: that nothing differs would look like a success.
     """
@@ -187,7 +187,7 @@ def _measure(job: Job, plan: CandidatePlan, run: Callable[[Job], ComparisonFile]
 
 
 def _find_told(target: Path) -> frozenset[str]:
-    """Give the comparisons that the last run told of; none if it lacked something: it is resumed."""
+    """Return the comparisons that the last run told of; none if it lacked something: it is resumed."""
     path = target / COMPARISON
     try:
         content = read_comparisons(read_plain(path, MOST_BYTES), path)

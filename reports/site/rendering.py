@@ -170,7 +170,7 @@ def _mark_unprintable(text: str) -> str:
 
 
 def static_batch() -> Batch:
-    """Give the script, the style sheet and the icon of a site, which change with the code alone."""
+    """Return the script, the style sheet and the icon of a site, which change with the code alone."""
     paths = ("static/icon.svg", "static/style.css", "static/knickpoint.js")
     return Batch(
         dict.fromkeys(paths, f"vl-convert {version('vl-convert-python')}"), lambda _: static_files()
@@ -178,7 +178,7 @@ def static_batch() -> Batch:
 
 
 def static_files() -> Iterator[SiteFile]:
-    """Give the files of `static_batch`."""
+    """Yield the files of `static_batch`."""
     yield SiteFile("static/icon.svg", (_SHARED / "static" / "icon.svg").read_bytes())
     yield SiteFile("static/style.css", _join(".css", _FIRST_STYLE))
     yield SiteFile("static/knickpoint.js", _bundle_scripts() + b"\n" + _join(".js", _FIRST_SCRIPT))

@@ -55,7 +55,7 @@ class CrateSensorSession(CrateSession):
             self._client.ask_each_row(_INSERT, rows)
 
     def read_latest(self, device_id: str, count: int) -> Sequence[SensorReading]:
-        """Give the newest readings of a device as of the last refresh, newest first."""
+        """Return the newest readings of a device as of the last refresh, newest first."""
         return tuple(map(_to_reading, self._client.ask(_LATEST, (device_id, count))))
 
     def finish_load(self) -> None:

@@ -110,7 +110,7 @@ class CpuHistory:
         self._names = [names[host] for host in self._by_name]
 
     def answer(self, query: Query) -> tuple[Group, ...]:
-        """Give the answer to a query, as a system that has stored every row must give it."""
+        """Return the answer to a query, as a system that has stored every row must give it."""
         metrics = [METRICS.index(metric) for metric in query.metrics]
         groups: list[Group] = []
         for bucket_ms, values in self._buckets(query):
@@ -143,7 +143,7 @@ class CpuHistory:
 
 @lru_cache(maxsize=1)
 def cpu_history(records: Devops, seed: int) -> CpuHistory:
-    """Give the history of a data set; the last one is kept."""
+    """Return the history of a data set; the last one is kept."""
     return CpuHistory(records, seed)
 
 

@@ -31,12 +31,12 @@ _MOST = 120
 
 
 def batches(scene: SiteContext) -> Iterator[Batch]:
-    """Give the index."""
+    """Yield the index."""
     yield Batch({data_path(_NAME): ""}, lambda _: (to_script(_NAME, index_all(scene)),))
 
 
 def index_all(scene: SiteContext) -> tuple[tuple[str, tuple[Entry, ...]], ...]:
-    """Give all that can be found, by kind; of equal fits, the kind listed first comes first."""
+    """Return all that can be found, by kind; of equal fits, the kind listed first comes first."""
     heads = scene.heads.values()
     kinds = (
         ("Page", (_entry(entry.name, "", entry.page) for entry in NAVIGATION)),
@@ -59,7 +59,7 @@ def _entry(title: str, detail: str, page: str) -> Entry:
 
 
 def _listed(page: str, name: str) -> str:
-    """Give the address of a list that shows only what holds a name."""
+    """Return the address of a list that shows only what holds a name."""
     return f"{page}#find={quote(clean(name)[:_MOST], safe='')}"
 
 

@@ -138,7 +138,7 @@ class _Shared:
 
 
 def batches(scene: SiteContext) -> Iterator[LazyBatches]:
-    """Give the pages of all series: the judged ones, then those that watch the testbed."""
+    """Yield the pages of all series: the judged ones, then those that watch the testbed."""
     judged, watched = scene.judgement.series, scene.judgement.watched
     tracks = find_tracks((*judged, *watched), scene.heads, scene.nights)
     shared = _Shared(
@@ -170,7 +170,7 @@ def _batches_of_some(
 
 
 def _find_lines(judged: Sequence[JudgedSeries]) -> Mapping[SeriesKey, Sequence[SeriesKey]]:
-    """Give by key, its line left out, the series of all lines."""
+    """Return by key, its line left out, the series of all lines."""
     found: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)
     for one in judged:
         found[replace(one.series.key, line="")].append(one.series.key)
@@ -265,7 +265,7 @@ def show_series(
     references: Sequence[Reference] = (),
     chain: Chain = NO_CHAIN,
 ) -> ShownSeries:
-    """Give what is shown of a judged series.
+    """Return what is shown of a judged series.
 
     `caveat` is what must be known of the testbeds of its points, `references` are all published
     figures, `chain` says which series had the workload's content before, and which has the one after.
@@ -378,7 +378,7 @@ def _view_segment(judged: JudgedSeries, number: int, first: int, last: int) -> S
 
 
 def _columns(judged: JudgedSeries, places: Mapping[TrialId, int]) -> dict[str, object]:
-    """Give the points as columns; `places` are the slots of the track's trials."""
+    """Return the points as columns; `places` are the slots of the track's trials."""
     points = judged.series.points
     return {
         "at": [places[trial] for trial in points.trials],
@@ -389,7 +389,7 @@ def _columns(judged: JudgedSeries, places: Mapping[TrialId, int]) -> dict[str, o
 
 
 def _texts(view: ShownSeries) -> dict[str, object]:
-    """Give what the chart says beside its points."""
+    """Return what the chart says beside its points."""
     key = view.key
     return {
         "title": heading(series_words(key)),
