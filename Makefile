@@ -15,7 +15,7 @@ ENGINE ?= python
 # Whose clippy and rustfmt judge; those of the next one find something else. CI installs it.
 RUST := 1.95
 
-.PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-long test-longest lint format types contracts tree workflows wheel-smoke selftest bench bench-bisection bench-comparison bench-detection bench-engines bench-scale site lock schema infra-check lab-up lab-down lab-status clean
+.PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-slow test-all lint format types contracts tree workflows wheel-smoke selftest bench bench-bisection bench-comparison bench-detection bench-engines bench-scale site lock schema infra-check lab-up lab-down lab-status clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -29,25 +29,27 @@ nightly: export KNICKPOINT_DIE_WITH_PARENT = 1
 nightly: .venv/.ready ## measure, keep, judge, tell: the whole job (SUITE=quickstart DATA=var)
 	@$(BIN)/knickpoint nightly --suite $(SUITE) --data $(DATA)
 
-test: .venv/.dev ## does it work? A real Cassandra included (eight minutes on two cores)
-	$(BIN)/pytest -m "not slow and not long and not alone" --numprocesses auto --dist loadfile
-	$(BIN)/pytest -m "alone and not slow and not long"
+test: .venv/.dev ## does it work? A real Cassandra included (five minutes on two cores)
+	$(BIN)/pytest -m "not slow and not alone" --numprocesses auto --dist loadfile
+	$(BIN)/pytest -m "alone and not slow"
 
-test-long: .venv/.dev ## what make test has no time for, but for make reliability and the longest
-	$(BIN)/pytest -m "slow and not long and not alone" --numprocesses auto --dist loadfile
-	$(BIN)/pytest -m "alone and slow and not long"
-	$(BIN)/pytest -m "long and not longest and not keeps" --timeout 1800
+# Most of these wait, for a server, a limit or a download.
+SLOW_WORKERS ?= 3
+test-slow: .venv/.dev ## what make test has no time for
+	$(BIN)/pytest -m "slow and not alone" --numprocesses $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder --timeout 1800
+	$(BIN)/pytest -m "slow and alone" --timeout 1800
 
-test-longest: .venv/.dev ## hosts that are lost in a trial, a Debian prepared by the whole playbook (half an hour)
-	$(BIN)/pytest -m longest --timeout 1800
+test-all: export KNICKPOINT_EFFORT = 0.05
+test-all: test test-slow ## every test there is, with more tries than in make test (an hour on two cores)
 
-# What measures for real comes last, by itself; what would begin later than after 50 minutes is left out, and said.
-reliability: .venv/.dev native ## every promise of docs/reliability.md, tried in full: the table with figures (no test begins after 50 minutes)
-	@told=$$(mktemp); began=$$(date +%s); export KNICKPOINT_TESTS_UNTIL=$$((began + 3000)); failed=0; \
-	$(BIN)/pytest -m "keeps and not alone" --promises="$$told" --timeout 900 --numprocesses auto --dist loadfile || failed=1; \
-	$(BIN)/pytest -m "keeps and alone" --promises="$$told" --timeout 900 || failed=1; \
-	$(BIN)/python tests/reliability/kept.py "$$told" "$$began" || failed=1; \
-	rm "$$told"; exit $$failed
+# What measures for real comes last, by itself.
+reliability: export KNICKPOINT_EFFORT = 1
+reliability: .venv/.dev native ## every promise of docs/reliability.md, tried in full: the table with figures (fifty minutes)
+	@export KNICKPOINT_TESTS_TOLD=$$(mktemp); failed=0; \
+	$(BIN)/pytest -m "keeps and not alone" --timeout 900 --numprocesses auto --dist loadfile || failed=1; \
+	$(BIN)/pytest -m "keeps and alone" --timeout 900 || failed=1; \
+	$(BIN)/python tests/reliability/kept.py "$$KNICKPOINT_TESTS_TOLD" || failed=1; \
+	rm "$$KNICKPOINT_TESTS_TOLD"; exit $$failed
 
 soak: .venv/.dev ## simulated nights in a row, with all that goes wrong in a season (NIGHTS=300: an hour or more; into INTO=var/soak)
 	$(BIN)/python tests/reliability/soak.py simulated --nights $(NIGHTS) --into $(INTO)

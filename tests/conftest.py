@@ -7,7 +7,6 @@ in one field; annotate them as `Callable[..., Trial]` and so on. All are pure an
 import os
 import random
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from budget import tries
+from budget import EFFORT, tries
 from filelock import FileLock
 from hdrh.histogram import HdrHistogram
 from hypothesis import settings
-from kept import Promises
+from kept import Teller
 from xdist.scheduler import LoadFileScheduling
 
 from perf.model.design import Host, Needs, Steadiness, Testbed, TimeLimits, Validity
@@ -47,31 +46,39 @@ settings.register_profile("same", derandomize=True, deadline=None, max_examples=
 settings.load_profile("same")
 
 
-UNTIL = "KNICKPOINT_TESTS_UNTIL"
-"""The Unix time from which on no long test is begun; what is left out for that is listed at the end."""
-TOO_LATE = f"too late to begin it: {UNTIL} has passed"
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let `make reliability` ask for the whole effort."""
-    parser.addoption("--promises", type=Path, help="full effort; add what is shown to this file")
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    """Write down what is shown of promises where that is asked for."""
-    if told := config.getoption("--promises"):
-        config.pluginmanager.register(Promises(told))
+    """Write down what each test came to where that is asked for."""
+    if told := os.environ.get("KNICKPOINT_TESTS_TOLD"):
+        config.pluginmanager.register(Teller(Path(told)))
+
+
+DEAR = (
+    "tests/perf/jobs/test_suites_real.py",
+    "tests/infra/test_site_real.py",
+    "tests/lab/",
+    "tests/reliability/test_faults",
+    "tests/act/",
+    "tests/reliability/",
+)
+"""What takes longest begins first, so that no worker is left with it at the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the suites of whole nights last: each group of them takes as long as many other tests."""
-    items.sort(key=lambda item: item.path.name == "test_suites_real.py")
+    """Put what is dear first; `--no-loadscope-reorder` keeps that order among workers."""
+
+    def place(item: pytest.Item) -> int:
+        return next((at for at, dear in enumerate(DEAR) if item.nodeid.startswith(dear)), len(DEAR))
+
+    items.sort(key=place)
 
 
 SHARED = (
+    "tests/act/",  # an environment and a repository
     "tests/contract/",  # Cassandra, the emulator, the null and fake servers
+    "tests/lab/",  # four hosts in namespaces
     "tests/perf/history/storage/",  # PostgreSQL
     "tests/perf/trial/",  # the fixed ports of the fake servers
+    "tests/reliability/test_faults",  # fixed addresses
     "tests/reports/pages/",  # Chromium and the demo site
 )
 """Folders whose files share a server that is dear to start: one worker runs them all."""
@@ -89,23 +96,6 @@ class OneServerOfAKind(LoadFileScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneServerOfAKind:
     """Start each kind of server once per run."""
     return OneServerOfAKind(config, log)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Leave a long test out that would begin too late."""
-    until = os.environ.get(UNTIL)
-    bounded = item.get_closest_marker("long") or item.config.getoption("--promises")
-    if until and time.time() > float(until) and bounded:
-        pytest.skip(TOO_LATE)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List what was left out, so that nobody takes it for shown."""
-    skipped = terminalreporter.stats.get("skipped", [])
-    if left_out := [one.nodeid for one in skipped if TOO_LATE in str(one.longrepr)]:
-        terminalreporter.section(f"LEFT OUT, for {UNTIL} had passed: {len(left_out)} tests")
-        terminalreporter.write_line("\n".join(left_out))
 
 
 STARTED_AT = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
@@ -217,9 +207,9 @@ def fake_ports() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def effort(pytestconfig: pytest.Config) -> Callable[[int, int], int]:
-    """Give `effort(quick, full)`: how often to try; full for `make reliability`, quick for others."""
-    return lambda quick, full: full if pytestconfig.getoption("--promises") else quick
+def effort() -> Callable[[int, int], int]:
+    """Return `effort(quick, full)`: how often to try, between the two by KNICKPOINT_EFFORT."""
+    return lambda quick, full: round(quick + EFFORT * (full - quick))
 
 
 @pytest.fixture(scope="session")

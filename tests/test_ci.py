@@ -1,5 +1,6 @@
-"""Parts of `.ci/run`: what measures is repeated, no long test begins too late, one Rust judges."""
+"""Parts of `.ci/run`: what measures is repeated, a summary ends it, one Rust judges."""
 
+import json
 import os
 import re
 import subprocess
@@ -9,8 +10,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LONG = "tests/analysis/detection/test_detector_properties.py"
-"""A file with long tests and others."""
 
 
 def run_thrice(directory: Path, script: str) -> subprocess.CompletedProcess[str]:
@@ -43,43 +42,25 @@ def test_only_what_could_not_measure_is_repeated(tmp_path: Path, code: int) -> N
     assert len((tmp_path / "calls").read_text().split()) == 1
 
 
-def run_tests(*options: str, until: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options],
-        cwd=ROOT,
-        env={**os.environ, "KNICKPOINT_TESTS_UNTIL": until},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-@pytest.mark.slow
-def test_no_long_test_begins_after_its_time_and_each_is_listed() -> None:
-    done = run_tests("-m", "long", LONG, until="1")
-    assert done.returncode == 0, done.stdout
-    told = done.stdout.partition("LEFT OUT, for KNICKPOINT_TESTS_UNTIL had passed: ")[2].splitlines()
-    count = int(told[0].split()[0])
-    assert count > 0
-    assert f"{count} skipped" in done.stdout
-    assert sum(line.startswith(f"{LONG}::") for line in told) == count
-
-
-@pytest.mark.slow
-def test_others_run_at_any_time() -> None:
-    done = run_tests("tests/test_ci.py", "-k", "in_a_row", until="1")
-    assert done.returncode == 0, done.stdout
-    assert "1 passed" in done.stdout
-    assert "LEFT OUT" not in done.stdout
-
-
-@pytest.mark.slow
-def test_the_suites_of_whole_nights_come_last() -> None:
-    last = "tests/perf/jobs/test_suites_real.py"
-    done = run_tests("--collect-only", last, "tests/test_ci.py", until="")
-    files = [line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line]
-    assert files[0] == "tests/test_ci.py"
-    assert files.index(last) + files.count(last) == len(files)
+def test_the_summary_says_what_ran_and_what_was_slow(tmp_path: Path) -> None:
+    steps, tests = tmp_path / "steps", tmp_path / "tests"
+    steps.write_text("0 lint\n70 make test\n300 end\n")
+    phases = [
+        {"test": f"tests/test_{number}.py::test", "seconds": number, "outcome": outcome}
+        for number, outcome in ((1, ""), (1, "passed"), (2, "failed"), (3, "skipped"), (40, "passed"))
+    ]
+    tests.write_text("".join(f"{json.dumps(phase)}\n" for phase in phases))
+    command = [sys.executable, str(ROOT / ".ci/summary.py"), str(steps), str(tests)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [line.split(maxsplit=2) for line in told[2:5]] == [
+        ["70", "s", "lint"],
+        ["230", "s", "make test"],
+        ["300", "s", "in all"],
+    ]
+    slowest = [line.split() for line in told if "::" in line]
+    assert slowest[0] == ["40", "s", "tests/test_40.py::test"]
+    assert ["2", "s", "tests/test_1.py::test"] in slowest
+    assert told[-1] == "2 passed, 1 failed, 1 skipped"
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ def handicapped(ready: Path, tmp_path: Path) -> Path:
     return made
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_small_budget_ends_with_the_release_that_most_probably_became_worse(
     make_runner: Callable[..., Runner], forge: Forge, handicapped: Path
@@ -68,7 +68,7 @@ def test_a_small_budget_ends_with_the_release_that_most_probably_became_worse(
     assert [trial["status"] for trial in probe["trials"]].count("completed") >= 8
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [

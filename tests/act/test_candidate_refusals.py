@@ -29,7 +29,7 @@ def start(make_runner: Callable[..., Runner], origin: Origin) -> Start:
     return start
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", [None, [], [{"type": "wait_timer", "wait_timer": 1}]], ids=str)
 def test_a_stranger_is_held_where_nobody_can_have_approved(
     origin: Origin, forge: Forge, start: Start, rules: list[events.JSON] | None
@@ -41,7 +41,7 @@ def test_a_stranger_is_held_where_nobody_can_have_approved(
     assert done.outputs["environment"] == "lab-strangers"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_approved_stranger_is_read_as_data(origin: Origin, forge: Forge, start: Start) -> None:
     # What the head changes beside configs/ has no effect: neither its Makefile nor its workflow runs.
     forge.environments["lab-strangers"] = RULES
@@ -57,7 +57,7 @@ def test_an_approved_stranger_is_read_as_data(origin: Origin, forge: Forge, star
     assert content.outcome is Outcome.UNCHANGED
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_what_was_pushed_after_the_approval_is_not_measured(
     origin: Origin, forge: Forge, start: Start
 ) -> None:
@@ -70,7 +70,7 @@ def test_what_was_pushed_after_the_approval_is_not_measured(
     assert list(forge.store.glob("*/*.zip")) == []
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_stranger_who_is_dispatched_as_one_of_us_is_refused(
     origin: Origin, make_runner: Callable[..., Runner]
 ) -> None:
@@ -81,7 +81,7 @@ def test_a_stranger_who_is_dispatched_as_one_of_us_is_refused(
     assert f"no branch of this repository has {head}" in done.log
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [{"draft": True}, {"fork": True}], ids=str)
 def test_drafts_and_forks_of_the_repository_start_nothing(
     origin: Origin, make_runner: Callable[..., Runner], change: dict[str, bool]

@@ -24,7 +24,7 @@ def ask(make_runner: Callable[..., Runner], forge: Forge) -> Ask:
     return ask
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_who_may_write_has_a_pull_request_measured_and_told(
     origin: Origin,
     forge: Forge,
@@ -52,7 +52,7 @@ def test_who_may_write_has_a_pull_request_measured_and_told(
     assert (check["head_sha"], check["conclusion"]) == (head, "success")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_stranger_starts_nothing(forge: Forge, ask: Ask) -> None:
     done = ask("/knickpoint measure", "mallory")
     assert done.jobs == {"answer": "success"}, done.log
@@ -60,7 +60,7 @@ def test_a_stranger_starts_nothing(forge: Forge, ask: Ask) -> None:
     assert "Sorry, mallory" in forge.shown[-1]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_comment_elsewhere_starts_no_machine(forge: Forge, ask: Ask) -> None:
     assert ask("/knickpoint measure", "alice", is_pull=False).jobs == {}
     assert ask("I would /knickpoint measure it", "alice").jobs == {}

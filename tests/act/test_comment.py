@@ -16,7 +16,7 @@ TITLE = f"candidate of pull request 7 at {HEAD}"
 Tell = Callable[..., Done]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "title",
     [
@@ -33,7 +33,7 @@ def test_a_title_that_candidate_does_not_write_is_refused(forge: Forge, tell: Te
     assert not Path("/tmp/owned").exists()  # noqa: S108  what the first title asks for
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -52,7 +52,7 @@ def test_a_run_of_anything_else_is_not_looked_at(
     assert forge.asked == []
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_run_without_a_result_is_told_as_our_failure(forge: Forge, tell: Tell) -> None:
     forge.head = HEAD
     done = tell(5, HEAD, conclusion="cancelled")
@@ -70,7 +70,7 @@ def make_zip(path: Path, files: dict[str, bytes]) -> None:
             archive.writestr(name, content)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "files",
     [

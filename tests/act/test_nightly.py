@@ -17,7 +17,7 @@ from perf.model.results import TrialStatus
 WORKFLOW = Path(__file__).parents[2] / ".github/workflows/nightly.yml"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_scheduled_night_is_measured_told_published_and_seen(
     make_runner: Callable[..., Runner], forge: Forge
@@ -79,7 +79,7 @@ def record_run(forge: Forge, number: int) -> events.JSON:
     }
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_where_no_night_was_told_the_watchdog_fails_and_opens_an_issue(
     make_runner: Callable[..., Runner], forge: Forge
 ) -> None:
@@ -91,7 +91,7 @@ def test_where_no_night_was_told_the_watchdog_fails_and_opens_an_issue(
     assert issue["state"] == "open"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["../index.html", "evil.php"])
 def test_a_site_that_is_none_is_not_published(
     make_runner: Callable[..., Runner], forge: Forge, name: str

@@ -16,7 +16,7 @@ from analysis.detection.verdict import Outcome
 SLOWER = {DEFAULT: (f"{WINDOW}: 2ms", f"{WINDOW}: 100ms")}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.real
 def test_a_slower_configuration_is_measured_and_told(
     origin: Origin, forge: Forge, make_runner: Callable[..., Runner], tell: Callable[..., Done]

@@ -110,7 +110,7 @@ def test_systems_answer_alike(
                 assert one.values == pytest.approx(other.values, rel=1e-12)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize(("line", "asked"), [("4.0", set()), ("4.1", set(QUERIES))])
 def test_older_lines_of_cassandra_say_what_they_can_be_asked(

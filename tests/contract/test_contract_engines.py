@@ -76,7 +76,7 @@ def _total(outcome: LoadOutcome) -> Counter[str]:
 @pytest.mark.parametrize(
     ("name", "beside"),
     [
-        pytest.param("cratedb", "python", marks=pytest.mark.long),
+        pytest.param("cratedb", "python", marks=pytest.mark.slow),
         pytest.param("mongodb", "python", marks=pytest.mark.real),
         pytest.param("mongodb", "native", marks=pytest.mark.real),
     ],
@@ -123,7 +123,7 @@ def test_engines_read_what_engines_wrote(
     assert {interval.kind for interval in outcome.intervals} == {"response_time", "service_time"}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "beside"),
     [

@@ -46,7 +46,7 @@ NOBODY = ADDRESS.replace("127.26", "127.32")
 SECRET = "pl4nted secret"  # noqa: S105  of this test alone
 BOTH_WAYS = pytest.mark.parametrize(
     ("writer", "reader"),
-    [("python", "native"), pytest.param("native", "python", marks=pytest.mark.long)],
+    [("python", "native"), pytest.param("native", "python", marks=pytest.mark.slow)],
 )
 
 Table = frozenset[tuple[Any, ...]]
@@ -275,7 +275,7 @@ def test_a_node_that_is_not_there_is_left_out(
     assert len(readings()) == ROWS
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_guarded_server_lets_in_who_it_knows_and_says_so_to_others(
     tmp_path: Path,
     make_testbed: Callable[..., Testbed],
@@ -319,7 +319,7 @@ def test_a_guarded_server_lets_in_who_it_knows_and_says_so_to_others(
         assert "cannot connect" in refused("native", None)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_node_that_is_lost_fails_operations_by_the_same_names_in_both_engines(
     tmp_path: Path,
     make_testbed: Callable[..., Testbed],

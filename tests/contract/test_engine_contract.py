@@ -53,7 +53,7 @@ def _each_pair(*, short: Collection[Dialect] = (CQL,)) -> pytest.MarkDecorator:
             engine,
             dialect,
             id=f"{engine}-{dialect.wire}",
-            marks=[] if engine == "native" and dialect in short else [pytest.mark.long],
+            marks=[] if engine == "native" and dialect in short else [pytest.mark.slow],
         )
         for engine in ENGINES
         for dialect in DIALECTS
@@ -88,7 +88,7 @@ def _is_short(engine: str, dialect: Dialect, scenario: Scenario) -> bool:
             dialect,
             scenario,
             id=f"{engine}-{dialect.wire}-{scenario.run.__name__.removeprefix('run_')}",
-            marks=[] if _is_short(engine, dialect, scenario) else [pytest.mark.long],
+            marks=[] if _is_short(engine, dialect, scenario) else [pytest.mark.slow],
         )
         for engine in ENGINES
         for dialect in DIALECTS
@@ -246,7 +246,7 @@ def test_engines_share_what_is_to_be_done_and_no_operation_twice(
     "end",
     [
         pytest.param(signal.SIGKILL, id="killed"),
-        pytest.param(signal.SIGTERM, id="stopped", marks=pytest.mark.long),
+        pytest.param(signal.SIGTERM, id="stopped", marks=pytest.mark.slow),
     ],
 )
 def test_an_engine_that_ends_early_fails_the_load_and_leaves_what_it_measured(

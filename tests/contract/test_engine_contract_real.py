@@ -25,7 +25,7 @@ from perf.systems.contract import Node
 from perf.systems.cql.client import KEYSPACE, open_driver
 from perf.workloads.sensor import choose_device, device_id, reading
 
-pytestmark = [pytest.mark.real, pytest.mark.long]
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 RECORDS = Sensor(kind="sensor", devices=20, payload_bytes=400, latest_count=5)
 SEED, ROWS, READS = 7, 200, 300

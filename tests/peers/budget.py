@@ -1,12 +1,12 @@
-"""How much is tried where more would show more: a sample, or all of it where that is asked for."""
+"""How much is tried: little in `make test`, more in `make test-all`, most in `make reliability`."""
 
 import os
 
-IN_FULL = os.environ.get("KNICKPOINT_TESTS_IN_FULL") == "1"
-"""`make test-all` asks for it."""
+EFFORT = float(os.environ.get("KNICKPOINT_EFFORT", "0"))
+"""The share of the full effort that tests of reliability make, from 0 to 1."""
 SAMPLE = 20
 
 
 def tries(full: int, sample: int = SAMPLE) -> int:
-    """Return how many examples a property is tried with: `full` or, by default, a sample of them."""
-    return full if IN_FULL else min(full, sample)
+    """Return how many examples a property is tried with: all with any effort, else a sample of them."""
+    return full if EFFORT else min(full, sample)

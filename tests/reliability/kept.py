@@ -1,9 +1,8 @@
 """The promises of docs/reliability.md: which tests hold them, and with what figures.
 
 A test says `@pytest.mark.keeps("finished-trials-survive")`, and tells its figures by the fixture
-`figures`: `figures["kills"] = 213`. With `--promises=FILE`, as in `make reliability`, tests do their
-full effort, and what they came to is added to the file; without it they do as much as `make test` has
-time for. `python kept.py FILE BEGAN` prints the table, and fails where a promise is not shown.
+`figures`: `figures["kills"] = 213`. Where KNICKPOINT_TESTS_TOLD names a file, each test adds a line
+that says what it came to. `python kept.py FILE` prints the table, and fails where one is not shown.
 """
 
 import json
@@ -11,7 +10,6 @@ import os
 import platform
 import re
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -42,18 +40,18 @@ class Shown:
 
 
 def read_promises() -> dict[str, str]:
-    """Give what docs/reliability.md promises, by name, in its order."""
+    """Return what docs/reliability.md promises, by name, in its order."""
     rows = map(_ROW.match, DOCS.read_text(encoding="utf-8").splitlines())
     return {row[1]: row[2] for row in rows if row}
 
 
 def find_names(item: pytest.Item) -> list[str]:
-    """Give the promises that a test holds."""
+    """Return the promises that a test holds."""
     return [name for mark in item.iter_markers("keeps") for name in mark.args]
 
 
-class Promises:
-    """A plug-in of pytest: writes down what each test tells of its promises, also of parallel ones."""
+class Teller:
+    """A plug-in of pytest: adds a line to a file for each phase of each test, parallel ones as well."""
 
     def __init__(self, told: Path) -> None:
         self.told = told
@@ -75,6 +73,7 @@ class Promises:
             return
         properties = dict(report.user_properties)
         line = {
+            "test": report.nodeid,
             # A worker that crashed does not say what it was about.
             "keeps": properties.get("keeps", [*read_promises()]),
             "seconds": report.duration,
@@ -86,7 +85,7 @@ class Promises:
 
 
 def read_shown(told: Path) -> dict[str, Shown]:
-    """Give what the tests of each promise came to, by what was written down in a file."""
+    """Return what the tests of each promise came to, by what was written down in a file."""
     shown: dict[str, Shown] = {name: Shown() for name in read_promises()}
     for line in map(json.loads, told.read_text().splitlines() if told.exists() else ()):
         for name in line["keeps"]:
@@ -98,16 +97,16 @@ def read_shown(told: Path) -> dict[str, Shown]:
     return shown
 
 
-def main(file: str, began: str) -> int:
-    """Print the table of a file that was begun at a Unix time; what no test showed is not kept."""
+def main(file: str) -> int:
+    """Print the table of a file; what no test showed is not kept."""
     shown, tell = read_shown(Path(file)), sys.stdout.write
     for name, promise in read_promises().items():
         one = shown[name]
         tell(f"{'kept' if one.is_kept else 'NOT SHOWN':<9} {name} [{one.seconds:.0f} s]\n")
         tell(f"          {promise}\n          {one.describe()}\n")
-    kept, minutes = sum(one.is_kept for one in shown.values()), (time.time() - float(began)) / 60
+    kept = sum(one.is_kept for one in shown.values())
     tell(
-        f"\n{kept} of {len(shown)} promises kept, in {minutes:.0f} min; Python "
+        f"\n{kept} of {len(shown)} promises kept; Python "
         f"{platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores\n"
         f"What is not covered: {DOCS.parent.name}/{DOCS.name}#what-is-not-covered\n"
     )

@@ -66,7 +66,7 @@ def choose(count: int, most: int, seed: str) -> Sequence[int]:
 
 
 @pytest.mark.keeps("failing-writes-lose-nothing")
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "mode"), CASES)
 def test_a_disk_that_fails_is_told_and_loses_nothing(
     bench: Bench, name: str, mode: str, effort: Callable[[int, int], int], figures: dict[str, object]

@@ -36,7 +36,7 @@ from perf.systems import registry
 from perf.systems.contract import Cluster, KnowsVersion, Node
 from perf.systems.fake import system as fake
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.timeout(180)
 
 INVALID, FAILED, COMPLETED = TrialStatus.INVALID, TrialStatus.FAILED, TrialStatus.COMPLETED
 # So short that what never ends is seen to be ended; a busy machine still starts a Python within it.
@@ -174,21 +174,22 @@ def attempt(tmp_path: Path, figures: dict[str, object]) -> Try:
     return attempt
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("killed-node-is-told")
 @pytest.mark.parametrize("fault", KILLED, ids=name_of)
 def test_a_killed_node_makes_a_trial_invalid(attempt: Try, fault: Fault) -> None:
     attempt(fault)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("paused-node-is-told")
 @pytest.mark.parametrize("fault", PAUSED, ids=name_of)
 def test_a_node_that_stands_still_for_ever_is_told(attempt: Try, fault: Fault) -> None:
     attempt(fault)
 
 
-@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.keeps("paused-node-is-told")
 @pytest.mark.parametrize("rate", [None, 100.0], ids=["closed", "open"])
 def test_a_second_without_answers_is_in_the_response_times(
@@ -201,7 +202,7 @@ def test_a_second_without_answers_is_in_the_response_times(
     assert 0.9 <= times.get_max_value() / 1e6 < 2.5
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("cut-link-is-told")
 def test_a_link_that_drops_everything_makes_a_trial_invalid(attempt: Try) -> None:
     with ExitStack() as broken:
@@ -213,14 +214,14 @@ def test_a_link_that_drops_everything_makes_a_trial_invalid(attempt: Try) -> Non
         attempt(fault, mend=broken.close)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("lost-engine-is-told")
 @pytest.mark.parametrize("fault", ENGINES, ids=name_of)
 def test_an_engine_that_is_lost_fails_the_trial(attempt: Try, fault: Fault) -> None:
     attempt(fault)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("lost-engine-is-told")
 @pytest.mark.parametrize("moment", [Moment.PRELOAD, Moment.WARM_UP], ids=["preload", "warm-up"])
 def test_an_engine_without_memory_leaves_no_valid_trial(attempt: Try, moment: Moment) -> None:
@@ -228,7 +229,7 @@ def test_an_engine_without_memory_leaves_no_valid_trial(attempt: Try, moment: Mo
     assert "emory" in trial.reasons[0].text or "thread" in trial.reasons[0].text, trial.reasons
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("full-disk-is-told")
 def test_an_engine_without_room_for_what_it_measures_fails_the_trial(
     attempt: Try, tmp_path: Path
@@ -241,7 +242,7 @@ def test_an_engine_without_room_for_what_it_measures_fails_the_trial(
     assert f"local: 0 MB are left on {tmp_path}/run/engines; make room" in trial.reasons[1].text
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("broken-server-is-told")
 @pytest.mark.parametrize("fault", SETTINGS, ids=name_of)
 def test_a_server_that_does_not_come_up_or_refuses_is_told(attempt: Try, fault: Fault) -> None:
@@ -253,7 +254,7 @@ def test_a_server_that_does_not_come_up_or_refuses_is_told(attempt: Try, fault: 
     ("told", "text"),
     [
         ("9.9.9", "version failed on node-1: runs 9.9.9, but 1.0.0 was to be measured"),
-        pytest.param("", "does not tell which release it runs", marks=pytest.mark.long),
+        pytest.param("", "does not tell which release it runs", marks=pytest.mark.slow),
     ],
 )
 def test_another_release_is_never_measured(attempt: Try, told: str, text: str) -> None:
@@ -279,7 +280,7 @@ class Joined(fake.Fake):
         raise NotReady("start", cluster.nodes[0].name, "nobody answers")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("broken-server-is-told")
 def test_a_crash_before_nodes_are_joined_is_told_at_once(attempt: Try) -> None:
     """And not at the end of a limit that is an hour here, as what nobody answers would be."""
@@ -313,7 +314,7 @@ class Usurped(fake.Fake):
         super().start(node, cluster)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("wrong-release-is-refused")
 @pytest.mark.parametrize("version", ["9.9.9", "1.0.0"])
 def test_a_stranger_on_the_address_is_never_measured(tmp_path: Path, version: str) -> None:
@@ -334,7 +335,7 @@ def test_a_stranger_on_the_address_is_never_measured(tmp_path: Path, version: st
     assert trials.run().status is COMPLETED
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("stepped-clock-is-told")
 @pytest.mark.parametrize("by_s", [-3600, 3600])
 @pytest.mark.parametrize(
@@ -364,7 +365,7 @@ def test_a_clock_that_is_stepped_moves_no_edge_and_no_limit(
     assert 0 < (trial.finished_at - trial.started_at).total_seconds() < 600
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("cluster-is-as-deployed")
 def test_a_cluster_that_came_apart_is_told(attempt: Try) -> None:
     class ComesApart(fake.Fake):

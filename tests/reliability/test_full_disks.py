@@ -76,7 +76,7 @@ def test_output_that_has_no_room_changes_no_exit_code(tmp_path: Path, full: str)
 
 
 @pytest.mark.keeps("full-disks-are-told")
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["append", "append to a history", "rebuild", "prune", "import", "triage"]
 )
@@ -114,7 +114,7 @@ def test_a_small_disk_is_told_and_nothing_is_lost(
 
 
 @pytest.mark.keeps("full-disks-are-told")
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.alone
 def test_a_night_that_runs_out_of_room_goes_on_where_there_is_some(tmp_path: Path) -> None:
     made = tmp_path / "made"

@@ -243,7 +243,7 @@ except InputError as error:
 """
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("hostile-artifacts")
 @pytest.mark.parametrize(
     ("head", "part", "tail"),

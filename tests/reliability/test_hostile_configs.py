@@ -138,7 +138,7 @@ def test_what_is_no_file_is_told_and_never_waited_for(root: Path, tmp_path: Path
         raise AssertionError("a history of several labs is not to be taken for none")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("hostile-configs")
 def test_bombs_are_refused_in_little_memory(
     tmp_path: Path, effort: Callable[[int, int], int], figures: dict[str, object]

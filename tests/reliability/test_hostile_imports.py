@@ -270,7 +270,7 @@ except UsageError as error:
 """
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("imports-whole-or-not-at-all")
 @pytest.mark.parametrize("kind", sorted(WORST))
 def test_the_largest_file_that_is_read_fits_into_three_gigabytes(kind: str, tmp_path: Path) -> None:

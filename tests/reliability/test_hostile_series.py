@@ -126,7 +126,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, "MB")
 ONE = '{"series":[{"name":"a","better":"lower","values":[1'
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("hostile-series")
 @pytest.mark.parametrize(
     ("head", "part", "tail", "count", "told"),

@@ -68,8 +68,8 @@ def data(tmp_path: Path, make_trial: Callable[..., Trial]) -> Path:
         ("history", "show"),
         ("history", "sql", "SELECT experiment, config FROM trials"),
         ("history", "sql", "SELECT experiment, config FROM trials", "--csv"),
-        pytest.param(("triage", "list"), marks=pytest.mark.long),
-        pytest.param(("detect",), marks=pytest.mark.long),
+        pytest.param(("triage", "list"), marks=pytest.mark.slow),
+        pytest.param(("detect",), marks=pytest.mark.slow),
     ],
     ids=range(5),
 )

@@ -44,7 +44,7 @@ def kill_often(name: str, scenario: Scenario, begin: Path, launcher: Commands, w
 @pytest.mark.slow
 @KEEPS
 @pytest.mark.parametrize(
-    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.long) for name in (*LONG, *REAL))]
+    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in (*LONG, *REAL))]
 )
 def test_a_killed_command_loses_nothing_and_goes_on(
     name: str,

@@ -21,7 +21,7 @@ from perf.model.errors import HistoryError
 from reports.clients.webhook import VARIABLE
 from reports.notifications.sent_log import Ledger
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 NOTIFY = Scenario(argv="notify --webhook --site-url https://example.org", prepare="drops")
 MOVES = {
     "to lake": Scenario(argv="history migrate --to lake", prepare="history"),

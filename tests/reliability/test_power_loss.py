@@ -28,7 +28,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 @pytest.mark.keeps("power-loss-loses-nothing")
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 def test_what_was_said_to_be_kept_is_there_when_the_power_is_back(
     bench: Bench, name: str, effort: Callable[[int, int], int], figures: dict[str, object]

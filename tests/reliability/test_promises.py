@@ -49,7 +49,7 @@ def test_the_table_has_what_was_shown_of_each_promise(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcomes = {name: ["passed", "passed"] for name in read_promises()}
-    assert main(str(write_told(tmp_path / "told", outcomes)), "0") == 0
+    assert main(str(write_told(tmp_path / "told", outcomes))) == 0
     printed = capsys.readouterr().out
     assert "kept      a-kill-loses-no-trial [2 s]\n" in printed
     assert "2 passed; tries: 7; tries: 8\n" in printed
@@ -61,5 +61,5 @@ def test_a_promise_that_is_not_shown_in_full_is_told_and_fails_the_command(
     ended: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcomes = {name: ["passed"] for name in read_promises()} | {"host-keys": ended}
-    assert main(str(write_told(tmp_path / "told", outcomes)), "0") == 1
+    assert main(str(write_told(tmp_path / "told", outcomes))) == 1
     assert f"NOT SHOWN host-keys [{len(ended)} s]\n" in capsys.readouterr().out

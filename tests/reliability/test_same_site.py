@@ -67,7 +67,7 @@ def tell(python: Path, out: Path, **environment: str) -> Mapping[str, str]:
     return digests | {"what the command says": verdict}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("same-in-same-out")
 @pytest.mark.timeout(900)
 def test_versions_of_python_hash_seeds_time_zones_and_languages_change_no_byte(

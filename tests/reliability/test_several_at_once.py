@@ -129,17 +129,17 @@ def check_history(here: Path, *, is_pruned: bool = False) -> int:
         pytest.param(
             ("append", "history rebuild", "history rebuild", "report", "append"),
             id="rebuilds",
-            marks=pytest.mark.long,
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             ("history prune --older-than 30", "append", "history sql SELECT(1)", "detect"),
             id="prune",
-            marks=pytest.mark.long,
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             ("report", "history prune --older-than 30", "append", "report", "history rebuild"),
             id="reports",
-            marks=pytest.mark.long,
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -161,7 +161,7 @@ def test_readers_and_writers_of_a_history(
 
 
 @KEEPS
-@pytest.mark.long
+@pytest.mark.slow
 def test_two_imports_of_the_same_results(
     together: Together, effort: Callable[[int, int], int], figures: dict[str, object]
 ) -> None:
@@ -179,7 +179,7 @@ _WHERE = "--suite fake-short --experiment fake-blink"
 
 
 @KEEPS
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "made_by_one"),
     [
@@ -208,7 +208,7 @@ def test_two_of_what_measures(
 
 
 @KEEPS
-@pytest.mark.long
+@pytest.mark.slow
 def test_two_candidates(together: Together, figures: dict[str, object]) -> None:
     here = together.prepare("repository")
     command = "candidate --base main --head topic --testbed loop --suite fake-short"
@@ -218,7 +218,7 @@ def test_two_candidates(together: Together, figures: dict[str, object]) -> None:
 
 
 @KEEPS
-@pytest.mark.long
+@pytest.mark.slow
 def test_two_nightlies_beside_readers_and_writers(
     together: Together, effort: Callable[[int, int], int], figures: dict[str, object]
 ) -> None:
@@ -240,7 +240,7 @@ def test_two_nightlies_beside_readers_and_writers(
 
 
 @KEEPS
-@pytest.mark.long
+@pytest.mark.slow
 def test_two_real_nightlies(together: Together, figures: dict[str, object]) -> None:
     """With servers of the fake system, on the same addresses."""
     here = together.prepare("configs")
@@ -254,7 +254,7 @@ def test_two_real_nightlies(together: Together, figures: dict[str, object]) -> N
 
 
 @KEEPS
-@pytest.mark.long
+@pytest.mark.slow
 def test_decisions_of_several_people_are_all_kept(
     together: Together, effort: Callable[[int, int], int], figures: dict[str, object]
 ) -> None:

@@ -192,7 +192,7 @@ def places(
     return places
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.keeps("site-whole-or-old")
 def test_a_real_report_killed_from_outside_leaves_one_whole_site(
     places: Places, effort: Callable[[int, int], int], figures: dict[str, object]

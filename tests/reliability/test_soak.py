@@ -14,7 +14,7 @@ from perf.releases import artifacts as releases
 from perf.systems import registry
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.timeout(1800)
 @pytest.mark.keeps("season-told-right")
@@ -27,7 +27,7 @@ def test_a_season_of_simulated_nights(
     assert wrong == []
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.alone
 @pytest.mark.timeout(600)

@@ -8,7 +8,7 @@ from bisection_cases import Case, Draw, Score, drift, play, reference_trials, si
 from numpy.random import Generator
 from simulated_bisection import Means
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 SEED = 7
 
 

@@ -99,7 +99,7 @@ def test_upside_down_good_news_is_bad_news(
     assert outcomes[1] == [(index, mirrored[outcome]) for index, outcome in outcomes[0]]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @given(values=SERIES)
 @settings(max_examples=10)
 def test_appending_is_reading_anew(values: list[float]) -> None:

@@ -308,7 +308,7 @@ def test_a_history_without_changes_raises_few_false_alarms(make_observations: Ma
     assert outcomes.count(Outcome.UNCHANGED) >= 0.75 * count
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_night_by_night_replay_raises_few_false_alarms(make_observations: Make) -> None:
     """Measured with these seeds over 1 000 nights (40 series, 6 to 30 points): 0 alarms, 0 suspects."""
     alarms = suspects = 0

@@ -101,7 +101,7 @@ def test_a_damaged_bundle_is_told_of_and_not_counted(lab: Lab) -> None:
     assert "not reused: " in lab.said.getvalue()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_two_nights_that_say_nothing_do_no_harm(lab: Lab) -> None:
     for night, level in (("2026-02-01-1", 1e6), ("2026-02-02-1", 1e-3)):
         lab.levels["2.0.3"] = level

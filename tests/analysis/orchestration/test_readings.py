@@ -218,7 +218,7 @@ def test_what_nobody_asks_for_goes_after_two_weeks() -> None:
     assert {day: set(of_day) for day, of_day in days.items()} == {"2026-03-15": {"b"}}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.keeps("a-million-points")
 def test_a_series_of_a_million_points_is_judged(

@@ -221,7 +221,7 @@ def test_every_operation_is_in_the_books_and_in_the_log(native: str, tmp_path: P
     assert all(0 < one.cpu_s < 2 * one.wall_s for one in result.usages)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_both_engines_offer_the_same_operations(native: str, tmp_path: Path) -> None:
     def attempted(evidence: LoadEvidence) -> dict[tuple[str, int], int]:
         return {
@@ -238,7 +238,7 @@ def test_both_engines_offer_the_same_operations(native: str, tmp_path: Path) -> 
     assert len(ours) == 4
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_memory_stays_bounded_at_full_speed(native: str, tmp_path: Path) -> None:
     stages = [plan_stage("full", CLOSED, warmup_s=1, measured_s=5)]
     stand = Stand(directory=tmp_path, engine=(native,), dialect=CQL)

@@ -136,7 +136,7 @@ def _comparable(asked: Document) -> Document:
             VALUES,
             {Operation.PUT: 0.4, Operation.GET: 0.4, Operation.PUT_GET: 0.2},
             id="put-get",
-            marks=pytest.mark.long,
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             YCSB,

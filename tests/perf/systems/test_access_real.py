@@ -34,7 +34,7 @@ from perf.systems.contract import Cluster, Node
 from perf.systems.cql import client as cql
 from perf.trial.harness import Order, run_trial
 
-pytestmark = [pytest.mark.real, pytest.mark.long]
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 SYSTEM = Cassandra()

@@ -245,7 +245,7 @@ TRIALS = {
 }
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TRIALS.values()))
 def test_a_trial_with_a_corrupted_row_is_invalid(name: str, tmp_path: Path) -> None:
     workload = READING[name]

@@ -337,8 +337,8 @@ def test_a_port_in_use_is_refused_before_anything_starts(run: Run, places: Place
 @pytest.mark.parametrize(
     "signal_number",
     [
-        pytest.param(signal.SIGINT, marks=pytest.mark.long),
-        pytest.param(signal.SIGTERM, marks=pytest.mark.long),
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
         signal.SIGKILL,
     ],
 )

@@ -112,7 +112,7 @@ def test_a_trial_beside_a_hog_is_invalid_and_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_search_finds_the_planted_capacity(tmp_path: Path) -> None:
     search = SearchLoad(
         kind="search",
@@ -165,7 +165,7 @@ def test_a_setting_that_the_system_refuses_fails_one_trial(tmp_path: Path) -> No
 
 
 @pytest.mark.alone
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_ladder_says_which_loads_held_and_no_step_spoils_the_next(tmp_path: Path) -> None:
     ladder = SteppedLoad(kind="stepped", offered_loads_ops_per_s=(50.0, 250.0), in_flight=32)
     # Two slots of 16 ms: 125 operations per second; what is in flight when a step ends takes 0.25 s.

@@ -95,7 +95,7 @@ def test_a_sound_system_keeps_every_promise(prove: Prove) -> None:
 
 
 @pytest.mark.real
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(1000)
 def test_cassandra_keeps_every_promise(prove: Prove, configs: Path) -> None:
     shutil.copytree(CONFIGS / "systems/cassandra", configs / "systems/cassandra")

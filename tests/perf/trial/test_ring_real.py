@@ -20,7 +20,7 @@ from perf.releases import artifacts as releases
 from perf.systems import registry
 from perf.trial.harness import Order, run_trial
 
-pytestmark = [pytest.mark.real, pytest.mark.alone, pytest.mark.long, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.real, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(420)]
 CONFIGS = Path(__file__).parents[3] / "configs"
 
 
@@ -100,7 +100,7 @@ class KillOneNode(io.StringIO):
         return super().write(text)
 
 
-@pytest.mark.long  # the fake system shows the same in seconds, in test_harness.py
+@pytest.mark.slow  # the fake system shows the same in seconds, in test_harness.py
 def test_a_node_that_dies_mid_trial_makes_it_invalid(
     run: Callable[[Progress], Trial], tmp_path: Path
 ) -> None:

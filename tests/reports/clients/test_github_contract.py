@@ -22,7 +22,7 @@ from reports.notifications.issue_plan import ExistingIssue, IssuePlan, plan_issu
 from reports.notifications.night_watch import judge_nights as find_fresh
 from reports.pull_requests.posting import Check, Message, start_check
 
-pytestmark = pytest.mark.long  # Prism starts four times, and is installed once
+pytestmark = pytest.mark.slow  # Prism starts four times, and is installed once
 TRUSTED = {"Authorization": f"token {TOKEN}"}
 
 

@@ -239,7 +239,7 @@ def test_what_the_budget_does_not_allow_is_said_not_attributed(
     ]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_error_of_ours_is_loud_and_stops_nothing_else(
     repository: GitRepository, ask: Ask, measurer: Measurer, read: Callable[[], ComparisonFile]
 ) -> None:
@@ -263,7 +263,7 @@ def test_an_error_of_ours_is_loud_and_stops_nothing_else(
     assert len(measurer.orders) == before + 8
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_another_budget_or_other_rules_take_no_answer_over(
     repository: GitRepository, ask: Ask, measurer: Measurer, read: Callable[[], ComparisonFile]
 ) -> None:
@@ -393,7 +393,7 @@ def test_long_lists_and_values_still_make_a_file_that_can_be_read(
     assert "(3002 characters, SHA-256 " in change.knobs[0].after
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_fake_system_is_measured_end_to_end(
     repository: GitRepository, ask: Ask, read: Callable[[], ComparisonFile]
 ) -> None:

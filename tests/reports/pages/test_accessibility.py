@@ -74,7 +74,7 @@ def test_neither_open_help_nor_open_search_has_barriers(browser: Browser, demo_s
         assert watched.complaints == []
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_no_page_has_barriers_complains_or_asks_for_anything(browser: Browser, demo_site: Path) -> None:
     looks = list(product(("light", "dark"), (360, 1200, 2400)))
     with watch(browser, bypass_csp=True) as watched:

@@ -64,7 +64,9 @@ def test_rows_are_walked_and_opened_by_key(front: Page) -> None:
 
 
 def test_an_incident_is_one_row_and_opens_its_own_page(front: Page) -> None:
-    front.locator("tbody[id^=incident-] tr").first.evaluate("row => { row.tabIndex = -1; row.focus(); }")
+    front.locator("tbody[id^=incident-] tr").first.evaluate(
+        "row => { row.tabIndex = -1; row.focus(); }"
+    )
     name = active(front, "parentElement.id")
     front.keyboard.press("j")
     assert active(front, "parentElement.id") != name

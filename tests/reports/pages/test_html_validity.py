@@ -19,6 +19,6 @@ def test_each_kind_of_page_and_the_style_sheet_are_valid_whatever_the_names(
     assert len(faults) >= 3  # so it does find what is wrong
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_all_pages_are_valid(demo_site: Path) -> None:
     assert find_faults(sorted(demo_site.rglob("*.html"))) == []

@@ -15,7 +15,7 @@ from perf.local.places import Places
 from perf.model.results import Trial, TrialId
 
 # Several programs at once, for many seconds; what one lake answers is in test_lake.py.
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 
 def silent(_text: str) -> None:

@@ -15,7 +15,7 @@ from perf.local.places import Places
 from perf.model.errors import HistoryError, UsageError
 
 # Several programs at once, for many seconds; what one lake answers is in test_lake.py.
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 KEYS = {"AWS_ACCESS_KEY_ID": "lab", "AWS_SECRET_ACCESS_KEY": "hidden-from-all"}
 

@@ -181,7 +181,7 @@ def test_writers_at_once_lose_nothing_and_double_nothing(
         assert history.tables_digest() == digest
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_eight_writers_killed_at_random_lose_nothing_and_double_nothing(
     make_lab: Callable[[str, int], Writer], tmp_path: Path, lake: LakeOfLabs
 ) -> None:
@@ -213,7 +213,7 @@ DYING = {
 @pytest.mark.parametrize(
     "moment",
     [
-        pytest.param(moment, marks=() if moment == "after the commit" else pytest.mark.long)
+        pytest.param(moment, marks=() if moment == "after the commit" else pytest.mark.slow)
         for moment in sorted(DYING)
     ],
 )
