@@ -253,5 +253,6 @@ def test_a_series_of_a_million_points_is_judged(
     found = {change.index for change in judged.change_points}
     missed = [at for at in range(every, count, every) if not found & set(range(at - 3, at + 4))]
     assert not missed
-    assert len(found) < 1.02 * count / every
+    # Two in a hundred; of so few steps, chance makes it up to five.
+    assert len(found) - len(range(every, count, every)) <= max(5, 0.02 * count / every)
     figures["points"], figures["steps planted and found"] = count, count // every - 1
