@@ -4,7 +4,7 @@ A name is dangling only if no *file* of that name exists: a file that exists but
 about once, where it stands.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -14,7 +14,7 @@ from perf.model.design import Suite, SystemConfig, Testbed, Topology, Workload
 
 
 class HasName(Protocol):
-    """A design value that lives in a file of its own name."""
+    """A design value that lives in a file of its own name, or in a list by its name."""
 
     @property
     def name(self) -> str:
@@ -52,15 +52,13 @@ class Entries:
     """Each version's line, by system; a system that cannot be loaded here is absent, not checked."""
 
 
-def find_repeated(
-    at: Place, items: Iterable[T], key: str, identify: Callable[[T], Hashable]
-) -> Iterator[str]:
-    """Find items of a list that are the same by some key."""
-    seen: dict[Hashable, int] = {}
+def find_repeated(at: Place, items: Iterable[HasName]) -> Iterator[str]:
+    """Find items of a list that have the same name."""
+    seen: dict[str, int] = {}
     for index, item in enumerate(items):
-        first = seen.setdefault(identify(item), index)
+        first = seen.setdefault(item.name, index)
         if first != index:
-            yield (at / index / key).say(f"as in {at / first}; give each its own")
+            yield (at / index / "name").say(f"as in {at / first}; give each its own")
 
 
 def find_dangling(at: Place, name: str, folder: str, known: Collection[str]) -> Iterator[str]:

@@ -41,8 +41,8 @@ def check_report(at: Place, report: Report, entries: Entries) -> Iterator[str]:
     known = _Known(report, entries)
     for index, suite in enumerate(report.suites):
         yield from find_dangling(at / "suites" / index, suite, "suites", entries.suites)
-    yield from find_repeated(at / "subjects", report.subjects, "name", lambda one: one.name)
-    yield from find_repeated(at / "tables", report.tables, "name", lambda one: one.name)
+    yield from find_repeated(at / "subjects", report.subjects)
+    yield from find_repeated(at / "tables", report.tables)
     for index, subject in enumerate(report.subjects):
         yield from _check_subject(at / "subjects" / index, subject, entries)
     for key, other in report.also_beside.items():
@@ -80,8 +80,8 @@ def _check_subject(at: Place, one: Subject, entries: Entries) -> Iterator[str]:
 
 
 def _check_table(at: Place, table: PublishedTable, known: _Known) -> Iterator[str]:
-    yield from find_repeated(at / "columns", table.columns, "name", lambda it: it.name)
-    yield from find_repeated(at / "rows", table.rows, "name", lambda it: it.name)
+    yield from find_repeated(at / "columns", table.columns)
+    yield from find_repeated(at / "rows", table.rows)
     tables = [one.name for one in known.report.tables]
     yield from find_unnamed(at / "ratio_to", table.ratio_to, "table", tables)
     yield from _check_columns(at, table)
@@ -182,7 +182,7 @@ def _check_place(at: Place, spot: Spot, entries: Entries) -> Iterator[str]:
 
 
 def _operations_by_phase(workload: Workload) -> Mapping[str, Collection[str]]:
-    """Give the phases with samples of a workload, and the operations that each has samples of."""
+    """Return the phases with samples of a workload, and the operations that each has samples of."""
     mix = [one.value for one in workload.offered_mix]
     offered = (*mix, ALL) if len(mix) > 1 else tuple(mix)
     plain = (part.name for part in workload.measurements if not isinstance(part.load, SteppedLoad))

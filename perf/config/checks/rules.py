@@ -68,7 +68,7 @@ _PROSE = ("name", "state", "owner", "note", "expires", "fixed_in")
 def check_triage(at: Place, triage: Triage) -> Iterator[str]:
     """Find entries that contradict themselves or each other, or that can never cover a change."""
     entries = triage.entries
-    yield from find_repeated(at / "entries", entries, "name", lambda entry: entry.name)
+    yield from find_repeated(at / "entries", entries)
     first_about: dict[tuple[object, ...], int] = {}
     for index, entry in enumerate(entries):
         here = at / "entries" / index
@@ -124,5 +124,5 @@ def find_faults(entry: TriageEntry) -> Iterator[tuple[str, str]]:
 
 
 def _about(entry: TriageEntry) -> tuple[object, ...]:
-    """Give what decides which changes an entry covers."""
+    """Return what decides which changes an entry covers."""
     return tuple(getattr(entry, key) for key in entry.__slots__ if key not in _PROSE)

@@ -25,7 +25,7 @@ def check_suite(entry: ConfigFile[Suite], entries: Entries) -> Iterator[str]:
         return
     yield from find_dangling(at / "testbed", suite.testbed, "testbeds", entries.testbeds)
     experiments = suite.experiments
-    yield from find_repeated(at / "experiments", experiments, "name", lambda each: each.name)
+    yield from find_repeated(at / "experiments", experiments)
     yield from _check_sentinels(at, suite, entries)
     yield from _check_minutes(at, suite)
     testbed = entries.testbeds.get(suite.testbed)
@@ -172,7 +172,7 @@ def _check_sentinels(at: Place, suite: Suite, entries: Entries) -> Iterator[str]
 
 
 def _scheduled_beside(suite: Suite, entries: Entries) -> Iterator[tuple[str, Experiment]]:
-    """Give the scheduled experiments of all suites whose numbers compare with those of this one."""
+    """Yield the scheduled experiments of all suites whose numbers compare with those of this one."""
     own = _testbed_class(suite, entries)
     for entry in entries.suites.values():
         if entry.value is not None and _testbed_class(entry.value, entries) == own:
@@ -191,6 +191,6 @@ def _place(experiment: Experiment) -> tuple[str, ...]:
 
 
 def _lines(experiment: Experiment, entries: Entries) -> set[str]:
-    """Give the lines of the releases; a release of unknown line is one by itself."""
+    """Return the lines of the releases; a release of unknown line is one by itself."""
     known = entries.known_releases.get(experiment.system, {})
     return {known.get(version, version) for version in experiment.releases}

@@ -29,7 +29,7 @@ def check_testbed(entry: ConfigFile[Testbed]) -> Iterator[str]:
     if testbed is None:
         return
     hosts, engines = testbed.hosts, testbed.client_cores
-    yield from find_repeated(at / "hosts", hosts, "name", lambda host: host.name)
+    yield from find_repeated(at / "hosts", hosts)
     for index, host in enumerate(hosts):
         if why := _refuse_address(host, testbed.transport):
             yield (at / "hosts" / index / "address").say(why)

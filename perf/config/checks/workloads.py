@@ -30,7 +30,7 @@ def check_workload(entry: ConfigFile[Workload]) -> Iterator[str]:
     if workload is None:
         return
     parts = workload.measurements
-    yield from find_repeated(at / "measurements", parts, "name", lambda part: part.name)
+    yield from find_repeated(at / "measurements", parts)
     yield from _check_names(at, workload)
     yield from _check_offered(at, workload)
     yield from _check_rows(at, workload)
@@ -67,7 +67,7 @@ def _check_names(at: Place, workload: Workload) -> Iterator[str]:
             yield place.say("which names a phase of every trial; choose another name")
         if name in counted and place.steps[0] == "measurements":
             yield place.say("which names a phase of the sequence as well; rename one of the two")
-    yield from find_repeated(at / "sequence", workload.sequence, "name", lambda phase: phase.name)
+    yield from find_repeated(at / "sequence", workload.sequence)
     if workload.scaled_down_by is not None:
         why = "but a workload is written in full size; say it in the suite that runs it smaller"
         yield (at / "scaled_down_by").say(why)
@@ -279,7 +279,7 @@ def check_floors(at: Place, workload: Workload) -> Iterator[str]:
 
 
 def _list_sizes(workload: Workload) -> Mapping[str, list[float]]:
-    """Give the sizes that each floor bounds, as they are written."""
+    """Return the sizes that each floor bounds, as they are written."""
     parts, phases = workload.measurements, workload.sequence
     sizes: dict[str, list[float]] = {
         "operations": [one.operations for one in phases if one.operations is not None],
