@@ -54,11 +54,6 @@ class P99Drift:
     lower: float
     upper: float
 
-    @property
-    def is_shown(self) -> bool:
-        """Say whether there was one at all; if not, one cannot tell."""
-        return self.lower > 0 or self.upper < 0
-
 
 def find_drift(intervals: Sequence[Interval], operations: int, iteration_s: float) -> P99Drift | None:
     """Find the drift in the histograms of one operation in one iteration, of `operations` completed.
@@ -100,7 +95,7 @@ def fit_drift(places: ArrayLike, values: ArrayLike, length: float) -> P99Drift:
 
 
 def _variance_of_s(residuals: NDArray[np.float64]) -> float:
-    """Give the variance of Kendall's S of a row without a trend, wider where neighbours are alike."""
+    """Return the variance of Kendall's S of a row without a trend, wider where neighbours are alike."""
     n = residuals.size
     variance = n * (n - 1) * (2 * n + 5) / 18
     ranks = np.argsort(np.argsort(residuals)) - (n - 1) / 2
