@@ -38,8 +38,9 @@ def served(request: pytest.FixtureRequest) -> tuple[Served, Model]:
     return server, model
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def session(served: tuple[Served, Model]) -> Iterator[Any]:
+    """Give one session that is asked everything, as `knickpoint prove` does."""
     server, model = served
     with model.connect(server.target) as session:
         yield session

@@ -85,6 +85,7 @@ def test_a_release_that_fails_when_it_is_asked_again_keeps_its_first_trials(
     assert again.standing is ReleaseStatus.BETWEEN
 
 
+@pytest.mark.slow
 def test_what_only_the_history_still_holds_counts_as_well(lab: Lab) -> None:
     lab.slow_from(4)
     lab.hold_nights(0, 3)

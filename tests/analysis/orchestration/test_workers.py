@@ -81,6 +81,7 @@ def test_what_forked_work_raises_is_raised_and_ends_all() -> None:
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_cores")
 def test_a_forked_process_that_is_killed_is_told() -> None:
     with pytest.raises(ChildProcessError, match="exit code -9"):

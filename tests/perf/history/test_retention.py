@@ -117,6 +117,7 @@ def stop(_: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_a_damaged_histogram_stops_it_and_loses_nothing(kept: Places) -> None:
     with open_history(kept.history) as opened:
         opened.tables.execute("UPDATE histograms SET encoded = 'broken' WHERE position = ?", [7])

@@ -75,6 +75,7 @@ def test_commands_share_one_connection(sshd: SshHost) -> None:
     assert masters(os.getpid()) == []
 
 
+@pytest.mark.slow
 def test_what_the_operator_configured_of_shared_connections_is_set_aside(
     sshd: SshHost, tmp_path: Path
 ) -> None:

@@ -42,7 +42,7 @@ class Told(LocalHost):
         return Completed(0, "".join(f"{name} {text}\n" for name, text in self.answer.items()), "")
 
 
-@pytest.fixture(params=["local", "ssh"])
+@pytest.fixture(params=["local", pytest.param("ssh", marks=pytest.mark.slow)])
 def host(request: pytest.FixtureRequest) -> Remote:
     return LocalHost() if request.param == "local" else request.getfixturevalue("sshd")
 

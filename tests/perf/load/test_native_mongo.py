@@ -162,6 +162,7 @@ def test_both_engines_send_the_same_commands(
         assert python == native
 
 
+@pytest.mark.slow
 def test_rows_of_one_command_are_sent_as_the_python_engine_sends_them(tmp_path: Path) -> None:
     engine = str(need_native())
     mix = {Operation.WRITE: 1.0}
@@ -176,7 +177,7 @@ def test_rows_of_one_command_are_sent_as_the_python_engine_sends_them(tmp_path: 
     assert [command["ordered"] for command in by_native] == [False] * 3
 
 
-@pytest.mark.parametrize("wire_version", [9, 21])
+@pytest.mark.parametrize("wire_version", [pytest.param(9, marks=pytest.mark.slow), 21])
 def test_rows_and_queries_of_devops_are_sent_as_the_python_engine_sends_them(
     wire_version: int, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from budget import tries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -411,7 +412,7 @@ def test_only_one_open_loop_makes_a_step(stages: tuple[Stage, ...]) -> None:
         judge_step(stages, LoadOutcome(), (), LIMITS, None)
 
 
-@settings(max_examples=15)
+@settings(max_examples=tries(15, sample=5))
 @given(
     completed=st.integers(0, 1000), failed=st.integers(0, 1000), sent=st.integers(0, 2000),
     held=st.integers(0, 2000),

@@ -204,6 +204,7 @@ def test_the_same_content_in_several_suites_is_measured_once(
     assert len(measurer.orders) == 12
 
 
+@pytest.mark.slow
 def test_each_of_several_knobs_is_left_out(
     repository: GitRepository, ask: Ask, measurer: Measurer, read: Callable[[], ComparisonFile]
 ) -> None:
@@ -323,6 +324,7 @@ def test_the_comment_links_the_page_of_each_comparison(
     assert ask("--site-url", "javascript:x").exit_code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("measurer")
 def test_a_knob_that_cannot_be_measured_alone_takes_nothing_back(
     repository: GitRepository,
@@ -379,6 +381,7 @@ def test_a_wrong_configuration_or_wish_is_refused_before_anything_is_measured(
     assert measurer.orders == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("measurer")
 def test_long_lists_and_values_still_make_a_file_that_can_be_read(
     repository: GitRepository, ask: Ask, read: Callable[[], ComparisonFile]

@@ -38,6 +38,7 @@ def shipped(
     return shipped
 
 
+@pytest.mark.slow
 def test_a_recording_becomes_a_site_that_is_not_stale(shipped: Path, tmp_path: Path) -> None:
     trials, judgement, index = build_site(shipped, tmp_path / "site")
     assert trials == 24

@@ -287,6 +287,7 @@ def test_a_damaged_result_is_told_before_an_hour_of_measuring(lab: Lab) -> None:
     assert lab.done == 12
 
 
+@pytest.mark.slow
 def test_a_suite_that_asks_for_nothing_measures_nothing_again(lab: Lab) -> None:
     lab.configure("")
     assert lab.run().exit_code == 0

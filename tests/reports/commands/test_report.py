@@ -57,6 +57,7 @@ def test_a_history_becomes_a_site_again_and_again(places: Places) -> None:
     assert snapshot(places.site) == first
 
 
+@pytest.mark.slow
 def test_a_trial_page_leads_to_its_bundle_and_says_how_to_repeat_it(
     places: Places, tmp_path: Path
 ) -> None:

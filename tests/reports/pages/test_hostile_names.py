@@ -37,6 +37,7 @@ def test_every_kind_of_page_fits_and_leads_on(
     assert narrow.complaints == []
 
 
+@pytest.mark.slow
 def test_a_name_of_ten_thousand_letters_fills_no_screens(narrow: Watched, hostile_site: Path) -> None:
     narrow.open(hostile_site / "index.html")
     heights = narrow.page.evaluate(

@@ -108,6 +108,7 @@ def test_what_another_process_has_open_is_waited_for_and_that_is_told_once(
     assert re.search(r"in use: process \d+ \(python.*\) has it open; waiting up to 60 s", line)
 
 
+@pytest.mark.slow
 def test_nothing_can_be_appended_to_a_history_that_is_being_copied(
     places: Places, bundles: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,7 +163,15 @@ def make_rotten(path: Path) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("spoil", [make_empty, make_text, make_short, make_rotten])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(make_empty, marks=pytest.mark.slow),
+        pytest.param(make_text, marks=pytest.mark.slow),
+        make_short,
+        make_rotten,
+    ],
+)
 def test_a_corrupt_history_is_refused_and_the_bundles_mend_it(
     places: Places, bundles: tuple[Path, ...], spoil: Callable[[Path], None]
 ) -> None:
@@ -351,6 +360,7 @@ def damage_log(history: Path, bundle: Path) -> Path:
     return log
 
 
+@pytest.mark.slow
 def test_a_damaged_log_is_put_aside_by_one_process_and_no_live_one_by_another(
     places: Places, make_bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,7 +104,9 @@ def zoomed(page: Page) -> str:
     return str(page.evaluate("window.knickpoint.state.get('zoom')"))
 
 
-@pytest.mark.parametrize(("scheme", "mark"), [("light", LIGHT_MARK), ("dark", DARK_MARK)])
+@pytest.mark.parametrize(
+    ("scheme", "mark"), [pytest.param("light", LIGHT_MARK, marks=pytest.mark.slow), ("dark", DARK_MARK)]
+)
 def test_each_point_is_drawn_in_the_colours_of_the_scheme(
     browser: Browser, site: Path, scheme: str, mark: str
 ) -> None:
