@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import boto3
 import pytest
 from lake_of_labs import LakeOfLabs, drop_lake, make_lake
-from moto.server import ThreadedMotoServer
 from postgres_server import PASSWORD, PostgresServer
 
 from perf.history.storage import lake as lake_module
@@ -27,6 +25,8 @@ def silent(_text: str) -> None:
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Give host and port of an S3 with an empty bucket."""
+    from moto.server import ThreadedMotoServer  # noqa: PLC0415  half a second, in each run that asks for none
+
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
@@ -64,6 +64,8 @@ def test_files_are_in_the_bucket(
     ) as caught:
         append_all(places, silent)  # there is no bucket yet
     assert KEYS["AWS_SECRET_ACCESS_KEY"] not in str(caught.value)
+    import boto3  # noqa: PLC0415  as above
+
     client = boto3.client("s3", endpoint_url=f"http://{endpoint}", region_name="us-east-1")
     client.create_bucket(Bucket="histories")
     monkeypatch.setattr(lake_module, "MOST_INLINED", 3)
