@@ -38,6 +38,7 @@ def count_cached(path: Path) -> int:
     return int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 def test_what_was_read_before_is_forgotten(tmp_path: Path) -> None:
     need_root()
