@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from analysis.bisecting.bisection import Culprit, Ending, Inconclusive, NextStep, Probe, next_step
 from analysis.bisecting.probing import Probed
+from analysis.bisecting.search import trials_of_probe
 from analysis.comparing.paired import Estimate
 from analysis.detection.effects import Effect
 from perf.model.results import Release
@@ -370,3 +371,30 @@ def test_ends_whatever_was_measured(levels: list[float], broken: set[int], error
     if isinstance(found, Culprit):
         inside = range(line.index(found.step.predecessor) + 1, line.index(found.step.release))
         assert [line[place] for place in inside] == [*found.step.skipped, *found.step.unmeasured]
+
+
+@pytest.mark.parametrize(("size", "trials"), [(0.1, 8), (-0.1, 8), (0.04, 28), (0.02, 40)])
+def test_a_smaller_step_takes_more_trials_by_the_square_of_its_size(size: float, trials: int) -> None:
+    # 16 trials know the bad end to 0.01, so 2.5 errors are a half, 1.25 and 2.5 of half a step.
+    assert trials_of_probe(measured(releases(2)[1], E), size, most=40) == trials
+
+
+def test_a_range_left_undecided_tells_the_step_in_it() -> None:
+    line = releases(3)
+    doubtful = measured(line[1], 0.5 * E, error=0.03, trials=40)
+    found = ask(line, [measured(line[2], E), doubtful, doubtful])
+    assert isinstance(found, Inconclusive)
+    (step,) = found.steps
+    assert step.effect.relative_change == pytest.approx(math.expm1(E))
+
+
+def test_where_every_chance_vanished_the_search_goes_on() -> None:
+    def exact(place: int, level: float) -> Probed:
+        one = measured(line[place], level, error=0.001)
+        assert one.estimate
+        return replace(one, estimate=replace(one.estimate, degrees_of_freedom=math.inf))
+
+    line = releases(16)
+    step = ask(line, [exact(15, E), exact(4, -2 * E), exact(4, -2 * E)])
+    assert isinstance(step, Probe)
+    assert line.index(step.release) in range(5, 15)

@@ -10,7 +10,8 @@ import pytest
 from numpy.random import Generator
 
 from analysis.comparing.blocks import Block, TrialValue
-from analysis.comparing.sequential import InterimAnalysis, StoppingRule, _crossing, look
+from analysis.comparing.paired import Estimate
+from analysis.comparing.sequential import InterimAnalysis, StoppingRule, _chances, _crossing, look
 from analysis.detection.verdict import Outcome
 
 RULE = StoppingRule(higher_is_better=False, relevant_change=0.05, false_share=0.02, most_blocks=6)
@@ -162,3 +163,15 @@ def test_keeps_its_error_rates_in_a_simulation() -> None:
     assert found[1.05][Outcome.REGRESSED] >= 135
     assert found[1.05][Outcome.IMPROVED] == 0
     assert np.median(blocks_used) <= 4
+
+
+def test_the_chance_of_a_decision_is_that_of_what_later_looks_will_probably_estimate() -> None:
+    seen = Estimate(
+        log_ratio=0.04,
+        standard_error=0.03,
+        degrees_of_freedom=5,
+        baseline_trials=4,
+        candidate_trials=4,
+    )
+    chances = _chances(seen, 1.0, 2, np.array([3, 6, 24, 100]), RULE)
+    assert chances == pytest.approx([0.0071, 0.4278, 1.0, 1.0], abs=1e-4)

@@ -206,3 +206,11 @@ def test_a_real_regression_is_not_hidden_by_a_later_one_of_the_testbed(
     assert [incident.cause for incident in judgement.incidents].count(Cause.TESTBED) == 1
     assert judgement.outcome is Outcome.REGRESSED
     assert "a drop of 20 % between the nights 2026-11-06-1" in say_basis(judgement.series[0])
+
+
+def test_a_watched_series_is_shown_with_the_change_that_was_found_in_it(
+    planted: Planted, judge_planted: JudgePlanted
+) -> None:
+    judgement = judge_planted(planted(DROP), watched=sentinel(planted, [70.0] * 9 + [63.0] * 6))
+    (watched,) = judgement.watched
+    assert [change.index for change in watched.change_points] == [9]

@@ -202,6 +202,17 @@ def test_staging_again_starts_empty(places: Places) -> None:
     assert [path.name for path in staged.rglob("*")] == [bundle.LOGS]
 
 
+def test_what_was_interrupted_goes_but_imports_that_run_beside_stay(
+    places: Places, make_bundle: Callable[..., Path]
+) -> None:
+    sealed = make_bundle()
+    imports = {bundle.stage(places, TrialId(f"{bundle.IMPORTED}{name}")) for name in "ab"}
+    for name in "abc":
+        bundle.stage(places, TrialId(name))
+    bundle.remove_interrupted(places)
+    assert set(places.trials.iterdir()) == {sealed, *imports}
+
+
 @pytest.mark.parametrize("trial_id", ["", ".", "..", "a/b", "/a", ".hidden", "a\nb", "a" * 201])
 def test_an_id_that_cannot_name_a_directory_is_refused(places: Places, trial_id: str) -> None:
     with pytest.raises(BundleError, match="cannot name a bundle"):
@@ -378,6 +389,19 @@ def test_a_full_disk_while_sealing_is_told_with_a_next_step(
     with pytest.raises(BundleError, match=r"could not be sealed from .*\nMake room"):
         bundle.seal(staged, trial, ())
     assert bundle.find(places) == ()
+
+
+def test_histograms_that_the_disk_does_not_give_back_are_told_with_what_to_do(
+    make_bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = make_bundle()
+
+    def fail(_path: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(bundle, "read_hlog", fail)
+    with pytest.raises(BundleError, match=rf"{bundle.INTERVALS} cannot be read: .*nput/output error"):
+        bundle.read(place)
 
 
 def test_links_and_ways_out_of_the_bundle_are_refused(

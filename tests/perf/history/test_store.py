@@ -360,6 +360,48 @@ def test_a_query_can_neither_write_nor_touch_other_files(filled: Places, tmp_pat
     assert not list(tmp_path.glob("o*"))
 
 
+def test_each_trial_s_head_has_its_own_reasons_in_order(
+    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    reasons = tuple(Reason(kind=kind, text=f"{kind} of b") for kind in ("z-first", "a-second"))
+    make_bundle(make_trial(id=TrialId("b"), status=TrialStatus.INVALID, reasons=reasons), ())
+    make_bundle(make_trial(id=TrialId("a")), ())
+    append_all(places, silent)
+    with open_history(places.history, read_only=True) as history:
+        assert [(one.id, one.reasons) for one in history.heads()] == [("a", ()), ("b", reasons)]
+
+
+def test_a_search_is_bounded_where_both_ends_are_known(
+    places: Places, make_bundle: Callable[..., Path], make_trial: Callable[..., Trial]
+) -> None:
+    def bound(statistic: str, value: float, **changes: object) -> Sample:
+        plain = Sample(
+            phase="search", operation="write", metric="highest_load", statistic=statistic, value=value
+        )
+        return replace(plain, **changes)
+
+    ends = (bound("lower", 900.0), bound("upper", 1100.0), bound("mean", 1.0))
+    half = (bound("lower", 1.0, operation="read"), bound("upper", 2.0, operation="read", iteration=1))
+    make_bundle(make_trial(samples=(*ends, *half)), ())
+    append_all(places, silent)
+    with open_history(places.history, read_only=True) as history:
+        assert history.search_bounds() == {
+            (make_trial().id, "search", "write"): (900.0, 1100.0),
+        }
+
+
+def test_without_bundles_a_history_stays_and_where_there_is_none_either_it_is_no_data_directory(
+    places: Places, filled: Places
+) -> None:
+    nothing = Places(places.data / "nothing")
+    with pytest.raises(UsageError, match="no trial bundles"):
+        append_all(nothing, silent)
+    assert not nothing.history.exists()
+    shutil.rmtree(filled.trials)
+    appended = append_all(filled, silent)
+    assert (appended.new, appended.known, appended.bad) == (0, 0, ())
+
+
 def export(path: Path, directory: Path) -> dict[str, bytes]:
     """Write each table in order as CSV, with DuckDB itself, and give the files' bytes."""
     directory.mkdir()

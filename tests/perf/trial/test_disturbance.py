@@ -170,3 +170,7 @@ def test_a_host_that_one_look_missed_has_no_shares() -> None:
     assert host_shares(window((), (later,)), {}) == ()
     assert host_shares(window((later,), ()), {}) == ()
     assert host_shares(window((later,), (usage(at_s=3.0),)), {}) == ()
+
+
+def test_two_looks_at_one_moment_tell_no_shares() -> None:
+    assert host_shares(window((usage(),), (usage(busy_s=90.0),)), {}) == ()
