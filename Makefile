@@ -30,8 +30,7 @@ nightly: .venv/.ready ## measure, keep, judge, tell: the whole job (SUITE=quicks
 	@$(BIN)/knickpoint nightly --suite $(SUITE) --data $(DATA)
 
 test: .venv/.dev ## does it work? A real Cassandra included (five minutes on two cores)
-	$(BIN)/pytest -m "not slow and not alone" --numprocesses auto --dist loadfile
-	$(BIN)/pytest -m "alone and not slow"
+	$(BIN)/pytest -m "not slow" --numprocesses auto --dist loadfile
 
 # Most of these wait, for a server, a limit or a download.
 SLOW_WORKERS ?= 3

@@ -98,6 +98,7 @@ def hogs(count: int) -> Iterator[None]:
             hog.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 def test_a_trial_beside_a_hog_is_invalid_and_says_so(tmp_path: Path) -> None:
     load = OpenLoop(kind="open", offered_load_ops_per_s=50.0, in_flight=8)
