@@ -15,7 +15,7 @@ ENGINE ?= python
 # Whose clippy and rustfmt judge; those of the next one find something else. CI installs it.
 RUST := 1.95
 
-.PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-slow test-all lint format types contracts tree workflows wheel-smoke selftest bench bench-bisection bench-comparison bench-detection bench-engines bench-scale site lock schema infra-check lab-up lab-down lab-status clean
+.PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-slow test-all mutation lint format types contracts tree workflows wheel-smoke selftest bench bench-bisection bench-comparison bench-detection bench-engines bench-scale site lock schema infra-check lab-up lab-down lab-status clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -49,6 +49,9 @@ reliability: .venv/.dev native ## every promise of docs/reliability.md, tried in
 	$(BIN)/pytest -m "keeps and alone" --timeout 900 || failed=1; \
 	$(BIN)/python tests/reliability/kept.py "$$KNICKPOINT_TESTS_TOLD" || failed=1; \
 	rm "$$KNICKPOINT_TESTS_TOLD"; exit $$failed
+
+mutation: .venv/.dev ## would a test notice a mistake in what decides? 40 mutants of each such room (an hour of one core)
+	$(BIN)/uv run --quiet --no-project --python $(BIN)/python --with mutmut==3.8.1 .ci/mutate.py
 
 soak: .venv/.dev ## simulated nights in a row, with all that goes wrong in a season (NIGHTS=300: an hour or more; into INTO=var/soak)
 	$(BIN)/python tests/reliability/soak.py simulated --nights $(NIGHTS) --into $(INTO)
@@ -138,7 +141,7 @@ lab-status: .venv/.ready ## which hosts of the lab are up
 	@$(BIN)/python infra/lab/lab.py status
 
 clean: ## remove the environment and all caches of tools; var/ (your results) stays
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks dist
+	rm -rf .venv mutants .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks dist
 
 # pip retries by itself; hashes are in the lock files, addresses are not.
 .venv/.ready: requirements/all.lock pyproject.toml

@@ -404,6 +404,23 @@ def test_histograms_that_the_disk_does_not_give_back_are_told_with_what_to_do(
         bundle.read(place)
 
 
+def test_a_manifest_that_is_too_large_is_to_be_moved_away(
+    make_bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = make_bundle()
+    monkeypatch.setattr(bundle, "MOST_MANIFEST_BYTES", 10)
+    with pytest.raises(BundleError, match=rf"(?s)cannot be read.*move {place.name} out of trials/"):
+        bundle.digest(place)
+
+
+def test_a_file_that_no_reader_would_take_is_not_sealed(
+    make_bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(bundle._MOST_BYTES, bundle.TRIAL, 10)  # noqa: SLF001  64 MB take seconds
+    with pytest.raises(BundleError, match=rf"{bundle.TRIAL} has \d+ bytes, and at most 10 are read"):
+        make_bundle()
+
+
 def test_links_and_ways_out_of_the_bundle_are_refused(
     places: Places, make_bundle: Callable[..., Path], tmp_path: Path
 ) -> None:
