@@ -116,3 +116,9 @@ def test_the_name_of_a_key_gives_no_order_to_a_log() -> None:
     assert problem.startswith("\\n::set-output name=pr::666\\u202e\\x1b[2Jx")
     assert problem.isprintable()
     assert len(problem) < 150
+
+
+def test_a_file_of_another_version_is_refused_by_name() -> None:
+    content = json.dumps({**json.loads(write()), "schema_version": 99}).encode()
+    with pytest.raises(InputError, match=r"1 problem in comparison\.json:\n  schema_version 99"):
+        read_comparisons(content, PATH)

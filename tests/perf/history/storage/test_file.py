@@ -16,7 +16,7 @@ import duckdb
 import pytest
 
 from perf.history import retention
-from perf.history.storage import file, upgrades
+from perf.history.storage import checkpoint, file, upgrades
 from perf.history.store import append_all, open_history, rebuild
 from perf.local.places import Places
 from perf.model.errors import HistoryError
@@ -399,3 +399,25 @@ def test_a_copy_of_a_history_that_cannot_be_opened_is_told_as_damage(
         retention.roll_up_old(places.history, datetime.now(UTC), silent)
     assert log.exists()
     rebuild(places.history, bundles, silent)
+
+
+def test_a_log_that_has_grown_long_is_folded_into_the_file_after_an_append(
+    places: Places, make_bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, log = make_bundle(), places.history.with_name(f"{places.history.name}.wal")
+    with open_history(places.history) as history:
+        monkeypatch.setattr(checkpoint, "LOG_BYTES", 0)
+        history.append(place)
+        assert not log.exists() or not log.stat().st_size
+        assert len(history.heads()) == 1
+
+
+def test_a_damaged_log_is_kept_beside_the_history_and_its_trials_are_appended_again(
+    places: Places, make_bundle: Callable[..., Path]
+) -> None:
+    file.create(places.history)
+    bundle = make_bundle()
+    content = damage_log(places.history, bundle).read_bytes()
+    assert append_all(places, silent).new == 1
+    (kept,) = places.history.parent.glob("*.damaged*")
+    assert (kept.name, kept.read_bytes()) == ("history.damaged.wal", content)
