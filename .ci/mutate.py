@@ -35,9 +35,10 @@ def main() -> None:
     states = _states()
     for room, chosen in sample.items():
         left = [name for name in chosen if states[name] not in FOUND]
-        print(f"{room}: {len(chosen)} mutants, {len(chosen) - len(left)} found")  # noqa: T201  a program
+        told = f"{room}: {len(chosen)} mutants, {len(chosen) - len(left)} found"
+        print(told, flush=True)  # noqa: T201  a program
         for name in left:
-            print(f"  {states[name]}: mutmut show {name}")  # noqa: T201  a program
+            _mutmut("show", name)
 
 
 def _mutmut(*words: str) -> None:

@@ -404,6 +404,13 @@ def test_histograms_that_the_disk_does_not_give_back_are_told_with_what_to_do(
         bundle.read(place)
 
 
+def test_a_key_that_is_there_twice_is_refused(make_bundle: Callable[..., Path]) -> None:
+    manifest = make_bundle() / bundle.MANIFEST
+    manifest.write_text(manifest.read_text().replace("{", '{"files": [],', 1))
+    with pytest.raises(BundleError, match=r"the key files is there twice"):
+        bundle.read(manifest.parent)
+
+
 def test_a_manifest_that_is_too_large_is_to_be_moved_away(
     make_bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
