@@ -35,13 +35,15 @@ test: .venv/.dev ## does it work? A real Cassandra included (five minutes on two
 # Most of these wait, for a server, a limit or a download.
 SLOW_WORKERS ?= 3
 test-slow: .venv/.dev ## what make test has no time for
-	$(BIN)/pytest -m "slow and not alone" --numprocesses $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder --timeout 1800
-	$(BIN)/pytest -m "slow and alone" --timeout 1800
+	@failed=0; \
+	$(BIN)/pytest -m "slow and not alone" --numprocesses $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder --timeout 1800 || failed=1; \
+	$(BIN)/pytest -m "slow and alone" --timeout 1800 || failed=1; \
+	exit $$failed
 
-test-all: export KNICKPOINT_EFFORT = 0.05
-test-all: test test-slow ## every test there is, with more tries than in make test (an hour on two cores)
+test-all: export KNICKPOINT_EFFORT ?= 0.05
+test-all: test test-slow ## all tests, with more tries than in make test (an hour on two cores; all of them with KNICKPOINT_EFFORT=1)
 
-# What measures for real comes last, by itself.
+# What reads response times comes last, by itself.
 reliability: export KNICKPOINT_EFFORT = 1
 reliability: .venv/.dev native ## every promise of docs/reliability.md, tried in full: the table with figures (fifty minutes)
 	@export KNICKPOINT_TESTS_TOLD=$$(mktemp); failed=0; \

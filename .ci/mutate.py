@@ -24,7 +24,7 @@ FOUND = ("killed", "timeout", "segfault")
 
 def main() -> None:
     """Print for each room how many of the mutants the tests found, and those that they did not."""
-    count, seed = (int(word) for word in (*sys.argv[1:], "40", "23")[:2])
+    count, seed = map(int, (*sys.argv[1:], *("40", "23")[len(sys.argv) - 1 :]))
     _mutmut("run", ANY)  # before the first run nothing has a name
     names = sorted(_states())
     sample = {}

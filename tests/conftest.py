@@ -72,23 +72,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)
 
 
-SHARED = (
-    "tests/act/",  # an environment and a repository
-    "tests/contract/",  # Cassandra, the emulator, the null and fake servers
-    "tests/lab/",  # four hosts in namespaces
-    "tests/perf/history/storage/",  # PostgreSQL
-    "tests/perf/trial/",  # the fixed ports of the fake servers
-    "tests/reliability/test_faults",  # fixed addresses
-    "tests/reports/pages/",  # Chromium and the demo site
-)
-"""Folders whose files share a server that is dear to start: one worker runs them all."""
+RING = "Cassandra on 127.0.0.1 to 127.0.0.3"
+SHARED = {
+    "tests/act/": RING,
+    "tests/perf/jobs/test_suites_real.py": RING,
+    "tests/perf/jobs/test_native_night.py": RING,
+    "tests/perf/jobs/test_interrupted_ring.py": RING,
+    "tests/perf/systems/test_access_real.py": RING,
+    "tests/contract/": "Cassandra, the emulator, the null and fake servers of the contract",
+    "tests/lab/": "four hosts in namespaces",
+    "tests/perf/history/storage/": "PostgreSQL",
+    "tests/perf/trial/": "the ports of the fake servers",
+    "tests/reliability/test_faults": "the addresses of trials with faults",
+    "tests/reports/pages/": "Chromium and the demo site",
+}
+"""What the files below a path share, so that one worker runs all that share it."""
 
 
 class OneServerOfAKind(LoadFileScheduling):
-    """Hand files to workers, but the files that share a server to one of them, which starts it once."""
+    """Hand files to workers, but the files that share something to one of them."""
 
     def _split_scope(self, nodeid: str) -> str:
-        shared = (folder for folder in SHARED if nodeid.startswith(folder))
+        shared = (what for path, what in SHARED.items() if nodeid.startswith(path))
         return next(shared, super()._split_scope(nodeid))
 
 
@@ -195,7 +200,7 @@ def figures(record_property: Callable[[str, object], None]) -> dict[str, object]
 def unsynced() -> Iterator[None]:
     """Wait for no disk: what a power loss leaves is tried on processes whose every change is told."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda _: None)
+        patch.setattr(os, "fsync", os.fstat)  # which refuses what is no open file, too
         yield
 
 

@@ -207,10 +207,14 @@ def build_series(
 
 
 def _put_in_series(observed: ObservedSeries, ranks: NDArray[np.integer]) -> Series:
-    columns = observed.where(lambda occasion: occasion.status is TrialStatus.COMPLETED).columns
+    columns = observed.where(_is_completed).columns
     _refuse_defects(observed.key, columns)
     order = np.argsort(ranks[np.asarray(columns.places)], kind="stable")
     return Series(key=observed.key, points=Points(columns.pick(order)))
+
+
+def _is_completed(occasion: Occasion) -> bool:
+    return occasion.status is TrialStatus.COMPLETED
 
 
 def rank_occasions(groups: Iterable[ObservedSeries]) -> dict[int, NDArray[np.integer]]:

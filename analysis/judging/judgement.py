@@ -56,7 +56,7 @@ from analysis.judging.standing import (
 )
 from analysis.judging.suspects import Suspect, find_suspects
 from analysis.judging.triage import came_back, match
-from perf.model.columns import Observations, ObservedSeries, gather
+from perf.model.columns import Observations, ObservedSeries, Occasion, gather
 from perf.model.metrics import DIAGNOSTICS
 from perf.model.results import Observation, SeriesKey, TrialId, TrialStatus
 from perf.model.rules import Detection, TriageEntry
@@ -205,12 +205,12 @@ def _find_watching(observed: Observations, watched: Iterable[Observation]) -> Ob
 
 
 def _find_judged(observed: Observations, settings: Detection) -> Observations:
-    found = [
-        one.where(lambda occasion: not is_sentinel(occasion))
-        for one in observed.series
-        if _is_judged(one.key, settings)
-    ]
+    found = [one.where(_is_no_sentinel) for one in observed.series if _is_judged(one.key, settings)]
     return Observations(tuple(one for one in found if len(one)))
+
+
+def _is_no_sentinel(occasion: Occasion) -> bool:
+    return not is_sentinel(occasion)
 
 
 def _is_judged(key: SeriesKey, settings: Detection) -> bool:

@@ -75,8 +75,9 @@ class Commands(click.Group):
         """Write the commands in groups, each with its summary, without loading those that are known."""
         left = self.list_commands(ctx)
         for title, group in _GROUPS.items():
-            with formatter.section(title):
-                formatter.write_dl([(name, said) for name, said in group.items() if name in left])
+            if lines := [(name, said) for name, said in group.items() if name in left]:
+                with formatter.section(title):
+                    formatter.write_dl(lines)
             left = [name for name in left if name not in group]
         if others := [(name, self.get_command(ctx, name)) for name in left]:
             with formatter.section("Others"):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from perf.commands.options import configs_option, data_option
+from perf.commands.options import configs_option, data_option, spell_command
 from perf.config.catalog import Catalog
 from perf.jobs.feasible import planned_s
 from perf.jobs.measuring import describe, measure_one, open_job
@@ -50,7 +50,13 @@ def measure(
     job = open_job(data, configs)
     suite = job.catalog.suite(suite_name or _USUAL)
     if suite_name is None and experiment is None:
-        raise UsageError(_say_plan(job.catalog, suite))
+        raise UsageError(
+            _say_plan(
+                job.catalog,
+                suite,
+                spell_command(click.get_current_context(), (), suite_name=suite.name),
+            )
+        )
     if experiment is not None and release is not None:
         trials: tuple[Trial, ...] = (measure_one(job, suite, experiment, release),)
     else:
@@ -61,11 +67,10 @@ def measure(
         click.get_current_context().exit(NOT_MEASURED)
 
 
-def _say_plan(catalog: Catalog, suite: Suite) -> str:
+def _say_plan(catalog: Catalog, suite: Suite, command: str) -> str:
     """Say what a night of a suite measures and how long that takes, and how to start it."""
     each = [catalog.resolve(suite, one) for one in suite.experiments]
     needed_s = sum(planned_s(one) * len(one.experiment.releases) for one in each)
     trials = [f"  {one.name} at {', '.join(one.releases)}" for one in suite.experiments]
-    command = f"knickpoint measure --suite {suite.name}"
     said = f"nothing was started; `{command}` measures, in about {format_duration(needed_s)}:"
     return "\n".join((said, *trials))

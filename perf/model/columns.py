@@ -80,8 +80,15 @@ class Occasions(Sequence[Occasion]):
         return len(set(self.trials)) == len(self)
 
     def mask(self, is_wanted: Callable[[Occasion], bool]) -> NDArray[np.bool_]:
-        """Tell of each whether it is wanted; `is_wanted` is kept, so it is no passing closure."""
+        """Return of each whether it is wanted.
+
+        Raises:
+            TypeError: `is_wanted`, which is kept with its answers, is no function of a module.
+
+        """
         if is_wanted not in self._masks:
+            if "<" in is_wanted.__qualname__:
+                raise TypeError(f"{is_wanted.__qualname__} is no function of a module")
             wanted = np.fromiter(map(is_wanted, self._occasions), dtype=bool, count=len(self))
             self._masks[is_wanted] = wanted
         return self._masks[is_wanted]

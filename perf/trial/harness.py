@@ -157,7 +157,7 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
 def _tell(failure: StepFailed) -> str:
     """Say what failed where, with the database's own words where its log has an error."""
     error = find_error(failure.log_tail)
-    return f"{failure.sentence}; the last error in its log: {error}" if error else failure.sentence
+    return f"{failure.sentence}; the last error in the log: {error}" if error else failure.sentence
 
 
 def read_environment(cluster: Cluster, engine: EngineName) -> tuple[Fact, ...]:

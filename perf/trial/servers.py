@@ -10,38 +10,48 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import shorten
 
 from perf.hosts.pinning import prove_pinning
 from perf.hosts.remote import make_directory, read_tail, run_repeatable, running_pid
 from perf.local.progress import Progress
 from perf.model.errors import NotReady, StepFailed, TimedOut, Unreachable
 from perf.model.results import Fact, Reason
+from perf.model.shown import printable
 from perf.systems.contract import BootstrapsOnce, Cluster, KnowsVersion, Node, Settles, System
 
 POLL_S = 0.25
-_ERROR = re.compile(r"\b(?:ERROR|FATAL|[Ee]rror|[\w.]*(?:Exception|Error))\b")
-_BEFORE_MESSAGE = re.compile(r"^(?:ERROR|FATAL)\b.*? - |^(?:\[[^\]]*\] ?)+|^Caused by: ")
+_ERROR = re.compile(r"^(?:\[[^\]]*\])?\W{0,2}(ERROR|FATAL|Error)\b")
+_BEFORE_MESSAGE = re.compile(r"^(?:ERROR|FATAL)\b.*? - |^(?:\[[^\]]*\] ?)+")
 _MOST_QUOTED = 200
 
 
 def find_error(log_tail: str) -> str:
-    """Return what the last line with an error in a server's log says, or "" if none has one.
+    """Return the message of the last entry of a server's log that is an error, or "" if none is.
 
-    Without what loggers put before a message; of a line of JSON, as mongod writes them, the message and
-    its error. At most 200 characters.
+    An entry begins with its level (Cassandra, ScyllaDB), or with a time and its level (CrateDB); a JVM
+    that does not start says "Error". Of mongod's JSON, the message and its error are returned. At most
+    200 printable characters.
     """
     for line in reversed(log_tail.splitlines()):
         if line.startswith("{"):
-            with suppress(ValueError, AttributeError):
-                entry = json.loads(line)
-                if entry.get("s") in {"E", "F"}:
-                    error = entry.get("attr", {}).get("error", "")
-                    error = error.get("errmsg", "") if isinstance(error, dict) else error
-                    return shorten(f"{entry.get('msg', '')}: {error}".strip(": "), _MOST_QUOTED)
-        elif _ERROR.search(line):
-            return shorten(_BEFORE_MESSAGE.sub("", line.strip()), _MOST_QUOTED)
+            said = _read_json_error(line)
+        else:
+            said = _BEFORE_MESSAGE.sub("", line) if _ERROR.match(line) else ""
+        if said:
+            return printable(" ".join(said.split()), _MOST_QUOTED)
     return ""
+
+
+def _read_json_error(line: str) -> str:
+    try:
+        entry = json.loads(line)
+        if entry["s"] not in ("E", "F"):
+            return ""
+        error = (entry.get("attr") or {}).get("error", "")
+        error = error.get("errmsg", "") if isinstance(error, dict) else error
+        return f"{entry.get('msg', '')}: {error}".strip(": ")
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        return ""
 
 
 class NodeDied(StepFailed):

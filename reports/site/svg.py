@@ -18,7 +18,7 @@ from reports.wording.wording import count
 _LEAST_SPAN = 0.1
 _TREND_POINTS, _TREND_WIDTH, _TREND_HEIGHT, _TREND_MARGIN = 60, 96, 24, 3
 _BEFORE_CHANGE = 15
-"""So many points before a change show the level that it left."""
+"""So many points before a change show the level that it left; a fifth of the picture at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ def trend(series: Series, kind: str, change: ChangePoint | None = None) -> Marku
     points = series.points
     begin = max(0, len(points.values) - _TREND_POINTS)
     if change:
-        begin = min(begin, max(0, change.index - _BEFORE_CHANGE))
+        after = len(points.values) - change.index
+        begin = min(begin, max(0, change.index - max(_BEFORE_CHANGE, after // 4)))
     shown = points.values[begin:]
     size = math.ceil(len(shown) / _TREND_POINTS)
     values = [fmean(shown[at : at + size]) for at in range(0, len(shown), size)]

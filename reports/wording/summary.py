@@ -203,7 +203,8 @@ def _summarize_invalid(result: ComparisonResult, content: ComparisonFile | None)
         # The hosts may be at fault, or the release: nothing of it is a finding about the change.
         of = count(len(result.trials), "trial")
         said = f"{name} could not be judged, none of {of} on either side can be used: {_why(result)}"
-        advice = "Mend that first, then measure again."
+        has_failed = any(one.status is TrialStatus.FAILED for one in result.trials)
+        advice = "Mend that first, then measure again." if has_failed else _AGAIN
         return _summary(result, _UNKNOWN, f"{said} This is no finding about the change.", advice)
     if "candidate" not in ran and (failed := _find_failures(result, "candidate")):
         trials = _count_failures(result, "candidate")

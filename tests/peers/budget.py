@@ -2,7 +2,7 @@
 
 import os
 
-EFFORT = float(os.environ.get("KNICKPOINT_EFFORT", "0"))
+EFFORT = float(os.environ.get("KNICKPOINT_EFFORT") or 0)
 """The share of the full effort that tests of reliability make, from 0 to 1."""
 SAMPLE = 20
 

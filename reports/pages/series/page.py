@@ -21,6 +21,7 @@ from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.standing import find_told
+from perf.model.columns import Occasion
 from perf.model.metrics import HIGHEST_LOAD
 from perf.model.references import Reference, references_for
 from perf.model.results import Purpose, SeriesKey, TrialHead, TrialId
@@ -293,12 +294,16 @@ def show_series(
         neighbours=tuple(_find_neighbours(key, points, chain)),
         visible=told.relative_change if told else None,
         is_by_night=is_by_night,
-        has_imported=points.has(lambda occasion: occasion.purpose is Purpose.IMPORTED),
+        has_imported=points.has(_is_imported),
         is_watch=is_watch,
         summary=summary,
         in_words=_say_chart(judged, summary, segments, changes),
         caveat=caveat,
     )
+
+
+def _is_imported(occasion: Occasion) -> bool:
+    return occasion.purpose is Purpose.IMPORTED
 
 
 def _summarize(points: Points, *, is_by_night: bool) -> str:

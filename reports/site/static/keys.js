@@ -83,8 +83,9 @@
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (isTyping(event.target)) return;
     if (event.key === "Enter" && event.target.matches(ROWS)) {
-      const next = event.target.nextElementSibling?.matches(".next") && event.target.nextElementSibling;
-      (next || event.target).querySelector(".links a, a[href]")?.click();
+      const next = event.target.nextElementSibling;
+      const own = next?.matches(".next") ? next.querySelector(".links a") : null;
+      (own ?? event.target.querySelector("a[href]"))?.click();
       return;
     }
     if (!enabled()) return;

@@ -124,3 +124,11 @@ def test_only_neighbouring_points_can_be_taken(make_observations: Make) -> None:
     (series,) = build_series(make_observations([1.0, 2.0, 3.0]))
     with pytest.raises(ValueError, match="only neighbouring points"):
         series.points[::2]
+
+
+def test_what_is_asked_of_all_occasions_is_a_function_that_is_asked_once(
+    make_observations: Make,
+) -> None:
+    (series,) = build_series(make_observations([1.0, 2.0]))
+    with pytest.raises(TypeError, match="is no function of a module"):
+        series.points.has(lambda _: True)

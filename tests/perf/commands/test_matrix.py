@@ -239,6 +239,7 @@ def test_sentinels_are_no_part_of_a_matrix() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fake_ports")
 def test_a_real_trial_of_the_fake_system_fills_a_cell(tmp_path: Path) -> None:
     result = run(tmp_path, "--release", "1.0.1", suite="fake-short")
     assert result.exit_code == 0, result.output

@@ -60,7 +60,7 @@ def test_any_percentile_comes_from_merged_histograms(
         for percentile in (0.1, 50.0, 99.0, 99.9, 99.99, 100.0):
             exact_ms = values[max(int(percentile / 100 * len(values) + 0.5), 1) - 1] / 1000
             got_ms = ask(history, [trial.id for trial in trials], percentile)
-            assert exact_ms <= got_ms <= exact_ms * 1.001 + 0.001
+            assert exact_ms <= got_ms <= exact_ms * 1.001 + 0.001, percentile
 
 
 def test_a_percentile_of_one_iteration(

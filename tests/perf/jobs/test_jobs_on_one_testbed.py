@@ -17,7 +17,7 @@ from perf.hosts.remote import LocalHost, SshHost
 from perf.local.progress import Progress
 from perf.local.this_process import name_owner
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("fake_ports")]
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 COMMAND = Path(sys.executable).with_name("knickpoint")

@@ -397,6 +397,7 @@ def test_long_lists_and_values_still_make_a_file_that_can_be_read(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fake_ports")
 def test_the_fake_system_is_measured_end_to_end(
     repository: GitRepository, ask: Ask, read: Callable[[], ComparisonFile]
 ) -> None:

@@ -31,7 +31,16 @@ def test_a_trend_shows_a_change_that_is_older_than_the_newest_points(
     drawn = heights(trend(series, "bad", change))
     assert len(drawn) <= 60
     assert drawn[0] < drawn[-1]
-    assert drawn.count(drawn[0]) == 3  # of 15 points before it, four by four
+    assert drawn.count(drawn[0]) == 10  # a fifth of what is shown, four by four
+
+
+def test_a_trend_keeps_the_level_before_a_change_of_years_ago(make_observations: Observed) -> None:
+    series = make(make_observations, [100.0] * 500 + [50.0] * 3000)
+    shift = Shift(index=500, p_value=0.001, earliest=500, latest=500, is_confirmed=True)
+    (change,) = find_changes(series, DetectorResult(shifts=(shift,)), "planted")
+    drawn = heights(trend(series, "bad", change))
+    assert drawn.count(drawn[0]) >= 5
+    assert drawn[0] < drawn[-1]
 
 
 def test_a_trend_without_a_change_is_of_the_newest_points(make_observations: Observed) -> None:
