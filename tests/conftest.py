@@ -54,8 +54,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 DEAR = (
     "tests/perf/jobs/test_suites_real.py",
-    "tests/infra/test_site_real.py",
-    "tests/lab/",
     "tests/reliability/test_faults",
     "tests/act/",
     "tests/reliability/",
@@ -80,7 +78,6 @@ SHARED = {
     "tests/perf/jobs/test_interrupted_ring.py": RING,
     "tests/perf/systems/test_access_real.py": RING,
     "tests/contract/": "Cassandra, the emulator, the null and fake servers of the contract",
-    "tests/lab/": "four hosts in namespaces",
     "tests/perf/history/storage/": "PostgreSQL",
     "tests/perf/trial/": "the ports of the fake servers",
     "tests/reliability/test_faults": "the addresses of trials with faults",

@@ -15,7 +15,8 @@ from perf.hosts.tuning.profiles import SERVER, label, load_profile
 from perf.hosts.tuning.readiness import MachineCheck, list_machines, look_at
 from perf.model.errors import HostUnfit
 
-pytestmark = pytest.mark.slow
+# It sets the kernel of this machine, which each trial reads before and after.
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 SAID = re.compile(r"^changed: \[(\S+)\] => \(item=(\S+)\)", re.MULTILINE)
 PLANTED = {
