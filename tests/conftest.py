@@ -53,6 +53,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 DEAR = (
+    "tests/infra/",
+    "tests/lab/",
     "tests/perf/jobs/test_suites_real.py",
     "tests/reliability/test_faults",
     "tests/act/",
@@ -78,6 +80,8 @@ SHARED = {
     "tests/perf/jobs/test_interrupted_ring.py": RING,
     "tests/perf/systems/test_access_real.py": RING,
     "tests/contract/": "Cassandra, the emulator, the null and fake servers of the contract",
+    "tests/infra/": "the kernel",
+    "tests/lab/": "the kernel",
     "tests/perf/history/storage/": "PostgreSQL",
     "tests/perf/trial/": "the ports of the fake servers",
     "tests/reliability/test_faults": "the addresses of trials with faults",

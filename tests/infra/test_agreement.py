@@ -15,8 +15,7 @@ from perf.hosts.tuning.profiles import SERVER, label, load_profile
 from perf.hosts.tuning.readiness import MachineCheck, list_machines, look_at
 from perf.model.errors import HostUnfit
 
-# It sets the kernel of this machine, which each trial reads before and after.
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.slow, pytest.mark.kernel]
 
 SAID = re.compile(r"^changed: \[(\S+)\] => \(item=(\S+)\)", re.MULTILINE)
 PLANTED = {

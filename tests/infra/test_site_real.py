@@ -28,8 +28,7 @@ from ansible_site import (
 )
 from needs import need
 
-# The playbook tunes the kernel of this machine, which each trial reads before and after.
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.slow, pytest.mark.kernel]
 
 PACKAGES = "systemd,systemd-sysv,dbus,openssh-server,python3,python3-apt,sudo,ca-certificates"
 TOKEN = "planted"  # noqa: S105  nobody's

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from budget import EFFORT
+from budget import cases
 
 from .conftest import HOSTS, Lab
 from .trials import Trials, await_that
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.kernel, pytest.mark.timeout(900)]
 # A host that is silent is given up after 40 s; until then each step may have to find out once more.
 NOTICED_S = 150.0
 TRIAL_S = 150.0
@@ -76,12 +76,10 @@ def test_a_host_loses_its_power(lab: Lab, trials: Trials) -> None:
     check_that_the_next_completes(trials)
 
 
-@pytest.mark.parametrize(
-    ("side", "host"),
-    [("here", "db-1"), ("there", "load-1"), ("here", "load-1"), ("there", "db-1")][
-        : 4 if EFFORT >= 1 else 2
-    ],
-)
+SIDES = [("here", "db-1"), ("there", "load-1"), ("here", "load-1"), ("there", "db-1")]
+
+
+@pytest.mark.parametrize(("side", "host"), cases(SIDES, SIDES[:2]))
 def test_sessions_that_die_cost_nothing(lab: Lab, trials: Trials, host: str, side: str) -> None:
     running = trials.measure()
     address = f"root@10.77.0.{11 if host == 'db-1' else 21}".encode()

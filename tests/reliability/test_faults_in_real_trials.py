@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from budget import EFFORT
+from budget import cases
 from disturbed import CONFIGS, NETWORK, Deed, Disturbed, Moment, change_load, kill, pause, small_disk
 from needs import need_native
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(600)]
 
 ADDRESS = f"{NETWORK}1"
 INVALID, FAILED, COMPLETED = TrialStatus.INVALID, TrialStatus.FAILED, TrialStatus.COMPLETED
-EACH_ENGINE = pytest.mark.parametrize("engine", ["python", "native"] if EFFORT >= 1 else ["native"])
+EACH_ENGINE = pytest.mark.parametrize("engine", cases(["python", "native"], ["native"]))
 # As start_s of configs/testbeds/local.yaml has it for three servers, on busy cores.
 LIMITS = {"start_s": 240.0, "stop_s": 60.0, "load_s": 60.0, "connect_s": 60.0, "settle_s": 60.0}
 
