@@ -34,17 +34,15 @@ test: .venv/.dev ## does it work? A real Cassandra included (five minutes on two
 
 # Most of these wait, for a server, a limit or a download.
 SLOW_WORKERS ?= 3
-# Their slow tests run no trial, so they may run beside those that set the kernel.
-MEASURE_NOTHING := tests/contract tests/reports/pages tests/analysis/judging tests/perf/history tests/perf/load
 test-slow: .venv/.dev ## what make test has no time for
-	@failed=0; slow="--numprocesses $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder --timeout 1800"; \
-	$(BIN)/pytest -m "slow and not alone" $$slow tests/infra tests/lab $(MEASURE_NOTHING) || failed=1; \
-	$(BIN)/pytest -m "slow and not alone and not kernel" $$slow $(MEASURE_NOTHING:%=--ignore=%) || failed=1; \
+	@failed=0; \
+	$(BIN)/pytest -m "slow and not alone and not kernel" --numprocesses $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder --timeout 1800 || failed=1; \
 	$(BIN)/pytest -m "slow and alone" --timeout 1800 || failed=1; \
+	$(BIN)/pytest -m kernel --timeout 1800 tests/infra tests/lab || failed=1; \
 	exit $$failed
 
 test-all: export KNICKPOINT_EFFORT ?= 0.05
-test-all: test test-slow ## all tests, with more tries than in make test (an hour on two cores; all of them with KNICKPOINT_EFFORT=1)
+test-all: test test-slow ## all tests, with more tries than in make test (an hour and a half on two cores; all of them with KNICKPOINT_EFFORT=1)
 
 # What reads response times comes last, by itself.
 reliability: export KNICKPOINT_EFFORT = 1

@@ -7,6 +7,7 @@ in one field; annotate them as `Callable[..., Trial]` and so on. All are pure an
 import os
 import random
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -52,9 +53,10 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Teller(Path(told)))
 
 
+UNTIL = "KNICKPOINT_TESTS_UNTIL"
+"""The Unix time from which on no slow test is begun; what is left out for that is listed at the end."""
+TOO_LATE = f"too late to begin it: {UNTIL} has passed"
 DEAR = (
-    "tests/infra/",
-    "tests/lab/",
     "tests/perf/jobs/test_suites_real.py",
     "tests/reliability/test_faults",
     "tests/act/",
@@ -74,14 +76,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 RING = "Cassandra on 127.0.0.1 to 127.0.0.3"
 SHARED = {
-    "tests/act/": RING,
+    "tests/act/test_bisect.py": RING,
+    "tests/act/test_candidate_refusals.py": RING,
+    "tests/act/test_command.py": RING,
+    "tests/act/test_nightly.py": RING,
+    "tests/act/test_pull_request.py": RING,
     "tests/perf/jobs/test_suites_real.py": RING,
     "tests/perf/jobs/test_native_night.py": RING,
     "tests/perf/jobs/test_interrupted_ring.py": RING,
     "tests/perf/systems/test_access_real.py": RING,
     "tests/contract/": "Cassandra, the emulator, the null and fake servers of the contract",
-    "tests/infra/": "the kernel",
-    "tests/lab/": "the kernel",
     "tests/perf/history/storage/": "PostgreSQL",
     "tests/perf/trial/": "the ports of the fake servers",
     "tests/reliability/test_faults": "the addresses of trials with faults",
@@ -96,6 +100,22 @@ class OneServerOfAKind(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
         shared = (what for path, what in SHARED.items() if nodeid.startswith(path))
         return next(shared, super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave a slow test out that would begin too late."""
+    until = os.environ.get(UNTIL)
+    if until and time.time() > float(until) and item.get_closest_marker("slow"):
+        pytest.skip(TOO_LATE)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List what was left out, so that nobody takes it for shown."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if left_out := [one.nodeid for one in skipped if TOO_LATE in str(one.longrepr)]:
+        terminalreporter.section(f"LEFT OUT, for {UNTIL} had passed: {len(left_out)} tests")
+        terminalreporter.write_line("\n".join(left_out))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -64,6 +64,25 @@ def test_the_summary_says_what_ran_and_what_was_slow(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_no_slow_test_begins_after_its_time_and_each_is_listed() -> None:
+    file = "tests/analysis/detection/test_detector_properties.py"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "slow", file],
+        cwd=ROOT,
+        env={**os.environ, "KNICKPOINT_TESTS_UNTIL": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    told = done.stdout.partition("LEFT OUT, for KNICKPOINT_TESTS_UNTIL had passed: ")[2].splitlines()
+    count = int(told[0].split()[0])
+    assert count > 0
+    assert f"{count} skipped" in done.stdout
+    assert sum(line.startswith(f"{file}::") for line in told) == count
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("release", "is_judged"), [("1.95.0", True), ("1.95.1", True), ("1.88.0", False), ("1.96.0", False)]
 )

@@ -41,7 +41,7 @@ def configs(tmp_path: Path) -> Path:
     yaml = YAML()
     for path in (copy / "suites").glob("*-small*.yaml"):
         suite = yaml.load(path)
-        suite["experiments"] = cases(suite["experiments"], suite["experiments"][::3][:2])
+        suite["experiments"] = cases(suite["experiments"], suite["experiments"][:1])
         yaml.dump(suite, path)
     return copy
 
