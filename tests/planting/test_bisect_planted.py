@@ -28,6 +28,7 @@ def command(places: Places, output: Path) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fake_ports")
 def test_a_killed_bisection_goes_on_and_finds_the_secret_release(tmp_path: Path) -> None:
     places, output = Places(tmp_path / "var"), tmp_path / "bisection.json"
     killed = subprocess.Popen(command(places, output), stderr=subprocess.DEVNULL)
