@@ -32,11 +32,12 @@ nightly: .venv/.ready ## measure, keep, judge, tell: the whole job (SUITE=quicks
 test: .venv/.dev ## does it work? A real Cassandra included (five minutes on two cores)
 	$(BIN)/pytest -m "not slow" --numprocesses auto --dist loadfile
 
-# Most of these wait, for a server, a limit or a download.
+# Most of these wait, for a server, a limit or a download. What fails beside others is tried once more by itself.
 SLOW_WORKERS ?= 3
 test-slow: .venv/.dev ## what make test has no time for
 	@failed=0; \
-	$(BIN)/pytest -m "slow and not alone and not kernel" --numprocesses $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder --timeout 1800 || failed=1; \
+	$(BIN)/pytest -m "slow and not alone and not kernel" --numprocesses $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder --timeout 1800 || \
+	env -u KNICKPOINT_TESTS_UNTIL $(BIN)/pytest -m "slow and not alone and not kernel" --last-failed --last-failed-no-failures none --timeout 1800 || failed=1; \
 	$(BIN)/pytest -m "slow and alone" --timeout 1800 || failed=1; \
 	$(BIN)/pytest -m kernel --timeout 1800 tests/infra tests/lab || failed=1; \
 	exit $$failed

@@ -82,8 +82,6 @@ SHARED = {
     "tests/act/test_nightly.py": RING,
     "tests/act/test_pull_request.py": RING,
     "tests/perf/jobs/test_suites_real.py": RING,
-    "tests/perf/jobs/test_native_night.py": RING,
-    "tests/perf/jobs/test_interrupted_ring.py": RING,
     "tests/perf/systems/test_access_real.py": RING,
     "tests/contract/": "Cassandra, the emulator, the null and fake servers of the contract",
     "tests/perf/history/storage/": "PostgreSQL",

@@ -15,7 +15,7 @@ import pytest
 
 from perf.systems import registry
 
-pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(1200)]
 ROOT = Path(__file__).parents[3]
 SUITE = """\
 name: short

@@ -15,7 +15,7 @@ from perf.load.native_binary import sha256_of
 from perf.local.places import Places
 from perf.model.results import Purpose
 
-pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(1500)]
 
 ROOT = Path(__file__).parents[3]
 LIMITS = re.compile(r"(max_(?:foreign_cpu|steal|throttled)_share): .*")
