@@ -117,6 +117,7 @@ def test_measure_without_arguments_says_what_it_would_do_and_starts_nothing(tmp_
         [*COMMAND, "measure", "--data", str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert "`knickpoint measure --suite quickstart` measures, in about" in done.stderr
+    start = f"`knickpoint measure --suite quickstart --data {tmp_path}` measures, in about"
+    assert start in done.stderr
     assert "  cassandra-sensor-write at 5.0.0, 5.0.9\n" in done.stderr
     assert not list(tmp_path.glob("nights/*"))
