@@ -45,7 +45,7 @@ test-slow: .venv/.dev ## what make test has no time for
 test-all: export KNICKPOINT_EFFORT ?= 0.05
 test-all: test test-slow ## all tests, with more tries than in make test (an hour and a half on two cores; all of them with KNICKPOINT_EFFORT=1)
 
-# What reads response times comes last, by itself.
+# What needs the machine for itself comes last.
 reliability: export KNICKPOINT_EFFORT = 1
 reliability: .venv/.dev native ## every promise of docs/reliability.md, tried in full: the table with figures (fifty minutes)
 	@export KNICKPOINT_TESTS_TOLD=$$(mktemp); failed=0; \

@@ -1,4 +1,4 @@
-"""Say what a run of `.ci/run` did: its steps with their times, the slowest tests, how many passed.
+"""Print what a run of `.ci/run` did: its steps with their times, the slowest tests, how many passed.
 
     python summary.py STEPS TESTS
 

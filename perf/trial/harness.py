@@ -155,7 +155,7 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
 
 
 def _tell(failure: StepFailed) -> str:
-    """Say what failed where, with the database's own words where its log has an error."""
+    """Return what failed where, with the last error of the database's log if it has one."""
     error = find_error(failure.log_tail)
     return f"{failure.sentence}; the last error in the log: {error}" if error else failure.sentence
 
