@@ -32,14 +32,18 @@ nightly: .venv/.ready ## measure, keep, judge, tell: the whole job (SUITE=quicks
 test: .venv/.dev ## does it work? A real Cassandra included (five minutes on two cores)
 	$(BIN)/pytest -m "not slow" --numprocesses auto --dist loadfile
 
-# Most of these wait, for a server, a limit or a download. What fails beside others is tried once more by itself.
+# Most of these wait, for a server, a limit or a download. The lab sets the kernel of the machine, which each trial reads
+# before and after: only what runs no trial may run beside it. What fails beside others is tried once more by itself.
 SLOW_WORKERS ?= 3
+SLOW = $(BIN)/pytest --timeout 1800
+TOGETHER = --numprocesses $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder
+NO_TRIALS := tests/analysis/bisecting tests/analysis/judging tests/contract tests/perf/config tests/perf/history tests/perf/load tests/perf/workloads tests/reports/pages tests/test_packaging.py
 test-slow: .venv/.dev ## what make test has no time for
-	@failed=0; \
-	$(BIN)/pytest -m "slow and not alone and not kernel" --numprocesses $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder --timeout 1800 || \
-	env -u KNICKPOINT_TESTS_UNTIL $(BIN)/pytest -m "slow and not alone and not kernel" --last-failed --last-failed-no-failures none --timeout 1800 || failed=1; \
-	$(BIN)/pytest -m "slow and alone" --timeout 1800 || failed=1; \
-	$(BIN)/pytest -m kernel --timeout 1800 tests/infra tests/lab || failed=1; \
+	@failed=0; again=0; \
+	$(SLOW) -m "slow and not alone" $(TOGETHER) tests/infra tests/lab $(NO_TRIALS) || again=1; \
+	$(SLOW) -m "slow and not alone" $(TOGETHER) --ignore=tests/infra --ignore=tests/lab $(NO_TRIALS:%=--ignore=%) || again=1; \
+	test $$again -eq 0 || env -u KNICKPOINT_TESTS_UNTIL $(SLOW) -m "slow and not alone" --last-failed --last-failed-no-failures none || failed=1; \
+	$(SLOW) -m "slow and alone" || failed=1; \
 	exit $$failed
 
 test-all: export KNICKPOINT_EFFORT ?= 0.05

@@ -57,6 +57,8 @@ UNTIL = "KNICKPOINT_TESTS_UNTIL"
 """The Unix time from which on no slow test is begun; what is left out for that is listed at the end."""
 TOO_LATE = f"too late to begin it: {UNTIL} has passed"
 DEAR = (
+    "tests/lab/",
+    "tests/infra/",
     "tests/perf/jobs/test_suites_real.py",
     "tests/reliability/test_faults",
     "tests/act/",
@@ -84,6 +86,8 @@ SHARED = {
     "tests/perf/jobs/test_suites_real.py": RING,
     "tests/perf/systems/test_access_real.py": RING,
     "tests/contract/": "Cassandra, the emulator, the null and fake servers of the contract",
+    "tests/infra/": "the kernel of the machine",
+    "tests/lab/": "the kernel of the machine",
     "tests/perf/history/storage/": "PostgreSQL",
     "tests/perf/trial/": "the ports of the fake servers",
     "tests/reliability/test_faults": "the addresses of trials with faults",

@@ -22,7 +22,7 @@ from perf.load.engines import PYTHON_ENGINE, Engine, run_engines
 from perf.load.native_binary import NULL_SERVER
 from perf.load.results.outcome import LoadOutcome
 from perf.load.selftest.finding import CheckOutcome
-from perf.load.selftest.scenarios import SCENARIOS, LoadProfile, Scenario, run_counters, run_until_told
+from perf.load.selftest.scenarios import SCENARIOS, LoadProfile, Scenario, run_until_told
 from perf.load.selftest.stand import RECORDS, SEED, Stand, plan_stage, read_deeds
 from perf.load.selftest.table import format_findings
 from perf.load.spec import PROGRESS, Counted, LoadSpec, Preload
@@ -73,33 +73,17 @@ def make_stand(tmp_path: Path) -> MakeStand:
     return make
 
 
-def _is_short(engine: str, dialect: Dialect, scenario: Scenario) -> bool:
-    # The loops are the same over each protocol; errors and timeouts are not.
-    return engine == "native" and (dialect is CQL or scenario.run is run_counters)
-
-
 @pytest.mark.slow
 @pytest.mark.alone
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.wire)
 @pytest.mark.parametrize(
-    ("engine", "dialect", "scenario"),
-    [
-        pytest.param(
-            engine,
-            dialect,
-            scenario,
-            id=f"{engine}-{dialect.wire}-{scenario.run.__name__.removeprefix('run_')}",
-            marks=[] if _is_short(engine, dialect, scenario) else [pytest.mark.slow],
-        )
-        for engine in ENGINES
-        for dialect in DIALECTS
-        for scenario in SCENARIOS
-    ],
+    "scenario", SCENARIOS, ids=lambda scenario: scenario.run.__name__.removeprefix("run_")
 )
 def test_what_is_planted_is_what_is_reported(
-    make_stand: MakeStand, engine: str, dialect: Dialect, scenario: Scenario
+    make_stand: MakeStand, dialect: Dialect, scenario: Scenario
 ) -> None:
-    """Rates, stages back to back, stalls, pauses, loops in flight, merged engines, errors, timeouts."""
-    findings = run_until_told(scenario, make_stand(engine, dialect), SHORT, print)
+    """The questions of `make selftest` to the native engine, over the same protocols."""
+    findings = run_until_told(scenario, make_stand("python", dialect), SHORT, print)
     failed = [one for one in findings if one.outcome is CheckOutcome.FAILED]
     assert not failed, format_findings(findings)
 

@@ -15,7 +15,7 @@ from perf.hosts.tuning.profiles import SERVER, label, load_profile
 from perf.hosts.tuning.readiness import MachineCheck, list_machines, look_at
 from perf.model.errors import HostUnfit
 
-pytestmark = [pytest.mark.slow, pytest.mark.kernel]
+pytestmark = pytest.mark.slow
 
 SAID = re.compile(r"^changed: \[(\S+)\] => \(item=(\S+)\)", re.MULTILINE)
 PLANTED = {

@@ -28,7 +28,7 @@ from ansible_site import (
 )
 from needs import need
 
-pytestmark = [pytest.mark.slow, pytest.mark.kernel]
+pytestmark = pytest.mark.slow
 
 PACKAGES = "systemd,systemd-sysv,dbus,openssh-server,python3,python3-apt,sudo,ca-certificates"
 TOKEN = "planted"  # noqa: S105  nobody's

@@ -12,7 +12,7 @@ from budget import cases
 from .conftest import HOSTS, Lab
 from .trials import Trials, await_that
 
-pytestmark = [pytest.mark.slow, pytest.mark.kernel, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 # A host that is silent is given up after 40 s; until then each step may have to find out once more.
 NOTICED_S = 150.0
 TRIAL_S = 150.0

@@ -16,7 +16,7 @@ from perf.load.programs import check_engines
 
 from .conftest import HOSTS, ROOT, Lab
 
-pytestmark = [pytest.mark.slow, pytest.mark.kernel, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 TESTBED = YAML(typ="safe").load((ROOT / "configs" / "testbeds" / "lab.yaml").read_text())
 SSH = ("-F", str(ROOT / "var" / "lab" / "ssh_config"))
 REMOTES = {

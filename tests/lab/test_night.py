@@ -12,7 +12,7 @@ import pytest
 from .conftest import HOSTS, ROOT, Lab
 from .trials import BUSY, await_that
 
-pytestmark = [pytest.mark.slow, pytest.mark.kernel, pytest.mark.real, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.real, pytest.mark.timeout(1200)]
 
 
 def shrink(configs: Path) -> None:
