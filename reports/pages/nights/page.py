@@ -82,7 +82,7 @@ def _make(
 
 
 def _headline(trial: Trial, phase: str, metric: str, statistic: str) -> str:
-    """Return one value of a whole phase; in the template, looking for it took a tenth of a page's time."""
+    """Return one value of a whole phase. In the template, this took a tenth of the page's time."""
     wanted = (phase, metric, statistic, None)
     values = (
         quantity(one.value, metric)
