@@ -42,4 +42,5 @@ def measure(one: Measure) -> str:
     """Name a measure: p99 response time of write, steady."""
     metric = one.metric.replace("_", " ")
     what = metric if one.statistic in {"mean", "estimate"} else f"{one.statistic} {metric}"
-    return f"{what} of {one.operation}, {one.phase}"
+    phase = one.phase.removeprefix(f"{one.operation}-")
+    return f"{what} of {one.operation}, {phase}"

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from analysis.comparing.blocks import measure
 from analysis.comparing.results import ComparisonResult, MeasureResult, TrialRecord
 from analysis.detection import words
+from analysis.detection.effects import Effect
+from analysis.detection.verdict import Outcome
 from perf.model.metrics import METRICS
 from perf.model.results import TrialStatus
 
@@ -28,6 +30,53 @@ def describe_comparison(result: ComparisonResult) -> Iterator[str]:
         yield f"  Remark: {remark}"
     if result.caveat:
         yield f"  {result.caveat}"
+
+
+def describe_releases(result: ComparisonResult) -> Iterator[str]:
+    """Say how two releases differ: a sentence, then a line for each measure that decides.
+
+    Where no difference is shown, the smallest one that is excluded says how much was looked for.
+    """
+    before, after = result.baseline.label, result.candidate.label
+    deciding = [one for one in result.measures if one.is_trusted]
+    yield f"{result.experiment}, {after} against {before}: {_conclude(result.outcome, deciding)}"
+    names = [measure(one.measure) for one in deciding]
+    width = max(map(len, names), default=0)
+    for name, one in zip(names, deciding, strict=True):
+        yield f"  {name:<{width}}  {_describe_difference(one)}"
+
+
+def _conclude(outcome: Outcome, deciding: Sequence[MeasureResult]) -> str:
+    trials = min((min(len(one.baseline), len(one.candidate)) for one in deciding), default=0)
+    basis = f"after {words.counted(trials, 'trial', 'trials')} of each"
+    if outcome in {Outcome.REGRESSED, Outcome.IMPROVED}:
+        which = [measure(one.measure) for one in deciding if one.outcome is outcome]
+        return f"{'worse' if outcome is Outcome.REGRESSED else 'better'} {basis}: {', '.join(which)}"
+    bounds = [_excluded(one.effect) for one in deciding if one.effect is not None]
+    if outcome is Outcome.INVALID or len(bounds) < len(deciding):
+        return f"cannot be compared {basis}"
+    return f"no difference of {words.percent(max(bounds))} or more {basis}"
+
+
+def _describe_difference(one: MeasureResult) -> str:
+    if one.before is None or one.after is None or one.effect is None:
+        return one.reason
+    effect = one.effect
+    said = {
+        Outcome.UNCHANGED: "the same",
+        Outcome.REGRESSED: "worse",
+        Outcome.IMPROVED: "better",
+    }.get(one.outcome, f"no difference of {words.percent(_excluded(effect))} or more")
+    return (
+        f"{words.value(one.before)} → {words.value(one.after)} {METRICS[one.measure.metric].unit},"
+        f" {words.signed_percent(effect.relative_change)}"
+        f" ({words.signed_percent(effect.low)} to {words.signed_percent(effect.high)}): {said}"
+    )
+
+
+def _excluded(effect: Effect) -> float:
+    """Return the size from which on the interval excludes a difference in either direction."""
+    return max(abs(effect.low), abs(effect.high))
 
 
 def _give_reason(trial: TrialRecord) -> str:

@@ -1,17 +1,22 @@
-"""What a night does about what it found, before anyone is told: measure suspects again, and bisect.
+"""What a night does before it reports: compare releases, measure suspects again, and bisect.
 
 An edge: it measures through `comparing` and `bisecting`. What is worth minutes is chosen by
 `suspects`, which is pure. Whatever is left out is said, with the command that makes up for it.
 """
 
+import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
 from typing import TypeVar
+from zlib import crc32
 
 from analysis.bisecting.record import BisectionRecord
+from analysis.comparing.blocks import Block
 from analysis.comparing.results import ComparisonResult
+from analysis.comparing.sequential import InterimAnalysis, StoppingRule, look
+from analysis.detection import words
 from analysis.detection.verdict import Outcome
 from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
 from analysis.judging.suspects import Suspect, choose_open, choose_traceable, is_final, traces
@@ -20,7 +25,7 @@ from analysis.orchestration.comparing import Budget, read_results, run_compariso
 from perf.config.catalog import find_experiment_of
 from perf.jobs.feasible import planned_s
 from perf.jobs.measuring import Job
-from perf.jobs.side_by_side import Pairing, take_side
+from perf.jobs.side_by_side import Pairing, fetch_sides, find_past_turns, take_side
 from perf.model.design import Experiment, Suite
 from perf.model.errors import KnickpointError
 from perf.model.nights import Night
@@ -65,14 +70,22 @@ class FollowedUp:
     has_measured: bool = False
 
     def attempt(
-        self, what: str, command: str, left_s: float, trial_s: float, measure: Callable[[], Answer]
+        self,
+        what: str,
+        command: str,
+        left_s: float,
+        trial_s: float,
+        measure: Callable[[], Answer],
+        *,
+        fewest_blocks: int = _FEWEST_BLOCKS,
     ) -> Answer | None:
         """Measure if the seconds that are left are enough to decide anything; note where it is not.
 
         `command` makes up for it.
         """
-        if left_s < _FEWEST_BLOCKS * TURNS * trial_s:
-            left = f"{format_duration(left_s)} left are too short for two blocks of {TURNS} trials"
+        if left_s < fewest_blocks * TURNS * trial_s:
+            blocks = words.counted(fewest_blocks, "block", "blocks")
+            left = f"{format_duration(left_s)} left are too short for {blocks} of {TURNS} trials"
             self.left_out.append(f"{what}: {left}; run: {command}")
             return None
         self.has_measured = True
@@ -81,6 +94,79 @@ class FollowedUp:
         except KnickpointError as error:
             self.failed.append(f"{what}: {error}; again with: {command}")
             return None
+
+
+def compare_releases(tonight: Tonight) -> tuple[FollowedUp, tuple[ComparisonResult, ...]]:
+    """Measure the first and the last release of each experiment side by side, one block a night.
+
+    Nights that measured both count as well, and so do the blocks of earlier nights: each night adds to
+    what is known. Returns what came of it, and the comparisons of this night; what was measured before
+    the night was interrupted is not measured again.
+
+    Raises:
+        InputError: the result of a comparison is not one.
+
+    """
+    done, job, suite = FollowedUp(), tonight.job, tonight.suite
+    if suite.compare_minutes is None:
+        return done, ()
+    results = [
+        one
+        for one in read_results(job.places)
+        if (one.purpose, one.suite) == (Purpose.COMPARISON, suite.name)
+        and one.started_at >= tonight.night.started_at
+    ]
+    for experiment in suite.experiments:
+        first, last = experiment.releases[0], experiment.releases[-1]
+        asked = experiment.name, first, last
+        known = [(one.experiment, one.baseline.version, one.candidate.version) for one in results]
+        if first == last or experiment.sentinel_every_nights or asked in known:
+            continue
+        left_s = suite.compare_minutes * 60 - sum(map(_spent_s, results))
+        trial_s = tonight.trial_s(experiment)
+        baseline, candidate = (
+            take_side(job.catalog, suite, experiment.name, one) for one in (first, last)
+        )
+        pairing = Pairing(
+            purpose=Purpose.COMPARISON,
+            suite=suite.name,
+            baseline=baseline,
+            candidate=candidate,
+            # So that the order of turns differs from night to night, and a resumed night keeps its own.
+            seed=crc32(tonight.night.id.encode()),
+        )
+        command = shlex.join(
+            (
+                *("knickpoint", "compare", "--suite", suite.name, "--experiment", experiment.name),
+                *("--baseline", first, "--candidate", last),
+            )
+        )
+        what = f"{experiment.name}, {first} and {last}"
+        measure = partial(_compare_releases, job, pairing, left_s, trial_s, command)
+        if result := done.attempt(what, command, left_s, trial_s, measure, fewest_blocks=1):
+            results.append(result)
+    return done, tuple(results)
+
+
+def _compare_releases(
+    job: Job, pairing: Pairing, left_s: float, trial_s: float, command: str
+) -> ComparisonResult:
+    blocks = min(int(left_s / trial_s), job.catalog.detection.comparison.trials) // TURNS
+    return run_comparison(
+        job,
+        pairing,
+        Budget(trials=blocks * TURNS, minutes=left_s / 60),
+        looker=_look_on,
+        prior=find_past_turns(job, pairing, fetch_sides(job, pairing)),
+        reproduce=command,
+    )
+
+
+def _look_on(blocks: Sequence[Block], rule: StoppingRule, seed: int) -> InterimAnalysis:
+    """Look as any comparison does, but never give up: the next night adds to this one."""
+    seen = look(blocks, rule, seed)
+    is_used_up = len(blocks) >= rule.most_blocks
+    return replace(seen, is_over=is_used_up) if seen.outcome is Outcome.UNDECIDED else seen
 
 
 def confirm(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
@@ -122,7 +208,8 @@ def _is_of(result: ComparisonResult, question: RemeasurementQuestion, experiment
 
 
 def _spent_s(result: ComparisonResult) -> float:
-    return sum(trial.duration_s for trial in result.trials)
+    """Return the seconds of its own trials; others count that were measured before it."""
+    return sum(trial.duration_s for trial in result.trials if trial.id.startswith(f"{result.id}."))
 
 
 def _compare(

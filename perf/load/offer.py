@@ -67,15 +67,16 @@ class Offer:
 
     def run(
         self,
+        mix: Mapping[Operation, float],
         stages: Sequence[Stage],
         observe: Callable[[Edge], None],
         keep: Callable[[LoadOutcome], None],
     ) -> LoadOutcome:
-        """Run stages back to back; `observe` and `keep` are called as `run_engines` says."""
+        """Run stages of one mix back to back; `observe` and `keep` are called as `run_engines` says."""
         workload = self.deployment.workload
         first_row = self._next_first_row()
         engines = self._engines(
-            workload.offered_mix,
+            mix,
             stages=tuple(stages),
             first_row=first_row,
             value_seed=value_seed(workload.sequence, len(workload.sequence)),

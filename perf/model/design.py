@@ -297,6 +297,8 @@ class Measurement:
     warmup_cap_s: PositiveFloat
     iteration_s: PositiveFloat
     iterations: Positive
+    mix: Mapping[Operation, PositiveFloat] = field(default_factory=dict)
+    """What this phase offers in place of the workload's own operation or mix; absent: those."""
     histogram_s: Positive | None = None
     """Seconds per histogram that is kept; absent: one. For soaks, whose logs would be too long."""
 
@@ -337,7 +339,7 @@ class Workload:
     """What clients do: records, operations, consistency, preload, measured phases, seed.
 
     The phases of `sequence` run first, one after the other, and then `measurements`. These offer
-    `operation`, or a `mix` of operations, each with its share of them.
+    `operation`, or a `mix` of operations, each with its share of them, unless a phase has its own.
     """
 
     __pydantic_config__ = STRICT
@@ -374,10 +376,14 @@ class Workload:
     """Set by a suite that runs it smaller than it is written, never in its own file."""
     seed: Count
 
+    def mix_of(self, phase: Measurement) -> Mapping[Operation, float]:
+        """Return the operations that a measured phase offers, each with its weight."""
+        return phase.mix or self.mix or ({self.operation: 1.0} if self.operation else {})
+
     @property
-    def offered_mix(self) -> Mapping[Operation, float]:
-        """The operations of `measurements`, each with its weight."""
-        return self.mix or ({self.operation: 1.0} if self.operation else {})
+    def offered(self) -> tuple[Operation, ...]:
+        """The operations of all measured phases, each once, in their order."""
+        return tuple(dict.fromkeys(one for phase in self.measurements for one in self.mix_of(phase)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -402,8 +408,10 @@ class Experiment:
 class Suite:
     """The experiments of one night on one testbed, and what the night does about what it finds.
 
-    `remeasure_minutes` bounds measuring its provisional changes again, side by side; `bisect_minutes`
-    the bisections that `bisect: auto` starts for each confirmed change with unmeasured releases inside.
+    `compare_minutes` bounds measuring the first and the last release of each experiment side by side,
+    beside what nights measured of both; `remeasure_minutes` measuring its provisional changes again,
+    side by side; `bisect_minutes` the bisections that `bisect: auto` starts for each confirmed change
+    with unmeasured releases inside.
     """
 
     __pydantic_config__ = STRICT
@@ -413,6 +421,7 @@ class Suite:
     scaled_down_by: Positive | None = None
     """How many times smaller than written its workloads are run; absent: as they are written."""
     experiments: Annotated[tuple[Experiment, ...], MinLen(1)]
+    compare_minutes: Positive | None = None
     remeasure_minutes: Positive | None = None
     bisect: Literal["auto"] | None = None
     bisect_minutes: Positive | None = None

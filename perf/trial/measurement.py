@@ -3,7 +3,7 @@
 What was found is kept as it comes, so that a trial that ends early still says what it saw.
 """
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -41,6 +41,8 @@ from perf.workloads.stages import (
     counted_stage,
     ladder_phases,
     operations_of,
+    phases_of,
+    plan_loads,
     plan_stages,
     search_stage,
     searches,
@@ -103,7 +105,8 @@ def measure(servers: Servers, deployment: Deployment) -> Iterator[LoadFindings]:
             yield from run.count(place)
         if planned:
             tell(describe_load(workload))
-            yield from run.offer_planned(planned)
+        for mix, stages in plan_loads(workload):
+            yield from run.offer_planned(mix, stages)
         for phase, search in searches(workload):
             yield from run.search(phase, search)
 
@@ -137,7 +140,12 @@ def diagnose(findings: LoadFindings, workload: Workload) -> Diagnostics:
     operations: dict[str, tuple[Operation, ...]] = {
         phase.name: (phase.operation,) for phase in workload.sequence
     }
-    operations |= {stage.phase: tuple(workload.offered_mix) for stage in findings.planned}
+    operations |= {
+        phase: tuple(workload.mix_of(part))
+        for part in workload.measurements
+        for phase in phases_of(part)
+        if not isinstance(part.load, SearchLoad)
+    }
     return summarize_windows(
         [window for window in findings.windows if window.phase in operations],
         findings.outcome.counters,
@@ -162,7 +170,7 @@ def _require_answers(workload: Workload, session: Any, release: Release) -> None
     """Raise StepFailed before anything is loaded if the release cannot be asked what a phase asks."""
     if isinstance(workload.records, Devops):
         asked = [one.operation for one in workload.sequence if one.operation is not Operation.LOAD]
-        asked += [operation for operation in workload.offered_mix if operation is not Operation.LOAD]
+        asked += [operation for operation in workload.offered if operation is not Operation.LOAD]
         missing = [operation.value for operation in asked if not session.can_ask(operation)]
         if missing:
             why = f"{release.system} {release.version} cannot be asked {', '.join(missing)}"
@@ -203,13 +211,15 @@ class _MeasuringRun:
     offer: Offer
     look: Callable[[], Snapshot]
 
-    def offer_planned(self, stages: Sequence[Stage]) -> Iterator[LoadFindings]:
-        """Run all that is known beforehand, in one go."""
-        found = yield from self._load(partial(self.offer.run, stages))
+    def offer_planned(
+        self, mix: Mapping[Operation, float], stages: Sequence[Stage]
+    ) -> Iterator[LoadFindings]:
+        """Run all of one mix that is known beforehand, in one go."""
+        found = yield from self._load(partial(self.offer.run, mix, stages))
         yield LoadFindings(remarks=find_remarks(stages, found.outcome))
         for name in ladder_phases(self.offer.deployment.workload):
-            step = self._judge([stage for stage in stages if stage.phase == name], found, None)
-            yield LoadFindings(load_steps=(step,))
+            if own := [stage for stage in stages if stage.phase == name]:
+                yield LoadFindings(load_steps=(self._judge(own, found, None),))
 
     def count(self, place: int) -> Iterator[LoadFindings]:
         """Run one phase of the sequence until all its operations are done."""
@@ -236,7 +246,8 @@ class _MeasuringRun:
             self.servers.progress.tell(
                 f"{stage.phase}: {load:.1f} ops/s, with a p99 of at most {objective_ms:g} ms?"
             )
-            found = yield from self._load(partial(self.offer.run, [stage]))
+            mix = self.offer.deployment.workload.mix_of(phase)
+            found = yield from self._load(partial(self.offer.run, mix, [stage]))
             taken.append(self._judge([stage], found, objective_ms))
             yield LoadFindings(load_steps=(taken[-1],))
         text = f"{phase.name}: {load.text}"
@@ -309,15 +320,14 @@ def describe_counted(workload: Workload, phase: CountedPhase) -> str:
 def describe_load(workload: Workload) -> str:
     """Say what will be offered, one line per measured phase."""
     return "\n".join(
-        f"{phase.name}: {_name_mix(workload)}, {_how(phase)}; "
+        f"{phase.name}: {_name_mix(workload.mix_of(phase))}, {_how(phase)}; "
         f"{phase.iterations} × {phase.iteration_s:g} s, each after "
         f"{phase.warmup_s:g} to {phase.warmup_cap_s:g} s of warm-up"
         for phase in workload.measurements
     )
 
 
-def _name_mix(workload: Workload) -> str:
-    mix = workload.offered_mix
+def _name_mix(mix: Mapping[Operation, float]) -> str:
     if len(mix) == 1:
         return next(iter(mix)).value
     total = sum(mix.values())

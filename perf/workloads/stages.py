@@ -1,5 +1,6 @@
 """From a workload to the stages that engines run; pure."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import assert_never
@@ -60,16 +61,29 @@ _STEP_START_S = 4.0
 
 
 def plan_stages(workload: Workload) -> tuple[Stage, ...]:
-    """Give the stages of all that is known beforehand: closed and open loops, and ladders.
+    """Return the stages of all that is known beforehand, in the order in which they run."""
+    return tuple(stage for _, stages in plan_loads(workload) for stage in stages)
 
-    The iterations of the measured phases take turns, so that a drift of the host or of the data meets
-    all of them alike. A search is not among them: its loads depend on what it finds.
+
+def plan_loads(workload: Workload) -> tuple[tuple[Mapping[Operation, float], tuple[Stage, ...]], ...]:
+    """Return the stages of all that is known beforehand, for each mix that is offered, in order.
+
+    That is closed and open loops, and ladders; the loads of a search depend on what it finds. The
+    iterations of the phases of one mix are interleaved, so that a drift of the host or of the data
+    meets all of them alike.
     """
-    rounds = max((phase.iterations for phase in workload.measurements), default=0)
+    phases: dict[frozenset[tuple[Operation, float]], list[Measurement]] = {}
+    for phase in workload.measurements:
+        phases.setdefault(frozenset(workload.mix_of(phase).items()), []).append(phase)
+    planned = ((workload.mix_of(own[0]), _interleave(own)) for own in phases.values())
+    return tuple((mix, stages) for mix, stages in planned if stages)
+
+
+def _interleave(phases: Sequence[Measurement]) -> tuple[Stage, ...]:
     return tuple(
         stage
-        for iteration in range(1, rounds + 1)
-        for phase in workload.measurements
+        for iteration in range(1, max(phase.iterations for phase in phases) + 1)
+        for phase in phases
         if iteration <= phase.iterations
         for stage in _stages(phase, iteration)
     )
@@ -125,33 +139,39 @@ def list_phases(workload: Workload) -> tuple[tuple[str, str, LoadKind], ...]:
 
     A search is one phase here, by the name of its measurement.
     """
-    mix = workload.offered_mix
-    offered = next(iter(mix)).value if len(mix) == 1 else ALL
     counted: list[tuple[str, str, LoadKind]] = [
         (one.name, one.operation.value, "counted") for one in workload.sequence
     ]
     return (
         *counted,
         *(
-            (name, offered, part.load.kind)
+            (name, name_offered(workload.mix_of(part)), part.load.kind)
             for part in workload.measurements
-            for name in (
-                [ladder_phase(part, one) for one in part.load.offered_loads_ops_per_s]
-                if isinstance(part.load, SteppedLoad)
-                else [part.name]
-            )
+            for name in phases_of(part)
         ),
     )
+
+
+def name_offered(mix: Mapping[Operation, float]) -> str:
+    """Name what a phase offers: its operation, or `all` for a mix of several."""
+    return next(iter(mix)).value if len(mix) == 1 else ALL
 
 
 def ladder_phases(workload: Workload) -> tuple[str, ...]:
     """Name the phases of all ladders, each from its lowest load up."""
     return tuple(
-        ladder_phase(phase, offered_load)
-        for phase in workload.measurements
-        if isinstance(phase.load, SteppedLoad)
-        for offered_load in phase.load.offered_loads_ops_per_s
+        phase
+        for part in workload.measurements
+        if isinstance(part.load, SteppedLoad)
+        for phase in phases_of(part)
     )
+
+
+def phases_of(part: Measurement) -> tuple[str, ...]:
+    """Name the phases of a measurement: of a ladder each load, from the lowest up; else one."""
+    if isinstance(part.load, SteppedLoad):
+        return tuple(ladder_phase(part, one) for one in part.load.offered_loads_ops_per_s)
+    return (part.name,)
 
 
 def ladder_phase(phase: Measurement, offered_load: float) -> str:

@@ -1,16 +1,17 @@
 """The main job in one command: measure, keep, judge, make sure, tell. It may import all the rest."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+from analysis.comparing.description import describe_releases
+from analysis.comparing.results import ComparisonResult
 from analysis.detection.verdict import Outcome
 from analysis.judging.description import say_judgement
-from analysis.judging.judgement import Judgement
 from analysis.orchestration.comparing import read_results
-from analysis.orchestration.follow_up import FollowedUp, Tonight, bisect, confirm
+from analysis.orchestration.follow_up import FollowedUp, Tonight, bisect, compare_releases, confirm
 from perf.commands.options import configs_option, data_option
 from perf.history.store import open_history
 from perf.jobs.holding import hold
@@ -37,13 +38,15 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     """Measure a suite, append to the history, judge it, make sure, and write the site.
 
     \b
+    compare_minutes     so long the night measures the first and the last release of each experiment
+                        side by side; nights before it count as well, so that each night says more.
     remeasure_minutes   so long the night measures its provisional changes again before it tells
                         anyone: the releases on both sides take turns on the same hosts, the most
                         relevant change first. That confirms a change, or rules it out.
     bisect: auto        a confirmed change between two releases that has unmeasured ones inside is
                         traced to the release that brought it, for at most bisect_minutes.
 
-    Both are settings of the suite; without them it does neither. What no time was left for is said,
+    These are settings of the suite; without them it does none of it. What no time was left for is said,
     with the command that makes up for it.
 
     An interrupted night is resumed, also while it makes sure: trials that were finished are kept and
@@ -63,34 +66,45 @@ def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) ->
     # From the first trial until all is told: nobody else measures beside a report, which takes all
     # cores, nor takes a night that is just being told for one to be resumed.
     with hold(places, job.progress, [testbed], f"the nightly of suite {suite_name}"):
-        night, trials, judged, again, traced = _measure(job, suite, bad)
+        done = _measure(job, suite, bad)
+        judged, trials = done.judged, done.trials
         judgement = judged.judgement
         index = write_report(
             places, catalog, datetime.now(UTC), judged=judged, summarizes=True, site_url=site_url
         )
-        _tell(trials, judgement, again, traced)
+        _report(done)
         click.echo(f"Site:    {index}")
         for problem in bad:
             click.echo(f"A bundle was refused: {problem}", err=True)
-        finish_night(places, night)
+        finish_night(places, done.night)
     context = click.get_current_context()
     if judgement.outcome is Outcome.REGRESSED:
         context.exit(REGRESSION_FOUND)
     is_unmeasured = any(trial.status is not TrialStatus.COMPLETED for trial in trials)
-    if is_unmeasured or bad or again.failed or traced.failed:
+    if is_unmeasured or bad or any(followed.failed for _, followed in done.follow_ups):
         context.exit(NOT_MEASURED)
 
 
-def _measure(
-    job: Job, suite: Suite, bad: dict[str, None]
-) -> tuple[str, tuple[Trial, ...], JudgedHistory, FollowedUp, FollowedUp]:
-    """Measure the night and make sure; return its id, trials and judgement, and what was made sure.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Night:
+    """What a night came to; each kind of follow-up stands with what it is called and what it was."""
+
+    night: str
+    trials: tuple[Trial, ...]
+    judged: JudgedHistory
+    compared: tuple[ComparisonResult, ...]
+    follow_ups: tuple[tuple[str, FollowedUp], ...]
+
+
+def _measure(job: Job, suite: Suite, bad: dict[str, None]) -> _Night:
+    """Measure the night, compare its releases and follow up what it found.
 
     It is judged again only where something was measured since.
     """
     trials = measure_night(job, suite, is_to_be_told=True)
     night = read_nights(job.places)[-1]
     tonight = Tonight(job=job, suite=suite, night=night, trials=trials)
+    releases, compared = compare_releases(tonight)
     judged = _keep_and_judge(job, bad)
     again = confirm(judged.judgement.suspects, tonight)
     if again.has_measured:
@@ -98,7 +112,10 @@ def _measure(
     traced = bisect(judged.judgement.suspects, tonight)
     if traced.has_measured:
         judged = _keep_and_judge(job, bad)
-    return night.id, trials, judged, again, traced
+    follow_ups = (("Releases", releases), ("Side by side", again), ("Bisection", traced))
+    return _Night(
+        night=night.id, trials=trials, judged=judged, compared=compared, follow_ups=follow_ups
+    )
 
 
 def _keep_and_judge(job: Job, bad: dict[str, None]) -> JudgedHistory:
@@ -112,21 +129,32 @@ def _keep_and_judge(job: Job, bad: dict[str, None]) -> JudgedHistory:
     return judged
 
 
-def _tell(trials: Sequence[Trial], judgement: Judgement, again: FollowedUp, traced: FollowedUp) -> None:
+def _report(done: _Night) -> None:
+    judgement = done.judged.judgement
     click.echo()
-    for trial in trials:
+    for trial in done.trials:
         click.echo(describe(trial))
-    click.echo(f"\nVerdict: {say_judgement(judgement)}")
-    for title, followed in (("Side by side", again), ("Bisection", traced)):
+    for result in done.compared:
+        click.echo()
+        for line in describe_releases(result):
+            click.echo(line)
+    click.echo(f"\n{'Trend' if done.compared else 'Verdict'}: {say_judgement(judgement)}")
+    for title, followed in done.follow_ups:
         for said in followed.found:
             click.echo(f"{title}: {said}")
         for said in followed.left_out:
             click.echo(f"{title}, no time was left: {said}")
     for line in list_news(judgement.incidents):
         click.echo(line)
-    unmeasured = sum(trial.status is not TrialStatus.COMPLETED for trial in trials)
+    _report_failures(done)
+
+
+def _report_failures(done: _Night) -> None:
+    unmeasured = sum(trial.status is not TrialStatus.COMPLETED for trial in done.trials)
     if unmeasured:
-        click.echo(f"{unmeasured} of {len(trials)} trials could not be measured; see above", err=True)
-    for title, followed in (("measured again", again), ("bisected", traced)):
+        click.echo(
+            f"{unmeasured} of {len(done.trials)} trials could not be measured; see above", err=True
+        )
+    for title, followed in done.follow_ups:
         for said in followed.failed:
-            click.echo(f"A change could not be {title}: {said}", err=True)
+            click.echo(f"{title}, could not be measured: {said}", err=True)

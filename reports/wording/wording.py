@@ -11,6 +11,7 @@ from analysis.detection.detection import ChangeState
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause
 from perf.model.metrics import CANARY_PHASES, DIAGNOSTICS, METRICS, Better
+from perf.model.records import Operation
 from perf.model.results import Named, SeriesKey, StepOutcome, TrialStatus
 from perf.model.rules import TriageEntry
 
@@ -91,6 +92,7 @@ CAUSE_BADGES = {
 }
 EMPTY_BADGE = Badge(kind="unsure", symbol="?", word="Nothing measured yet")
 
+_OPERATIONS = frozenset(one.value for one in Operation)
 _PHASES = {
     "saturation": "at saturation",
     "steady": "at steady load",
@@ -262,7 +264,10 @@ def named(file: Named) -> str:
 
 def phase_words(phase: str) -> str:
     """Say in which phase a value was measured."""
-    return _PHASES.get(phase, f"in phase {phase}")
+    operation, _, kind = phase.rpartition("-")
+    # What stands beside it names the operation already.
+    known = kind if operation in _OPERATIONS else phase
+    return _PHASES.get(known, f"in phase {phase}")
 
 
 def metric_name(metric: str) -> str:

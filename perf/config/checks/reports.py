@@ -5,9 +5,8 @@ from dataclasses import astuple, dataclass, field
 
 from perf.config.checks.files import Entries, find_dangling, find_repeated, find_unnamed
 from perf.local.problems import Place, suggest
-from perf.model.design import SteppedLoad, Workload
+from perf.model.design import Workload
 from perf.model.metrics import DIAGNOSTICS, METRICS
-from perf.model.records import ALL
 from perf.model.references import (
     TABLE_MEASURES,
     PublishedColumn,
@@ -18,7 +17,7 @@ from perf.model.references import (
     Subject,
     cells,
 )
-from perf.workloads.stages import ladder_phases
+from perf.workloads.stages import name_offered, phases_of
 
 _MEASURES = frozenset((*METRICS, *DIAGNOSTICS, *TABLE_MEASURES))
 
@@ -183,12 +182,14 @@ def _check_place(at: Place, spot: Spot, entries: Entries) -> Iterator[str]:
 
 def _operations_by_phase(workload: Workload) -> Mapping[str, Collection[str]]:
     """Return the phases with samples of a workload, and the operations that each has samples of."""
-    mix = [one.value for one in workload.offered_mix]
-    offered = (*mix, ALL) if len(mix) > 1 else tuple(mix)
-    plain = (part.name for part in workload.measurements if not isinstance(part.load, SteppedLoad))
     return {
         **{one.name: (one.operation.value,) for one in workload.sequence},
-        **dict.fromkeys((*plain, *ladder_phases(workload)), offered),
+        **{
+            phase: tuple(dict.fromkeys((*(one.value for one in mix), name_offered(mix))))
+            for part in workload.measurements
+            for mix in (workload.mix_of(part),)
+            for phase in phases_of(part)
+        },
     }
 
 

@@ -81,11 +81,16 @@ def _check_offered(at: Place, workload: Workload) -> Iterator[str]:
     known = ASKED_OF[workload.records.kind]
     if workload.operation is not None and workload.mix:
         yield (at / "operation").say("but there is a mix as well; keep one of the two")
-    if workload.measurements and not workload.offered_mix:
+    if not all(map(workload.mix_of, workload.measurements)):
         yield (at / "measurements").fault(
             "offer nothing; add the key operation, or a mix of operations"
         )
     asked = [
+        *(
+            (at / "measurements" / i / "mix" / one.value, one)
+            for i, phase in enumerate(workload.measurements)
+            for one in phase.mix
+        ),
         *((at / "mix" / one.value, one) for one in workload.mix),
         *((at / "sequence" / i / "operation", p.operation) for i, p in enumerate(workload.sequence)),
     ]
@@ -101,7 +106,7 @@ def _check_offered(at: Place, workload: Workload) -> Iterator[str]:
 def _check_rows(at: Place, workload: Workload) -> Iterator[str]:
     """Find batches, preloads and reads that the records have no meaning for."""
     records = workload.records
-    asked = {*(phase.operation for phase in workload.sequence), *workload.offered_mix}
+    asked = {*(phase.operation for phase in workload.sequence), *workload.offered}
     if workload.batch_rows is not None and not (
         isinstance(records, Devops) or Operation.WRITE in asked
     ):
@@ -167,7 +172,7 @@ def _check_values(at: Place, workload: Workload) -> Iterator[str]:
         why = "and no phase after it gets the values, so none of them is verified; add one"
         last = len(workload.sequence) - 1
         yield (at / "sequence" / last / "operation").say(why)
-    if Operation.GET in workload.offered_mix and not is_stored:
+    if Operation.GET in workload.offered and not is_stored:
         yield (at / "measurements").fault(
             "get values, but no phase before them puts any; add one that puts a value under every key"
         )
@@ -181,8 +186,11 @@ def _check_written(at: Place, workload: Workload) -> Iterator[str]:
         if phase.operation is Operation.READ_LATEST and is_written:
             yield (at / "sequence" / index / "operation").say(why)
         is_written = is_written or phase.operation is Operation.WRITE
-    if is_written and set(workload.offered_mix) == {Operation.READ_LATEST}:
-        yield (at / "measurements").fault(f"only read, {why}")
+    # Phases of one mix run together, in the order of the first of each mix.
+    for mix in dict.fromkeys(frozenset(workload.mix_of(part)) for part in workload.measurements):
+        if is_written and mix == {Operation.READ_LATEST}:
+            yield (at / "measurements").fault(f"only read, {why}")
+        is_written = is_written or Operation.WRITE in mix
 
 
 def _check_loaded(at: Place, workload: Workload) -> Iterator[str]:
@@ -194,7 +202,7 @@ def _check_loaded(at: Place, workload: Workload) -> Iterator[str]:
         why = f"but span_s is {records.span_s}, so there would be no rows; make it smaller"
         yield (at / "records" / "interval_s").say(why, records.interval_s)
         return
-    if Operation.LOAD in workload.offered_mix:
+    if Operation.LOAD in workload.offered:
         yield (at / "measurements").fault(
             "go on for a time, and there are only so many rows to load; let a phase "
             "of the sequence load them"
@@ -212,7 +220,7 @@ def _check_loaded(at: Place, workload: Workload) -> Iterator[str]:
             why = "but no phase before it loads all rows, as answers expect; begin with one that does"
             yield (here / "operation").say(why)
             return
-    if not is_loaded and set(workload.offered_mix) - {Operation.LOAD}:
+    if not is_loaded and set(workload.offered) - {Operation.LOAD}:
         yield (at / "measurements").fault(
             "ask queries, but no phase before them loads all rows; add one that does"
         )

@@ -34,10 +34,10 @@ from perf.model.metrics import (
     THROUGHPUT,
     WARM_UP,
 )
-from perf.model.records import ALL, ASKED_OF, Answer, Operation, is_part
+from perf.model.records import ASKED_OF, Answer, Operation, is_part
 from perf.model.results import COMPLETED_IN_WINDOW, ROWS, LoadStep, Sample, StepOutcome
 from perf.workloads.devops.tables import TABLES, VALUES_PER_HOST
-from perf.workloads.stages import Stage
+from perf.workloads.stages import Stage, name_offered
 
 _HOUR_S = 3600
 _QUERIES = {one.value for one in ASKED_OF["devops"]} - {Operation.LOAD.value}
@@ -65,8 +65,6 @@ def summarize(
     """
     untold = {step.phase for step in steps if step.outcome is not StepOutcome.HELD}
     told = [stage for stage in stages if stage.phase not in untold]
-    mix = workload.offered_mix
-    searched = next(iter(mix)).value if len(mix) == 1 else ALL
     wholes = tuple(collect_phases(told, outcome))
     known = {(whole.phase, whole.operation) for whole in wholes}
     return (
@@ -84,7 +82,7 @@ def summarize(
         *(
             sample
             for phase, found in answers
-            for sample in _summarize_search(phase.name, searched, found)
+            for sample in _summarize_search(phase.name, name_offered(workload.mix_of(phase)), found)
         ),
     )
 

@@ -151,5 +151,5 @@ def test_a_workload_offers_one_operation_or_a_mix(root: Path) -> None:
     assert "but there is a mix as well" in problems(root)
     text = text.replace("operation: write\n", "")
     write(root, text, name="mixed")
-    offered = load_catalog(root).workloads["mixed"].offered_mix
+    offered = load_catalog(root).workloads["mixed"].mix
     assert offered == {Operation.WRITE: 20, Operation.READ_LATEST: 80}

@@ -84,7 +84,7 @@ def operations(workload: Workload) -> Iterator[tuple[str, Operation]]:
     """Give all operations that a workload consists of, each with its phase."""
     yield from ((phase.name, phase.operation) for phase in workload.sequence)
     for part in workload.measurements:
-        yield from ((part.name, operation) for operation in workload.offered_mix)
+        yield from ((part.name, operation) for operation in workload.mix_of(part))
 
 
 def reads(workload: Workload) -> set[tuple[str, Operation]]:
@@ -221,7 +221,7 @@ def ask_all(workload: Workload, **settings: int) -> dict[tuple[str, Operation], 
         )
     for part in workload.measurements:
         for operation, task in make_tasks(
-            replace(spec, mix=workload.offered_mix), session, Times()
+            replace(spec, mix=workload.mix_of(part)), session, Times()
         ).items():
             worth[part.name, operation].update(do(task, number) for number in range(OPERATIONS))
     return worth
