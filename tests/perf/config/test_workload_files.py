@@ -153,3 +153,17 @@ def test_a_workload_offers_one_operation_or_a_mix(root: Path) -> None:
     write(root, text, name="mixed")
     offered = load_catalog(root).workloads["mixed"].mix
     assert offered == {Operation.WRITE: 20, Operation.READ_LATEST: 80}
+
+
+def test_a_phase_with_a_mix_of_its_own_reads_before_rows_are_written(root: Path) -> None:
+    text = (TEST_CONFIGS.parents[2] / "configs/workloads/sensor-read-write.yaml").read_text()
+    write(root, text, name="sensor-read-write")
+    assert load_catalog(root).workloads["sensor-read-write"].offered == (
+        Operation.READ_LATEST,
+        Operation.WRITE,
+    )
+    late = text.replace("{read-latest: 1}", "?").replace("{write: 1}", "{read-latest: 1}")
+    write(root, late.replace("?", "{write: 1}"), name="sensor-read-write")
+    assert "only read, after a phase that writes rows" in problems(root)
+    write(root, text.replace("mix: {write: 1}", "mix: {scan: 1}"), name="sensor-read-write")
+    assert "records of kind sensor know no such operation" in problems(root)

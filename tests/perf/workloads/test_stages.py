@@ -3,7 +3,16 @@ from pathlib import Path
 
 from perf.config.catalog import load_catalog
 from perf.model.design import ClosedLoop, Measurement, OpenLoop, SearchLoad, SteppedLoad, Workload
-from perf.workloads.stages import Stage, ladder_phases, plan_stages, search_stage, searches
+from perf.model.records import Operation
+from perf.workloads.stages import (
+    Stage,
+    ladder_phases,
+    list_phases,
+    plan_loads,
+    plan_stages,
+    search_stage,
+    searches,
+)
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
 CLOSED = ClosedLoop(kind="closed", in_flight=4)
@@ -48,6 +57,27 @@ def test_iterations_of_phases_take_turns() -> None:
     ]
     assert {stage.load for stage in stages} == {CLOSED, OPEN}
     assert {(stage.warmup_s, stage.warmup_cap_s, stage.iteration_s) for stage in stages} == {(1, 3, 2)}
+
+
+def test_phases_of_one_mix_run_together_in_the_order_of_the_mixes() -> None:
+    reads, writes = {Operation.READ_LATEST: 1.0}, {Operation.WRITE: 1.0}
+    plan = workload(
+        replace(measured("read", CLOSED, 1), mix=reads),
+        measured("own", CLOSED, 2),
+        replace(measured("read-calm", OPEN, 1), mix=reads),
+    )
+    loads = plan_loads(plan)
+    assert [(mix, order(stages)) for mix, stages in loads] == [
+        (reads, [("read", (1,)), ("read-calm", (1,))]),
+        (writes, [("own", (1,)), ("own", (2,))]),
+    ]
+    assert plan_stages(plan) == (*loads[0][1], *loads[1][1])
+    assert {phase: operation for phase, operation, _ in list_phases(plan)} == {
+        "read": "read-latest",
+        "own": "write",
+        "read-calm": "read-latest",
+    }
+    assert plan.offered == (Operation.READ_LATEST, Operation.WRITE)
 
 
 def test_each_load_of_a_ladder_is_a_phase_from_the_lowest_up() -> None:

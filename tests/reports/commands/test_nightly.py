@@ -246,6 +246,28 @@ def test_a_night_that_is_cut_while_it_makes_sure_is_resumed_there(lab: Lab) -> N
     assert (len(read_results(lab.places)), len(read_nights(lab.places))) == (1, 1)
 
 
+def test_each_night_compares_its_releases_and_adds_to_what_is_known(lab: Lab) -> None:
+    lab.configure("compare_minutes: 4")
+    lab.by_night["1.0.2"] = 1010.0
+    lab.fails_at = 3
+    lab.run()
+    assert read_results(lab.places) == ()
+    assert lab.run().exit_code == 0
+    (first,) = read_results(lab.places)
+    assert first.purpose is Purpose.COMPARISON
+    assert [one.block for one in first.trials] == [1001, 1001, 1, 1, 1, 1]
+    (throughput,) = first.measures
+    assert throughput.effect is not None
+    width = throughput.effect.high - throughput.effect.low
+    assert lab.run().exit_code == 0
+    _, second = read_results(lab.places)
+    assert len(second.trials) == 12
+    assert second.measures[0].effect is not None
+    assert second.measures[0].effect.high - second.measures[0].effect.low < width
+    assert (second.seed, second.question_sha256) != (first.seed, "")
+    assert second.question_sha256 == first.question_sha256
+
+
 @pytest.mark.slow
 def test_what_no_time_is_left_for_is_said_with_its_command(lab: Lab) -> None:
     lab.configure("remeasure_minutes: 7")
@@ -256,7 +278,7 @@ def test_what_no_time_is_left_for_is_said_with_its_command(lab: Lab) -> None:
         "knickpoint compare --suite night --experiment blink --baseline 1.0.0 --candidate 1.0.2"
         " --measure saturation/write/throughput/mean"
     )
-    assert f"7 min 00 s left are too short for two blocks of 4 trials; run: {command}" in told.stdout
+    assert f"7 min 00 s left are too short for 2 blocks of 4 trials; run: {command}" in told.stdout
     assert command in lab.incident_page()
 
 
@@ -266,7 +288,7 @@ def test_hosts_that_fail_meanwhile_are_told_and_what_is_known_as_well(lab: Lab) 
     told = lab.run()
     assert told.exit_code == 3, told.output
     assert "Verdict: Cannot tell yet" in told.stdout
-    assert "A change could not be measured again: blink, 1.0.0 to 1.0.2: not now" in told.stderr
+    assert "Side by side, could not be measured: blink, 1.0.0 to 1.0.2: not now" in told.stderr
     assert not list(lab.places.nights.glob("*.untold"))
 
 
@@ -275,7 +297,7 @@ def test_a_side_that_does_not_run_any_more_is_no_answer_and_is_told(lab: Lab) ->
     lab.broken = "1.0.2"
     told = lab.run()
     assert told.exit_code == 3, told.output
-    assert "A change could not be measured again: blink, 1.0.0 to 1.0.2: invalid" in told.stderr
+    assert "Side by side, could not be measured: blink, 1.0.0 to 1.0.2: invalid" in told.stderr
 
 
 def test_a_damaged_result_is_told_before_an_hour_of_measuring(lab: Lab) -> None:
