@@ -162,8 +162,8 @@ def test_a_phase_with_a_mix_of_its_own_reads_before_rows_are_written(root: Path)
         Operation.READ_LATEST,
         Operation.WRITE,
     )
-    late = text.replace("{read-latest: 1}", "?").replace("{write: 1}", "{read-latest: 1}")
-    write(root, late.replace("?", "{write: 1}"), name="sensor-read-write")
+    late = text.replace("{read-latest: 1}", "{this: 1}").replace("{write: 1}", "{read-latest: 1}")
+    write(root, late.replace("{this: 1}", "{write: 1}"), name="sensor-read-write")
     assert "only read, after a phase that writes rows" in problems(root)
     write(root, text.replace("mix: {write: 1}", "mix: {scan: 1}"), name="sensor-read-write")
     assert "records of kind sensor know no such operation" in problems(root)
