@@ -4,6 +4,7 @@ A bundle is the directory `<data>/trials/<trial id>/`:
 
     trial.json       the whole Trial, readable, times in UTC
     intervals.hlog   its histograms, a HdrHistogram V2 interval log that the standard tools read
+    settings.json    what was configured, resolved: config, workload and topology
     logs/…           what the servers logged
     manifest.json    size and SHA-256 of each of these files
 
@@ -17,7 +18,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import Annotated
 
 from annotated_types import Ge
-from pydantic import StringConstraints, TypeAdapter, ValidationError
+from pydantic import JsonValue, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from perf.history.faults import find_faults
@@ -34,7 +35,9 @@ from perf.local import disk, durable, hlog
 from perf.local.hlog import MOST_INTERVALS, read_hlog, write_hlog
 from perf.local.places import Places
 from perf.local.plain_files import read_plain
+from perf.model.design import Deployment
 from perf.model.errors import BundleError
+from perf.model.identity import canonical
 from perf.model.results import Interval, Trial, TrialId
 from perf.model.scalars import SAFE_ID, STRICT
 from perf.model.shown import list_faults, list_some, printable, tame
@@ -44,11 +47,13 @@ SCHEMA_VERSION = 2
 
 TRIAL = "trial.json"
 INTERVALS = "intervals.hlog"
+SETTINGS = "settings.json"
 LOGS = "logs"
 MANIFEST = "manifest.json"
 
 MOST_TRIAL_BYTES = 64 * 1024**2
 MOST_MANIFEST_BYTES = 16 * 1024**2
+_MOST_SETTINGS_BYTES = 1024**2
 """So much is read at once; of the interval log, see `hlog`. Logs may be of any size."""
 
 IMPORTED = "imported-"
@@ -112,6 +117,28 @@ def stage(places: Places, trial_id: TrialId) -> Path:
         durable.make_directory(places.trials)
         (staged / LOGS).mkdir(parents=True)
     return staged
+
+
+def write_settings(staged: Path, deployment: Deployment) -> None:
+    """Write what a trial's hashes of config, workload and topology stand for.
+
+    Neither hosts nor how clients log in are among it: a site links the files of a bundle.
+    """
+    content = {
+        "config": canonical(replace(deployment.config, access=None)),
+        "workload": canonical(deployment.workload),
+        "topology": canonical(deployment.topology),
+    }
+    (staged / SETTINGS).write_text(f"{json.dumps(content, indent=1, sort_keys=True)}\n")
+
+
+def read_settings(path: Path) -> Mapping[str, JsonValue]:
+    """Return what `write_settings` wrote; nothing of a bundle that is gone, older or not readable."""
+    try:
+        content = json.loads(read_plain(path / SETTINGS, _MOST_SETTINGS_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def remove_interrupted(places: Places) -> None:

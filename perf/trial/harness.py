@@ -110,6 +110,7 @@ def run_trial(order: Order, system: System, places: Places, progress: Progress) 
     check_fitness(deployment, system, cluster.nodes, cluster.clients)
     proven = prove(deployment, name_profile(system, order.release), places.run, progress.tell)
     staged = bundle.stage(places, order.trial)
+    bundle.write_settings(staged, deployment)
     draft = Draft()
     try:
         draft.remarks += proven.remarks

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from budget import tries
+from catalogs import shipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,9 @@ from perf.history import bundle
 from perf.history.store import open_history
 from perf.local import durable
 from perf.local.places import Places
+from perf.model.access import Access
 from perf.model.errors import BundleError
+from perf.model.identity import canonical
 from perf.model.metrics import LARGEST
 from perf.model.results import (
     Artifact,
@@ -458,3 +461,28 @@ def forge_manifest(place: Path) -> None:
         content = (place / entry["name"]).read_bytes()
         entry["size"], entry["sha256"] = len(content), hashlib.sha256(content).hexdigest()
     (place / bundle.MANIFEST).write_text(json.dumps(document), encoding="utf-8")
+
+
+def test_settings_are_those_of_the_deployment_without_its_access(tmp_path: Path) -> None:
+    catalog = shipped()
+    suite = catalog.suite("quickstart")
+    deployment = catalog.resolve(suite, suite.experiments[0])
+    bundle.write_settings(tmp_path, deployment)
+    settings = bundle.read_settings(tmp_path)
+    assert settings == {
+        "config": canonical(deployment.config),
+        "workload": canonical(deployment.workload),
+        "topology": canonical(deployment.topology),
+    }
+    secured = replace(
+        deployment.config, access=Access(username="u", password_env="KNICKPOINT_PASSWORD")
+    )
+    bundle.write_settings(tmp_path, replace(deployment, config=secured))
+    assert bundle.read_settings(tmp_path) == settings
+
+
+@pytest.mark.parametrize("content", [None, b"", b"[]", b"{", b"\xff", b"[" * 100_000])
+def test_settings_that_cannot_be_read_are_none(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / bundle.SETTINGS).write_bytes(content)
+    assert bundle.read_settings(tmp_path) == {}
