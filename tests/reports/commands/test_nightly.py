@@ -261,7 +261,8 @@ def test_each_night_compares_its_releases_and_adds_to_what_is_known(lab: Lab) ->
     width = throughput.effect.high - throughput.effect.low
     assert lab.run().exit_code == 0
     _, second = read_results(lab.places)
-    assert len(second.trials) == 12
+    # The pair of this night decides: nothing is measured beside it.
+    assert len(second.trials) == 8
     assert second.measures[0].effect is not None
     assert second.measures[0].effect.high - second.measures[0].effect.low < width
     assert (second.seed, second.question_sha256) != (first.seed, "")
