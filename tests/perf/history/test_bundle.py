@@ -474,7 +474,7 @@ def test_settings_are_those_of_the_deployment_without_its_access(tmp_path: Path)
         "workload": canonical(deployment.workload),
         "topology": canonical(deployment.topology),
     }
-    secured = replace(deployment.config, access=Access(username="u", password_file="/p"))
+    secured = replace(deployment.config, access=Access(username="u"))
     bundle.write_settings(tmp_path, replace(deployment, config=secured))
     assert bundle.read_settings(tmp_path) == settings
 
