@@ -119,5 +119,5 @@ def test_measure_without_arguments_says_what_it_would_do_and_starts_nothing(tmp_
     assert done.returncode == 2
     start = f"`knickpoint measure --suite quickstart --data {tmp_path}` measures, in about"
     assert start in done.stderr
-    assert "  cassandra-sensor-write at 5.0.0, 5.0.9\n" in done.stderr
+    assert "  cassandra-sensor at 5.0.0, 5.0.9\n" in done.stderr
     assert not list(tmp_path.glob("nights/*"))
