@@ -72,6 +72,32 @@ TRIAGED = TriageEntry(
 )
 
 
+def change_inside(one: JudgedSeries, version: str) -> JudgedSeries:
+    """Return a series that fell by 14.6 % from one night of a release to another, if it has any."""
+    points = one.series.points
+    places = [place for place, point in enumerate(points) if point.release.version == version]
+    if not places:
+        return one
+    index = places[len(places) // 2]
+    change = ChangePoint(
+        series=one.series,
+        last_before=points[index - 1],
+        first_after=points[index],
+        index=index,
+        earliest=index,
+        latest=index,
+        before=100.0,
+        after=85.4,
+        relative_change=-0.146,
+        p_value=1e-6,
+        points_after=len(points) - index,
+        detector="planted",
+        state=ChangeState.CONFIRMED,
+        outcome=Outcome.REGRESSED,
+    )
+    return replace(one, change_points=(*one.change_points, change))
+
+
 @dataclass(frozen=True)
 class PlantedDetector:
     """Sees the one step that is planted, before point 16, and is not sure of its place by one point."""

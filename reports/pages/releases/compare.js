@@ -1,5 +1,5 @@
 // The page Compare: any two variants, chosen and filtered; all of it in the URL:
-// #a=…&b=…&system=…&workload=…&metric=…&moved=1.
+// #a=…&b=…&system=…&workload=…&metric=…&moved=1. Without a choice, the newest against the one before.
 "use strict";
 
 // The other files of this folder, of which it needs two, may stand behind this one.
@@ -7,11 +7,11 @@ document.addEventListener("DOMContentLoaded", () => {
   const kp = window.knickpoint;
   const form = document.getElementById("compare");
   if (!form) return;
-  const { build } = kp.heatmap;
   const field = (name) => form.elements.namedItem(name);
   const place = (name) => document.getElementById(name);
   const [heat, told, spectra] = [place("heat"), place("compared"), place("times")];
-  const newest = [...heat.childNodes];
+  const [newest, newestCounts] = [heat, place("counts")].map((one) => [...one.childNodes]);
+  const [heading, site] = [place("title").textContent, document.title];
   const FILTERS = ["system", "workload", "metric"];
 
   // --- Filters ---------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ document.addEventListener("DOMContentLoaded", () => {
       for (const row of body.rows) {
         if (row.className === "group") continue;
         const cells = [...row.querySelectorAll("td.heat:not(.empty)")].filter((cell) => !cell.hidden);
-        const movedHere = cells.filter((cell) => cell.classList.contains("good") || cell.classList.contains("bad"));
+        const movedHere = cells.filter((cell) => cell.matches(".good, .bad, [data-note]"));
         row.hidden = !isWanted || !cells.length || (onlyMoved && !movedHere.length);
         if (!row.hidden) movedHere.forEach((cell) => moved.add(cell.dataset.column));
         shown += !row.hidden;
@@ -63,8 +63,8 @@ document.addEventListener("DOMContentLoaded", () => {
       body.hidden = !shown;
     }
     if (onlyMoved) hideColumnsWithout(moved);
-    const isEmpty = ![...heat.querySelectorAll("tbody")].some((body) => !body.hidden);
-    place("nothing").hidden = !isEmpty;
+    const bodies = [...heat.querySelectorAll("tbody")];
+    place("nothing").hidden = !bodies.length || bodies.some((body) => !body.hidden);
   };
 
   // --- Two variants ----------------------------------------------------------------------------
@@ -73,12 +73,6 @@ document.addEventListener("DOMContentLoaded", () => {
     sign.setAttribute("aria-hidden", "true");
     return kp.element("span", { className: `badge ${kind}` }, sign, word);
   };
-
-  const summarize = (index, counts) =>
-    Object.entries(index.badges)
-      .filter(([name]) => counts[name])
-      .map(([name, { word }]) => `${counts[name]} ${word.toLowerCase()}`)
-      .join(", ");
 
   const showTurns = (index, a, b, cells) => {
     const isPair = (sides) => sides.includes(a) && sides.includes(b) && a !== b;
@@ -104,7 +98,7 @@ document.addEventListener("DOMContentLoaded", () => {
       : experiments
         .map((name) => `${index.commands[name]} --baseline ${before.side} --candidate ${after.side}`)
         .join("\n");
-    place("command").hidden = Boolean(why);
+    place("commands").hidden = Boolean(why);
     place("sides").hidden = false;
   };
 
@@ -112,56 +106,107 @@ document.addEventListener("DOMContentLoaded", () => {
     `${one.name} (${one.trials} ${one.trials === 1 ? index.words.trial : index.words.trials}, ` +
     `${one.days[0] === one.days[1] ? one.days[0] : one.days.join(` ${index.words.to} `)})`;
 
+  // The shortest that names both.
+  const titleOf = (a, b, { words }) => {
+    if (a.system !== b.system) return `${words.title} ${a.system} ${a.release} → ${b.system} ${b.release}`;
+    if (a.release !== b.release) return `${words.title} ${a.system} ${a.release} → ${b.release}`;
+    return `${words.title} ${a.system} ${a.release}, ${a.content} → ${b.content}`;
+  };
+
+  // Both sides, where one or none was chosen too, and which of those that were is not known.
+  const choose = (index) => {
+    const wanted = ["a", "b"].map((name) => kp.state.get(name));
+    const unknown = [...new Set(wanted.filter((id) => id && !Object.hasOwn(index.variants, id)))];
+    const [a, b] = unknown.length ? ["", ""] : wanted;
+    if (!a && !b) return { a: form.dataset.a ?? "", b: form.dataset.b ?? "", unknown };
+    return { a: a || index.variants[b].before, b, unknown };
+  };
+
+  const bold = (textContent) => kp.element("strong", { textContent });
+  const tellBoth = (index, a, b, unknown) => {
+    const problem = unknown.length ? `${index.words.unknown} ${unknown.join(", ")}. ${index.words.instead} ` : "";
+    told.replaceChildren(
+      problem, bold("A"), ` ${describe(index.variants[a], index)} → `, bold("B"), ` ${describe(index.variants[b], index)}`,
+    );
+  };
+  const scrolling = (table, label) => {
+    const scroll = kp.element("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: label }, table);
+    return [kp.element("div", { className: "table-tools" }, kp.tables.copyButtons(table, label)), scroll];
+  };
+  const groupsOf = (data, index) => {
+    const known = data.cells.filter(([id]) => index.series[id]);
+    return [...new Set(known.map(([id]) => index.measures[index.series[id][0]].group))].join("; ");
+  };
+
+  const showTables = (index, all, label) => {
+    const moved = kp.heatmap.moved(index, all);
+    place("counts").replaceChildren(kp.heatmap.counts(index, all));
+    place("moved").replaceChildren(...(moved ? scrolling(moved, index.words.moved) : []));
+    heat.replaceChildren(...scrolling(kp.heatmap.build(index, all, label), label));
+    place("all").hidden = false;
+  };
+  // Why there is no table.
+  const explain = (text) => {
+    told.append(" ", text);
+    place("all").hidden = true;
+    spectra.hidden = true;
+  };
+
   let shown = "";
   const show = async () => {
-    const [a, b] = ["a", "b"].map((name) => kp.state.get(name));
+    const index = await kp.load(form.dataset.index);
+    const { a, b, unknown } = choose(index);
     field("a").value = a;
     field("b").value = b;
-    if (shown === `${a} ${b}`) return filter();
-    shown = `${a} ${b}`;
-    const isChosen = a && b;
-    spectra.hidden = !isChosen;
-    place("sides").hidden = !isChosen;
-    place("newest").hidden = Boolean(isChosen);
+    if (shown === `${a} ${b} ${unknown}`) return filter();
+    shown = `${a} ${b} ${unknown}`;
+    const isChosen = Boolean(a && b);
+    spectra.hidden = place("sides").hidden = !isChosen;
+    place("newest").hidden = isChosen;
+    place("all").hidden = false;
+    place("counts").replaceChildren(...(isChosen ? [] : newestCounts));
+    place("moved").replaceChildren();
+    heat.replaceChildren(...(isChosen ? [] : newest));
+    const title = isChosen ? titleOf(index.variants[a], index.variants[b], index) : heading;
+    place("title").textContent = title;
+    document.title = isChosen ? `${title} · Knickpoint` : site;
     if (!isChosen) {
-      heat.replaceChildren(...newest);
-      told.textContent = a || b ? form.dataset.both : "";
+      const problem = unknown.length ? `${index.words.unknown} ${unknown.join(", ")}. ` : "";
+      told.textContent = problem + (a || b ? form.dataset.both : "");
     } else {
-      try {
-        const index = await kp.load(form.dataset.index);
-        if (!index.variants[a] || !index.variants[b]) throw new Error(index.words.unknown);
-        const cells = await Promise.all([a, b].map((id) => kp.load(`variant-${id}`)));
-        if (shown !== `${a} ${b}`) return undefined;
-        const label = `${index.variants[a].name} → ${index.variants[b].name}`;
-        const { table, counts } = build(index, ...cells, label);
-        const scroll = kp.element("div", { className: "scroll", tabIndex: 0 }, table);
-        scroll.setAttribute("role", "region");
-        scroll.setAttribute("aria-label", label);
-        const copy = kp.tables.copyButtons(() => kp.tables.read(table), label);
-        heat.replaceChildren(kp.element("div", { className: "table-tools" }, copy), scroll);
-        told.replaceChildren(
-          kp.element("strong", { textContent: "A" }), ` ${describe(index.variants[a], index)} → `,
-          kp.element("strong", { textContent: "B" }), ` ${describe(index.variants[b], index)}: `,
-          `${summarize(index, counts) || index.words.nothing}.`,
-        );
-        showTurns(index, a, b, cells);
+      tellBoth(index, a, b, unknown);
+      if (a === b) {
+        explain(index.words.same);
+        place("sides").hidden = true;
+        return undefined;
+      }
+      const cells = await Promise.all([a, b].map((id) => kp.load(`variant-${id}`)));
+      if (shown !== `${a} ${b} ${unknown}`) return undefined;
+      const all = kp.heatmap.compareAll(index, ...cells);
+      showTurns(index, a, b, cells);
+      if (all.some((cell) => cell.found)) {
+        showTables(index, all, `${index.variants[a].name} → ${index.variants[b].name}`);
         kp.spectra.show(spectra, index, a, b);
-      } catch (problem) {
-        heat.replaceChildren();
-        told.textContent = problem.message;
+      } else {
+        const [ofA, ofB] = cells.map((data) => groupsOf(data, index));
+        explain(`${index.words.disjoint} A ${index.words.measured} ${ofA}. B ${index.words.measured} ${ofB}.`);
       }
     }
     offer();
     return filter();
   };
+  const showOrSay = () => show().catch((problem) => (told.textContent = problem.message));
 
   // --- Events ----------------------------------------------------------------------------------
-  form.hidden = false;
+  form.hidden = place("filters").hidden = false;
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("change", () => {
+  // The filters stand beside the table, outside of the form that they belong to.
+  document.addEventListener("change", ({ target }) => {
+    if (target.form !== form) return;
+    const isSide = ["a", "b"].includes(target.name);
     kp.state.set({
-      a: field("a").value,
-      b: field("b").value,
+      // What was shown without a choice stays out of the URL until a side is chosen.
+      ...(isSide ? { a: field("a").value, b: field("b").value } : {}),
       ...Object.fromEntries(FILTERS.map((name) => [name, field(name).value])),
       moved: field("moved").checked ? "1" : "",
     });
@@ -172,7 +217,7 @@ document.addEventListener("DOMContentLoaded", () => {
   kp.state.onChange(() => {
     for (const name of FILTERS) field(name).value = kp.state.get(name);
     field("moved").checked = kp.state.get("moved") === "1";
-    show();
+    showOrSay();
   });
-  show();
+  showOrSay();
 });

@@ -20,6 +20,7 @@ from reports.pages.releases.heatmap import (
     MISSING_BADGE,
     STANDING_BADGES,
     HeatPair,
+    change_note,
     column_order,
     group_words,
     loosely,
@@ -74,8 +75,18 @@ _WORDS: Mapping[str, str | Sequence[str]] = {
     "operation": "Operation",
     "operations": "Operations",
     "slowest": "Slowest",
-    "nothing": "nothing to compare",
-    "unknown": "One of these two is not in this history (any more): choose again.",
+    "moved": "What moved, the largest first",
+    "movedColumns": ("Measure", "Verdict", "A → B", "Change", "Interval"),
+    "since": "of",
+    "title": "Compare",
+    "unknown": "Not in this history (any more):",
+    "instead": "This is shown instead:",
+    "same": "A and B are the same. Choose another for one of them.",
+    "disjoint": (
+        "Nothing can be compared: A and B share no measure. That needs the same workload, on the same "
+        "topology and class of testbed."
+    ),
+    "measured": "measured",
     "command": "For a verdict, let both take turns on the same hosts:",
     "otherSystem": "Two systems take no turns against each other: what differs may be all of them.",
     "sameName": (
@@ -116,8 +127,12 @@ def batches(scene: SiteContext, medians: Medians) -> Iterator[Batch]:
     series = digest(map(repr, medians.series))
     for variant in medians.variants.values():
         yield Batch(
-            {data_path(variant_data(variant.id)): _digest(scene, variant, series, with_times)},
-            partial(_make_variant, medians, variant, tuple(with_times)),
+            {
+                data_path(variant_data(variant.id)): _digest(
+                    scene, variant, medians, (series, with_times)
+                )
+            },
+            partial(_make_variant, medians, variant, tuple(with_times), scene.catalog.detection),
         )
     trials = iter(with_times.values())
     while some := tuple(islice(trials, _AT_ONCE)):
@@ -149,9 +164,17 @@ def _render_compare(medians: Medians, settings: Detection) -> SiteFile:
         groups=groups,
         newest=view_heatmap(pairs, settings),
         legend=LEGEND,
+        preset=_choose_preset(medians),
         index=_INDEX,
         confidence=CONFIDENCE,
     )
+
+
+def _choose_preset(medians: Medians) -> tuple[Variant, Variant] | None:
+    """Return what is compared before anything is chosen: the last measured, and what comes before."""
+    newest = sorted(medians.newest(), key=lambda one: one.trials[-1].started_at, reverse=True)
+    pairs = ((medians.before[one.id], one) for one in newest if one.id in medians.before)
+    return next(pairs, None)
 
 
 def _tell_index(scene: SiteContext, medians: Medians) -> dict[str, Any]:
@@ -175,7 +198,9 @@ def _tell_index(scene: SiteContext, medians: Medians) -> dict[str, Any]:
     measures = sorted(shared, key=lambda key: (place_of(key), ranks[key.metric, key.statistic]))
     places = {key: place for place, key in enumerate(measures)}
     return {
-        "variants": {variant.id: _tell_variant(variant) for variant in medians.variants.values()},
+        "variants": {
+            variant.id: _tell_variant(variant, medians) for variant in medians.variants.values()
+        },
         "columns": [_tell_column(column, scene.catalog.detection) for column in columns],
         "measures": [_tell_measure(key, columns) for key in measures],
         "series": {
@@ -222,17 +247,38 @@ def _find_newest(medians: Medians) -> Iterator[TrialHead]:
             yield from newest_trials(variant).values()
 
 
-def _digest(scene: SiteContext, variant: Variant, series: str, with_times: Collection[TrialId]) -> str:
-    """Digest all that the cells of a variant are made of: its trials, and which series there are."""
+def _digest(
+    scene: SiteContext, variant: Variant, medians: Medians, shared: tuple[str, Collection[TrialId]]
+) -> str:
+    """Digest all that the cells of a variant are made of: trials, changes, which series there are."""
+    series, with_times = shared
     contents = scene.digest_of(trial.id for trial in variant.trials)
     shown = [trial.id for trial in newest_trials(variant).values() if trial.id in with_times]
-    return digest((series, contents, *shown)) if contents else ""
+    changed = digest_changes(variant, medians, scene.catalog.detection)
+    return digest((series, contents, changed, *shown)) if contents else ""
+
+
+def digest_changes(variant: Variant, medians: Medians, settings: Detection) -> str:
+    """Digest what changed within a variant."""
+    found = medians.changes[variant.id]
+    if not found:
+        return ""
+    return digest(
+        (
+            repr(settings.relevant_change),
+            *(repr((one.series.key, one.index, one.relative_change)) for one in found),
+        )
+    )
 
 
 def _make_variant(
-    medians: Medians, variant: Variant, with_times: Sequence[TrialId], _: Collection[str]
+    medians: Medians,
+    variant: Variant,
+    with_times: Sequence[str],
+    settings: Detection,
+    _: Collection[str],
 ) -> Iterator[SiteFile]:
-    yield to_script(variant_data(variant.id), tell_cells(variant, medians, with_times))
+    yield to_script(variant_data(variant.id), tell_cells(variant, medians, with_times, settings))
 
 
 def _make_times(
@@ -246,18 +292,30 @@ def _make_times(
         yield to_script(times_data(trial.id), tell_trial(trial, found[trial.id]))
 
 
-def tell_cells(variant: Variant, medians: Medians, with_times: Sequence[str]) -> dict[str, Any]:
+def tell_cells(
+    variant: Variant, medians: Medians, with_times: Sequence[str], settings: Detection
+) -> dict[str, Any]:
     """Return the cells of a variant, and its newest trials.
 
-    A cell is [series, median, values, deviation]. Of the trials `with_times` (ids), the response times
-    have data of their own.
+    A cell is [series, median, values, deviation, place of its first and last trial in `ends`], and what
+    changed within it, if anything did. Of the trials `with_times` (ids), the response times have data
+    of their own.
     """
+    measured = medians.measured[variant.id].values()
+    ends = {one.ends: None for one in measured}
+    places = {pair: place for place, pair in enumerate(ends)}
     return {
         "cells": [
-            [_series_id(one.judged.series.key), known.median, known.values, known.deviation]
-            for one in medians.measured[variant.id].values()
+            [
+                _series_id(one.judged.series.key),
+                *(known.median, known.values, known.deviation, places[one.ends]),
+                *filter(None, [change_note(one, settings)]),
+            ]
+            for one in measured
             for known in [one.condensed]
         ],
+        "id": variant.id,
+        "ends": list(ends),
         "trials": [
             {
                 "experiment": experiment,
@@ -285,16 +343,19 @@ def _pair_words(before: Variant, after: Variant) -> str:
     return f"{release.system} {release.line}, {before.release.version} → {release.version}, {config}"
 
 
-def _tell_variant(variant: Variant) -> dict[str, Any]:
+def _tell_variant(variant: Variant, medians: Medians) -> dict[str, Any]:
+    before = medians.before.get(variant.id)
     release, first, last = variant.release, variant.trials[0], variant.trials[-1]
     return {
         "name": f"{release.system} {release.version}, config {named(variant.config)}",
         "system": release.system,
         "release": release.version,
         "config": variant.config.name,
+        "content": named(variant.config),
         "sha256": variant.config.sha256,
         "side": shlex.quote(f"{release.version}/{variant.config.name}"),
         "page": links.release_page(release.system, release.version),
+        "before": before.id if before else "",
         "trials": len(variant.trials),
         "days": [moment(first.started_at).day, moment(last.started_at).day],
     }

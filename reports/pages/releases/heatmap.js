@@ -37,6 +37,7 @@
       if (Math.abs(change) < column.relevant) standing = "small";
       else standing = change > 0 === column.risesWell ? "better" : "worse";
     } else if (-column.relevant < low && high < column.relevant) standing = "same";
+    if (["same", "small"].includes(standing) && (before.note || after.note)) standing = "changed";
     return { change, low, high, standing };
   };
 
@@ -45,9 +46,9 @@
     new Map(
       data.cells
         .filter(([id]) => index.series[id])
-        .map(([id, median, values, deviation]) => {
+        .map(([id, median, values, deviation, ends, note = ""]) => {
           const series = index.series[id];
-          return [series[0], { series, median, values, deviation }];
+          return [series[0], { series, median, values, deviation, ends: data.ends[ends], note }];
         }),
     );
 
@@ -55,47 +56,64 @@
     kp.words.quantity(one.median, column.unit) +
     ` (${one.values}${SPACE}${one.values === 1 ? index.words.trial : index.words.trials})`;
 
-  const makeCell = (before, after, column, index, isOnBoth) => {
-    let standing = isOnBoth ? "alien" : "missing";
-    let found = {};
-    let strength = 0;
-    if (before && after) {
-      found = compare(before, after, column, index);
-      standing = found.standing;
-      const isTold = standing === "better" || standing === "worse";
-      if (isTold) {
-        strength = column.relevant
-          ? STRONG.filter((times) => Math.abs(found.change) >= column.relevant * times).length
-          : 1;
-      }
-    }
-    const badge = index.badges[standing];
+  // What the page of its series shows two by: from which trial to which.
+  const pageOf = ({ before, after, isTurned }) => {
+    const [one, other] = isTurned ? [after, before] : [before, after];
+    const last = other ?? one;
+    const first = one?.series === last.series ? one : last;
+    return `${kp.root}${last.series[1]}#${new URLSearchParams({ zoom: `${first.ends[0]}..${last.ends[1]}` })}`;
+  };
+
+  const makeCell = (cell, column, index) => {
+    const { before, after, found, notes } = cell;
+    const badge = index.badges[cell.standing];
     const said = kp.element("span", { className: "said" });
     const symbol = kp.element("span", { textContent: badge.symbol });
     symbol.setAttribute("aria-hidden", "true");
-    const hasChange = found.change !== undefined;
-    said.append(symbol, ` ${hasChange ? changeWords(found.change, index.words) : badge.word}`);
-    const link = kp.element("a", { href: kp.root + (after ?? before).series[1] }, said);
+    said.append(symbol, ` ${found ? changeWords(found.change, index.words) : badge.word}`);
+    const link = kp.element("a", { href: pageOf(cell) }, said);
     link.title = [before, after].map((one) => (one ? tell(one, column, index) : "–")).join(" → ");
-    if (hasChange) link.append(kp.element("span", { className: "unseen", textContent: `, ${badge.word}` }));
-    if (found.low !== undefined) {
+    if (found) link.append(kp.element("span", { className: "unseen", textContent: `, ${badge.word}` }));
+    if (found?.low !== undefined) {
       const ends = span(found.low, found.high, index.words);
       link.append(kp.element("span", { className: "note", textContent: ends }));
     }
-    return { standing, cell: kp.element("td", { className: `heat ${badge.kind} s${strength}` }, link) };
+    link.append(...notes.map((note) => kp.element("span", { className: "note inside", textContent: note })));
+    const dataset = { column: column.title, verdict: badge.word };
+    if (found) Object.assign(dataset, { before: before.median, after: after.median, change: found.change });
+    if (found?.low !== undefined) Object.assign(dataset, { low: found.low, high: found.high });
+    if (notes.length) dataset.note = notes.join("; ");
+    return kp.element("td", { className: `heat ${badge.kind} s${cell.strength}`, dataset }, link);
   };
 
-  // Gives the table of two variants and how many cells say what: { table, counts }.
-  const build = (index, a, b, label) => {
-    const before = readCells(a, index);
-    const after = readCells(b, index);
-    const shown = [...new Set([...before.keys(), ...after.keys()])].sort((one, other) => one - other);
+  // What is said of each measure of two variants; `size` is in changes that matter, 0 if it did not move.
+  const compareAll = (index, a, b) => {
+    const [befores, afters] = [readCells(a, index), readCells(b, index)];
     const names = (cells) => new Set([...cells.keys()].map((place) => index.measures[place].loosely));
-    const [inBefore, inAfter] = [names(before), names(after)];
-    const columns = [...new Set(shown.map((place) => index.measures[place].column))].sort((x, y) => x - y);
+    const [inBefore, inAfter] = [names(befores), names(afters)];
+    const order = Object.keys(index.variants);
+    const isTurned = order.indexOf(a.id) > order.indexOf(b.id);
+    const places = [...new Set([...befores.keys(), ...afters.keys()])].sort((one, other) => one - other);
+    return places.map((place) => {
+      const measure = index.measures[place];
+      const column = index.columns[measure.column];
+      const [before, after] = [befores.get(place), afters.get(place)];
+      const found = before && after ? compare(before, after, column, index) : null;
+      const isOnBoth = inBefore.has(measure.loosely) && inAfter.has(measure.loosely);
+      const standing = found?.standing ?? (isOnBoth ? "alien" : "missing");
+      const isMoved = standing === "better" || standing === "worse";
+      const size = isMoved ? Math.abs(found.change) / (column.relevant || 1) : 0;
+      const strength = column.relevant ? STRONG.filter((times) => Math.abs(found?.change) >= column.relevant * times).length : 1;
+      const notes = [before, after].map((one) => one?.note).filter(Boolean);
+      return { measure, column, before, after, isTurned, found, standing, size, strength: isMoved ? strength : 0, notes };
+    });
+  };
+
+  // The table of what `compareAll` gives.
+  const build = (index, cells, label) => {
+    const columns = index.columns.filter((column) => cells.some((cell) => cell.column === column));
     const head = kp.element("tr", {}, kp.element("th", { scope: "col", textContent: index.words.operation }));
-    for (const column of columns) {
-      const { title, direction } = index.columns[column];
+    for (const { title, direction } of columns) {
       const note = kp.element("span", { className: "note", textContent: direction });
       head.append(kp.element("th", { scope: "col", dataset: { column: title } }, `${title} `, note));
     }
@@ -105,11 +123,10 @@
       kp.element("caption", { className: "unseen", textContent: label }),
       kp.element("thead", {}, head),
     );
-    const counts = {};
     let body = null;
     let row = null;
-    for (const place of shown) {
-      const { workload, group, row: title, column, loosely } = index.measures[place];
+    for (const cell of cells) {
+      const { workload, group, row: title } = cell.measure;
       if (!body || body.dataset.group !== group) {
         const note = kp.element("span", { className: "note", textContent: group });
         const heading = kp.element("th", { scope: "rowgroup", colSpan: columns.length + 1 }, `${workload} `, note);
@@ -119,37 +136,76 @@
       }
       if (!row || row.dataset.row !== title) {
         row = kp.element("tr", { dataset: { row: title } }, kp.element("th", { scope: "row", textContent: title }));
-        for (const one of columns) {
-          row.append(kp.element("td", { className: "heat empty", dataset: { column: index.columns[one].title } }));
+        for (const column of columns) {
+          row.append(kp.element("td", { className: "heat empty", dataset: { column: column.title } }));
         }
         body.append(row);
       }
-      const isOnBoth = inBefore.has(loosely) && inAfter.has(loosely);
-      const { standing, cell } = makeCell(
-        before.get(place), after.get(place), index.columns[column], index, isOnBoth,
-      );
-      cell.dataset.column = index.columns[column].title;
-      row.children[columns.indexOf(column) + 1].replaceWith(cell);
-      counts[standing] = (counts[standing] ?? 0) + 1;
+      row.children[columns.indexOf(cell.column) + 1].replaceWith(makeCell(cell, cell.column, index));
     }
-    return { table, counts };
+    return table;
   };
 
-  // Gives the measure that moved furthest, in changes that matter; undefined where none did.
+  // --- How many say what, and what moved -----------------------------------------------------------
+  const share = (value) => `${kp.words.number(100 * value)}${SPACE}%`;
+  const sizeWords = (sizes) => {
+    if (sizes.length < 2) return sizes.map((size) => `by ${share(size)}`).join("");
+    const mean = sizes.reduce((sum, size) => sum + size, 0) / sizes.length;
+    return `by ${share(mean)} on average (${share(Math.min(...sizes))} to ${share(Math.max(...sizes))})`;
+  };
+  const counts = (index, cells) =>
+    kp.element(
+      "ul",
+      { className: "counts" },
+      ...Object.entries(index.badges).flatMap(([standing, { kind, symbol, word }]) => {
+        const own = cells.filter((cell) => cell.standing === standing);
+        if (!own.length) return [];
+        const sign = kp.element("span", { textContent: symbol });
+        sign.setAttribute("aria-hidden", "true");
+        const many = kp.element("strong", {}, sign, ` ${own.length.toLocaleString("en-US")} ${word.toLowerCase()}`);
+        const size = sizeWords(own.filter((cell) => cell.strength).map((cell) => Math.abs(cell.found.change)));
+        const note = size ? [" ", kp.element("span", { className: "note", textContent: size })] : [];
+        return [kp.element("li", { className: `heat ${kind} s1` }, many, ...note)];
+      }),
+    );
+
+  // What moved, the largest first: a line for each measure. undefined where nothing did.
+  const moved = (index, cells) => {
+    const { words } = index;
+    const lines = cells.filter(({ size, notes }) => size || notes.length).sort((x, y) => y.size - x.size);
+    if (!lines.length) return undefined;
+    const text = (textContent, label) => kp.element("td", { className: "num", textContent, dataset: { label } });
+    const [, verdict, levels, change, interval] = words.movedColumns;
+    return kp.element(
+      "table",
+      { className: "stack" },
+      kp.element("caption", { textContent: words.moved }),
+      kp.element("thead", {}, kp.element("tr", {}, ...words.movedColumns.map((textContent, at) =>
+        kp.element("th", { scope: "col", textContent, className: at > 1 ? "num" : "" })))),
+      kp.element("tbody", {}, ...lines.map((cell) => {
+        const { measure, column, before, after, found, standing, notes } = cell;
+        const { kind, symbol, word } = index.badges[standing];
+        const sign = kp.element("span", { className: "symbol", textContent: symbol });
+        sign.setAttribute("aria-hidden", "true");
+        const title = `${column.title} ${words.since} ${measure.row[0].toLowerCase()}${measure.row.slice(1)}`;
+        const link = kp.element("a", { href: pageOf(cell), textContent: title });
+        const why = [measure.workload, column.direction, ...notes].join(", ");
+        const note = kp.element("span", { className: "note", textContent: why });
+        const ends = found?.low === undefined ? "–" : span(found.low, found.high, words);
+        const both = [before, after].map((one) => (one ? kp.words.quantity(one.median, column.unit) : "–")).join(" → ");
+        return kp.element("tr", {},
+          kp.element("th", { scope: "row", dataset: { label: words.movedColumns[0] } }, link, " ", note),
+          kp.element("td", { dataset: { label: verdict } }, kp.element("span", { className: `badge ${kind}` }, sign, word)),
+          text(both, levels), text(found ? changeWords(found.change, words) : "–", change), text(ends, interval));
+      })),
+    );
+  };
+
+  // The measure that moved furthest, in changes that matter; undefined where none did.
   const findStrongest = (index, a, b) => {
-    const before = readCells(a, index);
-    let strongest;
-    let most = 0;
-    for (const [place, after] of readCells(b, index)) {
-      if (!before.has(place)) continue;
-      const measure = index.measures[place];
-      const column = index.columns[measure.column];
-      const { change, standing } = compare(before.get(place), after, column, index);
-      const weight = standing === "worse" || standing === "better" ? Math.abs(change) / (column.relevant || 1) : 0;
-      if (weight > most) [strongest, most] = [measure, weight];
-    }
-    return strongest;
+    const [first] = compareAll(index, a, b).filter(({ size }) => size).sort((x, y) => y.size - x.size);
+    return first?.measure;
   };
 
-  kp.heatmap = { build, findStrongest, changeWords };
+  kp.heatmap = { compareAll, build, counts, moved, findStrongest, changeWords };
 })();

@@ -1,30 +1,33 @@
 """A heat map in words: by what each measure of two variants differs, and how sure that is."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
+from statistics import fmean
 
 from perf.model.metrics import METRICS
 from perf.model.results import SeriesKey
 from perf.model.rules import Detection
 from reports.pages.releases.medians import MedianDifference, MedianStatus, VariantValues, compare
+from reports.wording.measures import change_words
 from reports.wording.wording import (
     NOTHING,
     STATISTICS,
     Badge,
-    count,
     direction_words,
     heading,
     metric_words,
+    moment,
     phase_words,
     rank,
+    share,
 )
 
 STANDING_BADGES = {
     MedianStatus.WORSE: Badge(kind="bad", symbol="✕", word="Worse"),
     MedianStatus.BETTER: Badge(kind="good", symbol="✓", word="Better"),
+    MedianStatus.CHANGED: Badge(kind="unsure", symbol="↯", word="Changed inside"),
     MedianStatus.SMALL: Badge(kind="calm", symbol="≈", word="Small"),
     MedianStatus.SAME: Badge(kind="calm", symbol="=", word="Same"),
     MedianStatus.UNKNOWN: Badge(kind="unsure", symbol="?", word="Cannot tell"),
@@ -34,6 +37,10 @@ ALIEN_BADGE = Badge(kind="missing", symbol="≠", word="Not comparable")
 LEGEND = (
     (STANDING_BADGES[MedianStatus.WORSE], "beyond noise, and large enough to matter"),
     (STANDING_BADGES[MedianStatus.BETTER], "the same, in the good direction"),
+    (
+        STANDING_BADGES[MedianStatus.CHANGED],
+        "small or the same by its newest level, but one side changed from one night to another",
+    ),
     (STANDING_BADGES[MedianStatus.SMALL], "beyond noise, but too small to matter"),
     (STANDING_BADGES[MedianStatus.SAME], "the whole interval is too small to matter"),
     (STANDING_BADGES[MedianStatus.UNKNOWN], "too few nights, or too much noise, to say any of these"),
@@ -46,12 +53,24 @@ _STRONG = (1.0, 2.0, 4.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatCell:
-    """A difference, None where a side is missing; `strength` is 0 to 3, `sides` what was measured."""
+    """A difference, None where a side is missing; `strength` is 0 to 3, `sides` what was measured.
+
+    `notes` say which side changed within itself.
+    """
 
     badge: Badge
     sides: Sequence[VariantValues]
     difference: MedianDifference | None = None
     strength: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def zoom(self) -> str:
+        """Return what the page of its series shows these two by: from which trial to which."""
+        first, last = self.sides[0], self.sides[-1]
+        if first.judged is not last.judged:
+            first = last
+        return f"{first.ends[0]}..{last.ends[1]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +82,8 @@ class HeatRow:
 
     @property
     def has_moved(self) -> bool:
-        """Whether any of its cells has a colour."""
-        return any(cell and cell.strength for cell in self.cells)
+        """Whether any of its cells has a colour, or a change inside."""
+        return any(cell and (cell.strength or cell.notes) for cell in self.cells)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +98,15 @@ class HeatGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeatCount:
+    """How many cells say the same; `size` is by how much, of what is worse or better."""
+
+    badge: Badge
+    cells: int
+    size: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HeatMap:
     """Differences between two variants by workload, operation and metric.
 
@@ -87,7 +115,7 @@ class HeatMap:
 
     columns: tuple[tuple[str, str], ...]
     groups: tuple[HeatGroup, ...]
-    summary: str
+    counts: tuple[HeatCount, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +135,7 @@ def view_heatmap(pairs: Sequence[HeatPair], settings: Detection) -> HeatMap:
         key=column_order,
     )
     groups: list[HeatGroup] = []
-    counts: Counter[str] = Counter()
+    cells: list[HeatCell] = []
     for pair in pairs:
         rows: dict[tuple[str, ...], dict[tuple[str, str], HeatCell]] = {}
         keys: dict[tuple[str, ...], SeriesKey] = {}
@@ -116,7 +144,7 @@ def view_heatmap(pairs: Sequence[HeatPair], settings: Detection) -> HeatMap:
             cell = _compare(key, pair, settings, is_on_both=loosely(key) in shared)
             rows.setdefault(place_of(key), {})[key.metric, key.statistic] = cell
             keys[place_of(key)] = key
-            counts[cell.badge.word] += 1
+            cells.append(cell)
         for _, places in groupby(sorted(rows), key=lambda place: group_of(keys[place])):
             own = list(places)
             workload, note = group_words(keys[own[0]])
@@ -138,7 +166,7 @@ def view_heatmap(pairs: Sequence[HeatPair], settings: Detection) -> HeatMap:
     return HeatMap(
         columns=tuple((heading(metric_words(*it)), direction_words(it[0])) for it in columns),
         groups=tuple(groups),
-        summary=_summarize(counts),
+        counts=_count(cells),
     )
 
 
@@ -201,7 +229,11 @@ def _compare(key: SeriesKey, pair: HeatPair, settings: Detection, *, is_on_both:
     before, after = pair.before.get(key), pair.after.get(key)
     if not before or not after:
         sides = [side for side in (before, after) if side]
-        return HeatCell(badge=ALIEN_BADGE if is_on_both else MISSING_BADGE, sides=sides)
+        return HeatCell(
+            badge=ALIEN_BADGE if is_on_both else MISSING_BADGE,
+            sides=sides,
+            notes=_list_notes(sides, settings),
+        )
     difference = compare(before, after, settings)
     is_told = difference.standing in (MedianStatus.WORSE, MedianStatus.BETTER)
     relevant = settings.relevant_change.get(key.metric, 0.0)
@@ -210,12 +242,41 @@ def _compare(key: SeriesKey, pair: HeatPair, settings: Detection, *, is_on_both:
         sides=(before, after),
         difference=difference,
         strength=strength(difference.change, relevant) if is_told else 0,
+        notes=_list_notes((before, after), settings),
     )
 
 
-def _summarize(counts: Mapping[str, int]) -> str:
+def _list_notes(sides: Iterable[VariantValues], settings: Detection) -> tuple[str, ...]:
+    return tuple(note for side in sides if (note := change_note(side, settings)))
+
+
+def change_note(side: VariantValues, settings: Detection) -> str:
+    """Say by how much a series changed within a variant, and since when; empty if it did not matter."""
+    if not side.change or not side.has_changed(settings):
+        return ""
+    first = side.change.first_after
+    change = change_words(side.change.relative_change)
+    return f"changed inside {first.release.version}: {change} since {moment(first.started_at).day}"
+
+
+def _count(cells: Sequence[HeatCell]) -> tuple[HeatCount, ...]:
     """Count the cells by what they say, in the order of the legend."""
-    told = [
-        f"{counts[badge.word]:,} {badge.word.lower()}" for badge, _ in LEGEND if counts.get(badge.word)
-    ]
-    return f"Of {count(sum(counts.values()), 'measure')}: {', '.join(told)}." if told else ""
+    found = ((badge, [cell for cell in cells if cell.badge == badge]) for badge, _ in LEGEND)
+    return tuple(
+        HeatCount(
+            badge=badge,
+            cells=len(own),
+            size=size_words(
+                [abs(one.difference.change) for one in own if one.difference and one.strength]
+            ),
+        )
+        for badge, own in found
+        if own
+    )
+
+
+def size_words(sizes: Sequence[float]) -> str:
+    """Say how large changes are, whichever way; empty where there is none."""
+    if len(sizes) < 2:  # noqa: PLR2004  one has no range
+        return "".join(f"by {share(size)}" for size in sizes)
+    return f"by {share(fmean(sizes))} on average ({share(min(sizes))} to {share(max(sizes))})"

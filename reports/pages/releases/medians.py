@@ -2,6 +2,8 @@
 
 A variant is a release under one content of a config. Two variants are compared where they were measured
 alike: same workload by content, topology, testbed class, engine, phase, operation and statistic.
+Where a series changed within a variant, the median is that of its newest level: one over all its nights
+would average the change away, and contradict the verdict.
 """
 
 import hashlib
@@ -16,6 +18,7 @@ from statistics import median
 
 from scipy.special import stdtrit
 
+from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import Effect, error_of_middle, relative_change
 from analysis.detection.noise import Noise, degrees_of_freedom
 from analysis.detection.series import Point, position
@@ -54,6 +57,8 @@ class MedianStatus(StrEnum):
     BETTER = "better"
     SMALL = "small"
     """Beyond noise, but too small to matter."""
+    CHANGED = "changed"
+    """Small or the same, but one of both changed within itself by what matters."""
     SAME = "same"
     """Shown to lie within what matters."""
     UNKNOWN = "unknown"
@@ -71,10 +76,21 @@ class Condensed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantValues:
-    """What a variant measured in one series."""
+    """What a variant measured in one series, at its newest level.
+
+    `change` is the largest confirmed change from one night of the variant to another, `ends` are its
+    first and its last trial in the series.
+    """
 
     judged: JudgedSeries
     condensed: Condensed
+    ends: tuple[TrialId, TrialId]
+    change: ChangePoint | None = None
+
+    def has_changed(self, settings: Detection) -> bool:
+        """Return whether it changed within the variant by what matters."""
+        relevant = settings.relevant_change.get(self.judged.series.key.metric, 0.0)
+        return self.change is not None and abs(self.change.relative_change) >= relevant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,13 +108,14 @@ class Medians:
 
     Variants are in the order of system, line, config and release; those of one release by time.
     `before` gives, by id, the variant that comes before: of the release before, or of the same release
-    with the config before.
+    with the config before. `changes` gives, by id, the confirmed changes within the variant.
     """
 
     variants: Mapping[str, Variant]
     series: Mapping[SeriesKey, JudgedSeries]
     measured: Mapping[str, Mapping[SeriesKey, VariantValues]]
     before: Mapping[str, Variant]
+    changes: Mapping[str, Sequence[ChangePoint]]
 
     def newest(self) -> tuple[Variant, ...]:
         """Give the last variant of each branch."""
@@ -112,10 +129,12 @@ def read_medians(heads: Iterable[TrialHead], judged: Iterable[JudgedSeries]) -> 
     """
     variants = _find_variants(heads)
     series = {one.series.key: one for one in judged if one.series.key.metric in METRICS}
+    measured = _Condensing(variants, series.values())
     return Medians(
         variants={variant.id: variant for variant in variants},
         series=series,
-        measured=_Condensing(variants, series.values()),
+        measured=measured,
+        changes=measured.changes,
         before={
             later.id: earlier for earlier, later in pairwise(variants) if earlier.branch == later.branch
         },
@@ -131,6 +150,7 @@ class _Condensing(Mapping[str, Mapping[SeriesKey, VariantValues]]):
             variant.id: [] for variant in variants
         }
         self._known: dict[str, Mapping[SeriesKey, VariantValues]] = {}
+        self.changes: dict[str, list[ChangePoint]] = {variant.id: [] for variant in variants}
         # The series of an experiment share their trials.
         places: dict[tuple[TrialId, ...], Mapping[str, Sequence[int]]] = {}
         for one in series:
@@ -139,14 +159,12 @@ class _Condensing(Mapping[str, Mapping[SeriesKey, VariantValues]]):
                 places[trials] = _find_places(trials, homes)
             for home, of_home in places[trials].items():
                 self._values[home].append((one, of_home))
+                self.changes[home] += _find_changes(one, of_home)
 
     def __getitem__(self, variant: str) -> Mapping[SeriesKey, VariantValues]:
         if variant not in self._known:
             self._known[variant] = {
-                shared_part(one.series.key): VariantValues(
-                    judged=one,
-                    condensed=condense([one.series.points.values[place] for place in places]),
-                )
+                shared_part(one.series.key): _condense_newest(one, places)
                 for one, places in self._values[variant]
             }
         return self._known[variant]
@@ -167,6 +185,27 @@ def _find_places(
         if home := homes.get(trial):
             found[home].append(place)
     return found
+
+
+def _find_changes(one: JudgedSeries, places: Sequence[int]) -> list[ChangePoint]:
+    """Return the confirmed changes between the first and the last of these places."""
+    return [
+        change
+        for change in one.change_points
+        if change.state is ChangeState.CONFIRMED and places[0] < change.index <= places[-1]
+    ]
+
+
+def _condense_newest(one: JudgedSeries, places: Sequence[int]) -> VariantValues:
+    changes = _find_changes(one, places)
+    start = changes[-1].index if changes else 0
+    trials = one.series.points.trials
+    return VariantValues(
+        judged=one,
+        ends=(trials[places[0]], trials[places[-1]]),
+        condensed=condense([one.series.points.values[place] for place in places if place >= start]),
+        change=max(changes, key=lambda change: abs(change.relative_change), default=None),
+    )
 
 
 def variant_id(system: str, version: str, config: str, config_sha256: str) -> str:
@@ -237,7 +276,12 @@ def compare(before: VariantValues, after: VariantValues, settings: Detection) ->
     )
     metric = after.judged.series.key.metric
     relevant = settings.relevant_change.get(metric, 0.0)
-    return MedianDifference(change=change, effect=effect, standing=_stand(effect, metric, relevant))
+    standing = _stand(effect, metric, relevant)
+    if standing in (MedianStatus.SAME, MedianStatus.SMALL) and (
+        before.has_changed(settings) or after.has_changed(settings)
+    ):
+        standing = MedianStatus.CHANGED
+    return MedianDifference(change=change, effect=effect, standing=standing)
 
 
 def standard_error(measured: VariantValues) -> float | None:

@@ -161,6 +161,7 @@ def _digest_release(
         contents,
         *(variant.id for variant in variants),
         *sorted({noise.get(variant.branch, "") for variant in variants}),
+        *(compare.digest_changes(variant, medians, scene.catalog.detection) for variant in variants),
         *(scene.caveats.get(name, "unknown") for name in testbeds),
         repr(_view_incidents(one, scene.heads)),
         repr(scene.catalog.detection),

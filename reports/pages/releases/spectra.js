@@ -74,7 +74,7 @@
     const scroll = kp.element("div", { className: "scroll", tabIndex: 0 }, table);
     scroll.setAttribute("role", "region");
     scroll.setAttribute("aria-label", caption);
-    const tools = kp.element("div", { className: "table-tools" }, kp.tables.copyButtons(() => kp.tables.read(table), caption));
+    const tools = kp.element("div", { className: "table-tools" }, kp.tables.copyButtons(table, caption));
     return kp.element("div", {}, tools, scroll);
   };
 

@@ -25,7 +25,7 @@ content="default-src 'none'; script-src 'self'; style-src 'self'">
 <thead><tr><th scope="col">Name</th><th scope="col">Value</th>
 <th scope="col" colspan="2">Two</th></tr></thead>
 <tbody>
-<tr><th scope="row"><a href="#a">alpha</a> <span class="note">first, "quoted"</span></th>
+<tr><th scope="row"><a href="#a">alpha, "quoted"</a> <span class="note">first</span></th>
 <td data-value="10.5">10.5&nbsp;ms</td><td>+3.1&nbsp;%</td><td>−1</td></tr>
 <tr><th scope="row"><span aria-hidden="true">✕</span>beta</th><td data-value="9">9&nbsp;ms</td>
 <td>{hostile}</td><td>@SUM(1)</td></tr>
@@ -68,8 +68,8 @@ def copied(page: Page) -> Callable[[str], str]:
 def test_csv_is_quoted_and_gives_no_formula(copied: Callable[[str], str]) -> None:
     rows = list(csv.reader(io.StringIO(copied("CSV"), newline="")))
     assert rows == [
-        ["Name", "Value", "Two", ""],
-        ['alpha first, "quoted"', "10.5", "+3.1 %", "−1"],
+        ["name", "value", "two", "column_4"],
+        ['alpha, "quoted"', "10.5", "+3.1 %", "-1"],
         ["beta", "9", "'" + HOSTILE, "'@SUM(1)"],
         ["gamma", "-2", "", "a b"],
     ]
@@ -78,12 +78,34 @@ def test_csv_is_quoted_and_gives_no_formula(copied: Callable[[str], str]) -> Non
 def test_json_has_numbers_where_cells_have_values(copied: Callable[[str], str]) -> None:
     first, second, third = json.loads(copied("JSON"))
     assert first == {
-        "Name": 'alpha first, "quoted"',
-        "Value": 10.5,
-        "Two": "+3.1 %",
-        "column 4": "−1",
+        "name": 'alpha, "quoted"',
+        "value": 10.5,
+        "two": "+3.1 %",
+        "column_4": "-1",
     }
-    assert (second["Two"], third["Value"]) == (HOSTILE, -2)
+    assert (second["two"], third["value"]) == (HOSTILE, -2)
+
+
+def test_a_column_of_percentages_or_of_one_unit_holds_numbers_and_a_picture_is_none(
+    page: Page, copied: Callable[[str], str]
+) -> None:
+    page.evaluate(
+        """() => {
+          const texts = [["−3.1 %", "1,200 ops/s"], ["≥ 4.5 %", "8.5 ms"], ["–", "–"]];
+          [...document.querySelectorAll("tbody tr")].forEach((row, at) => {
+            [row.cells[2].textContent, row.cells[3].textContent] = texts[at];
+            row.cells[1].innerHTML = '<svg role="img" aria-label="a picture"></svg>';
+          });
+        }"""
+    )
+    rows = list(csv.reader(io.StringIO(copied("CSV"), newline="")))
+    assert rows[0] == ["name", "two_pct", "column_3", "column_3_unit"]
+    assert [row[1:] for row in rows[1:]] == [
+        ["-3.1", "1200", "ops/s"],
+        ["4.5", "8.5", "ms"],
+        ["", "", ""],
+    ]
+    assert "a picture" not in copied("Markdown")
 
 
 class _Cells(HTMLParser):
@@ -91,27 +113,36 @@ class _Cells(HTMLParser):
         super().__init__()
         self.cells: list[str] = []
         self.tags: set[str] = set()
+        self.is_code = False
+        self.linkable = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
+        self.is_code = tag == "code"
         if tag in {"td", "th"}:
             self.cells.append("")
 
     def handle_data(self, data: str) -> None:
         if self.cells:
             self.cells[-1] += data.strip("\n")
+            # GitHub makes no links in code.
+            self.linkable += "" if self.is_code else data
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_code = False
 
 
 def test_markdown_shows_the_cells_as_they_are(copied: Callable[[str], str]) -> None:
     parser = _Cells()
     parser.feed(cmarkgfm.github_flavored_markdown_to_html(copied("Markdown")))
-    assert parser.tags == {"table", "thead", "tbody", "tr", "th", "td"}
+    assert parser.tags == {"table", "thead", "tbody", "tr", "th", "td", "code"}
     seen = [cell.replace("\u200b", "") for cell in parser.cells]
-    assert seen[4:8] == ['alpha first, "quoted"', "10.5", "+3.1 %", "−1"]
+    assert seen[4:8] == ['alpha, "quoted" first', "10.5", "+3.1 %", "−1"]
+    assert "0123456789" in "".join(parser.cells)
     assert seen[8:12] == ["beta", "9", HOSTILE, "@SUM(1)"]
     # GitHub looks for these in what is shown; whatever parts them keeps them text.
     for reference in (r"@\w", r"#\d", r":\w+:", r"gh-\d", r"[0-9a-f]{7}", r"\$x\$", "http://"):
-        assert not re.search(reference, " ".join(parser.cells))
+        assert not re.search(reference, parser.linkable)
 
 
 def test_copying_works_where_the_browser_has_no_clipboard_for_pages(page: Page) -> None:
@@ -121,7 +152,7 @@ def test_copying_works_where_the_browser_has_no_clipboard_for_pages(page: Page) 
     page.evaluate("document.body.append(document.createElement('textarea'))")
     page.locator("textarea").focus()
     page.keyboard.press("Control+V")
-    assert json.loads(page.locator("textarea").input_value())[1]["Name"] == "beta"
+    assert json.loads(page.locator("textarea").input_value())[1]["name"] == "beta"
 
 
 def test_a_filter_hides_rows_is_kept_in_the_url_and_counts(
@@ -149,13 +180,28 @@ def test_headers_sort_by_value_and_say_how(page: Page) -> None:
     header = page.get_by_role("columnheader", name="Value")
     header.get_by_role("button").click()
     assert header.get_attribute("aria-sort") == "ascending"
-    assert names() == ["gamma", "beta", "alpha"]
+    assert names() == ["gamma", "beta", "alpha,"]
     header.get_by_role("button").click()
     assert header.get_attribute("aria-sort") == "descending"
-    assert names() == ["alpha", "beta", "gamma"]
+    assert names() == ["alpha,", "beta", "gamma"]
     page.get_by_role("columnheader", name="Name").get_by_role("button").click()
     assert header.get_attribute("aria-sort") is None
-    assert names() == ["alpha", "beta", "gamma"]
+    assert names() == ["alpha,", "beta", "gamma"]
+
+
+def test_how_a_table_is_sorted_is_kept_in_the_url(page: Page) -> None:
+    header = page.get_by_role("columnheader", name="Value")
+    header.get_by_role("button").click()
+    assert page.url.endswith("#sort=value")
+    header.get_by_role("button").click()
+    assert page.url.endswith("#sort=-value")
+    page.reload()
+    expect(header).to_have_attribute("aria-sort", "descending")
+    page.evaluate("location.hash = 'sort=value'")
+    expect(page.locator("tbody tr").first).to_contain_text("gamma")
+    page.evaluate("location.hash = 'sort='")
+    expect(page.locator("tbody tr").first).to_contain_text("alpha")
+    expect(header).not_to_have_attribute("aria-sort", re.compile(""))
 
 
 def test_quantities_sort_by_number_versions_by_part_and_nothing_comes_last(page: Page) -> None:

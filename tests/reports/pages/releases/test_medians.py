@@ -56,7 +56,8 @@ def measured(
     median: float, values: int = 25, *, key: SeriesKey = KEY, noise: Noise | None = NOISE
 ) -> VariantValues:
     condensed = Condensed(median=median, values=values, deviation=0.0)
-    return VariantValues(judged=judge(key, noise), condensed=condensed)
+    ends = TrialId("first"), TrialId("last")
+    return VariantValues(judged=judge(key, noise), condensed=condensed, ends=ends)
 
 
 def test_the_interval_of_two_medians_has_a_known_answer() -> None:

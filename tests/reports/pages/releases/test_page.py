@@ -10,11 +10,12 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from made_up_judgement import change_inside
 
 from analysis.judging.judgement import JudgedSeries
 from perf.model.results import Named, TrialHead, TrialId
 from reports.pages.releases import page as releases
-from reports.pages.releases.heatmap import HeatMap, HeatPair, leave_out_calm, view_heatmap
+from reports.pages.releases.heatmap import HeatMap, HeatPair, leave_out_calm, size_words, view_heatmap
 from reports.pages.releases.medians import Medians, Variant, read_medians
 from reports.site.context import SiteContext
 from reports.site.writing import flatten
@@ -47,6 +48,11 @@ def compare_newest(scene: SiteContext) -> HeatMap:
         after=medians.measured[variant_of(medians, "5.0.3").id],
     )
     return view_heatmap([pair], scene.catalog.detection)
+
+
+def digests(scene: SiteContext) -> dict[str, str]:
+    found = [batch.versions.items() for batch in flatten(releases.batches(scene))]
+    return {path: version for items in found for path, version in items}
 
 
 def make(scene: SiteContext) -> dict[str, str]:
@@ -89,7 +95,46 @@ def test_another_content_of_a_workload_is_not_comparable(demo: Any) -> None:
     at = ("sensor-write", "Write at steady load", "p99 service time")
     assert words_of(alien)[at] == "Not comparable"
     assert words_of(missing)[at] == "Not measured"
-    assert "not comparable" in alien.summary
+    assert "Not comparable" in {one.badge.word for one in alien.counts}
+
+
+def test_what_changed_inside_of_a_release_is_never_the_same(demo: Any) -> None:
+    scene = demo.scene()
+    at = ("sensor-read", "Read-latest at saturation", "Throughput")
+    assert words_of(compare_newest(scene))[at] == "Same"
+    changed = tuple(
+        change_inside(one, "5.0.3")
+        if (one.series.key.operation, one.series.key.metric) == ("read-latest", "throughput")
+        else one
+        for one in scene.judgement.series
+    )
+    told = replace(scene, judgement=replace(scene.judgement, series=changed))
+    heat = compare_newest(told)
+    assert words_of(heat)[at] == "Changed inside"
+    (cell,) = {
+        id(cell): cell
+        for group in heat.groups
+        for row in group.rows
+        for cell in row.cells
+        if cell and cell.notes
+    }.values()
+    assert cell.notes == ("changed inside 5.0.3: −14.6\N{NO-BREAK SPACE}% since 2026-03-04",)
+    assert cell.sides[1].condensed.values < cell.sides[0].condensed.values
+    page = release_page("cassandra", "5.0.3")
+    assert digests(told)[page] != digests(scene)[page]
+    script = data_path(variant_data(variant_of(read(scene), "5.0.3").id))
+    assert digests(told)[script] != digests(scene)[script]
+
+
+def test_what_is_worse_is_counted_with_its_mean_and_range(demo: Any) -> None:
+    counts = {one.badge.word: one for one in compare_newest(demo.scene()).counts}
+    assert counts["Worse"].cells == 5
+    assert (
+        size_words([0.1, 0.2])
+        == "by 15.0\N{NO-BREAK SPACE}% on average (10.0\N{NO-BREAK SPACE}% to 20.0\N{NO-BREAK SPACE}%)"
+    )
+    assert counts["Worse"].size.startswith("by ")
+    assert counts["Same"].size == size_words([]) == ""
 
 
 def test_a_release_names_what_came_before_and_what_differed(demo: Any) -> None:
@@ -130,13 +175,8 @@ def test_the_page_tells_incidents_and_links_the_comparison(demo: Any) -> None:
 
 def test_a_page_is_made_anew_only_if_something_on_it_changed(demo: Any) -> None:
     scene = demo.scene()
-
-    def versions(of: SiteContext) -> dict[str, str]:
-        found = [batch.versions.items() for batch in flatten(releases.batches(of))]
-        return {path: version for items in found for path, version in items}
-
-    before = versions(scene)
-    assert versions(demo.scene()) == before
+    before = digests(scene)
+    assert digests(demo.scene()) == before
     page = release_page("cassandra", "5.0.1")
     script = data_path(variant_data(variant_of(read(scene), "5.0.1").id))
     assert before[page]
@@ -146,12 +186,12 @@ def test_a_page_is_made_anew_only_if_something_on_it_changed(demo: Any) -> None:
         replace(one, noise=replace(one.noise, deviation=1.0)) if one.noise else one
         for one in scene.judgement.series
     )
-    noisy = versions(replace(scene, judgement=replace(scene.judgement, series=louder)))
+    noisy = digests(replace(scene, judgement=replace(scene.judgement, series=louder)))
     assert noisy[page] != before[page]
     assert noisy[script] == before[script]
 
     first = next(iter(scene.heads))
-    edited = versions(replace(scene, digests={**scene.digests, first: "another"}))
+    edited = digests(replace(scene, digests={**scene.digests, first: "another"}))
     assert edited[page] != before[page]
     assert edited[script] != before[script]
 
