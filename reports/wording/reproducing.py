@@ -1,7 +1,7 @@
 """How to measure the same again: whether the configuration still has the contents, and the commands."""
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from perf.config.catalog import Catalog
@@ -108,6 +108,14 @@ def reproduce_command(trial: TrialHead, catalog: Catalog, nights: Sequence[Night
             *("--experiment", trial.experiment, "--release", trial.release.version),
         )
     )
+
+
+def find_suites(
+    heads: Iterable[TrialHead], catalog: Catalog, nights: Sequence[Night]
+) -> Mapping[str, str]:
+    """Return a suite for each experiment, of trials in order of time: that of its newest trial."""
+    newest = {head.experiment: head for head in heads}
+    return {name: find_suite(head, catalog, nights) for name, head in newest.items()}
 
 
 def find_suite(trial: TrialHead, catalog: Catalog, nights: Sequence[Night]) -> str:

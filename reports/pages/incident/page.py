@@ -31,7 +31,7 @@ from reports.wording.links import incident_page
 from reports.wording.reproducing import (
     NOTHING_KNOWN,
     Contents,
-    find_suite,
+    find_suites,
     list_changed,
     read_contents,
     view_reproduction,
@@ -79,10 +79,11 @@ class ChangeChart:
 def batches(scene: SiteContext) -> Iterator[Batch]:
     """Give the pages of all incidents."""
     judged = {one.series.key: one for one in (*scene.judgement.series, *scene.judgement.watched)}
-    latest = {head.experiment: head for head in scene.heads.values()}
-    suites = {name: find_suite(head, scene.catalog, scene.nights) for name, head in latest.items()}
+    suites = find_suites(scene.heads.values(), scene.catalog, scene.nights)
     contents = read_contents(scene.catalog)
-    for incident in scene.judgement.incidents:
+    incidents = scene.judgement.incidents
+    pages = ["", *(incident_page(one.name) for one in incidents), ""]
+    for incident, before, after in zip(incidents, pages, pages[2:], strict=False):
         shown = show_incident(
             incident,
             judged,
@@ -92,7 +93,13 @@ def batches(scene: SiteContext) -> Iterator[Batch]:
             bisections=scene.bisections,
             contents=contents,
         )
-        yield batch_of(render("incident.html", incident_page(incident.name), **shown))
+        yield batch_of(
+            render(
+                "incident.html",
+                incident_page(incident.name),
+                **shown | {"before": before, "after": after},
+            )
+        )
 
 
 def show_incident(
@@ -110,7 +117,8 @@ def show_incident(
     `judged` holds all series, `trials` all trials, `suites` one suite for each experiment,
     `bisections` all that were begun, and `contents` what the configuration holds now. Changes stand
     beside their experiment. `missing` says why there is nothing more to see side by side, or what
-    would settle it; `settling` is the command that does. Both are empty where nothing is missing.
+    would settle it; `settling` is the command that does. Both are empty where nothing is missing, as
+    are the pages of the incidents `before` and `after` it.
     """
     lead = incident.lead
     own, first_with_it = judged[lead.series.key], trials[lead.first_after.trial]
@@ -150,6 +158,8 @@ def show_incident(
         ),
         "deciding": triage_command(incident.name),
         "caveat": join_caveats(testbeds, caveats),
+        "before": "",
+        "after": "",
     }
 
 

@@ -141,7 +141,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const showTables = (index, all, label) => {
     const moved = kp.heatmap.moved(index, all);
     place("counts").replaceChildren(kp.heatmap.counts(index, all));
-    place("moved").replaceChildren(...(moved ? scrolling(moved, index.words.moved) : []));
+    place("moved").replaceChildren(...(moved ? [kp.element("h2", { textContent: index.words.moved }), ...scrolling(moved, index.words.moved)] : []));
     heat.replaceChildren(...scrolling(kp.heatmap.build(index, all, label), label));
     place("all").hidden = false;
   };

@@ -45,7 +45,7 @@ from reports.site.writing import Batch, SiteFile
 from reports.wording import links
 from reports.wording.links import COMPARE_PAGE, data_path, times_data, variant_data
 from reports.wording.markdown import clean
-from reports.wording.reproducing import find_suite
+from reports.wording.reproducing import find_suites
 from reports.wording.summary import summarize_result
 from reports.wording.wording import (
     direction_words,
@@ -90,8 +90,8 @@ _WORDS: Mapping[str, str | Sequence[str]] = {
     "command": "For a verdict, let both take turns on the same hosts:",
     "otherSystem": "Two systems take no turns against each other: what differs may be all of them.",
     "sameName": (
-        "Both bear the same name, and the file of that config has one content only by now. For a "
-        "verdict, keep the older content as a config of its own, then use knickpoint compare."
+        "A and B are two versions of one config; only the newer still exists. For a verdict, keep the "
+        "older one as a config of its own, then use knickpoint compare."
     ),
     "noTurns": "No experiment measures both sides, so none has a command that lets them take turns.",
     "noTrials": "No experiment was measured on both sides, so no response times can be shown.",
@@ -183,15 +183,8 @@ def _tell_index(scene: SiteContext, medians: Medians) -> dict[str, Any]:
     A series is [measure, page, deviation of one point, persistence, quantile of Student's t], where
     nothing is known of the noise [measure, page].
     """
-    newest = {
-        experiment: trial
-        for variant in medians.variants.values()
-        for experiment, trial in newest_trials(variant).items()
-    }
-    suites = {
-        experiment: find_suite(trial, scene.catalog, scene.nights)
-        for experiment, trial in newest.items()
-    }
+    suites = find_suites(scene.heads.values(), scene.catalog, scene.nights)
+    compared = {name for one in medians.variants.values() for name in newest_trials(one)}
     shared = {shared_part(key): None for key in medians.series}
     columns = sorted({(key.metric, key.statistic) for key in shared}, key=column_order)
     ranks = {column: place for place, column in enumerate(columns)}
@@ -228,6 +221,7 @@ def _tell_index(scene: SiteContext, medians: Medians) -> dict[str, Any]:
                 )
             )
             for experiment, suite in sorted(suites.items())
+            if experiment in compared
         },
         "charts": {
             "spectrum": draw_spectrum(),

@@ -179,7 +179,7 @@
     return kp.element(
       "table",
       { className: "stack" },
-      kp.element("caption", { textContent: words.moved }),
+      kp.element("caption", { className: "unseen", textContent: words.moved }),
       kp.element("thead", {}, kp.element("tr", {}, ...words.movedColumns.map((textContent, at) =>
         kp.element("th", { scope: "col", textContent, className: at > 1 ? "num" : "" })))),
       kp.element("tbody", {}, ...lines.map((cell) => {

@@ -24,15 +24,22 @@
 
   // --- The table of keys ----------------------------------------------------------------------
   const focusSearch = () => document.getElementById("search")?.focus();
+  const follow = (rel) => document.querySelector(`a[rel="${rel}"]`)?.click();
   const reset = () => document.dispatchEvent(new CustomEvent("knickpoint:reset"));
   const KEYS = [
     { key: "j", does: "Next row of a table or list", act: () => move(1) },
     { key: "k", does: "Row before", act: () => move(-1) },
-    { key: "Enter", does: "Open the row" },
+    { key: "Enter", does: "Open the row, or the point of a chart" },
+    { key: "[", does: "Incident before (on the page of one)", act: () => follow("prev") },
+    { key: "]", does: "Next incident", act: () => follow("next") },
     { key: "/", does: "Search", act: focusSearch },
     { key: "z", does: "Reset the zoom of all charts", act: reset },
     { key: "?", does: "This help", act: () => show() },
     { key: "Esc", does: "Close what is open" },
+    // In a chart that has the focus (series_pointer.js).
+    { key: "← →", does: "In a chart: the point before or after" },
+    { key: "PgUp PgDn", does: "In a chart: ten points on" },
+    { key: "Home End", does: "In a chart: first or last point" },
   ];
   const pages = new Map(
     [...document.querySelectorAll("[data-key]")].map((link) => [link.dataset.key, link]),

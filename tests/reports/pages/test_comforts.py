@@ -76,6 +76,19 @@ def test_an_incident_is_one_row_and_opens_its_own_page(front: Page) -> None:
     front.wait_for_url("**/incidents/*.html")
 
 
+def test_keys_lead_from_incident_to_incident(browser: Browser, demo_site: Path) -> None:
+    with watch(browser) as watched:
+        page = watched.page
+        names = sorted((demo_site / "incidents").glob("*.html"))
+        watched.open(next(name for name in names if 'rel="next"' in name.read_text()))
+        first = page.url
+        page.keyboard.press("]")
+        page.wait_for_url(lambda url: url != first)
+        page.keyboard.press("[")
+        page.wait_for_url(first)
+        assert watched.complaints == []
+
+
 def test_keys_lead_to_pages_and_tell_the_charts_to_reset(front: Page) -> None:
     listen = "document.addEventListener('knickpoint:reset', () => { window.resets += 1; })"
     front.evaluate(f"window.resets = 0; {listen}")

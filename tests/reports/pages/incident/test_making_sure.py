@@ -157,7 +157,6 @@ def test_the_page_shows_the_culprit_and_both_kinds_of_evidence(demo: Any, incide
         "5.0.2.1 brought it &lt;at last&gt;.",
         '<a href="../bisection/bis-2026-03-08-1.html">',
         '<a href="../comparison/cmp-2026-03-08-1.html">',
-        "From the nights",
         "Side by side",
         "knickpoint compare --suite quickstart",
     ):

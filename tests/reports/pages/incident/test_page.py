@@ -1,6 +1,7 @@
 """The page of an incident: its chart, what else may explain it, which release, how to see it again."""
 # ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -208,6 +209,16 @@ def test_the_release_is_named_only_if_no_other_is_in_question(demo: Any, inciden
     assert (inside[:25], is_askable) == ("No release brought it: it", False)
     accused, is_askable = say_question(replace(incident, cause=Cause.TESTBED))
     assert ("no release is accused" in accused, is_askable) == (True, False)
+
+
+def test_the_page_goes_from_what_changed_to_the_evidence(demo: Any, incident: Incident) -> None:
+    html = text(page(demo, incident))
+    anchors = re.findall(r'<h2 id="([^"]+)"', html)
+    assert anchors == ["what", "sure", "todo", "explanations", "evidence"]
+    assert "<strong>Not done:</strong> side by side, bisection." in html
+    chart = page(demo, incident)["chart"]
+    first, last = (point.trial for _, point in (chart.points[0], chart.points[-1]))
+    assert f"#zoom={first}..{last}" in html
 
 
 def test_the_change_can_be_seen_again_by_the_commands_of_the_page(

@@ -346,6 +346,21 @@ def test_the_page_of_a_release_draws_its_response_times_also_for_paper(
         assert watched.complaints == []
 
 
+def test_each_side_looks_the_same_in_the_legend_and_in_every_chart(
+    demo_site: Path, watched: chromium.Watched
+) -> None:
+    page = watched.page
+    watched.open(demo_site / "compare.html")
+    styles = """all => all.map(one => getComputedStyle(one))
+        .map(({ stroke, strokeDasharray }) => [stroke, strokeDasharray.replaceAll("px", "")])"""
+    legend = page.locator(".sides path").evaluate_all(styles)
+    for chart in ("spectrum", "p99", "rate"):
+        lines = page.locator(f'[data-chart="{chart}"] .mark-line path')
+        lines.first.wait_for()
+        drawn = lines.evaluate_all(styles)
+        assert {tuple(one) for one in drawn} == {tuple(one) for one in legend}, chart
+
+
 def test_two_that_took_turns_have_a_verdict_elsewhere(scene: SiteContext, demo_site: Path) -> None:
     index = json.loads(
         (demo_site / "data/compare.js").read_text().partition(",")[2].removesuffix(");\n")
