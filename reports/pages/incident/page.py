@@ -52,7 +52,7 @@ from reports.wording.wording import (
 
 _MOST_CHANCES = 5
 _NO_SUITES: Mapping[str, str] = {}
-_WIDTH, _HEIGHT, _MARGIN = 720.0, 240.0, 14.0
+_WIDTH, _HEIGHT, _MARGIN = 900.0, 240.0, 14.0
 _AROUND = 40
 """Points on each side of the change: more would be dust, and the series page has them all."""
 
