@@ -273,3 +273,20 @@ def test_without_script_nothing_is_promised_that_needs_it(browser: Browser, demo
     for selector in ("#search", "#theme", "#help"):
         expect(page.locator(selector)).to_be_hidden()
     context.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_button_that_copies_covers_no_command(browser: Browser, demo_site: Path, width: int) -> None:
+    with watch(browser, width=width) as watched:
+        for folder in ("incidents", "comparison"):
+            watched.open(next((demo_site / folder).glob("*.html")))
+            blocks = watched.page.locator(".copyable")
+            assert blocks.count()
+            for block in blocks.all():
+                text, button = (
+                    block.locator("pre").bounding_box(),
+                    block.locator("button").bounding_box(),
+                )
+                assert text
+                assert button
+                assert text["x"] + text["width"] <= button["x"]

@@ -9,9 +9,16 @@ from catalogs import shipped
 from perf.config.catalog import Catalog
 from perf.model.design import Experiment, Suite
 from perf.model.identity import named
+from perf.model.nights import Night
 from perf.model.results import Named, Trial
 from reports.pages.trial.phases import find_phases
-from reports.wording.reproducing import Contents, find_suite, list_changed, read_contents
+from reports.wording.reproducing import (
+    Contents,
+    find_suite,
+    find_suites,
+    list_changed,
+    read_contents,
+)
 
 MakeTrial = Callable[..., Trial]
 
@@ -84,3 +91,16 @@ def test_a_suite_is_found_by_workload_and_scale(catalog: Catalog, make_trial: Ma
     for other in ("iot-write-512b", "iot-write-512b-by-10", "iot-write-2kb-by-1000"):
         trial = replace(trial, workload=Named(name=other, sha256="0"))
         assert find_suite(trial, both, ()) == ""
+
+
+def test_the_suite_of_an_experiment_is_that_of_its_newest_trial(
+    catalog: Catalog, make_trial: MakeTrial
+) -> None:
+    nights = [
+        Night(
+            id=name, suite=suite, plan_sha256="44" * 32, started_at=make_trial().started_at, trials=()
+        )
+        for name, suite in (("first", "quickstart"), ("second", "nightly"))
+    ]
+    heads = [make_trial(experiment="e", night=night.id) for night in nights]
+    assert find_suites(heads, catalog, nights) == {"e": "nightly"}
