@@ -1,18 +1,23 @@
 """Competing explanations of an incident: what speaks for or against each, how it could be ruled out."""
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from pydantic import JsonValue
 
 from analysis.detection.detection import ChangeState
 from analysis.judging.drift import WatchEvidence
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.remeasurement import ARTIFACT, CONFIG
+from perf.config.difference import Knob, find_knobs
 from perf.model.metrics import PRICE_PER_HOUR, PRICES_FROM
 from reports.wording.changes import name_watch
 from reports.wording.wording import NOTHING, Badge, count, probability, sentence
 
+Settings: TypeAlias = Mapping[str, JsonValue]
 _OUT = Badge(kind="calm", symbol="=", word="Ruled out")
 _OPEN = Badge(kind="unsure", symbol="?", word="Not ruled out")
 _LIKELY = Badge(kind="unsure", symbol="≠", word="Speaks for it")
@@ -39,7 +44,10 @@ _WAYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplanationRow:
-    """One explanation other than the release; `before` and `after` where something recorded changed."""
+    """One explanation other than the release; `before` and `after` where something recorded changed.
+
+    `knobs` are the settings that differ, where both bundles still have what the hashes stand for.
+    """
 
     name: str
     standing: Badge
@@ -47,14 +55,30 @@ class ExplanationRow:
     how: str
     before: str = ""
     after: str = ""
+    knobs: tuple[Knob, ...] = ()
 
 
-def explain_otherwise(incident: Incident, experiment: str) -> tuple[ExplanationRow, ...]:
-    """List what else may have made a change: what changed with it, the testbed, chance."""
+def find_changed(one: Explanation, settings: tuple[Settings, Settings]) -> tuple[Knob, ...]:
+    """Return the settings that differ in what changed, where both sides kept them."""
+    part = one.name.partition(" ")[0]
+    before, after = (side.get(part) for side in settings)
+    return find_knobs(part, before, after) if before and after else ()
+
+
+def explain_otherwise(
+    incident: Incident, experiment: str, settings: tuple[Settings, Settings] = ({}, {})
+) -> tuple[ExplanationRow, ...]:
+    """List what else may have made a change: what changed with it, the testbed, chance.
+
+    `settings` are those of the bundles before and after it, as `bundle.read_settings` gives them.
+    """
     is_proven = _is_proven(incident)
     return (
         *(
-            _view_recorded(one, incident, experiment, is_proven=is_proven)
+            replace(
+                _view_recorded(one, incident, experiment, is_proven=is_proven),
+                knobs=find_changed(one, settings),
+            )
             for one in incident.explanations
         ),
         _view_testbed(incident, is_proven=is_proven),

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from analysis.bisecting.bisection import Culprit
@@ -18,8 +19,9 @@ from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
 from analysis.judging.suspects import traces
+from perf.history import bundle
 from perf.model.results import SeriesKey, TrialHead, TrialId
-from reports.pages.incident.explaining import compare_configs, explain_otherwise
+from reports.pages.incident.explaining import Settings, compare_configs, explain_otherwise, find_changed
 from reports.pages.incident.story import tell_story
 from reports.site.context import SiteContext
 from reports.site.rendering import render
@@ -92,6 +94,7 @@ def batches(scene: SiteContext) -> Iterator[Batch]:
             suites=suites,
             bisections=scene.bisections,
             contents=contents,
+            settings=_read_settings(incident, scene.bundles),
         )
         yield batch_of(
             render(
@@ -111,14 +114,16 @@ def show_incident(
     suites: Mapping[str, str] = _NO_SUITES,
     bisections: Sequence[BisectionRecord] = (),
     contents: Contents = NOTHING_KNOWN,
+    settings: tuple[Settings, Settings] = ({}, {}),
 ) -> dict[str, Any]:
     """Give what the page of an incident shows, by the names of its template.
 
     `judged` holds all series, `trials` all trials, `suites` one suite for each experiment,
-    `bisections` all that were begun, and `contents` what the configuration holds now. Changes stand
-    beside their experiment. `missing` says why there is nothing more to see side by side, or what
-    would settle it; `settling` is the command that does. Both are empty where nothing is missing, as
-    are the pages of the incidents `before` and `after` it.
+    `bisections` all that were begun, `contents` what the configuration holds now, and `settings` what
+    it held before and after the change, if that is known. Changes stand beside their experiment.
+    `missing` says why there is nothing more to see side by side, or what would settle it; `settling` is
+    the command that does. Both are empty where nothing is missing, as are the pages of the incidents
+    `before` and `after` it.
     """
     lead = incident.lead
     own, first_with_it = judged[lead.series.key], trials[lead.first_after.trial]
@@ -142,7 +147,13 @@ def show_incident(
         "evidence": [one for one in incident.evidence if _tells_most(one)],
         "others": others,
         "others_title": f"Other statistics of the canaries: {count_silent(others)}",
-        "explanations": explain_otherwise(incident, experiment),
+        "explanations": explain_otherwise(incident, experiment, settings),
+        "attributed": [
+            knob
+            for one in incident.explanations
+            if incident.cause is Cause.CONFIGURATION
+            for knob in find_changed(one, settings)
+        ],
         "timeline": tell_story(incident, own, origins),
         "triage": sentence(triage_words(incident.triage)) if incident.triage else "",
         "from_nights": _tell_nights(lead, own),
@@ -161,6 +172,14 @@ def show_incident(
         "before": "",
         "after": "",
     }
+
+
+def _read_settings(incident: Incident, bundles: Path | None) -> tuple[Settings, Settings]:
+    if bundles is None:
+        return {}, {}
+    ends = incident.lead.last_before, incident.lead.first_after
+    before, after = (bundle.read_settings(bundles / point.trial) for point in ends)
+    return before, after
 
 
 def _tell_chart(lead: ChangePoint, chart: ChangeChart) -> str:

@@ -14,7 +14,7 @@ from analysis.judging.drift import WatchEvidence, WatchState
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.remeasurement import Reply, SeriesAnswer
-from reports.pages.incident.explaining import ExplanationRow
+from reports.pages.incident.explaining import ExplanationRow, Settings, find_changed
 from reports.pages.incident.page import draw_change, say_question, show_incident
 from reports.site.rendering import render
 
@@ -27,10 +27,14 @@ def incident(demo: Any) -> Incident:
     return found
 
 
-def page(demo: Any, incident: Incident) -> dict[str, Any]:
+def page(
+    demo: Any, incident: Incident, settings: tuple[Settings, Settings] = ({}, {})
+) -> dict[str, Any]:
     judged = {one.series.key: one for one in demo.judgement.series}
     by_id = {trial.id: trial for trial in demo.trials}
-    return show_incident(incident, judged, by_id, {}, suites={EXPERIMENT: "quickstart"})
+    return show_incident(
+        incident, judged, by_id, {}, suites={EXPERIMENT: "quickstart"}, settings=settings
+    )
 
 
 def text(view: dict[str, Any]) -> str:
@@ -160,6 +164,26 @@ def test_what_changed_with_it_is_not_ruled_out_and_says_how_it_could_be(
     # After settings of a database comes a command line, and everywhere else a full stop.
     assert [row.name for row in rows if row.how and row.how[-1] != "."] == ["config default"]
     assert "old → &lt;new&gt;" in text(page(demo, told))
+
+
+def test_settings_that_both_bundles_kept_are_named_in_place_of_hashes(
+    demo: Any, incident: Incident
+) -> None:
+    before: Settings = {"config": {"settings": {"a": 1, "commitlog_sync": "periodic"}}}
+    after: Settings = {"config": {"settings": {"a": 1, "commitlog_sync": "batch"}}}
+    one = Explanation(name="config default", before="9596", after="8316")
+    (knob,) = find_changed(one, (before, after))
+    assert (knob.steps, knob.before, knob.after) == (
+        ("settings", "commitlog_sync"),
+        '"periodic"',
+        '"batch"',
+    )
+    assert find_changed(one, ({}, after)) == ()
+    assert find_changed(replace(one, name="knickpoint"), (before, after)) == ()
+    told = within(incident, explanations=(one,), cause=Cause.CONFIGURATION)
+    shown = text(page(demo, told, (before, after)))
+    assert shown.count("settings.commitlog_sync") == 2
+    assert "8316" not in shown
 
 
 def test_trials_in_turns_that_agree_rule_out_all_else(demo: Any, incident: Incident) -> None:
