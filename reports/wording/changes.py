@@ -27,6 +27,7 @@ from reports.wording.wording import (
     Badge,
     count,
     heading,
+    night_name,
     night_words,
     number,
     percent,
@@ -233,13 +234,22 @@ def name_span(before: Point, after: Point) -> str:
         return f"{before.release.version} → {after.release.version}"
     ends = (before.night, after.night)
     if all(ends):
-        return f"within {after.release.version}, {night_words(before.night)} → {after.night}"
+        first, last = night_name(before.night), night_name(after.night)
+        day, _, number = last.rpartition("#")
+        same_day = bool(day) and first.startswith(f"{day}#")
+        return f"within {after.release.version}, night {first} → {f'#{number}' if same_day else last}"
     return f"within {after.release.version}, {name_night(before)} → {name_night(after)}"
 
 
 def name_night(point: Point) -> str:
     """Name the night of a point, or its day where it was measured in none."""
     return night_words(point.night) if point.night else words.night(point)
+
+
+def name_beginning(change: ChangePoint) -> str:
+    """Say since when a change is there: since which release, or within one since which night."""
+    after = change.first_after
+    return after.release.version if change.last_before.release != after.release else name_night(after)
 
 
 def _locate(change: ChangePoint) -> str:

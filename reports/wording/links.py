@@ -131,7 +131,7 @@ class NavigationEntry:
 
 
 NAVIGATION = (
-    NavigationEntry("index.html", "Tonight", "t"),
+    NavigationEntry("index.html", "Overview", "t"),
     NavigationEntry(NIGHTS_PAGE, "Nights", "n", ("night", "trials")),
     NavigationEntry(SERIES_PAGE, "Series", "s", ("series", "experiments")),
     NavigationEntry("releases.html", "Releases", "r", ("releases",)),

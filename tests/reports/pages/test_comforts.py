@@ -8,7 +8,7 @@ import pytest
 from chromium import Watched, watch
 from playwright.sync_api import Browser, Page, expect
 
-ENTRIES = ["Tonight", "Nights", "Series", "Releases", "Compare", "Incidents", "Testbed", "Method"]
+ENTRIES = ["Overview", "Nights", "Series", "Releases", "Compare", "Incidents", "Testbed", "Method"]
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +34,11 @@ def active(page: Page, what: str) -> str:
 def test_each_page_leads_to_all_others_and_says_where_it_is(front: Page, demo_site: Path) -> None:
     links = front.locator("nav.site a")
     assert links.all_text_contents() == ENTRIES
-    assert front.locator("nav.site [aria-current=page]").all_text_contents() == ["Tonight"]
+    assert front.locator("nav.site [aria-current=page]").all_text_contents() == ["Overview"]
     incident = next((demo_site / "incidents").iterdir())
     front.goto(incident.as_uri())
     assert front.locator("nav.site [aria-current=true]").all_text_contents() == ["Incidents"]
-    front.locator("nav.site a", has_text="Tonight").click()
+    front.locator("nav.site a", has_text="Overview").click()
     front.wait_for_url("**/index.html")
 
 

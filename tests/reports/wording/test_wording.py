@@ -168,3 +168,17 @@ def test_no_state_is_told_by_colour_alone() -> None:
         assert all(symbol and word for symbol, word in words)
         assert len(set(words)) == len(words)
     assert set(wording.STATUS_BADGES) == set(TrialStatus)
+
+
+@pytest.mark.parametrize(
+    ("night", "name"),
+    [
+        ("2026-11-21-14", "21 Nov 2026 #14"),
+        ("2026-03-01-rack-2-1", "1 Mar 2026 rack-2 #1"),
+        ("2026-13-01-1", "2026-13-01-1"),
+        ("by hand", "by hand"),
+    ],
+)
+def test_a_night_is_named_by_its_day(night: str, name: str) -> None:
+    assert wording.night_name(night).replace(NBSP, " ") == name
+    assert " " not in wording.night_name(night) or name == night

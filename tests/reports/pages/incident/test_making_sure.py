@@ -17,6 +17,7 @@ from perf.model.results import Purpose, Release
 from reports.pages.incident.page import show_incident
 from reports.site.rendering import render as render_page
 from reports.wording.incidents import list_news
+from reports.wording.wording import night_words
 
 NBSP = "\u00a0"
 NOW = datetime(2026, 3, 8, 4, 12, tzinfo=UTC)
@@ -63,7 +64,8 @@ def test_what_was_not_measured_in_turns_is_said_with_the_command(demo: Any, inci
     view = page(demo, incident)
     assert view["from_nights"].startswith("−13.5")
     assert view["from_nights"].endswith(
-        "(p = 1e-09) from 16 points before and 8 points after, the newest of night 2026-03-08-1."
+        "(p = 1e-09) from 16 points before and 8 points after, the newest of "
+        f"{night_words('2026-03-08-1')}."
     )
     assert view["origins"] == []
     assert "would settle it" in view["missing"]
