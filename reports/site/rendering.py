@@ -19,12 +19,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic_core import to_json
 
 from analysis.bisecting.description import answer
-from reports.site.svg import trend
+from reports.site.svg import course, trend
 from reports.site.writing import Batch, SiteFile
 from reports.wording import links
 from reports.wording.attention import first_reason
 from reports.wording.changes import (
     evidence_words,
+    name_beginning,
     name_gap,
     name_incident,
     name_night,
@@ -52,6 +53,7 @@ from reports.wording.wording import (
     metric_words,
     moment,
     named,
+    night_name,
     number,
     percent,
     phase_words,
@@ -80,6 +82,7 @@ _FILTERS = {
     "at_least": at_least,
     "bisection_page": links.bisection_page,
     "count": count,
+    "course": course,
     "change_briefly": view_change_briefly,
     "change_words": change_words,
     "comparison_page": links.comparison_page,
@@ -95,11 +98,13 @@ _FILTERS = {
     "in_file": in_file,
     "incident_badges": view_badges,
     "incident_page": links.incident_page,
+    "night_name": night_name,
     "night_page": links.night_page,
     "metric_name": metric_name,
     "interval": interval,
     "metric_words": lambda key: metric_words(key.metric, key.statistic),
     "moment": moment,
+    "name_beginning": name_beginning,
     "name_gap": name_gap,
     "name_incident": name_incident,
     "name_night": name_night,
