@@ -1,6 +1,6 @@
 """What needs attention: each thing that somebody should look at, in one line, the worst first."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -69,17 +69,23 @@ def is_trouble(trial: TrialHead) -> bool:
     return trial.status is not TrialStatus.COMPLETED
 
 
-def view_left_out(left_out: Iterable[LeftOut]) -> tuple[Attention, ...]:
-    """Tell of each bundle that the history lacks."""
-    return tuple(
-        Attention(
-            badge=LEFT_OUT_BADGE,
-            subject=one.name,
-            page="",
-            text=one_sentence(one.fault)
-            or "Sound, but not appended yet: run `knickpoint append`, then `knickpoint report`.",
-        )
-        for one in left_out
+def view_left_out(left_out: Sequence[LeftOut]) -> tuple[Attention, ...]:
+    """Tell of each bundle that the history lacks and cannot take, then of all the others at once."""
+    sound = [one.name for one in left_out if not one.fault]
+    others = f" and {len(sound) - 1:,} more" if len(sound) > 1 else ""
+    rest = Attention(
+        badge=LEFT_OUT_BADGE,
+        subject="".join((*sound[:1], others)),
+        page="",
+        text="Sound, but not appended yet: run `knickpoint append`, then `knickpoint report`.",
+    )
+    return (
+        *(
+            Attention(badge=LEFT_OUT_BADGE, subject=one.name, page="", text=one_sentence(one.fault))
+            for one in left_out
+            if one.fault
+        ),
+        *((rest,) if sound else ()),
     )
 
 

@@ -67,7 +67,7 @@ def view_sensitivity(judged: JudgedSeries) -> Sensitivity:
 
 
 def summarize_sensitivity(series: Sequence[JudgedSeries]) -> str:
-    """Say how small a change could have been seen in the best, the middle and the worst series."""
+    """Say how small a change could have been seen in half of the series."""
     known = sorted(
         told.relative_change
         for judged in series
@@ -75,15 +75,8 @@ def summarize_sensitivity(series: Sequence[JudgedSeries]) -> str:
         if told is not None
     )
     if not known:
-        return "How small a change could be seen is not known yet: too few points to know the noise."
-    nights = "the fewest nights that can confirm a change see"
-    if len(known) == 1:
-        said = f"With this noise, {nights} {at_least(known[0])}"
-    else:
-        said = (
-            f"With this noise, {nights} {at_least(known[0])} in the quietest series, "
-            f"{at_least(median(known))} in half of them and {at_least(known[-1])} in the noisiest"
-        )
+        return "How small a change would be noticed is not known yet: too few points to know the noise."
+    said = f"Changes below about {share(median(known))} would not be noticed in half of the series"
     unknown = len(series) - len(known)
     return f"{said}; of {unknown:,} it is not known." if unknown else f"{said}."
 

@@ -1,6 +1,8 @@
 """Incidents as rows of the front page: what changed, how sure, whose it is, and what to do next."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.detection.detection import ChangePoint, ChangeState
@@ -16,9 +18,29 @@ from perf.model.rules import TriageEntry
 from reports.pages.releases.medians import variant_id
 from reports.site.context import SiteContext
 from reports.wording import links
+from reports.wording.changes import explanation_words, name_beginning, name_gap
 from reports.wording.incidents import triage_command
 from reports.wording.reproducing import find_suite
+from reports.wording.wording import (
+    at_least,
+    count,
+    night_name,
+    number,
+    percent,
+    quantity,
+    sentence,
+    series_words,
+)
 
+_CLEAR, _LIKELY = 2.0, 1.0
+"""Times the smallest visible change: from here on a change is called so."""
+_DIGEST = re.compile(r"[0-9a-f]{8,}")
+_CAUSES = {
+    Cause.DATABASE: "database",
+    Cause.CONFIGURATION: "config change",
+    Cause.TESTBED: "testbed",
+    Cause.UNKNOWN: "cause unknown",
+}
 MOST_OTHERS = 6
 """Further series of an incident on the front page; its own page has them all."""
 
@@ -30,6 +52,22 @@ class ChangeLine:
     change: ChangePoint
     weight: Weight
     interval: Effect | None
+
+    @property
+    def signal(self) -> str:
+        """Say in a word how far the change stands out of the noise."""
+        factor = self.weight.factor
+        if factor is None:
+            return "not known"
+        return "clear" if factor >= _CLEAR else "likely" if factor >= _LIKELY else "borderline"
+
+    @property
+    def signal_number(self) -> str:
+        """Say what the word rests on; empty where the noise is not known."""
+        weight = self.weight
+        if weight.factor is None or weight.visible is None:
+            return ""
+        return f"{number(weight.factor)} times the smallest visible change, {at_least(weight.visible)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +92,82 @@ class IncidentLine:
         entry = self.incident.triage or self.incident.came_back_after
         return entry.owner if entry else "nobody yet"
 
+    @property
+    def headline(self) -> str:
+        """Say in one sentence what moved, how far, since when, and how sure that is."""
+        change = self.lead.change
+        key, is_sure = change.series.key, change.state is ChangeState.CONFIRMED
+        values = f"from {number(change.before)} to {quantity(change.after, key.metric)}"
+        return sentence(
+            f"{key.system}: {series_words(key)} {'rose' if change.after > change.before else 'fell'} "
+            f"{values} ({percent(change.relative_change)}) since {name_beginning(change)}, "
+            f"{'confirmed' if is_sure else 'suspected'}"
+        )
+
+    @property
+    def cause(self) -> str:
+        """Say what made it; empty where that is not known."""
+        incident = self.incident
+        match incident.cause:
+            case Cause.DATABASE:
+                return sentence(f"attributed to the database, {name_gap(incident.lead)}")
+            case Cause.CONFIGURATION:
+                return sentence(f"attributed to a config change: {_name_changed(incident)}")
+            case Cause.TESTBED:
+                return "Attributed to the testbed."
+            case Cause.UNKNOWN:
+                return ""
+
+    @property
+    def state(self) -> str:
+        """Say in one line how sure it is, what made it, whether it is there, what was decided."""
+        incident = self.incident
+        return " · ".join(
+            (
+                "Confirmed" if incident.lead.state is ChangeState.CONFIRMED else "Suspected",
+                _CAUSES[incident.cause],
+                "fixed" if incident.mended_by else "still there",
+                *((incident.triage.state.value,) if incident.triage else ()),
+            )
+        )
+
+
+def _name_changed(incident: Incident) -> str:
+    """Name what changed, with its values where a reader can tell them apart: hashes say nothing."""
+    first, *others = incident.explanations
+    are_digests = any(_DIGEST.fullmatch(one) for one in (first.before, first.after))
+    more = f" and {len(others):,} more" if others else ""
+    return f"{first.name if are_digests else explanation_words(first)}{more}"
+
+
+def say_common_moves(incidents: Iterable[Incident]) -> tuple[str, ...]:
+    """Say of each night in which several databases moved on one testbed that it may be the testbed."""
+    moved: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for incident in incidents:
+        for change in incident.changes if incident.is_news else ():
+            key, after = change.series.key, change.first_after
+            moved[after.night, key.testbed_class].add(key.system)
+    return tuple(
+        f"{count(len(systems), 'database')} moved in the same night, {night_name(night)}: "
+        "look at the testbed first."
+        for (night, _), systems in sorted(moved.items(), reverse=True)
+        if night and len(systems) > 1
+    )
+
 
 def rows_of_incidents(
     incidents: Sequence[Incident], scene: SiteContext, most: int
 ) -> tuple[IncidentLine, ...]:
-    """Give the first incidents in the order in which somebody should look, the heaviest lead first."""
+    """Return the first incidents as somebody should look: confirmed ones, the heaviest lead first."""
     judged = {one.series.key: one for one in scene.judgement.series}
-    ordered = sorted(incidents, key=lambda one: (_weigh(one.lead, judged).rank, one.name))
+    ordered = sorted(
+        incidents,
+        key=lambda one: (
+            one.lead.state is not ChangeState.CONFIRMED,
+            _weigh(one.lead, judged).rank,
+            one.name,
+        ),
+    )
     return tuple(_row(incident, judged, scene) for incident in ordered[:most])
 
 

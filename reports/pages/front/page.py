@@ -1,17 +1,17 @@
-"""The front page, in the order in which somebody reads it in the morning, and its lists whole.
+"""The overview, in the order in which somebody reads it in the morning, and its lists whole.
 
-The verdict; what could not be measured; what needs attention; what got better; what moved without being
-a change; how fresh everything is. All lists are short and lead to the page that has them whole, so that
-the page stays small however long the history is.
+The verdict with the worst incident and what the newest night brought; what needs attention; what got
+better; trends at a glance; how fresh everything is. All lists are short and lead to the page that has
+them whole, so that the page stays small however long the history is. What is empty is left out.
 """
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from analysis.detection.verdict import Outcome
-from analysis.judging.description import say_shortage
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import Judgement
 from analysis.judging.movers import Mover, find_mover, rank
@@ -19,15 +19,35 @@ from perf.model.results import TrialHead
 from reports.pages.bisection.view import view_bisection
 from reports.pages.comparison.view import view_list
 from reports.pages.front.experiments import view_experiments
+from reports.pages.front.first_look import (
+    find_release_comparisons,
+    view_comparison,
+    view_first_look,
+)
 from reports.pages.front.freshness import (
     find_longest_pause,
     start_nights,
     view_freshness,
     view_recording,
 )
-from reports.pages.front.incident_rows import rows_of_incidents
-from reports.pages.front.verdict import choose_badge, tell_false_alarms, tell_verdict
-from reports.pages.nights.view import find_tonight, group_nights, list_by_itself, list_nights
+from reports.pages.front.incident_rows import rows_of_incidents, say_common_moves
+from reports.pages.front.trends import list_outcomes, sort_worst_first, view_trends
+from reports.pages.front.verdict import (
+    choose_badge,
+    count_series,
+    find_progress,
+    has_no_verdict,
+    say_false_alarms,
+    say_troubles,
+    say_verdict,
+)
+from reports.pages.nights.view import (
+    MeasuredNight,
+    find_tonight,
+    group_nights,
+    list_by_itself,
+    list_nights,
+)
 from reports.pages.reproduction.ratios import find_reproductions
 from reports.pages.testbed.view import summarize_testbed
 from reports.site.context import SiteContext
@@ -48,7 +68,7 @@ from reports.wording.attention import (
 from reports.wording.changes import by_change
 from reports.wording.sensitivity import summarize_sensitivity
 from reports.wording.series_list import ExperimentGroup, experiment_of, group_series
-from reports.wording.wording import caveat_words, count, sentence
+from reports.wording.wording import OUTCOME_BADGES, caveat_words, count
 
 _PAGES = (
     FRONT,
@@ -62,6 +82,8 @@ MOST_INCIDENTS = 15
 """That need attention; half as many that got better."""
 _MOST_EXPERIMENTS = 100
 _MOST_MOVERS = 3
+_LEAST_DEVIATIONS = 3.0
+"""From here on a mover is worth a look: less is noise on any night."""
 _MOST_RECENT = 5
 """Comparisons, bisections, troubles and nights on the front page."""
 
@@ -75,18 +97,7 @@ def _make(scene: SiteContext) -> Iterator[SiteFile]:
     groups = group_series(scene.judgement.series, scene.heads)
     yield render("index.html", FRONT, **show_front(scene, groups))
     caveats = _tell_caveats(scene)
-    # What series of an experiment have in common is said where it tells two groups of one name apart.
-    named = Counter(group.name for group in groups)
-    ambiguous = {name for name, many in named.items() if many > 1}
-    yield render(
-        "all_series.html",
-        links.SERIES_PAGE,
-        groups=groups,
-        series=len(scene.judgement.series),
-        experiments=len(named),
-        ambiguous=ambiguous,
-        caveats=caveats,
-    )
+    yield render("all_series.html", links.SERIES_PAGE, **show_all_series(groups), caveats=caveats)
     for title, path, rows, lead, note in _list_kinds(scene):
         yield render(
             "all_of_a_kind.html",
@@ -100,6 +111,20 @@ def _make(scene: SiteContext) -> Iterator[SiteFile]:
         )
 
 
+def show_all_series(groups: Sequence[ExperimentGroup]) -> dict[str, Any]:
+    """Return what the list of all series shows: experiments and their series, the worst first."""
+    # What series of an experiment have in common is said where it tells two groups of one name apart.
+    named = Counter(group.name for group in groups)
+    series = [judged for group in groups for judged in group.series]
+    return {
+        "groups": sort_worst_first(groups),
+        "outcomes": [(OUTCOME_BADGES[outcome], many) for outcome, many in list_outcomes(series)],
+        "series": len(series),
+        "experiments": len(named),
+        "ambiguous": {name for name, many in named.items() if many > 1},
+    }
+
+
 def _list_kinds(scene: SiteContext) -> Iterator[tuple[str, str, Sequence[object], str, str]]:
     """Give title, path, rows, a first sentence and a note of each list."""
     incidents = view_incidents(scene.judgement.incidents, scene.heads)
@@ -108,10 +133,12 @@ def _list_kinds(scene: SiteContext) -> Iterator[tuple[str, str, Sequence[object]
         "Incidents",
         links.INCIDENTS_PAGE,
         incidents,
-        f"{count(len(incidents), 'incident')} in the whole history, {news:,} of them news.",
+        f"{count(len(incidents), 'incident')} so far, {news:,} of them open."
+        if incidents
+        else "No incidents so far.",
         (
-            "An incident is all changes of one cause, with their mending. Pale ones ask nothing of "
-            "anybody: decided about, mended, imported in bulk, or too small to matter."
+            "An incident is all changes of one cause, with what undid them. Greyed: nothing to do "
+            "(decided, fixed, imported or too small)."
         ),
     )
     troubles = list_troubles(list_by_itself(_by_time(scene)))
@@ -152,11 +179,11 @@ def show_front(scene: SiteContext, groups: Sequence[ExperimentGroup]) -> dict[st
     by_itself, tonight = list_by_itself(heads), find_tonight(heads)
     recent = [one for one in by_itself if tonight and one.started_at >= tonight[0].started_at]
     nights = group_nights(heads, scene.nights)
+    rows = list_nights(nights, judgement.series, scene.heads)
     missing = view_missing(nights[-1].plan, scene.heads) if nights else ()
     limit = find_longest_pause(start_nights(by_itself).values())
     newest = max((head.finished_at for head in heads), default=None)
     age = scene.now - newest if newest else timedelta(0)
-    shortage = say_shortage(judgement)
     freshness = view_freshness(
         by_itself, _list_planned(scene), scene.now, every_nights=_list_sentinels(scene)
     )
@@ -164,37 +191,68 @@ def show_front(scene: SiteContext, groups: Sequence[ExperimentGroup]) -> dict[st
         freshness = view_recording(freshness)
     watching = {experiment_of(judged, scene.heads) for judged in judgement.watched}
     experiments = view_experiments(groups, freshness, watching)
+    incidents = _show_incidents(scene)
+    top = next(iter(incidents["attention"]), None)
     return {
         "built": scene.now,
         "verdict": choose_badge(judgement, is_empty=not heads),
-        "sentence": tell_verdict(judgement, by_itself, recent, len(missing)) if heads else "",
-        "shortage": sentence(f"of these, {shortage}") if shortage else "",
+        "top": top,
+        "sentence": say_verdict(judgement, top, by_itself) if heads else "",
+        "counts": count_series(judgement),
+        "tonight": rows[-1] if rows else None,
+        "common_moves": say_common_moves(judgement.incidents),
         "newest": newest,
         "age": age,
         "limit": limit,
         "is_recording": scene.is_recording,
-        "false_alarms": tell_false_alarms(judgement),
+        "false_alarms": say_false_alarms(judgement),
+        "judgement": judgement,
         "sensitivity": summarize_sensitivity(judgement.series) if judgement.series else "",
-        "left_out": scene.left_out,
-        "unmeasured": (*view_left_out(scene.left_out), *view_troubles(recent), *missing),
+        "left_out": view_left_out(scene.left_out),
+        "left_out_count": len(scene.left_out),
+        "troubles_tonight": say_troubles(recent, len(missing)),
+        "unmeasured": (*view_troubles(recent), *missing),
         "night_page": nights[-1].page if nights else "",
         "reminders": view_expired(scene.catalog.triage, scene.now.date()),
         "beginnings": view_beginnings(judgement, find_tonight(by_itself)),
         "withdrawn": view_withdrawals(judgement, scene.heads),
         "caveats": _tell_caveats(scene),
         "movers": _find_movers(judgement, tonight[0].night if tonight else ""),
+        "trends": view_trends(groups),
         "experiments": experiments[:_MOST_EXPERIMENTS],
         "experiments_count": len(experiments),
         "unfresh": sum(not one.is_fresh for one in freshness.values()),
-        "nights": list_nights(nights, judgement.series, scene.heads)[: -_MOST_RECENT - 1 : -1],
+        "nights": rows[: -_MOST_RECENT - 1 : -1],
         "nights_count": len(nights),
         "testbed": summarize_testbed(judgement, scene.catalog.detection),
-        **_show_incidents(scene),
+        **incidents,
+        **_show_first_look(scene, groups, nights),
         **_show_newest(scene, by_itself),
     }
 
 
-def _show_incidents(scene: SiteContext) -> dict[str, object]:
+def _show_first_look(
+    scene: SiteContext, groups: Sequence[ExperimentGroup], nights: Sequence[MeasuredNight]
+) -> dict[str, object]:
+    """Return the releases of the newest night beside each other, and what comes next.
+
+    Medians of one night stand there only until a first verdict, and where nothing was compared.
+    """
+    is_early = bool(scene.heads) and has_no_verdict(scene.judgement)
+    since = nights[-1].began if nights else None
+    sides = tuple(map(view_comparison, find_release_comparisons(scene.comparisons, since)))
+    if not sides and is_early and nights:
+        sides = view_first_look(groups, nights[-1].name)
+    suite = nights[-1].plan.suite if nights and nights[-1].plan else ""
+    return {
+        "sides": sides,
+        "is_early": is_early,
+        "progress": find_progress(scene.judgement) if is_early and not scene.is_recording else None,
+        "next_night": shlex.join(("knickpoint", "nightly", *(("--suite", suite) if suite else ()))),
+    }
+
+
+def _show_incidents(scene: SiteContext) -> dict[str, Any]:
     incidents = scene.judgement.incidents
     news = [incident for incident in incidents if incident.is_news]
     worse = [one for one in news if one.lead.outcome is Outcome.REGRESSED]
@@ -256,6 +314,7 @@ def _find_movers(judgement: Judgement, night: str) -> list[tuple[Mover, Incident
         ),
         _MOST_MOVERS,
     )
+    movers = tuple(one for one in movers if one.deviations >= _LEAST_DEVIATIONS)
     told = by_change(reversed(judgement.incidents))  # where two tell of a place, the first does
     return [
         (mover, told.get((mover.series.key, mover.series.points.index(mover.point))))

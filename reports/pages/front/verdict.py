@@ -1,21 +1,33 @@
-"""Tonight in sentences: the verdict, what gave no result, the false alarms to expect."""
+"""The verdict in one sentence, what the newest night brought, and how far to trust both."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from analysis.detection.verdict import WORST_FIRST, Outcome
-from analysis.judging.incidents import Incident
-from analysis.judging.judgement import JudgedSeries, Judgement
+from analysis.detection.verdict import Outcome
+from analysis.judging.judgement import Judgement, find_shortage
+from analysis.judging.standing import VerdictBasis
 from perf.model.results import TrialHead, TrialStatus
-from reports.pages.front.experiments import OUTCOME_WORDS
+from reports.pages.front.incident_rows import IncidentLine
+from reports.pages.front.trends import list_outcomes
+from reports.wording import links
 from reports.wording.attention import is_trouble
 from reports.wording.wording import EMPTY_BADGE, OUTCOME_BADGES, Badge, count, sentence
 
 _WORDS = {Outcome.UNDECIDED: "Cannot tell yet", Outcome.INVALID: "Cannot tell"}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far the series are on the way to a first verdict, by the ones that lack most points."""
+
+    points: int
+    needed: int
+    nights: int
+
+
 def choose_badge(judgement: Judgement, *, is_empty: bool) -> Badge:
-    """Give the verdict over all in a word; what nobody can tell is said as that."""
+    """Return the verdict over all in a word; what nobody can tell is said as that."""
     if is_empty:
         return EMPTY_BADGE
     outcome = judgement.outcome
@@ -23,26 +35,50 @@ def choose_badge(judgement: Judgement, *, is_empty: bool) -> Badge:
     return Badge(kind=badge.kind, symbol=badge.symbol, word=_WORDS.get(outcome, badge.word))
 
 
-def tell_verdict(
-    judgement: Judgement, trials: Sequence[TrialHead], recent: Sequence[TrialHead], missing: int
-) -> str:
-    """Say in one sentence how things stand: what gave no result, what is news, what is known of all.
+def say_verdict(judgement: Judgement, top: IncidentLine | None, trials: Iterable[TrialHead]) -> str:
+    """Say in one sentence what is worst, or why nothing is said."""
+    if top:
+        return top.headline
+    if all(map(is_trouble, trials)):
+        return "No trial has been completed yet."
+    progress = find_progress(judgement)
+    if progress and has_no_verdict(judgement):
+        return f"Too early to tell: {progress.points:,} of the {progress.needed:,} points needed."
+    counts = Counter(one.verdict.outcome for one in judgement.series)
+    if counts[Outcome.REGRESSED]:
+        return "No new regressions; those that are left are known."
+    unknown = counts[Outcome.UNDECIDED] + counts[Outcome.INVALID]
+    rest = f" {count(unknown, 'series', 'series')} cannot be judged yet." if unknown else ""
+    return f"No regressions found.{rest}"
 
-    Of all `trials`, `recent` are those since the newest night began; `missing` counts the planned ones
-    of that night that never came.
-    """
-    is_fruitless = all(map(is_trouble, trials))
-    parts = (
-        "no trial has been completed yet" if is_fruitless else "",
-        _tell_troubles(trials if is_fruitless else recent, missing),
-        _tell_news(judgement.incidents),
-        _tell_series(judgement.series),
+
+def has_no_verdict(judgement: Judgement) -> bool:
+    """Tell whether no series has points enough for a verdict."""
+    early = (VerdictBasis.FEW_POINTS, VerdictBasis.NO_TRIAL)
+    return all(one.verdict.basis in early for one in judgement.series)
+
+
+def find_progress(judgement: Judgement) -> Progress | None:
+    """Return how many points the shortest series has of those that it needs; None if none is short."""
+    shortage = find_shortage(judgement)
+    if shortage is None:
+        return None
+    points = min(len(one.series.points) for one in judgement.series if one.series.points)
+    return Progress(points=points, needed=shortage.minimum, nights=shortage.missing)
+
+
+def count_series(judgement: Judgement) -> tuple[tuple[str, str, str], ...]:
+    """Return how many series came to what, the worst first: a kind, words, and the page of those."""
+    return tuple(
+        (badge.kind, f"{many:,} {badge.word.lower()}", f"{links.SERIES_PAGE}#find={badge.word.lower()}")
+        for outcome, many in list_outcomes(judgement.series)
+        for badge in [OUTCOME_BADGES[outcome]]
     )
-    return sentence("; ".join(part for part in parts if part))
 
 
-def _tell_troubles(trials: Iterable[TrialHead], missing: int) -> str:
-    counts = Counter(trial.status for trial in trials)
+def say_troubles(recent: Sequence[TrialHead], missing: int) -> str:
+    """Say how many trials of a night gave no result; empty where all did."""
+    counts = Counter(trial.status for trial in recent)
     told = (
         (counts[TrialStatus.FAILED], "failed"),
         (counts[TrialStatus.INVALID], "invalid"),
@@ -50,56 +86,17 @@ def _tell_troubles(trials: Iterable[TrialHead], missing: int) -> str:
     )
     parts = [f"{many:,} {word}" for many, word in told if many]
     total = sum(many for many, _ in told)
-    return f"{count(total, 'trial')} gave no result ({', '.join(parts)})" if parts else ""
+    of_all = count(len(recent) + missing, "trial")
+    return (
+        f"{total:,} of {of_all} of the newest night gave no result: {', '.join(parts)}" if parts else ""
+    )
 
 
-def _tell_news(incidents: Iterable[Incident]) -> str:
-    news = [incident for incident in incidents if incident.is_news]
-    worse = sum(incident.lead.outcome is Outcome.REGRESSED for incident in news)
-    better = len(news) - worse
-    if not news:
-        return "no change is news"
-    parts = [
-        f"{count(worse, 'regression')} {'needs' if worse == 1 else 'need'} attention" if worse else "",
-        f"{count(better, 'improvement')} {'is' if better == 1 else 'are'} news" if better else "",
-    ]
-    return ", ".join(part for part in parts if part)
-
-
-def _tell_series(series: Sequence[JudgedSeries]) -> str:
-    """Say how many series came to what; of those that nobody can tell, that."""
-    if not series:
-        return "no series has been measured yet"
-    counts = Counter(judged.verdict.outcome for judged in series)
-    known = [
-        f"{counts[outcome]:,} {OUTCOME_WORDS[outcome]}"
-        for outcome in WORST_FIRST
-        if counts[outcome] and outcome is not Outcome.UNDECIDED
-    ]
-    unknown = counts[Outcome.UNDECIDED]
-    of_all = f"of {count(len(series), 'series', 'series')}"
-    if not known:
-        return f"{of_all} none can be told yet"
-    told = f"{of_all}, {', '.join(known)}"
-    return f"{told}, and {unknown:,} cannot be told yet" if unknown else told
-
-
-def tell_false_alarms(judgement: Judgement) -> str:
-    """Say how often noise alone raises an alarm on a night like this, for somebody new to it."""
+def say_false_alarms(judgement: Judgement) -> str:
+    """Say how often noise alone raises an alarm, for somebody new to it."""
     expected = judgement.expected_false_alarms
     if not expected:
-        return (
-            "False alarms: none is to be expected, since no series that was measured tonight has "
-            "points enough to raise one."
-        )
+        return "No false alarm is to be expected: no series has points enough to raise one."
     if expected < 1:
-        often = f"once in {count(round(1 / expected), 'night')} like this one"
-    else:
-        times = "once" if round(expected, 1) == 1 else f"{expected:.2g} times"
-        often = f"{times} on each night like this one"
-    return (
-        "False alarms: where nothing changed, chance alone confirms a change "
-        f"about {often} ({expected:.2g} to be expected tonight, in "
-        f"{count(judgement.asked, 'series', 'series')} with points enough to raise one; what derives "
-        "from another series counts with it)."
-    )
+        return f"Expect one false alarm in about {count(round(1 / expected), 'such night')}."
+    return sentence(f"expect about {count(round(expected), 'false alarm')} in each such night")

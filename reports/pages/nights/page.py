@@ -64,7 +64,9 @@ def _show(scene: SiteContext, row: NightRow) -> dict[str, object]:
     return {
         "title": night.title,
         "summary": summarize_night(night, scene.heads),
+        "name": night.name,
         "told": explain_told(row.told),
+        "events": [(word, tuple(dict.fromkeys(keys))) for word, keys in row.events],
         "missing": view_missing(night.plan, scene.heads),
         "caveat": join_caveats({head.testbed.name for head in night.trials}, scene.caveats),
     }

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeAlias
 
 from analysis.detection.detection import tell_outcome
 from analysis.detection.series import nights_of
@@ -12,14 +13,19 @@ from analysis.judging.findings import REPLAYED_NIGHTS, may_be_older
 from analysis.judging.judgement import JudgedSeries
 from perf.model.metrics import METRICS
 from perf.model.nights import Night
-from perf.model.results import Purpose, TrialHead, TrialId, TrialStatus
+from perf.model.results import Purpose, SeriesKey, TrialHead, TrialId, TrialStatus
 from reports.wording import links
 from reports.wording.attention import view_missing
-from reports.wording.wording import count, heading, night_words, sentence
+from reports.wording.wording import count, heading, night_name, night_words, sentence
 
 _IN_TURNS = (Purpose.CANDIDATE, Purpose.COMPARISON, Purpose.CONFIRMATION, Purpose.BISECTION)
-_NOT_JUDGED_AGAIN = "not known any more"
+_NOT_JUDGED_AGAIN = ""
 _AT_LEAST = "at least "
+NOTHING_NEW = "nothing new"
+_WORDS = (Outcome.REGRESSED.value, Outcome.IMPROVED.value, "suspected", "taken back")
+"""What a night can tell of a series, in the order in which it is said."""
+Events: TypeAlias = defaultdict[str, dict[str, list[SeriesKey]]]
+"""By night and word the series of which it was told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +43,11 @@ class MeasuredNight:
         return heading(night_words(self.name))
 
     @property
+    def short_name(self) -> str:
+        """Name it as a row does."""
+        return night_name(self.name)
+
+    @property
     def statuses(self) -> str:
         """Say how many of its trials ended how; empty where there is none."""
         return count_statuses(self.trials)
@@ -49,14 +60,16 @@ class MeasuredNight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightRow:
-    """One night in a line; `told` is what was told then, or that it is not known.
+    """One night in a line; `told` is what was told then, empty where that is not known any more.
 
-    `missing` counts what was planned and never came; None where the plan is not known.
+    `events` are the series of which it told, by what. `missing` counts what was planned and never
+    came; None where the plan is not known.
     """
 
     night: MeasuredNight
     missing: int | None
     told: str
+    events: tuple[tuple[str, tuple[SeriesKey, ...]], ...] = ()
 
 
 def list_by_itself(trials: Iterable[TrialHead]) -> list[TrialHead]:
@@ -97,12 +110,21 @@ def list_nights(
     known: Mapping[TrialId, TrialHead],
 ) -> tuple[NightRow, ...]:
     """Return nights with what they told, in the order in which they come; `known` are all trials."""
-    told = _tell_nights([night.name for night in nights], series)
+    events: Events = defaultdict(dict)
+    for judged in series:
+        for name, word in _list_events(judged):
+            events[name].setdefault(word, []).append(judged.series.key)
+    told = _tell_nights([night.name for night in nights], series, events)
     return tuple(
         NightRow(
             night=night,
             missing=len(view_missing(night.plan, known)) if night.plan else None,
             told=told[night.name],
+            events=tuple(
+                (word, tuple(events[night.name][word]))
+                for word in _WORDS
+                if word in events.get(night.name, ())
+            ),
         )
         for night in nights
     )
@@ -141,17 +163,17 @@ def summarize_night(night: MeasuredNight, known: Mapping[TrialId, TrialHead]) ->
     return f"{ended:,} of {planned} of suite {night.plan.suite} ended{f': {told}' if told else ''}."
 
 
-def _tell_nights(names: Sequence[str], series: Sequence[JudgedSeries]) -> Mapping[str, str]:
+def _tell_nights(
+    names: Sequence[str], series: Sequence[JudgedSeries], events: Events
+) -> Mapping[str, str]:
     """Say what each night told, as far as that is known; `names` are in the order of time."""
-    events = Counter(event for judged in series for event in _list_events(judged))
     replayed = set(names[_find_first_known(names, series) :])
-    seen = {night for night, _ in events}
     return {
-        name: _put_events(name, events)
+        name: _put_events(events.get(name, {}))
         if name in replayed
         # Series without a point on some of the newest nights are replayed further back than others.
-        else f"{_AT_LEAST}{_put_events(name, events)}"
-        if name in seen
+        else f"{_AT_LEAST}{_put_events(events[name])}"
+        if name in events
         else _NOT_JUDGED_AGAIN
         for name in names
     }
@@ -186,7 +208,6 @@ def _list_events(judged: JudgedSeries) -> Iterator[tuple[str, str]]:
                 yield nights[night], word
 
 
-def _put_events(name: str, events: Mapping[tuple[str, str], int]) -> str:
-    order = (Outcome.REGRESSED.value, Outcome.IMPROVED.value, "suspected", "taken back")
-    parts = [f"{events[name, word]:,} {word}" for word in order if events.get((name, word))]
-    return ", ".join(parts) or "nothing new"
+def _put_events(events: Mapping[str, Sequence[SeriesKey]]) -> str:
+    parts = [f"{len(events[word]):,} {word}" for word in _WORDS if word in events]
+    return ", ".join(parts) or NOTHING_NEW

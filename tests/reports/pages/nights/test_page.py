@@ -26,11 +26,14 @@ def list_rows(demo: Any) -> tuple[NightRow, ...]:
 def test_a_night_says_what_it_measured_missed_and_told(demo: Any) -> None:
     rows = list_rows(demo)
     assert len(rows) == 8
-    assert (rows[-1].night.title, rows[-1].night.plan.suite) == ("Night 2026-03-08-1", "quickstart")
+    assert rows[-1].night.title == f"Night 8{NBSP}Mar{NBSP}2026{NBSP}#1"
+    assert rows[-1].night.plan.suite == "quickstart"
     assert (rows[-1].night.statuses, rows[-1].missing) == ("1 failed, 1 invalid, 3 completed", 1)
     assert (rows[0].night.statuses, rows[0].missing) == ("6 completed", None)  # its plan is not known
     told = {row.night.name[-4:-2]: row.told for row in rows}
     assert (told["04"], told["05"], told["07"]) == ("nothing new", "1 suspected", "1 taken back")
+    ((word, (key,)),) = rows[4].events
+    assert (word, key.operation) == ("suspected", "read-latest")
 
 
 def test_of_nights_that_are_not_judged_again_nothing_is_claimed(
@@ -39,14 +42,14 @@ def test_of_nights_that_are_not_judged_again_nothing_is_claimed(
     monkeypatch.setattr("reports.pages.nights.view.REPLAYED_NIGHTS", 5)
     monkeypatch.setattr("analysis.judging.findings.REPLAYED_NIGHTS", 5)
     told = [row.told for row in list_rows(demo)]
-    assert told[:5] == ["not known any more"] * 4 + ["1 suspected"]
+    assert told[:5] == [""] * 4 + ["1 suspected"]
     # Some series are known further back than others.
     monkeypatch.setattr("reports.pages.nights.view.REPLAYED_NIGHTS", 3)
     told = [row.told for row in list_rows(demo)]
     assert told[3:7] == [
-        "not known any more",
+        "",
         "at least 1 suspected",
-        "not known any more",
+        "",
         "1 taken back",
     ]
 

@@ -1,0 +1,147 @@
+"""The releases of one night beside each other: a comparison, or a first look where there is none."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import median
+
+from analysis.comparing.results import ComparisonResult, MeasureResult
+from analysis.detection.effects import relative_change
+from analysis.judging.judgement import JudgedSeries
+from perf.model.results import Purpose
+from reports.pages.front.trends import choose_series
+from reports.wording import links
+from reports.wording.markdown import clean
+from reports.wording.measures import change_words, view_measure
+from reports.wording.series_list import ExperimentGroup
+from reports.wording.wording import (
+    NOTHING,
+    OUTCOME_BADGES,
+    Badge,
+    direction_words,
+    metric_words,
+    phase_words,
+    quantity,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideRow:
+    """One measure on both sides; without a badge it is no verdict. `visible` could have been seen."""
+
+    where: str
+    what: str
+    direction: str
+    before: str
+    after: str
+    change: str
+    interval: str = ""
+    visible: str = ""
+    badge: Badge | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideTable:
+    """The measures of one experiment on both sides; `page` is that of the comparison, if it was one."""
+
+    experiment: str
+    before: str
+    after: str
+    rows: tuple[SideRow, ...]
+    page: str = ""
+
+
+def find_release_comparisons(
+    results: Iterable[ComparisonResult], since: datetime | None
+) -> tuple[ComparisonResult, ...]:
+    """Return, for each experiment, the newest comparison of two releases that began since then."""
+    newest: dict[tuple[str, str], ComparisonResult] = {}
+    for one in sorted(results, key=lambda each: each.started_at):
+        is_of_releases = one.baseline.version != one.candidate.version
+        is_new = since is not None and one.started_at >= since
+        if one.purpose is Purpose.COMPARISON and is_of_releases and is_new:
+            newest[one.suite, one.experiment] = one
+    return tuple(newest[name] for name in sorted(newest))
+
+
+def view_comparison(result: ComparisonResult) -> SideTable:
+    """Put the trusted measures of a comparison into a table, in the order in which they come."""
+    return SideTable(
+        experiment=clean(result.experiment),
+        before=clean(result.baseline.label),
+        after=clean(result.candidate.label),
+        rows=tuple(_view_measure(one) for one in result.measures if one.is_trusted),
+        page=links.comparison_page(result.id),
+    )
+
+
+def _view_measure(result: MeasureResult) -> SideRow:
+    measure, row = result.measure, view_measure(result)
+    return SideRow(
+        where=_where(clean(measure.operation), clean(measure.phase)),
+        what=metric_words(clean(measure.metric), clean(measure.statistic)),
+        direction=direction_words(measure.metric),
+        before=_with_unit(result.before, measure.metric),
+        after=_with_unit(result.after, measure.metric),
+        change=row.change,
+        interval=row.interval if result.effect else "",
+        visible=row.detectable if row.detectable != NOTHING else "",
+        badge=OUTCOME_BADGES[result.outcome],
+    )
+
+
+def _where(operation: str, phase: str) -> str:
+    return f"{operation} {phase_words(phase)}"
+
+
+def _with_unit(value: float | None, metric: str) -> str:
+    return NOTHING if value is None else quantity(value, metric)
+
+
+def view_first_look(groups: Sequence[ExperimentGroup], night: str) -> tuple[SideTable, ...]:
+    """Put the medians of one night by release into a table for each experiment.
+
+    The first and the last release of a line stand beside each other. That is no verdict: one night
+    cannot tell a difference from noise.
+    """
+    found = (_look(group, night) for group in groups)
+    return tuple(one for one in found if one.rows)
+
+
+def _look(group: ExperimentGroup, night: str) -> SideTable:
+    series = choose_series(group.series)
+    values = [_read_values(one, night) for one in series]
+    releases = list(dict.fromkeys(version for each in values for version in each))
+    before, after = (releases[0], releases[-1]) if releases else ("", "")
+    return SideTable(
+        experiment=group.name,
+        before=before if before != after else "",
+        after=after,
+        rows=tuple(
+            _compare(one, each.get(before) if before != after else None, each.get(after))
+            for one, each in zip(series, values, strict=True)
+            if each
+        ),
+    )
+
+
+def _read_values(judged: JudgedSeries, night: str) -> dict[str, float]:
+    """Return the median of a night by release, in the order of releases."""
+    values: dict[str, list[float]] = {}
+    for point in judged.series.points:
+        if point.night == night:
+            values.setdefault(point.release.version, []).append(point.value)
+    return {version: median(own) for version, own in values.items()}
+
+
+def _compare(judged: JudgedSeries, before: float | None, after: float | None) -> SideRow:
+    key = judged.series.key
+    change = None if before is None or after is None else relative_change(before, after)
+    return SideRow(
+        where=_where(key.operation, key.phase),
+        what=metric_words(key.metric, key.statistic),
+        direction=direction_words(key.metric),
+        before=_with_unit(before, key.metric),
+        after=_with_unit(after, key.metric),
+        change=NOTHING if change is None else change_words(change),
+    )

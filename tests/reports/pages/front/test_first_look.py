@@ -1,0 +1,126 @@
+"""The releases of one night side by side: by their comparison, else by medians without a verdict."""
+# ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from made_up_comparison import MEDIAN, P99, RATE, RESULTS, STARTED, measured
+
+from analysis.comparing.results import ComparisonResult
+from analysis.detection.verdict import Outcome
+from analysis.judging.standing import Verdict, VerdictBasis
+from perf.model.results import Purpose
+from reports.pages.front.first_look import find_release_comparisons, view_comparison
+from reports.pages.front.page import show_front
+from reports.site.rendering import render
+from reports.wording.links import comparison_page
+from reports.wording.series_list import group_series
+
+NBSP = "\N{NO-BREAK SPACE}"
+
+
+def compared(experiment: str = "writes", hours: int = 0, **changed: Any) -> ComparisonResult:
+    """Return a comparison of two releases that began so many hours after the others."""
+    template = RESULTS[0]
+    began = STARTED + timedelta(hours=hours)
+    return replace(
+        template,
+        **{
+            "id": f"cmp-{experiment}-{hours}",
+            "purpose": Purpose.COMPARISON,
+            "experiment": experiment,
+            "baseline": replace(template.baseline, label="5.0.0", version="5.0.0"),
+            "candidate": replace(template.candidate, label="5.0.9", version="5.0.9"),
+            "measures": (
+                measured(RATE, 0.08, outcome=Outcome.IMPROVED),
+                measured(P99, -0.02, outcome=Outcome.UNDECIDED),
+                measured(MEDIAN, 0.5, is_trusted=False),
+            ),
+            "started_at": began,
+            "finished_at": began + timedelta(minutes=5),
+            **changed,
+        },
+    )
+
+
+def test_the_newest_comparison_of_releases_of_each_experiment_counts() -> None:
+    old, again, other = compared(), compared(hours=2), compared("reads", hours=1)
+    of_config = compared("configs", hours=1, baseline=other.candidate)
+    asked = compared("branch", hours=1, purpose=Purpose.CANDIDATE)
+    everything = (again, old, other, of_config, asked)
+    assert find_release_comparisons(everything, STARTED) == (other, again)
+    assert find_release_comparisons(everything, STARTED + timedelta(hours=2)) == (again,)
+    assert find_release_comparisons(everything, None) == ()
+
+
+def test_a_comparison_is_a_table_of_its_trusted_measures() -> None:
+    table = view_comparison(compared())
+    assert (table.before, table.after) == ("5.0.0", "5.0.9")
+    assert table.page == comparison_page("cmp-writes-0")
+    rate, tail = table.rows
+    assert (rate.where, rate.what) == ("write at saturation", "throughput")
+    assert (rate.before, rate.after) == (f"3,600{NBSP}ops/s", f"3,888{NBSP}ops/s")
+    assert (rate.change, rate.interval) == (f"+8.0{NBSP}%", f"+5.0{NBSP}% to +11.0{NBSP}%")
+    assert rate.badge is not None
+    assert tail.badge is not None
+    assert (rate.badge.word, tail.badge.word) == ("Improved", "Undecided")
+    assert tail.visible == f"3.6{NBSP}%"
+
+
+@pytest.fixture
+def early(demo: Any) -> Any:
+    """Return the scene of a history in which no series has points enough."""
+    scene = demo.scene()
+    few = Verdict(outcome=Outcome.UNDECIDED, basis=VerdictBasis.FEW_POINTS, needed=40)
+    series = tuple(
+        replace(one, verdict=few, change_points=(), alerts=()) for one in scene.judgement.series
+    )
+    judgement = replace(
+        scene.judgement,
+        series=series,
+        incidents=(),
+        outcome=Outcome.UNDECIDED,
+        minimum_points=40,
+    )
+    return replace(scene, judgement=judgement, comparisons=())
+
+
+def show(scene: Any) -> dict[str, Any]:
+    return show_front(scene, group_series(scene.judgement.series, scene.heads))
+
+
+def test_before_a_first_verdict_the_page_shows_numbers_and_what_comes_next(early: Any) -> None:
+    page = show(early)
+    assert page["sentence"].startswith("Too early to tell: ")
+    assert page["is_early"]
+    assert page["progress"].needed == 40
+    assert page["next_night"] == "knickpoint nightly --suite quickstart"
+    tables = {table.experiment: table for table in page["sides"]}
+    write = tables["cassandra-sensor-write"]
+    assert write.page == ""
+    assert {row.what for row in write.rows} == {"highest load", "throughput", "p99 response time"}
+    assert all(row.badge is None for row in write.rows)
+    assert "ops/s" in write.rows[0].after
+    html = render("index.html", "index.html", **page).content.decode()
+    headings = ["sides", "next", "experiments"]
+    assert sorted(headings, key=lambda one: html.index(f'<h2 id="{one}"')) == headings
+    assert "data-copy-text>knickpoint nightly --suite quickstart</pre>" in html
+    for nothing in ("attention", "movers", "improvements"):
+        assert f'<h2 id="{nothing}"' not in html
+
+
+def test_a_comparison_of_the_night_takes_the_place_of_the_first_look(early: Any) -> None:
+    began = max(head.started_at for head in early.heads.values())
+    page = show(replace(early, comparisons=(compared(started_at=began),)))
+    (table,) = page["sides"]
+    assert table.page
+    html = render("index.html", "index.html", **page).content.decode()
+    assert f'href="{table.page}"' in html
+
+
+def test_a_recording_has_no_next_night(early: Any) -> None:
+    page = show(replace(early, is_recording=True))
+    assert page["progress"] is None
+    assert "knickpoint nightly" not in render("index.html", "index.html", **page).content.decode()
