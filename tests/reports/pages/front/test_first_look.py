@@ -107,7 +107,7 @@ def test_before_a_first_verdict_the_page_shows_numbers_and_what_comes_next(early
     headings = ["sides", "next", "experiments"]
     assert sorted(headings, key=lambda one: html.index(f'<h2 id="{one}"')) == headings
     assert "data-copy-text>knickpoint nightly --suite quickstart</pre>" in html
-    for nothing in ("attention", "movers", "improvements"):
+    for nothing in ("attention", "improvements"):
         assert f'<h2 id="{nothing}"' not in html
 
 
