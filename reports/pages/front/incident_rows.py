@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import Effect
@@ -34,6 +35,7 @@ from reports.wording.wording import (
 
 _CLEAR, _LIKELY = 2.0, 1.0
 """Times the smallest visible change: from here on a change is called so."""
+_MOST_COMMON = 2
 _DIGEST = re.compile(r"[0-9a-f]{8,}")
 _CAUSES = {
     Cause.DATABASE: "database",
@@ -112,7 +114,7 @@ class IncidentLine:
             case Cause.DATABASE:
                 return sentence(f"attributed to the database, {name_gap(incident.lead)}")
             case Cause.CONFIGURATION:
-                return sentence(f"attributed to a config change: {_name_changed(incident)}")
+                return sentence(f"attributed to a change of {_name_changed(incident)}")
             case Cause.TESTBED:
                 return "Attributed to the testbed."
             case Cause.UNKNOWN:
@@ -141,18 +143,19 @@ def _name_changed(incident: Incident) -> str:
 
 
 def say_common_moves(incidents: Iterable[Incident]) -> tuple[str, ...]:
-    """Say of each night in which several databases moved on one testbed that it may be the testbed."""
+    """Say of the newest nights in which several databases moved on one testbed that it may be that."""
     moved: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for incident in incidents:
         for change in incident.changes if incident.is_news else ():
             key, after = change.series.key, change.first_after
             moved[after.night, key.testbed_class].add(key.system)
-    return tuple(
+    told = (
         f"{count(len(systems), 'database')} moved in the same night, {night_name(night)}: "
         "look at the testbed first."
         for (night, _), systems in sorted(moved.items(), reverse=True)
         if night and len(systems) > 1
     )
+    return tuple(islice(told, _MOST_COMMON))
 
 
 def rows_of_incidents(

@@ -16,7 +16,8 @@ from reports.wording.wording import OUTCOME_BADGES, Badge, night_name, quantity
 
 MOST_CHARTS = 60
 """On the page: it must stay small however many series there are."""
-_MOST_OF_ONE = 12
+_MOST_OF_FEW, _MOST_OF_MANY = 12, 4
+"""Charts of one experiment, where there are few experiments, or many: then it is one row of each."""
 _MOST_OPEN = 4
 """Experiments that are shown open though nothing moved in them."""
 _FEWEST_POINTS = 3
@@ -55,9 +56,10 @@ def view_trends(groups: Sequence[ExperimentGroup]) -> tuple[TrendGroup, ...]:
     lengths = (len(one.series.points) for group in groups for one in group.series)
     if max(lengths, default=0) < _FEWEST_POINTS:
         return ()
-    left, found = MOST_CHARTS, []
+    are_few = len(groups) <= _MOST_OPEN
+    most, left, found = _MOST_OF_FEW if are_few else _MOST_OF_MANY, MOST_CHARTS, []
     for group in sorted(groups, key=_rank_group)[:_MOST_LINKED]:
-        chosen = choose_series(group.series)[: min(left, _MOST_OF_ONE)]
+        chosen = choose_series(group.series)[: min(left, most)]
         left -= len(chosen)
         found.append(
             TrendGroup(

@@ -18,6 +18,7 @@ from reports.pages.front.freshness import find_longest_pause, view_freshness
 from reports.pages.front.page import (
     MOST_INCIDENTS,
     count_troubles_in_turns,
+    show_all_series,
     show_front,
 )
 from reports.pages.front.verdict import say_false_alarms
@@ -97,7 +98,7 @@ def test_what_could_not_be_measured_is_a_line_that_opens(index: dict[str, Any]) 
     assert f"Planned for night 8{NBSP}Mar{NBSP}2026{NBSP}#1" in missing.text
     html = render("index.html", "index.html", **index).content.decode()
     assert html.index('<p class="lead">') < html.index('<details class="unmeasured">')
-    headings = ["attention", "settled", "trends", "experiments", "nights", "trust", "troubles"]
+    headings = ["attention", "trends", "settled", "experiments", "nights", "trust", "troubles"]
     assert sorted(headings, key=lambda one: html.index(f'<h2 id="{one}"')) == headings
 
 
@@ -197,6 +198,20 @@ def test_experiments_stand_in_one_line_each_the_worst_first(
     assert series_words(first.series.key) == "throughput of write at saturation"
     (pointless,) = [one for one in groups[0].series if not one.series.points]
     assert series_words(pointless.series.key) == "highest load of read-latest in phase search"
+
+
+def test_all_series_have_chips_that_filter_and_say_since_when(scene: SiteContext) -> None:
+    groups = group_series(scene.judgement.series, scene.heads)
+    shown = show_all_series(groups)
+    badge, many = shown["outcomes"][0]
+    assert (badge.word, many) == ("Regressed", 5)
+    assert sum(many for _, many in shown["outcomes"]) == shown["series"] == 12
+    html = render("all_series.html", "series.html", **shown, caveats=()).content.decode()
+    assert 'href="#find=regressed"' in html
+    rows = html.split("<tr id=")[1].split("<tr")
+    assert 'data-label="Since">5.0.3</td>' in rows[0]
+    assert '<line class="at"' in rows[0]
+    assert '<line class="at"' not in html.split("<tr id=")[2]
 
 
 def test_troubles_and_caveats_of_the_whole_history_are_listed(
