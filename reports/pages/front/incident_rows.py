@@ -4,7 +4,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import Effect
@@ -24,7 +23,6 @@ from reports.wording.incidents import triage_command
 from reports.wording.reproducing import find_suite
 from reports.wording.wording import (
     at_least,
-    count,
     night_name,
     number,
     percent,
@@ -142,20 +140,23 @@ def _name_changed(incident: Incident) -> str:
     return f"{first.name if are_digests else explanation_words(first)}{more}"
 
 
-def say_common_moves(incidents: Iterable[Incident]) -> tuple[str, ...]:
-    """Say of the newest nights in which several databases moved on one testbed that it may be that."""
+def say_common_moves(incidents: Iterable[Incident]) -> str:
+    """Say in which of the newest nights several databases moved on one testbed; empty if in none."""
     moved: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for incident in incidents:
         for change in incident.changes if incident.is_news else ():
             key, after = change.series.key, change.first_after
             moved[after.night, key.testbed_class].add(key.system)
-    told = (
-        f"{count(len(systems), 'database')} moved in the same night, {night_name(night)}: "
-        "look at the testbed first."
+    nights = [
+        (night_name(night), len(systems))
         for (night, _), systems in sorted(moved.items(), reverse=True)
         if night and len(systems) > 1
-    )
-    return tuple(islice(told, _MOST_COMMON))
+    ]
+    if not nights:
+        return ""
+    (newest, many), *older = nights[:_MOST_COMMON]
+    others = "".join(f", and {number} in {night}" for night, number in older)
+    return f"{many} databases moved in the same night, {newest}{others}: look at the testbed first."
 
 
 def rows_of_incidents(

@@ -20,6 +20,7 @@ from reports.pages.bisection.view import view_bisection
 from reports.pages.comparison.view import view_list
 from reports.pages.front.experiments import view_experiments
 from reports.pages.front.first_look import (
+    SideTable,
     find_release_comparisons,
     view_comparison,
     view_first_look,
@@ -176,21 +177,9 @@ def show_front(scene: SiteContext, groups: Sequence[ExperimentGroup]) -> dict[st
     workloads that were changed, so that their series begin anew.
     """
     heads, judgement = _by_time(scene), scene.judgement
-    by_itself, tonight = list_by_itself(heads), find_tonight(heads)
-    recent = [one for one in by_itself if tonight and one.started_at >= tonight[0].started_at]
+    by_itself = list_by_itself(heads)
     nights = group_nights(heads, scene.nights)
     rows = list_nights(nights, judgement.series, scene.heads)
-    missing = view_missing(nights[-1].plan, scene.heads) if nights else ()
-    limit = find_longest_pause(start_nights(by_itself).values())
-    newest = max((head.finished_at for head in heads), default=None)
-    age = scene.now - newest if newest else timedelta(0)
-    freshness = view_freshness(
-        by_itself, _list_planned(scene), scene.now, every_nights=_list_sentinels(scene)
-    )
-    if scene.is_recording:
-        freshness = view_recording(freshness)
-    watching = {experiment_of(judged, scene.heads) for judged in judgement.watched}
-    experiments = view_experiments(groups, freshness, watching)
     incidents = _show_incidents(scene)
     top = next(iter(incidents["attention"]), None)
     return {
@@ -201,33 +190,61 @@ def show_front(scene: SiteContext, groups: Sequence[ExperimentGroup]) -> dict[st
         "counts": count_series(judgement),
         "tonight": rows[-1] if rows else None,
         "common_moves": say_common_moves(judgement.incidents),
-        "newest": newest,
-        "age": age,
-        "limit": limit,
         "is_recording": scene.is_recording,
         "false_alarms": say_false_alarms(judgement),
-        "judgement": judgement,
         "sensitivity": summarize_sensitivity(judgement.series) if judgement.series else "",
         "left_out": view_left_out(scene.left_out),
         "left_out_count": len(scene.left_out),
-        "troubles_tonight": say_troubles(recent, len(missing)),
-        "unmeasured": (*view_troubles(recent), *missing),
-        "night_page": nights[-1].page if nights else "",
         "reminders": view_expired(scene.catalog.triage, scene.now.date()),
         "beginnings": view_beginnings(judgement, find_tonight(by_itself)),
         "withdrawn": view_withdrawals(judgement, scene.heads),
         "caveats": _tell_caveats(scene),
-        "movers": _find_movers(judgement, tonight[0].night if tonight else ""),
         "trends": view_trends(groups),
-        "experiments": experiments[:_MOST_EXPERIMENTS],
-        "experiments_count": len(experiments),
-        "unfresh": sum(not one.is_fresh for one in freshness.values()),
         "nights": rows[: -_MOST_RECENT - 1 : -1],
         "nights_count": len(nights),
         "testbed": summarize_testbed(judgement, scene.catalog.detection),
         **incidents,
+        **_show_newest_night(scene, by_itself, nights),
+        **_show_freshness(scene, groups, by_itself),
         **_show_first_look(scene, groups, nights),
         **_show_newest(scene, by_itself),
+    }
+
+
+def _show_newest_night(
+    scene: SiteContext, trials: Sequence[TrialHead], nights: Sequence[MeasuredNight]
+) -> dict[str, object]:
+    """Return what of the newest night gave no result, and its largest movers."""
+    tonight = find_tonight(trials)
+    recent = [one for one in trials if tonight and one.started_at >= tonight[0].started_at]
+    missing = view_missing(nights[-1].plan, scene.heads) if nights else ()
+    return {
+        "troubles_tonight": say_troubles(recent, len(missing)),
+        "unmeasured": (*view_troubles(recent), *missing),
+        "night_page": nights[-1].page if nights else "",
+        "movers": _find_movers(scene.judgement, tonight[0].night if tonight else ""),
+    }
+
+
+def _show_freshness(
+    scene: SiteContext, groups: Sequence[ExperimentGroup], trials: Sequence[TrialHead]
+) -> dict[str, object]:
+    """Return how old the newest trial is, over all and by experiment."""
+    newest = max((head.finished_at for head in scene.heads.values()), default=None)
+    freshness = view_freshness(
+        trials, _list_planned(scene), scene.now, every_nights=_list_sentinels(scene)
+    )
+    if scene.is_recording:
+        freshness = view_recording(freshness)
+    watching = {experiment_of(judged, scene.heads) for judged in scene.judgement.watched}
+    experiments = view_experiments(groups, freshness, watching)
+    return {
+        "newest": newest,
+        "age": scene.now - newest if newest else timedelta(0),
+        "limit": find_longest_pause(start_nights(trials).values()),
+        "experiments": experiments[:_MOST_EXPERIMENTS],
+        "experiments_count": len(experiments),
+        "unfresh": sum(not one.is_fresh for one in freshness.values()),
     }
 
 
@@ -249,7 +266,18 @@ def _show_first_look(
         "is_early": is_early,
         "progress": find_progress(scene.judgement) if is_early and not scene.is_recording else None,
         "next_night": shlex.join(("knickpoint", "nightly", *(("--suite", suite) if suite else ()))),
+        "compare_now": _compare_now(sides[0], suite) if sides and is_early and suite else "",
     }
+
+
+def _compare_now(side: SideTable, suite: str) -> str:
+    """Return the command that compares two releases at once; empty where there is none to give."""
+    if side.page or not side.before:
+        return ""
+    where = ("--suite", suite, "--experiment", side.experiment)
+    return shlex.join(
+        ("knickpoint", "compare", *where, "--baseline", side.before, "--candidate", side.after)
+    )
 
 
 def _show_incidents(scene: SiteContext) -> dict[str, Any]:

@@ -97,6 +97,10 @@ def test_before_a_first_verdict_the_page_shows_numbers_and_what_comes_next(early
     assert page["is_early"]
     assert page["progress"].needed == 40
     assert page["next_night"] == "knickpoint nightly --suite quickstart"
+    assert page["compare_now"] == (
+        "knickpoint compare --suite quickstart --experiment cassandra-sensor-write "
+        "--baseline 5.0.1 --candidate 5.0.3"
+    )
     tables = {table.experiment: table for table in page["sides"]}
     write = tables["cassandra-sensor-write"]
     assert write.page == ""
