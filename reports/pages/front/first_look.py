@@ -6,7 +6,8 @@ from datetime import datetime
 from statistics import median
 
 from analysis.comparing.results import ComparisonResult, MeasureResult
-from analysis.detection.effects import relative_change
+from analysis.detection.effects import Effect, relative_change
+from analysis.detection.verdict import Outcome, merge
 from analysis.judging.judgement import JudgedSeries
 from perf.model.results import Purpose
 from reports.pages.front.trends import choose_series
@@ -22,12 +23,20 @@ from reports.wording.wording import (
     metric_words,
     phase_words,
     quantity,
+    share,
 )
+
+_MOVED = (Outcome.REGRESSED, Outcome.IMPROVED)
+_NO_DIFFERENCE = Badge(kind="unsure", symbol="?", word="No difference shown")
+_MOST_SAID = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideRow:
-    """One measure on both sides; without a badge it is no verdict. `visible` could have been seen."""
+    """One measure on both sides; without an outcome it is no verdict.
+
+    `bound` is what the difference is smaller than, either way.
+    """
 
     where: str
     what: str
@@ -36,8 +45,13 @@ class SideRow:
     after: str
     change: str
     interval: str = ""
-    visible: str = ""
-    badge: Badge | None = None
+    bound: str = ""
+    outcome: Outcome | None = None
+
+    @property
+    def badge(self) -> Badge | None:
+        """Return the verdict of the measure."""
+        return OUTCOME_BADGES[self.outcome] if self.outcome else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +99,48 @@ def _view_measure(result: MeasureResult) -> SideRow:
         after=_with_unit(result.after, measure.metric),
         change=row.change,
         interval=row.interval if result.effect else "",
-        visible=row.detectable if row.detectable != NOTHING else "",
-        badge=OUTCOME_BADGES[result.outcome],
+        bound=_bound(result.effect) if result.outcome not in _MOVED else "",
+        outcome=result.outcome,
     )
+
+
+def _bound(effect: Effect | None) -> str:
+    """Say what the difference is smaller than; empty where that would say nothing."""
+    if effect is None:
+        return ""
+    most = max(abs(effect.low), abs(effect.high))
+    return share(most) if most < 1 else ""
+
+
+def choose_side_badge(tables: Sequence[SideTable]) -> Badge | None:
+    """Return what the comparisons came to in a word; None where nothing was compared."""
+    outcomes = [row.outcome for table in tables for row in table.rows if row.outcome]
+    if not outcomes:
+        return None
+    worst = merge(outcomes)
+    return _NO_DIFFERENCE if worst is Outcome.UNDECIDED else OUTCOME_BADGES[worst]
+
+
+def say_sides(tables: Sequence[SideTable]) -> str:
+    """Say in one sentence how the releases of the first comparisons differ, what is worst first."""
+    rows = [(table, row) for table in tables for row in table.rows if row.outcome]
+    if not rows:
+        return ""
+    worst = merge(row.outcome for _, row in rows if row.outcome)
+    chosen = [(table, row) for table, row in rows if row.outcome is worst]
+    first = chosen[0][0]
+    said = ", ".join(
+        f"{row.what} of {row.where} "
+        + (row.change if worst in _MOVED or not row.bound else f"differs by less than {row.bound}")
+        for _, row in chosen[:_MOST_SAID]
+    )
+    more = f", and {len(chosen) - _MOST_SAID} more" if len(chosen) > _MOST_SAID else ""
+    verb = {
+        Outcome.REGRESSED: f"{first.after} is worse than {first.before}",
+        Outcome.IMPROVED: f"{first.after} is better than {first.before}",
+        Outcome.UNCHANGED: f"{first.after} is like {first.before}",
+    }.get(worst, f"No difference between {first.before} and {first.after} is shown")
+    return f"{verb}: {said}{more}."
 
 
 def _where(operation: str, phase: str) -> str:

@@ -21,7 +21,9 @@ from reports.pages.comparison.view import view_list
 from reports.pages.front.experiments import view_experiments
 from reports.pages.front.first_look import (
     SideTable,
+    choose_side_badge,
     find_release_comparisons,
+    say_sides,
     view_comparison,
     view_first_look,
 )
@@ -182,11 +184,17 @@ def show_front(scene: SiteContext, groups: Sequence[ExperimentGroup]) -> dict[st
     rows = list_nights(nights, judgement.series, scene.heads)
     incidents = _show_incidents(scene)
     top = next(iter(incidents["attention"]), None)
+    first_look = _show_first_look(scene, groups, nights)
+    # Until nights can tell, a comparison of the newest one is the verdict.
+    sides = first_look["sides"] if first_look["is_early"] else ()
+    verdict = choose_badge(judgement, is_empty=not heads)
+    early = say_verdict(judgement, top, by_itself) if heads else ""
     return {
         "built": scene.now,
-        "verdict": choose_badge(judgement, is_empty=not heads),
+        "verdict": choose_side_badge(sides) or verdict,
         "top": top,
-        "sentence": say_verdict(judgement, top, by_itself) if heads else "",
+        "sentence": say_sides(sides) or early,
+        "early": early,
         "counts": count_series(judgement),
         "tonight": rows[-1] if rows else None,
         "common_moves": say_common_moves(judgement.incidents),
@@ -206,7 +214,7 @@ def show_front(scene: SiteContext, groups: Sequence[ExperimentGroup]) -> dict[st
         **incidents,
         **_show_newest_night(scene, by_itself, nights),
         **_show_freshness(scene, groups, by_itself),
-        **_show_first_look(scene, groups, nights),
+        **first_look,
         **_show_newest(scene, by_itself),
     }
 
@@ -250,7 +258,7 @@ def _show_freshness(
 
 def _show_first_look(
     scene: SiteContext, groups: Sequence[ExperimentGroup], nights: Sequence[MeasuredNight]
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return the releases of the newest night beside each other, and what comes next.
 
     Medians of one night stand there only until a first verdict, and where nothing was compared.
