@@ -1,5 +1,6 @@
 """The releases of one night beside each other: a comparison, or a first look where there is none."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +8,7 @@ from statistics import median
 
 from analysis.comparing.results import ComparisonResult, MeasureResult
 from analysis.detection.effects import Effect, relative_change
-from analysis.detection.verdict import Outcome, merge
+from analysis.detection.verdict import WORST_FIRST, Outcome, merge
 from analysis.judging.judgement import JudgedSeries
 from perf.model.results import Purpose
 from reports.pages.front.trends import choose_series
@@ -22,11 +23,12 @@ from reports.wording.wording import (
     direction_words,
     metric_words,
     phase_words,
+    plain_percent,
     quantity,
-    share,
 )
 
 _MOVED = (Outcome.REGRESSED, Outcome.IMPROVED)
+_BETTER_IN_PART = Badge(kind="unsure", symbol="?", word="Better in part")
 _NO_DIFFERENCE = Badge(kind="unsure", symbol="?", word="No difference shown")
 _MOST_SAID = 2
 
@@ -109,7 +111,7 @@ def _bound(effect: Effect | None) -> str:
     if effect is None:
         return ""
     most = max(abs(effect.low), abs(effect.high))
-    return share(most) if most < 1 else ""
+    return plain_percent(most) if most < 1 else ""
 
 
 def choose_side_badge(tables: Sequence[SideTable]) -> Badge | None:
@@ -118,29 +120,35 @@ def choose_side_badge(tables: Sequence[SideTable]) -> Badge | None:
     if not outcomes:
         return None
     worst = merge(outcomes)
-    return _NO_DIFFERENCE if worst is Outcome.UNDECIDED else OUTCOME_BADGES[worst]
+    if worst is not Outcome.UNDECIDED:
+        return OUTCOME_BADGES[worst]
+    return _BETTER_IN_PART if Outcome.IMPROVED in outcomes else _NO_DIFFERENCE
 
 
 def say_sides(tables: Sequence[SideTable]) -> str:
-    """Say in one sentence how the releases of the first comparisons differ, what is worst first."""
-    rows = [(table, row) for table in tables for row in table.rows if row.outcome]
+    """Say in one sentence how the releases differ: what is worse, else better, else how little."""
+    rows = [(row.outcome, table, row) for table in tables for row in table.rows if row.outcome]
     if not rows:
         return ""
-    worst = merge(row.outcome for _, row in rows if row.outcome)
-    chosen = [(table, row) for table, row in rows if row.outcome is worst]
-    first = chosen[0][0]
-    said = ", ".join(
-        f"{row.what} of {row.where} "
-        + (row.change if worst in _MOVED or not row.bound else f"differs by less than {row.bound}")
-        for _, row in chosen[:_MOST_SAID]
-    )
+    found = {outcome for outcome, _, _ in rows}
+    told = next((one for one in _MOVED if one in found), merge(found))
+    chosen = [(table, row) for outcome, table, row in rows if outcome is told]
+    before, after = chosen[0][0].before, chosen[0][0].after
+    begin = {
+        Outcome.REGRESSED: f"{after} is worse than {before}",
+        Outcome.IMPROVED: f"{after} is better than {before}",
+        Outcome.UNCHANGED: f"{after} is like {before}",
+    }.get(told, f"No difference between {before} and {after} is shown")
+    said = ", ".join(_say_row(row) for _, row in chosen[:_MOST_SAID])
     more = f", and {len(chosen) - _MOST_SAID} more" if len(chosen) > _MOST_SAID else ""
-    verb = {
-        Outcome.REGRESSED: f"{first.after} is worse than {first.before}",
-        Outcome.IMPROVED: f"{first.after} is better than {first.before}",
-        Outcome.UNCHANGED: f"{first.after} is like {first.before}",
-    }.get(worst, f"No difference between {first.before} and {first.after} is shown")
-    return f"{verb}: {said}{more}."
+    rest = Counter(outcome for outcome, _, _ in rows if outcome is not told)
+    others = "".join(f"; {rest[one]} {one}" for one in WORST_FIRST if rest[one])
+    return f"{begin}: {said}{more}{others}."
+
+
+def _say_row(row: SideRow) -> str:
+    how = f"differs by less than {row.bound}" if row.bound else row.change
+    return f"{row.what} of {row.where} {how}"
 
 
 def _where(operation: str, phase: str) -> str:

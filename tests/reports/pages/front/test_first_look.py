@@ -12,7 +12,12 @@ from analysis.comparing.results import ComparisonResult
 from analysis.detection.verdict import Outcome
 from analysis.judging.standing import Verdict, VerdictBasis
 from perf.model.results import Purpose
-from reports.pages.front.first_look import find_release_comparisons, say_sides, view_comparison
+from reports.pages.front.first_look import (
+    choose_side_badge,
+    find_release_comparisons,
+    say_sides,
+    view_comparison,
+)
 from reports.pages.front.page import show_front
 from reports.site.rendering import render
 from reports.wording.links import comparison_page
@@ -66,12 +71,14 @@ def test_a_comparison_is_a_table_of_its_trusted_measures() -> None:
     assert rate.badge is not None
     assert tail.badge is not None
     assert (rate.badge.word, tail.badge.word) == ("Improved", "Undecided")
-    assert (rate.bound, tail.bound) == ("", f"5.00{NBSP}%")  # −5 % to +1 %
-    assert say_sides([table]).startswith("No difference between 5.0.0 and 5.0.9 is shown: p99 ")
-    better = replace(table, rows=(rate,))
-    assert say_sides([better]) == (
-        f"5.0.9 is better than 5.0.0: throughput of write at saturation +8.0{NBSP}%."
-    )
+    assert (rate.bound, tail.bound) == ("", f"5{NBSP}%")  # −5 % to +1 %
+    better = f"5.0.9 is better than 5.0.0: throughput of write at saturation +8.0{NBSP}%"
+    assert say_sides([table]) == f"{better}; 1 undecided."
+    assert say_sides([replace(table, rows=(rate,))]) == f"{better}."
+    still = replace(table, rows=(tail,))
+    assert say_sides([still]).startswith("No difference between 5.0.0 and 5.0.9 is shown: p99 ")
+    words = [badge.word for one in (table, still) if (badge := choose_side_badge([one]))]
+    assert words == ["Better in part", "No difference shown"]
 
 
 @pytest.fixture
@@ -125,7 +132,7 @@ def test_a_comparison_of_the_night_takes_the_place_of_the_first_look(early: Any)
     page = show(replace(early, comparisons=(compared(started_at=began),)))
     (table,) = page["sides"]
     assert table.page
-    assert page["verdict"].word == "No difference shown"
+    assert page["verdict"].word == "Better in part"
     assert page["early"].startswith("Too early to tell")
     html = render("index.html", "index.html", **page).content.decode()
     assert f'href="{table.page}"' in html
