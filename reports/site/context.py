@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 
 from analysis.bisecting.record import BisectionRecord
 from analysis.comparing.results import ComparisonResult
+from analysis.detection.detection import ChangePoint
 from analysis.judging.judgement import Judgement
 from analysis.orchestration.bisecting import read_bisections
 from analysis.orchestration.comparing import read_results
@@ -25,6 +26,7 @@ from perf.model.errors import BundleError
 from perf.model.nights import Night
 from perf.model.results import Move, Trial, TrialHead, TrialId
 from reports.wording.attention import LeftOut
+from reports.wording.reproducing import Settings
 
 Bounds: TypeAlias = Mapping[tuple[TrialId, str, str], tuple[float, float]]
 
@@ -139,6 +141,16 @@ class SiteContext:
         """Digest what trials measured; empty where one has no digest, so that nothing is sure."""
         digests = [self.digests.get(trial, "") for trial in trials]
         return digest(digests) if all(digests) else ""
+
+    def settings_around(self, change: ChangePoint) -> tuple[Settings, Settings]:
+        """Return the settings of the last trial before a change and the first after it."""
+        if self.bundles is None:
+            return {}, {}
+        before, after = (
+            bundle.read_settings(self.bundles / point.trial)
+            for point in (change.last_before, change.first_after)
+        )
+        return before, after
 
     @property
     def caveats(self) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from analysis.judging.judgement import JudgedSeries
 from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
 from analysis.judging.suspects import traces
 from analysis.judging.weight import Weight, find_interval, weigh
+from perf.config.difference import Knob
 from perf.model.results import SeriesKey, TrialHead
 from perf.model.rules import TriageEntry
 from reports.pages.releases.medians import variant_id
@@ -20,7 +21,7 @@ from reports.site.context import SiteContext
 from reports.wording import links
 from reports.wording.changes import explanation_words, name_beginning, name_gap
 from reports.wording.incidents import triage_command
-from reports.wording.reproducing import find_suite
+from reports.wording.reproducing import find_changed, find_suites
 from reports.wording.wording import (
     at_least,
     night_name,
@@ -75,7 +76,7 @@ class IncidentLine:
     """One incident: its lead, the further series that moved with it, and where more is said.
 
     `others` are the first of `further` series; `links` have a name and a page each. `todo` says what to
-    do next, `command` is what does it where there is one.
+    do next, `command` is what does it where there is one; `knobs` are settings that changed.
     """
 
     incident: Incident
@@ -85,6 +86,7 @@ class IncidentLine:
     links: tuple[tuple[str, str], ...]
     todo: str
     command: str
+    knobs: tuple[Knob, ...] = ()
 
     @property
     def owner(self) -> str:
@@ -112,7 +114,7 @@ class IncidentLine:
             case Cause.DATABASE:
                 return sentence(f"attributed to the database, {name_gap(incident.lead)}")
             case Cause.CONFIGURATION:
-                return sentence(f"attributed to a change of {_name_changed(incident)}")
+                return sentence(f"attributed to a change of {_name_changed(incident, self.knobs)}")
             case Cause.TESTBED:
                 return "Attributed to the testbed."
             case Cause.UNKNOWN:
@@ -132,8 +134,12 @@ class IncidentLine:
         )
 
 
-def _name_changed(incident: Incident) -> str:
+def _name_changed(incident: Incident, knobs: Sequence[Knob]) -> str:
     """Name what changed, with its values where a reader can tell them apart: hashes say nothing."""
+    if knobs:
+        one, *rest = knobs
+        named = f"{one.steps[-1]}: {one.before or 'not set'} → {one.after or 'not set'}"
+        return f"{named} and {len(rest):,} more" if rest else named
     first, *others = incident.explanations
     are_digests = any(_DIGEST.fullmatch(one) for one in (first.before, first.after))
     more = f" and {len(others):,} more" if others else ""
@@ -172,7 +178,8 @@ def rows_of_incidents(
             one.name,
         ),
     )
-    return tuple(_row(incident, judged, scene) for incident in ordered[:most])
+    suites = find_suites(scene.heads.values(), scene.catalog, scene.nights)
+    return tuple(_row(incident, judged, scene, suites) for incident in ordered[:most])
 
 
 def _weigh(change: ChangePoint, judged: Mapping[SeriesKey, JudgedSeries]) -> Weight:
@@ -180,13 +187,17 @@ def _weigh(change: ChangePoint, judged: Mapping[SeriesKey, JudgedSeries]) -> Wei
 
 
 def _row(
-    incident: Incident, judged: Mapping[SeriesKey, JudgedSeries], scene: SiteContext
+    incident: Incident,
+    judged: Mapping[SeriesKey, JudgedSeries],
+    scene: SiteContext,
+    suites: Mapping[str, str],
 ) -> IncidentLine:
     first: dict[SeriesKey, ChangePoint] = {}  # of each further series, as the incident orders them
     for change in incident.changes:
         first.setdefault(change.series.key, change)
     first.pop(incident.lead.series.key, None)
-    todo, command = _tell_next(incident, scene)
+    todo, command = _tell_next(incident, scene, suites)
+    settings = scene.settings_around(incident.lead)
     return IncidentLine(
         incident=incident,
         lead=_line(incident.lead, judged),
@@ -195,6 +206,7 @@ def _row(
         links=tuple(_link(incident, scene)),
         todo=todo,
         command=command,
+        knobs=tuple(knob for one in incident.explanations for knob in find_changed(one, settings)),
     )
 
 
@@ -234,14 +246,14 @@ def _link(incident: Incident, scene: SiteContext) -> Iterator[tuple[str, str]]:
             yield "Bisection", links.bisection_page(record.id)
 
 
-def _tell_next(incident: Incident, scene: SiteContext) -> tuple[str, str]:
+def _tell_next(incident: Incident, scene: SiteContext, suites: Mapping[str, str]) -> tuple[str, str]:
     """Say what to do next, and give the command that does it, if one does."""
     lead = incident.lead
     if incident.triage:
         return _tell_decided(incident.triage), ""
     if incident.question:
         first = _first_with_it(incident, scene)
-        suite = find_suite(first, scene.catalog, scene.nights)
+        suite = suites[first.experiment]
         return (
             "Make sure: both releases in turns on the same hosts tell sooner than further nights.",
             compare_command(incident.question, suite, first.experiment),

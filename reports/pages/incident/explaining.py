@@ -1,23 +1,20 @@
 """Competing explanations of an incident: what speaks for or against each, how it could be ruled out."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
-
-from pydantic import JsonValue
 
 from analysis.detection.detection import ChangeState
 from analysis.judging.drift import WatchEvidence
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.remeasurement import ARTIFACT, CONFIG
-from perf.config.difference import Knob, find_knobs
+from perf.config.difference import Knob
 from perf.model.metrics import PRICE_PER_HOUR, PRICES_FROM
 from reports.wording.changes import name_watch
+from reports.wording.reproducing import Settings, find_changed
 from reports.wording.wording import NOTHING, Badge, count, probability, sentence
 
-Settings: TypeAlias = Mapping[str, JsonValue]
 _OUT = Badge(kind="calm", symbol="=", word="Ruled out")
 _OPEN = Badge(kind="unsure", symbol="?", word="Not ruled out")
 _LIKELY = Badge(kind="unsure", symbol="≠", word="Speaks for it")
@@ -56,13 +53,6 @@ class ExplanationRow:
     before: str = ""
     after: str = ""
     knobs: tuple[Knob, ...] = ()
-
-
-def find_changed(one: Explanation, settings: tuple[Settings, Settings]) -> tuple[Knob, ...]:
-    """Return the settings that differ in what changed, where both sides kept them."""
-    part = one.name.partition(" ")[0]
-    before, after = (side.get(part) for side in settings)
-    return find_knobs(part, before, after) if before and after else ()
 
 
 def explain_otherwise(

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 from analysis.bisecting.bisection import Culprit
@@ -19,9 +18,8 @@ from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
 from analysis.judging.suspects import traces
-from perf.history import bundle
 from perf.model.results import SeriesKey, TrialHead, TrialId
-from reports.pages.incident.explaining import Settings, compare_configs, explain_otherwise, find_changed
+from reports.pages.incident.explaining import compare_configs, explain_otherwise
 from reports.pages.incident.story import tell_story
 from reports.site.context import SiteContext
 from reports.site.rendering import render
@@ -33,6 +31,8 @@ from reports.wording.links import incident_page
 from reports.wording.reproducing import (
     NOTHING_KNOWN,
     Contents,
+    Settings,
+    find_changed,
     find_suites,
     list_changed,
     read_contents,
@@ -94,7 +94,7 @@ def batches(scene: SiteContext) -> Iterator[Batch]:
             suites=suites,
             bisections=scene.bisections,
             contents=contents,
-            settings=_read_settings(incident, scene.bundles),
+            settings=scene.settings_around(incident.lead),
         )
         yield batch_of(
             render(
@@ -172,14 +172,6 @@ def show_incident(
         "before": "",
         "after": "",
     }
-
-
-def _read_settings(incident: Incident, bundles: Path | None) -> tuple[Settings, Settings]:
-    if bundles is None:
-        return {}, {}
-    ends = incident.lead.last_before, incident.lead.first_after
-    before, after = (bundle.read_settings(bundles / point.trial) for point in ends)
-    return before, after
 
 
 def _tell_chart(lead: ChangePoint, chart: ChangeChart) -> str:

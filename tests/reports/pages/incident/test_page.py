@@ -14,9 +14,10 @@ from analysis.judging.drift import WatchEvidence, WatchState
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.remeasurement import Reply, SeriesAnswer
-from reports.pages.incident.explaining import ExplanationRow, Settings, find_changed
+from reports.pages.incident.explaining import ExplanationRow
 from reports.pages.incident.page import draw_change, say_question, show_incident
 from reports.site.rendering import render
+from reports.wording.reproducing import Settings, find_changed
 
 EXPERIMENT = "cassandra-sensor-write"
 
