@@ -59,14 +59,16 @@ window.knickpoint = (() => {
 
   const state = {
     get: (key, otherwise = "") => read().get(key) ?? otherwise,
-    // Empty and undefined values are taken out of the URL.
-    set: (changes) => {
+    // Empty and undefined values are taken out of the URL. What `isStep` is undone by going back.
+    set: (changes, isStep = false) => {
       const now = read();
       for (const [key, value] of Object.entries(changes)) {
         if (value === "" || value === undefined || value === null) now.delete(key);
         else now.set(key, value);
       }
-      history.replaceState(null, "", `#${now}` === "#" ? location.pathname + location.search : `#${now}`);
+      const url = `#${now}` === "#" ? location.pathname + location.search : `#${now}`;
+      if (isStep && String(now) !== String(read())) history.pushState(null, "", url);
+      else history.replaceState(null, "", url);
       for (const listener of listeners) listener();
     },
     onChange: (listener) => listeners.push(listener),
