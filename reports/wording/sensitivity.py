@@ -53,7 +53,7 @@ def view_sensitivity(judged: JudgedSeries) -> Sensitivity:
     metric = judged.series.key.metric
     return Sensitivity(
         brief=smallest,
-        text=f"{_tell_scatter(judged, noise)} With this noise, {_list_nights(judged.detectable)}.",
+        text=f"{_tell_scatter(judged, noise)} Detectable: {_list_nights(judged.detectable)}.",
         floor=floor,
         rows=tuple(
             DetectableRow(
@@ -82,24 +82,22 @@ def summarize_sensitivity(series: Sequence[JudgedSeries]) -> str:
 
 
 def _tell_scatter(judged: JudgedSeries, newest: Noise) -> str:
-    """Say how far one night lies off its level; and since when so far, where that is new."""
+    """Return how far one night lies off its level; and what all nights would say, if much less."""
     of_series = judged.noise
     if of_series is None or newest.deviation < _MUCH * of_series.deviation:
-        return f"One night scatters by {share(newest.floor)} around its level."
+        return f"Nightly noise: ±{share(newest.floor)}."
     return (
-        f"One night scatters by {share(newest.floor)} around the newest level, as its own "
-        f"{count(newest.points, 'point')} show; the whole series taken together would say "
-        f"{share(of_series.floor)}."
+        f"Nightly noise since the change, from {count(newest.points, 'point')}: ±{share(newest.floor)} "
+        f"(all nights: ±{share(of_series.floor)})."
     )
 
 
 def _list_nights(detectable: Sequence[Detectable]) -> str:
     first, *others = detectable
-    verb = "sees" if first.nights == 1 else "see"
     return ", ".join(
         (
-            f"{count(first.nights, 'night')} {verb} {at_least(first.relative_change)}",
-            *(f"{count(one.nights, 'night')} {at_least(one.relative_change)}" for one in others),
+            f"{at_least(first.relative_change)} after {count(first.nights, 'night')}",
+            *(f"{at_least(one.relative_change)} after {one.nights}" for one in others),
         )
     )
 

@@ -52,7 +52,9 @@ def lead_series(
     incident = incidents.get((change.series.key, change.index)) if change else None
     relevant = settings.relevant_change.get(judged.series.key.metric)
     if change is None or relevant is None:
-        return Lead(text=sentence("; ".join((say_basis(judged), *list_notes(judged.verdict)))))
+        return Lead(
+            text=sentence(say_basis(judged)), more=" ".join(map(sentence, list_notes(judged.verdict)))
+        )
     return Lead(
         text=" ".join(filter(None, (_say_change(change, relevant), _say_cause(incident)))),
         more=" ".join(map(sentence, list_notes(verdict, name_watch))),
@@ -67,11 +69,10 @@ def _say_change(change: ChangePoint, relevant: float) -> str:
         if math.isinf(change.relative_change)
         else f"by {percent(abs(change.relative_change)).lstrip('+±')}"
     )
-    after = count(change.points_after, "point")
     return heading(
-        f"{metric_words(key.metric, key.statistic)} {verb} {how_far} {words.place(change)}. That is "
-        f"confirmed ({probability(change.p_value)}, {after} after it), and it matters: "
-        f"{plain_percent(relevant)} do."
+        f"{metric_words(key.metric, key.statistic)} {verb} {how_far} {words.place(change)}. Confirmed "
+        f"by {count(change.points_after, 'point')} ({probability(change.p_value)}), above the "
+        f"{plain_percent(relevant)} that matter."
     )
 
 
