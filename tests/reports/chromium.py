@@ -51,12 +51,16 @@ def watch(
     width: int = 1200,
     height: int = 800,
     bypass_csp: bool = False,
+    has_touch: bool = False,
+    has_script: bool = True,
 ) -> Iterator[Watched]:
     """Give a page in a context of its own: clipboard and storage begin empty."""
     context = browser.new_context(
         color_scheme="dark" if scheme == "dark" else "light",
         viewport={"width": width, "height": height},
         bypass_csp=bypass_csp,
+        has_touch=has_touch,
+        java_script_enabled=has_script,
     )
     watched = Watched(context.new_page())
 

@@ -67,7 +67,7 @@
     connectControls(own, view, lines, show);
     kp.state.onChange(show);
     kp.theme.onChange(show);
-    document.addEventListener("knickpoint:reset", () => kp.state.set({ zoom: "" }));
+    document.addEventListener("knickpoint:reset", () => kp.state.set({ zoom: "" }, true));
     await show();
     kp.series.fillTable(own);
     fillNotes(own);
@@ -110,7 +110,7 @@
       const [from, to] = change(...(kp.series.rangeOf(track, view()) ?? [0, last]), last).map(Math.round);
       const isAll = from <= 0 && to >= last;
       const ends = [Math.max(0, from), Math.min(last, to)].map((place) => track.trial[order()[place]]);
-      kp.state.set({ zoom: isAll ? "" : ends.join("..") });
+      kp.state.set({ zoom: isAll ? "all" : ends.join("..") }, true);
     };
     const shift = (share) => (from, to, last) => {
       const by = Math.max(-from, Math.min(last - to, Math.sign(share) * Math.ceil(Math.abs(share) * (to - from + 1))));
@@ -120,8 +120,13 @@
     by("farther").addEventListener("click", zoom((from, to) => [from - Math.ceil((to - from + 1) / 2), to + Math.ceil((to - from + 1) / 2)]));
     by("earlier").addEventListener("click", zoom(shift(-0.5)));
     by("later").addEventListener("click", zoom(shift(0.5)));
-    by("reset").addEventListener("click", () => kp.state.set({ zoom: "" }));
-    by("controls").hidden = false;
+    by("reset").addEventListener("click", () => kp.state.set({ zoom: "" }, true));
+    for (const range of by("ranges").querySelectorAll("button")) {
+      range.addEventListener("click", () => kp.state.set({ zoom: range.value }, true));
+      range.hidden = Number(range.value) >= track.trial.length;
+    }
+    by("ranges").hidden = track.trial.length <= Number(by("ranges").querySelector("button").value);
+    for (const box of figure.querySelectorAll(".controls")) box.hidden = false;
   };
 
   const writeControls = (own, now, lines) => {
@@ -130,7 +135,11 @@
     by("values").value = now.y;
     by("logarithmic").checked = now.isLog;
     for (const one of lines) by(`line-${one.at}`).checked = !now.hidden.has(one.line);
-    by("reset").disabled = by("farther").disabled = !now.zoom;
+    by("reset").disabled = !now.asked;
+    by("farther").disabled = !now.zoom;
+    for (const range of by("ranges").querySelectorAll("button")) {
+      range.setAttribute("aria-pressed", range.value === now.asked || (range.value === "all" && !now.zoom));
+    }
   };
 
   // --- What is to be known of what is drawn -----------------------------------------------------

@@ -62,14 +62,36 @@
   //   y=first          in % of the first point; y=previous: of the point before
   //   scale=log        logarithmic; otherwise linear
   //   zoom=A..B        from trial A to trial B (ids, so that a link stays good as nights are added)
+  //   zoom=30          the newest 30; zoom=all: all; otherwise the newest change and what follows
   //   hide=4.0,4.1     lines that are not shown
-  const readView = (series) => ({
-    by: series.isWatch || kp.state.get("by") === "night" ? "night" : "release",
-    y: ["first", "previous"].includes(kp.state.get("y")) ? kp.state.get("y") : "",
-    isLog: kp.state.get("scale") === "log",
-    zoom: kp.state.get("zoom"),
-    hidden: new Set(kp.state.get("hide").split(",").filter(Boolean)),
-  });
+  const readView = (series) => {
+    const by = series.isWatch || kp.state.get("by") === "night" ? "night" : "release";
+    const asked = kp.state.get("zoom");
+    return {
+      by,
+      y: ["first", "previous"].includes(kp.state.get("y")) ? kp.state.get("y") : "",
+      isLog: kp.state.get("scale") === "log",
+      asked,
+      zoom: asked.includes("..") ? asked : newestOf(series, by, asked),
+      hidden: new Set(kp.state.get("hide").split(",").filter(Boolean)),
+    };
+  };
+
+  const CROWDED = 150; // up to so many trials, one can be told from the next
+  const USUAL = 90;
+  const LEAST = 30;
+  // The newest trials as a zoom, empty where that is all of them: so many, or from before the newest change on.
+  const newestOf = ({ track, at, changes }, by, asked) => {
+    const order = track.orders[by];
+    let many = asked === "all" ? order.length : Number(asked);
+    if (!(many >= 1) && order.length > CROWDED) {
+      const change = changes[changes.length - 1];
+      const after = change ? order.length - track.places[by][at[change.index - 1]] : 0;
+      many = change ? after + Math.max(LEAST, after) : USUAL;
+    }
+    if (!(many >= 1) || many >= order.length) return "";
+    return [order[order.length - many], order[order.length - 1]].map((slot) => track.trial[slot]).join("..");
+  };
 
   // First and last place in the order of the axis; null where all is shown.
   const rangeOf = (track, view) => {

@@ -1,5 +1,6 @@
 // Pointing at charts of series: a cursor that all charts of a page share, the words of the nearest
-// point, dragging to zoom, and all of it by keyboard.
+// point, dragging to zoom, and all of it by keyboard. A finger that taps a point gets its words with a
+// link, since it cannot point without a tap.
 "use strict";
 
 (() => {
@@ -24,21 +25,18 @@
     const runs = series.iterations[at];
     const before = at ? series.value[at - 1] : 0;
     const rows = [
-      ["Release", track.releaseOf(slot)],
-      ["Line", series.lines.length ? series.line : ""],
-      ["Night", track.nightOf(slot) || "none (measured on request)"],
-      ["Started", words.moment(track.started[slot])],
       ["Value", words.quantity(value, series.unit)],
-      [series.endsOf(at) ? "Uncertainty" : "Iterations", words.spread(runs, series.endsOf(at))],
-      ["Median of iterations", runs.length > 1 ? words.quantity(words.median(runs), series.unit) : ""],
       ["Against the point before", at && before ? words.percent((value - before) / Math.abs(before)) : ""],
       ["Against the first", at && view.y === "first" ? words.percent(value / series.value[0] - 1) : ""],
+      ["Release", `${track.releaseOf(slot)}, ${words.moment(track.started[slot])}`],
+      [series.endsOf(at) ? "Uncertainty" : "Iterations", words.spread(runs, series.endsOf(at))],
+      ["Median of iterations", runs.length > 1 ? words.quantity(words.median(runs), series.unit) : ""],
+      // It begins with the night, if it was measured in one.
       ["Trial", track.trial[slot]],
       ["Origin", track.imported.has(slot) ? "imported" : ""],
     ];
     for (const change of series.changes.filter((one) => one.index - 1 === at)) {
       rows.push([`${change.outcome.symbol} ${change.outcome.word}`, `${change.change}, ${change.between} (${change.state.word.toLowerCase()}, ${change.p_value})`]);
-      rows.push(["Smallest change that matters", change.threshold]);
       if (change.cause) rows.push(["Put down to", change.cause.word]);
       if (change.triage) rows.push(["✎ Triage", change.triage]);
     }
@@ -62,24 +60,34 @@
       .filter((move) => move[0] === slot)
       .map(([, name, before, after]) => [`▲ ${name}`, `${before} → ${after}`]);
 
-  const tell = (plot, slot, clientX, clientY) => {
+  // `isHeld` if it stays until something else is tapped, with a link to the trial.
+  const tell = (plot, slot, clientX, clientY, isHeld = false) => {
     const { series, view } = plot;
     const at = series.pointAt.get(slot);
     const rows = [...(at === undefined ? slotRows(series, slot) : pointRows(series, at, view)), ...moveRows(series, slot, view)].filter(([, text]) => text !== "");
-    tip.replaceChildren(element("p", { className: "note" }, series.title), element("dl", {}, ...rows.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)])));
+    tip.replaceChildren(element("dl", {}, ...rows.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)])));
+    // The page says what its own chart shows; that of another line or measure is named.
+    if (plot.box.id !== "chart" || series.colour) tip.prepend(element("p", { className: "note" }, series.colour ? `Line ${series.line}` : series.title));
+    const page = isHeld && series.track.pageOf(slot);
+    if (page) {
+      const link = element("a", { href: page }, "Open the trial");
+      tip.append(element("p", {}, link));
+    }
+    tip.classList.toggle("held", isHeld);
     tip.hidden = false;
     const { width, height } = tip.getBoundingClientRect();
-    const beside = clientX + 16 + width > window.innerWidth ? clientX - width - 16 : clientX + 16;
     const box = plot.box.getBoundingClientRect();
-    // Where there is no room beside the point, the chart must stay visible.
+    // Above the point or below it, where its neighbours are not; where there is no room, beside the chart.
     const isNarrow = window.innerWidth < 2 * width;
-    const below = box.bottom + height + 8 < window.innerHeight ? box.bottom : box.top - height;
-    const left = isNarrow ? 8 : beside;
-    const top = Math.min(isNarrow ? below : clientY + 12, window.innerHeight - height - 8);
-    tip.style.left = `${Math.max(8, left)}px`;
-    tip.style.top = `${Math.max(8, top)}px`;
+    const [over, under] = isNarrow ? [box.top - height, box.bottom] : [clientY - height - 20, clientY + 20];
+    const isUnder = isNarrow ? under + height + 8 < window.innerHeight : over < 8;
+    const place = (wanted, most) => `${Math.max(8, Math.min(wanted, most - 8))}px`;
+    tip.style.left = place(clientX - width / 2, window.innerWidth - width);
+    tip.style.top = place(isUnder ? under : over, window.innerHeight - height);
     return rows;
   };
+
+  const isHeld = () => !tip.hidden && tip.classList.contains("held");
 
   const hush = () => {
     tip.hidden = true;
@@ -144,7 +152,7 @@
       return place >= low && place <= high;
     });
     if (!inside.length) return;
-    kp.state.set({ zoom: `${track.trial[inside[0]]}..${track.trial[inside[inside.length - 1]]}` });
+    kp.state.set({ zoom: `${track.trial[inside[0]]}..${track.trial[inside[inside.length - 1]]}` }, true);
   };
 
   const listen = (plot) => {
@@ -170,7 +178,8 @@
       tell({ ...plot, series: near.series }, near.slot, event.clientX, event.clientY);
     };
     box.addEventListener("pointermove", follow);
-    box.addEventListener("pointerleave", () => start || hush());
+    // A finger that is lifted leaves, too.
+    box.addEventListener("pointerleave", () => start || isHeld() || hush());
     box.addEventListener("pointerdown", (event) => {
       if (event.button || !plot.drawing) return;
       const inside = insideOf(plot, event);
@@ -189,14 +198,29 @@
       start = null;
       brush.hidden = true;
       if (Math.abs(from - to) >= CLICK_PX) zoomTo(plot, from, to);
+      else if (event.pointerType === "touch") hold(plot, event);
       else if (plot.near && isHit(plot.near)) open(plot.near, event.ctrlKey || event.metaKey);
     });
-    box.addEventListener("dblclick", () => kp.state.set({ zoom: "" }));
+    box.addEventListener("dblclick", () => kp.state.set({ zoom: "" }, true));
     box.addEventListener("keydown", (event) => step(plot, event));
-    box.addEventListener("blur", hush);
+    // A tap on the link of what is held takes the focus away before it is a click.
+    box.addEventListener("blur", () => isHeld() || hush());
   };
 
+  document.addEventListener("pointerdown", (event) => {
+    if (isHeld() && !event.target.closest(".tip, .plot")) hush();
+  });
+  window.addEventListener("scroll", () => isHeld() && hush(), { passive: true });
+
   const isHit = (near) => (near.exactly ?? near.far) < NEAR_PX / 2;
+
+  // A finger is wider than a mouse's arrow.
+  const hold = (plot, event) => {
+    const { near } = plot;
+    if (!near || (near.exactly ?? near.far) >= NEAR_PX) return;
+    point(near.series.track.stem, near.slot);
+    tell({ ...plot, series: near.series }, near.slot, event.clientX, event.clientY, true);
+  };
 
   const open = ({ series, slot }, isAside) => {
     const page = series.track.pageOf(slot);

@@ -147,6 +147,72 @@ def test_a_drag_zooms_the_address_holds_it_and_z_shows_all_again(wide: Watched, 
     assert wide.complaints == []
 
 
+def test_back_undoes_a_zoom(wide: Watched, site: Path) -> None:
+    page = load(wide, site)
+    address = page.url
+    redraw(page, lambda: drag(page, 0.25, 0.5))
+    first = zoomed(page)
+    redraw(page, page.get_by_role("button", name="30", exact=True).click)
+    assert (zoomed(page), marks(page)) == ("30", 30)
+    redraw(page, page.go_back)
+    assert zoomed(page) == first
+    redraw(page, page.go_back)
+    assert page.url == address
+    assert wide.complaints == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_verdict_and_chart_are_whole_on_the_first_screen(
+    browser: Browser, site: Path, width: int, height: int
+) -> None:
+    with watch(browser, width=width, height=height) as watched:
+        page = show(watched, site)
+        chart, verdict = (page.locator(one).bounding_box() for one in ("#chart", ".verdict"))
+    assert chart is not None
+    assert verdict is not None
+    assert chart["y"] + chart["height"] <= height
+    assert width < 1000 or verdict["height"] <= 150
+
+
+def test_a_long_series_opens_at_its_newest_change(wide: Watched, site: Path) -> None:
+    page = show(wide, site)
+    windows = page.evaluate(
+        """() => [[990], [400, 900], []].map((indexes) => {
+          const trial = [...Array(1000).keys()].map((at) => `trial-${at}`);
+          const order = trial.map((_, slot) => slot);
+          const track = { trial, orders: { release: order }, places: { release: order } };
+          const changes = indexes.map((index) => ({ index }));
+          return window.knickpoint.series.readView({ track, at: order, changes, isWatch: false }).zoom;
+        })"""
+    )
+    assert windows == ["trial-959..trial-999", "trial-798..trial-999", "trial-910..trial-999"]
+
+
+def test_a_tap_shows_a_point_and_its_link_opens_the_trial(browser: Browser, site: Path) -> None:
+    with watch(browser, width=390, height=844, has_touch=True) as watched:
+        page = show(watched, site)
+        tip = page.locator(".tip")
+        mark = '#chart svg .mark-symbol path[fill="rgb(11, 87, 164)"][opacity="1"]'
+        box = page.locator(mark).nth(10).bounding_box()
+        assert box is not None
+        page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        assert "/series/" in page.url
+        name = tip.get_by_text("cassandra-sensor-write").inner_text()
+        page.touchscreen.tap(*at(page, 0.95, 0.2))
+        assert tip.is_hidden()
+        page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        tip.get_by_role("link").tap()
+        page.wait_for_url(f"**/trials/{name}.html")
+        assert watched.complaints == []
+
+
+def test_without_a_script_no_room_is_kept_for_the_chart(browser: Browser, site: Path) -> None:
+    with watch(browser, has_script=False) as watched:
+        watched.open(site / series_page(KEY))
+        chart = watched.page.locator("#chart").bounding_box()
+    assert chart is None or chart["height"] < 10
+
+
 def test_buttons_do_what_dragging_does(wide: Watched, site: Path) -> None:
     page = show(wide, site)
     assert page.get_by_role("button", name="Reset").is_disabled()
@@ -207,6 +273,9 @@ def test_pointing_tells_everything_and_a_click_opens_the_trial(wide: Watched, si
     name = "2025-02-10-1.01.cassandra-sensor-write.5.0.2"
     for words in (name, "5.0.2", "2025-02-10 02:00 UTC", "in 3 iterations", "Median of iterations"):
         assert words in told
+    tip = page.locator(".tip").bounding_box()
+    assert tip is not None
+    assert not tip["y"] <= at(page, 0, 0.4)[1] <= tip["y"] + tip["height"]  # its neighbours are seen
     mark = '#chart svg .mark-symbol path[fill="rgb(11, 87, 164)"][opacity="1"]'
     # The first is imported and drawn by itself, behind the others; two slots have no point.
     box = page.locator(mark).nth(slot - 3).bounding_box()

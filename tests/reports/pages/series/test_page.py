@@ -100,6 +100,15 @@ def test_the_chart_is_said_in_words(files: dict[str, SiteFile]) -> None:
     assert said in page
 
 
+def test_what_is_not_known_of_the_noise_is_left_out(scene: SiteContext) -> None:
+    parts = [replace(one, detectable=(), noise=None) for one in scene.judgement.series]
+    short = replace(scene, judgement=replace(scene.judgement, series=tuple(parts)))
+    made = (file for batch in flatten(series.batches(short)) for file in batch.make(batch.versions))
+    page = next(file for file in made if file.path == series_page(KEY)).content.decode()
+    reading = page.split("How to read and use the chart")[1].split("</details>")[0]
+    assert "\N{EN DASH}" not in reading
+
+
 def test_published_figures_are_told_as_what_they_are(files: dict[str, SiteFile]) -> None:
     page = files[series_page(KEY)].content.decode()
     assert "a paper &lt;of 2024&gt;" in page
