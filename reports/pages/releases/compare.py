@@ -37,8 +37,9 @@ from reports.pages.releases.medians import (
     shared_part,
     variant_id,
 )
-from reports.pages.releases.spectrum import draw_course, draw_spectrum
-from reports.pages.releases.times import KINDS, tell_trial
+from reports.pages.trial.page import find_newest
+from reports.pages.trial.spectrum import draw_course, draw_spectrum
+from reports.pages.trial.times import KINDS, tell_trial
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, SiteFile
@@ -134,7 +135,9 @@ def batches(scene: SiteContext, medians: Medians) -> Iterator[Batch]:
             },
             partial(_make_variant, medians, variant, tuple(with_times), scene.catalog.detection),
         )
-    trials = iter(with_times.values())
+    # The newest have curves on their own pages, which make the same data.
+    newest = find_newest(scene.heads)
+    trials = iter([trial for name, trial in with_times.items() if name not in newest])
     while some := tuple(islice(trials, _AT_ONCE)):
         by_path = {data_path(times_data(trial.id)): trial for trial in some}
         yield Batch(

@@ -228,7 +228,7 @@
     }
   };
 
-  kp.spectra = { show };
+  kp.spectra = { show, spectrumRows, courseRows };
 
   // On the page of a release both sides are known; what is far down waits until it comes near, the page has
   // nothing else to do, or it goes to paper.

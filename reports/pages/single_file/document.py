@@ -41,6 +41,8 @@ _GENERATOR = "knickpoint report --single-file"
 _TAG = f'<meta name="generator" content="{_GENERATOR}">'
 """What its files are known by, near their beginning."""
 _NEAR = 4096
+_WITH_CURVES = 20
+"""Trials that bring their curves along: a file for a mail stays small."""
 _LINK = re.compile(
     r'<a\b(?P<before>[^>]*?)\shref="(?P<href>[^"]*)"(?P<after>[^>]*)>(?P<text>.*?)</a>', re.DOTALL
 )
@@ -134,7 +136,7 @@ def render_single_file(scene: SiteContext, experiment: str) -> bytes:
     ]
     made = [
         *_make_all(series.batches(part)),
-        *_make_all(trials.batches(part)),
+        *_make_all(trials.batches(part, _WITH_CURVES)),
         *_make_all(method.batches(part)),
         *_pick(incidents.batches(scene), {incident_page(one.name) for one in told}),
     ]

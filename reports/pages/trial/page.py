@@ -9,22 +9,26 @@ from functools import lru_cache, partial
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from analysis.judging.drift import is_canary
 from analysis.judging.judgement import JudgedSeries
+from perf.history.distributions import Recording
 from perf.model.nights import Night
 from perf.model.results import Trial, TrialHead, TrialId, TrialStatus
 from reports.pages.reproduction.ratios import Reproduction, find_reproductions
 from reports.pages.trial.differences import compare_facts, find_previous, list_differences
 from reports.pages.trial.phases import find_phases, sum_measured
+from reports.pages.trial.spectrum import ONE, draw_course, draw_spectrum
 from reports.pages.trial.steps import draw_steps, view_steps
+from reports.pages.trial.times import KINDS, tell_trial
 from reports.pages.trial.validity import apply_rules
 from reports.pages.trial.values import list_canaries, list_counters, list_diagnostics, list_samples
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
-from reports.site.writing import Batch, LazyBatches, SiteFile
-from reports.wording.links import reproduction_page, series_page, trial_data, trial_page
+from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
+from reports.wording.links import reproduction_page, series_page, times_data, trial_data, trial_page
 from reports.wording.reproducing import (
     NOTHING_KNOWN,
     Contents,
@@ -43,6 +47,11 @@ _LOGS = "logs/"
 _AT_ONCE = 200
 """Trials that are read together: many against the cost of a query, few against memory."""
 _NONE = TrialId("")
+WITH_CURVES = 100
+"""Trials with curves on their pages, the newest: decoding the histograms of one may take 0.1 s."""
+_DECODED_AT_ONCE = 20
+_CHARTS = "trial-charts"
+"""The name of the data with the charts that the curves of all trials are drawn by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +111,16 @@ class _Surroundings:
     contents: Contents
     nights: Mapping[str, Sequence[Night]]
     reproductions: Mapping[TrialId, Sequence[Reproduction]]
+    newest: frozenset[TrialId]
 
 
-def batches(scene: SiteContext) -> Iterator[LazyBatches]:
-    """Yield the pages of all trials."""
+def find_newest(heads: Iterable[TrialId], most: int = WITH_CURVES) -> frozenset[TrialId]:
+    """Return the newest of trials in the order of their start: those whose pages have curves."""
+    return frozenset(list(heads)[-most:])
+
+
+def batches(scene: SiteContext, with_curves: int = WITH_CURVES) -> Iterator[Batch | LazyBatches]:
+    """Yield the pages of all trials, the newest of them with curves."""
     reproductions: defaultdict[TrialId, list[Reproduction]] = defaultdict(list)
     for found in find_reproductions(scene.catalog.reports, scene.heads.values()):
         for head in found.trials:
@@ -118,7 +133,11 @@ def batches(scene: SiteContext) -> Iterator[LazyBatches]:
         contents=read_contents(scene.catalog),
         nights={night.id: (night,) for night in reversed(scene.nights)},
         reproductions=reproductions,
+        newest=find_newest(scene.heads, with_curves),
     )
+    charts = {"spectrum": draw_spectrum(ONE), "p99": draw_course("p99", ONE)}
+    charts["rate"] = draw_course("rate", ONE)
+    yield batch_of(to_script(_CHARTS, charts))
     heads = iter(scene.heads.values())
     while some := tuple(islice(heads, _AT_ONCE)):
         by_page = {trial_page(head.id): head for head in some}
@@ -140,8 +159,14 @@ def _make(
     wanted = {by_page[path].id for path in paths}
     before = {around.previous[one] for one in wanted if one in around.previous}
     known = {trial.id: trial for trial in scene.archive.trials(sorted(wanted | before))}
+    drawn = dict(
+        _decode(scene, [trial for trial in known.values() if trial.id in wanted & around.newest])
+    )
     for trial in known.values():
         if trial.id in wanted:
+            curves = drawn.get(trial.id, {"times": ()})
+            if trial.id in around.newest:
+                yield to_script(times_data(trial.id), curves, of=trial_page(trial.id))
             yield render_trial(
                 trial,
                 series=around.links.of(trial.id),
@@ -152,6 +177,8 @@ def _make(
                 previous=known.get(around.previous.get(trial.id, _NONE)),
                 bundle_sha256=scene.digests.get(trial.id, ""),
                 reproductions=around.reproductions.get(trial.id, ()),
+                has_curves=bool(curves["times"]),
+                is_old=trial.id not in around.newest,
             )
             if has_chart(trial):
                 yield to_script(
@@ -159,6 +186,16 @@ def _make(
                     draw_steps(view_steps(trial.steps, trial.samples)),
                     of=trial_page(trial.id),
                 )
+
+
+def _decode(scene: SiteContext, trials: Iterable[Trial]) -> Iterator[tuple[TrialId, dict[str, Any]]]:
+    """Yield what the curves of trials are drawn from; few at a time, since histograms are large."""
+    rest = iter(trials)
+    while some := tuple(islice(rest, _DECODED_AT_ONCE)):
+        found: defaultdict[TrialId, list[Recording]] = defaultdict(list)
+        for recording in scene.archive.recordings([trial.id for trial in some], *KINDS):
+            found[recording.trial].append(recording)
+        yield from ((trial.id, tell_trial(trial, found[trial.id])) for trial in some)
 
 
 def render_trial(
@@ -172,12 +209,14 @@ def render_trial(
     previous: Trial | None = None,
     bundle_sha256: str = "",
     reproductions: Sequence[Reproduction] = (),
+    has_curves: bool = False,
+    is_old: bool = False,
 ) -> SiteFile:
     """Return the page of a trial.
 
     `reproduce` is the command line that measures the same again, `contents` those of the configuration
     that stands beside the history, `previous` the trial that is compared with, if there is one,
-    `reproductions` are the reports that it reproduces.
+    `reproductions` are the reports that it reproduces. `is_old` if it is too old to have curves.
     """
     phases = find_phases(trial, contents.workloads)
     return render(
@@ -185,6 +224,9 @@ def render_trial(
         trial_page(trial.id),
         trial=trial,
         void=None if trial.status is TrialStatus.COMPLETED else VOID_BADGE,
+        curves=times_data(trial.id) if has_curves else "",
+        charts=_CHARTS,
+        is_old=is_old,
         rules=apply_rules(trial, contents.testbeds),
         has_limits=trial.testbed in contents.testbeds,
         phases=phases,
@@ -222,6 +264,7 @@ def _digest(scene: SiteContext, head: TrialHead, around: _Surroundings) -> str:
         around.caveats.get(head.testbed.name, "unknown"),
         reproduce_command(head, scene.catalog, around.nights.get(head.night, ())),
         str(head.id in around.bundles),
+        str(head.id in around.newest),
         # Equal names and contents are equal files, so what has changed since says it all.
         *list_changed(head, around.contents),
         around.links.digest(head.id),

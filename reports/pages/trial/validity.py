@@ -143,6 +143,11 @@ class Ruled:
     said: str | None
     held: Badge
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether the limit is all that is known: no figure was kept, and no reason was given."""
+        return self.held is _SILENT and self.worst is None and self.limit is not None
+
 
 class _Measured:
     """The figures of one trial, read once. Steps of a ladder or a search are judged by themselves."""

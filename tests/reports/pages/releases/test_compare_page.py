@@ -19,7 +19,7 @@ from perf.model.results import TrialId
 from reports.pages.releases.compare import tell_cells
 from reports.pages.releases.heatmap import HeatCell, HeatPair, view_heatmap
 from reports.pages.releases.medians import Medians, Variant, read_medians
-from reports.pages.releases.times import tell_trial
+from reports.pages.trial.times import tell_trial
 from reports.site.context import SiteContext
 from reports.wording.links import release_page
 from reports.wording.measures import change_words, ends_words

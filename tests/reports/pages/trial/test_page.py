@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import watch
+from playwright.sync_api import Browser
 
 from perf.model.design import Testbed
 from perf.model.identity import named
@@ -28,6 +30,7 @@ from reports.pages.trial.page import SeriesLink, list_bundle, render_trial
 from reports.pages.trial.phases import find_phases
 from reports.pages.trial.validity import Ruled, apply_rules
 from reports.site.writing import flatten
+from reports.wording.links import data_path, times_data, trial_page
 from reports.wording.reproducing import (
     NOTHING_KNOWN,
     Contents,
@@ -246,21 +249,21 @@ def test_to_reproduce_says_which_files_have_changed_since(demo: Any, open_loop: 
 
 def test_a_page_is_made_again_if_anything_on_it_is_another(demo: Any) -> None:
     scene = demo.scene()
-    (first,) = flatten(trial_pages.batches(scene))
+    _, first = flatten(trial_pages.batches(scene))
     testbed = scene.catalog.testbeds["local"]
     strict = replace(testbed, validity=replace(testbed.validity, max_error_share=0.5))
     head = next(iter(scene.heads.values()))
     ours = replace(scene.catalog, testbeds={"local": testbed})
     known = {one: replace(head, id=one, testbed=named(testbed)) for one in [head.id]}
     versions = [
-        next(flatten(trial_pages.batches(replace(scene, heads=known, catalog=catalog)))).versions
+        tuple(flatten(trial_pages.batches(replace(scene, heads=known, catalog=catalog))))[-1].versions
         for catalog in (ours, replace(ours, testbeds={"local": strict}))
     ]
     assert versions[0] != versions[1]
     # Another trial before changes what a page compares with.
     newer, older = list(find_previous(scene.heads.values()).items())[-1]
     other = replace(scene, digests={**scene.digests, older: "f" * 64})
-    (second,) = flatten(trial_pages.batches(other))
+    _, second = flatten(trial_pages.batches(other))
     page = f"trials/{newer}.html"
     assert first.versions[page] != second.versions[page]
     assert first.versions[f"trials/{head.id}.html"] == second.versions[f"trials/{head.id}.html"]
@@ -273,7 +276,7 @@ def test_the_page_shows_rules_phases_hashes_and_logs(demo: Any, tmp_path: Path) 
     (place / "trial.json").write_text("{}")
     (place / "logs" / "node 1&2.log").write_text("x")
     scene = replace(demo.scene(), bundles=tmp_path / "trials", target=tmp_path / "site")
-    (batch,) = flatten(trial_pages.batches(scene))
+    _, batch = flatten(trial_pages.batches(scene))
     (page,) = (one for one in batch.make([f"trials/{invalid.id}.html"]) if one.path.endswith(".html"))
     html = page.content.decode()
     for said in (
@@ -288,6 +291,45 @@ def test_the_page_shows_rules_phases_hashes_and_logs(demo: Any, tmp_path: Path) 
     names = [file.name for file in list_bundle(tmp_path / "trials", invalid.id, tmp_path / "site")]
     assert names == ["logs/node 1&2.log", "trial.json"]
     assert list_bundle(tmp_path / "trials", TrialId("gone"), tmp_path / "site") == ()
+
+
+def test_the_newest_trials_have_curves_and_keep_them_beside_their_pages(demo: Any) -> None:
+    scene = demo.scene()
+    _, batch = flatten(trial_pages.batches(scene, with_curves=2))
+    newest, older = [list(scene.heads)[place] for place in (-1, -3)]
+    made = {file.path: file for file in batch.make(batch.versions)}
+    data = data_path(times_data(newest))
+    assert made[data].of == trial_page(newest)
+    assert times_data(newest).encode() in made[trial_page(newest)].content
+    assert data_path(times_data(older)) not in made
+    assert b"data-curves" not in made[trial_page(older)].content
+    # One that is among the newest no longer is made again without them.
+    _, fewer = flatten(trial_pages.batches(scene, with_curves=1))
+    changed = {path for path in batch.versions if batch.versions[path] != fewer.versions[path]}
+    assert changed == {trial_page(list(scene.heads)[-2])}
+
+
+def test_a_trial_draws_the_operation_that_is_chosen(browser: Browser, demo_site: Path) -> None:
+    page = next(
+        one for one in sorted((demo_site / "trials").iterdir()) if "data-curves" in one.read_text()
+    )
+    with watch(browser, width=390, height=844) as watched:
+        watched.open(page)
+        curve = watched.page.locator('[data-chart="spectrum"] svg')
+        curve.wait_for(timeout=20_000)
+        box = curve.bounding_box()
+        assert watched.page.locator(".chart svg").count() == 3
+        assert watched.complaints == []
+    assert box is not None
+    assert box["y"] < 500
+
+
+def test_rules_of_which_nothing_is_known_are_one_line(open_loop: Trial, testbed: Testbed) -> None:
+    silent = [one for one in rules(open_loop, testbed).values() if one.is_silent]
+    assert len(silent) == 5
+    html = page_of(open_loop, Contents(testbeds={named(testbed): testbed}))
+    assert "No reason given</span>" not in html
+    assert all(one.rule.title in html for one in silent)
 
 
 def test_the_series_of_canaries_are_folded_and_what_is_not_at_hand_is_one_line(demo: Any) -> None:
