@@ -24,7 +24,13 @@ from reports.pages.trial.spectrum import ONE, draw_course, draw_spectrum
 from reports.pages.trial.steps import draw_steps, view_steps
 from reports.pages.trial.times import KINDS, tell_trial
 from reports.pages.trial.validity import apply_rules
-from reports.pages.trial.values import list_canaries, list_counters, list_diagnostics, list_samples
+from reports.pages.trial.values import (
+    find_echoes,
+    list_canaries,
+    list_counters,
+    list_diagnostics,
+    list_samples,
+)
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
@@ -65,11 +71,15 @@ class BundleFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesLink:
-    """A series in which a trial is a point; `is_canary` if only its hosts are measured there."""
+    """A series in which a trial is a point; `is_canary` if only its hosts are measured there.
+
+    `of` is phase, operation and metric.
+    """
 
     title: str
     page: str
     is_canary: bool = False
+    of: tuple[str, str, str] = ("", "", "")
 
 
 class _Links:
@@ -79,7 +89,12 @@ class _Links:
         groups: defaultdict[tuple[TrialId, ...], list[tuple[int, SeriesLink]]] = defaultdict(list)
         for number, one in enumerate(judged):
             key = one.series.key
-            link = SeriesLink(title=series_words(key), page=series_page(key), is_canary=is_canary(key))
+            link = SeriesLink(
+                title=series_words(key),
+                page=series_page(key),
+                is_canary=is_canary(key),
+                of=(key.phase, key.operation, key.metric),
+            )
             groups[one.series.points.trials].append((number, link))
         self._groups = tuple(groups.values())
         self._groups_of: dict[TrialId, tuple[int, ...]] = {}
@@ -218,7 +233,7 @@ def render_trial(
     that stands beside the history, `previous` the trial that is compared with, if there is one,
     `reproductions` are the reports that it reproduces. `is_old` if it is too old to have curves.
     """
-    phases = find_phases(trial, contents.workloads)
+    phases, echoes = find_phases(trial, contents.workloads), find_echoes(trial.samples)
     return render(
         "trial.html",
         trial_page(trial.id),
@@ -233,7 +248,7 @@ def render_trial(
         measured_s=sum_measured(phases),
         steps=view_steps(trial.steps, trial.samples),
         data=trial_data(trial.id) if has_chart(trial) else "",
-        samples=list_samples(trial.samples),
+        samples=list_samples(trial.samples, echoes),
         counters=list_counters(trial.counters),
         diagnostics=list_diagnostics(trial.samples),
         canaries=list_canaries(trial.samples),
@@ -243,7 +258,8 @@ def render_trial(
         bundle_sha256=bundle_sha256,
         logs=[one for one in files if one.name.startswith(_LOGS)],
         files=[one for one in files if not one.name.startswith(_LOGS)],
-        series=series,
+        series=[link for link in series if link.of not in echoes],
+        echoing=[link for link in series if link.of in echoes],
         reproduction=view_reproduction(list_changed(trial, contents), reproduce),
         reproduces=reproductions,
         caveat=caveat_words(trial.testbed.name, caveats),

@@ -16,7 +16,10 @@ from perf.model.metrics import (
     DIAGNOSTICS,
     HIGHEST_LOAD,
     METRICS,
+    RESPONSE_TIME,
     ROW_THROUGHPUT,
+    SEND_LATENESS,
+    SERVICE_TIME,
     THROUGHPUT,
 )
 from perf.model.records import Answer
@@ -64,6 +67,8 @@ _COUNTER_NAMES = tuple(_COUNTERS)
 _Measured = TypeVar("_Measured", Sample, Counter)
 _Name: TypeAlias = tuple[str, str, str]
 """Metric, statistic and host of a row."""
+Echoes: TypeAlias = frozenset[tuple[str, str, str]]
+"""Phase, operation and metric of what only repeats another figure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,11 +135,36 @@ def is_diagnostic(sample: Sample) -> bool:
     return sample.metric in DIAGNOSTICS and sample.metric != ROW_THROUGHPUT.name
 
 
-def list_samples(samples: Sequence[Sample]) -> list[Table]:
-    """Give the samples that are results, by phase and operation."""
-    # The answer of a search stands with its steps, what explains results among the diagnostics.
-    shown = [s for s in samples if s.metric != HIGHEST_LOAD.name and not is_diagnostic(s)]
+def list_samples(samples: Sequence[Sample], echoes: Echoes = frozenset()) -> list[Table]:
+    """Return the samples that are results, by phase and operation; no service time that is an echo."""
+    times = {echo for echo in echoes if echo[-1] == SERVICE_TIME.name}
+    shown = [
+        s
+        for s in samples
+        # The answer of a search stands with its steps, what explains results among the diagnostics.
+        if s.metric != HIGHEST_LOAD.name
+        and not is_diagnostic(s)
+        and (s.phase, s.operation, s.metric) not in times
+    ]
     return [_tabulate_samples(*at, found) for at, found in _by_place(shown).items()]
+
+
+def find_echoes(samples: Iterable[Sample]) -> Echoes:
+    """Return phase, operation and metric of what only repeats another figure.
+
+    In a closed loop an operation is sent when it is meant to start, so its service time is its response
+    time; on a schedule, the throughput is the load that was offered.
+    """
+    found: dict[tuple[str, str, str], dict[tuple[object, ...], float]] = {}
+    for one in samples:
+        of_metric = found.setdefault((one.phase, one.operation, one.metric), {})
+        of_metric[one.statistic, one.iteration, one.host] = one.value
+    return frozenset(
+        (phase, operation, metric)
+        for (phase, operation, metric), values in found.items()
+        if (metric == SERVICE_TIME.name and values == found.get((phase, operation, RESPONSE_TIME.name)))
+        or (metric == THROUGHPUT.name and (phase, operation, SEND_LATENESS.name) in found)
+    )
 
 
 def list_counters(counters: Sequence[Counter]) -> list[Table]:

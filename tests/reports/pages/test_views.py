@@ -192,7 +192,7 @@ def test_the_numbers_of_an_invalid_trial_stay_and_are_marked(demo: Any) -> None:
     invalid = next(trial for trial in demo.trials if trial.status is TrialStatus.INVALID)
     page = next(f for f in demo.files() if f.path == trial_page(invalid.id)).content.decode()
     assert page.index("client fell behind") < page.index("Load steps") < page.index("Samples")
-    assert page.count("In no series") == 5  # phases, steps, samples, counters, hosts
+    assert page.count("In no series") == 6  # curves, phases, steps, samples, counters, hosts
 
 
 def test_every_page_with_numbers_of_a_testbed_shows_its_caveat(demo: Any) -> None:

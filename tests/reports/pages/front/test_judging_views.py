@@ -1,6 +1,7 @@
 """What the pages say of a judgement: incidents, how small a change could be seen, the testbed."""
 # ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
 
+import re
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
@@ -134,10 +135,7 @@ def test_a_series_tells_its_noise_floor_and_what_1_3_and_10_nights_see(demo: Any
     one = write_throughput(demo)
     told = view_sensitivity(one)
     assert told.floor == f"1.86{NBSP}%"  # of its newest level; the series as a whole has 1.53 %
-    assert told.text == (
-        f"One night scatters by 1.86{NBSP}% around its level. With this noise, 1 night sees "
-        f"≥{NBSP}9.14{NBSP}%, 3 nights ≥{NBSP}4.12{NBSP}%, 10 nights ≥{NBSP}2.51{NBSP}%."
-    )
+    assert re.findall(rf"[\d.]+(?={NBSP}%)", told.text) == ["1.86", "9.14", "4.12", "2.51"]
     assert [(row.nights, row.relative) for row in told.rows] == [
         ("1 night", f"≥{NBSP}9.14{NBSP}%"),
         ("3 nights", f"≥{NBSP}4.12{NBSP}%"),
@@ -163,8 +161,8 @@ def test_a_newest_level_that_scatters_more_than_the_series_is_told(
     assert wild.newest_noise.deviation > 5 * one.noise.deviation
     told = view_sensitivity(wild)
     assert told.floor == f"25.1{NBSP}%"
-    assert f"around the newest level, as its own {one.noise.points} points show" in told.text
-    assert f"the whole series taken together would say 1.53{NBSP}%." in told.text
+    assert re.findall(rf"[\d.]+(?={NBSP}%)", told.text)[:2] == ["25.1", "1.53"]  # its own, and of all
+    assert f"{one.noise.points} points" in told.text
     before, after = look(wild, by_id, demo).segments
     assert after.high - after.low == pytest.approx(2 * wild.newest_noise.deviation)
     assert before.high - before.low < (after.high - after.low) / 3

@@ -29,6 +29,7 @@ from reports.pages.trial.differences import find_previous, list_differences
 from reports.pages.trial.page import SeriesLink, list_bundle, render_trial
 from reports.pages.trial.phases import find_phases
 from reports.pages.trial.validity import Ruled, apply_rules
+from reports.pages.trial.values import find_echoes
 from reports.site.writing import flatten
 from reports.wording.links import data_path, times_data, trial_page
 from reports.wording.reproducing import (
@@ -344,6 +345,27 @@ def test_the_series_of_canaries_are_folded_and_what_is_not_at_hand_is_one_line(d
     assert ("throughput" in plain, "CPU canary" in plain, "CPU canary" in folded) == (True, False, True)
     assert html.count("not at hand where this site was built") == 1
     assert 'id="log"' not in html
+
+
+def test_what_repeats_another_figure_is_folded(open_loop: Trial) -> None:
+    repeated = [
+        replace(one, phase="saturation", metric=metric, value=one.value)
+        for one in open_loop.samples
+        for metric in ("response_time", "service_time")
+        if one.metric == "response_time"
+    ]
+    trial = replace(open_loop, samples=(*open_loop.samples, *repeated))
+    echoes = find_echoes(trial.samples)
+    assert echoes == {("saturation", "write", "service_time"), ("steady", "write", "throughput")}
+    slower = [
+        replace(one, value=one.value + 0.1) if one.metric == "service_time" else one for one in repeated
+    ]
+    assert find_echoes(slower) == set()
+    links = [SeriesLink(title=of[2], page=f"{of[2]}.html", of=of) for of in sorted(echoes)]
+    page = render_trial(trial, series=links, files=(), reproduce="", caveats={}).content.decode()
+    listed = page.split('<h2 id="series">')[1].split("</section>")[0]
+    plain, folded = listed.split("<details>")
+    assert (plain.count("<a "), folded.count("<a ")) == (0, 2)
 
 
 def test_cells_and_names_are_escaped(make_trial: Callable[..., Trial]) -> None:
