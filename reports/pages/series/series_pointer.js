@@ -26,7 +26,7 @@
     const before = at ? series.value[at - 1] : 0;
     const rows = [
       ["Value", words.quantity(value, series.unit)],
-      ["Against the point before", at && before ? words.percent((value - before) / Math.abs(before)) : ""],
+      ["Against the one before", at && before ? words.percent((value - before) / Math.abs(before)) : ""],
       ["Against the first", at && view.y === "first" ? words.percent(value / series.value[0] - 1) : ""],
       ["Release", `${track.releaseOf(slot)}, ${words.moment(track.started[slot])}`],
       [series.endsOf(at) ? "Uncertainty" : "Iterations", words.spread(runs, series.endsOf(at))],
@@ -61,7 +61,7 @@
       .map(([, name, before, after]) => [`▲ ${name}`, `${before} → ${after}`]);
 
   // `isHeld` if it stays until something else is tapped, with a link to the trial.
-  const tell = (plot, slot, clientX, clientY, isHeld = false) => {
+  const tell = (plot, slot, clientX, isHeld = false) => {
     const { series, view } = plot;
     const at = series.pointAt.get(slot);
     const rows = [...(at === undefined ? slotRows(series, slot) : pointRows(series, at, view)), ...moveRows(series, slot, view)].filter(([, text]) => text !== "");
@@ -77,13 +77,11 @@
     tip.hidden = false;
     const { width, height } = tip.getBoundingClientRect();
     const box = plot.box.getBoundingClientRect();
-    // Above the point or below it, where its neighbours are not; where there is no room, beside the chart.
-    const isNarrow = window.innerWidth < 2 * width;
-    const [over, under] = isNarrow ? [box.top - height, box.bottom] : [clientY - height - 20, clientY + 20];
-    const isUnder = isNarrow ? under + height + 8 < window.innerHeight : over < 8;
+    // Under the chart or over it: inside it would hide the neighbours.
+    const hasRoom = box.bottom + height + 8 < window.innerHeight;
     const place = (wanted, most) => `${Math.max(8, Math.min(wanted, most - 8))}px`;
     tip.style.left = place(clientX - width / 2, window.innerWidth - width);
-    tip.style.top = place(isUnder ? under : over, window.innerHeight - height);
+    tip.style.top = place(hasRoom ? box.bottom : box.top - height, window.innerHeight - height);
     return rows;
   };
 
@@ -175,7 +173,7 @@
       box.classList.toggle("on-point", isHit(near) && Boolean(near.series.track.pageOf(near.slot)));
       plot.slot = near.slot;
       point(near.series.track.stem, near.slot);
-      tell({ ...plot, series: near.series }, near.slot, event.clientX, event.clientY);
+      tell({ ...plot, series: near.series }, near.slot, event.clientX);
     };
     box.addEventListener("pointermove", follow);
     // A finger that is lifted leaves, too.
@@ -219,7 +217,7 @@
     const { near } = plot;
     if (!near || (near.exactly ?? near.far) >= NEAR_PX) return;
     point(near.series.track.stem, near.slot);
-    tell({ ...plot, series: near.series }, near.slot, event.clientX, event.clientY, true);
+    tell({ ...plot, series: near.series }, near.slot, event.clientX, true);
   };
 
   const open = ({ series, slot }, isAside) => {
@@ -246,8 +244,8 @@
       plot.slot = plot.series.at[rows[next].at];
       point(plot.series.track.stem, plot.slot);
       const box = plot.canvas.getBoundingClientRect();
-      const [left, top] = originOf(plot);
-      const told = tell(plot, plot.slot, box.left + left + toX(plot, plot.slot), box.top + top + scale(plot, "y")(rows[next].y));
+      const [left] = originOf(plot);
+      const told = tell(plot, plot.slot, box.left + left + toX(plot, plot.slot));
       spoken.textContent = told.map(([name, text]) => `${name}: ${text}`).join("; ");
     }
   };
