@@ -15,7 +15,7 @@ ENGINE ?= python
 # Whose clippy and rustfmt judge; those of the next one find something else. CI installs it.
 RUST := 1.95
 
-.PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-slow test-all mutation lint format types contracts tree workflows wheel-smoke selftest bench bench-bisection bench-comparison bench-detection bench-engines bench-scale site lock schema infra-check lab-up lab-down lab-status clean
+.PHONY: help setup native native-lint native-test nightly reliability soak soak-real test test-slow test-all mutation lint format types contracts tree workflows wheel-smoke selftest reference pictures bench bench-bisection bench-comparison bench-detection bench-engines bench-scale site lock schema infra-check lab-up lab-down lab-status clean
 .DEFAULT_GOAL := help
 
 help: ## list the verbs
@@ -135,6 +135,9 @@ infra-check: .venv/.dev ## what Ansible would change on the hosts of an inventor
 
 schema: .venv/.ready ## write configs/schema again
 	$(BIN)/knickpoint schema
+
+reference: .venv/.ready schema ## write docs/reference again: the command line and the configuration files
+	$(BIN)/python .ci/reference.py
 
 lock: .venv/.dev ## renew the hash-pinned lock files
 	sh requirements/lock

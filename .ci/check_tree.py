@@ -12,6 +12,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import reference
+
 from perf.model.errors import KnickpointError
 from perf.model.metrics import DIAGNOSTICS, METRICS
 from perf.model.results import Purpose, StepOutcome, TrialStatus
@@ -35,7 +37,9 @@ load, mix
 
 def main() -> int:
     """Print all findings; return 1 if there is one."""
-    findings = [*_check_code(), *_check_words(), *_check_tables(), *_check_links()]
+    findings = [
+        *_check_code(), *_check_words(), *_check_tables(), *_check_links(), *_check_reference(),
+    ]  # fmt: skip
     for finding in findings:
         print(finding)  # noqa: T201  a program
     return 1 if findings else 0
@@ -157,6 +161,14 @@ def _check_links() -> Iterator[str]:
                 yield f"{page.relative_to(ROOT)}:1: {target} leads nowhere"
             elif anchor and anchor not in _slugs(there):
                 yield f"{page.relative_to(ROOT)}:1: {target}: no such heading"
+
+
+def _check_reference() -> Iterator[str]:
+    """Find pages of the generated reference that the code has left behind."""
+    for name, text in reference.pages().items():
+        path = reference.PAGES / name
+        if not path.is_file() or path.read_text() != text:
+            yield f"docs/reference/{name}:1: is stale; write it with: make reference"
 
 
 def _slugs(page: Path) -> set[str]:

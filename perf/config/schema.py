@@ -1,13 +1,17 @@
 """JSON Schemas of the configuration files, so that editors check and complete them as one types."""
 
+import ast
+import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from perf.config.variants import KEY
+from perf.model import access, design, records, references, rules
 from perf.model.design import Suite, SystemConfig, Testbed, Topology, Workload
 from perf.model.references import Report
 from perf.model.rules import Detection, Triage
@@ -33,19 +37,45 @@ _VARIANTS = {
 
 
 def schema_texts() -> Mapping[str, str]:
-    """Give each schema's text by file name; the same on every call and machine."""
-    texts = {}
+    """Return each schema's text by file name; the same on every call and machine."""
+    texts, meanings = {}, dict(_read_meanings())
     for name, kind in _TYPES:
         adapter: TypeAdapter[Any] = TypeAdapter(kind)
         schema = {"$schema": _DIALECT, **adapter.json_schema()}
+        _explain(schema, meanings)
         if kind is Workload:
             schema["properties"][KEY] = _VARIANTS
         texts[f"{name}.schema.json"] = json.dumps(schema, indent=2, sort_keys=True) + "\n"
     return texts
 
 
+def _read_meanings() -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield the text below each field of a configuration type, by type and field.
+
+    Read from the source: pydantic could do so as well, but would at every start of every command.
+    """
+    for module in (access, design, records, references, rules):
+        for node in ast.parse(inspect.getsource(module)).body:
+            if isinstance(node, ast.ClassDef):
+                for line, text in pairwise(node.body):
+                    match line, text:
+                        case (
+                            ast.AnnAssign(target=ast.Name(id=field)),
+                            ast.Expr(value=ast.Constant(value=str(said))),
+                        ):
+                            yield (node.name, field), inspect.cleandoc(said)
+
+
+def _explain(schema: dict[str, Any], meanings: Mapping[tuple[str, str], str]) -> None:
+    """Add the meaning of each key to a schema and to the types that it defines."""
+    for kind in (schema, *schema.get("$defs", {}).values()):
+        for key, one in kind.get("properties", {}).items():
+            if said := meanings.get((kind["title"], key)):
+                one["description"] = said
+
+
 def write_schemas(target: Path) -> tuple[Path, ...]:
-    """Write all schemas into a directory; give the files' paths."""
+    """Write all schemas into a directory; return the files' paths."""
     target.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, text in schema_texts().items():

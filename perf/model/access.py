@@ -22,8 +22,11 @@ class Tls:
 
     __pydantic_config__ = STRICT
     ca_file: AbsolutePath
+    """Certificates of the authorities that are trusted."""
     certificate_file: AbsolutePath | None = None
+    """Certificate that clients show."""
     key_file: AbsolutePath | None = None
+    """Key of that certificate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,10 @@ class Access:
 
     __pydantic_config__ = STRICT
     username: Text | None = None
+    """Login of all clients."""
     password_env: Text | None = None
+    """Environment variable that holds the password."""
     password_file: AbsolutePath | None = None
+    """File that holds the password."""
     tls: Tls | None = None
+    """Encryption; absent: none."""

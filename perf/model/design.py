@@ -40,10 +40,15 @@ class Topology:
 
     __pydantic_config__ = STRICT
     name: Name
+    """As the file is called."""
     description: Text
+    """One line, for lists."""
     servers: Positive
+    """Servers of the cluster."""
     clients: Positive = 1
+    """Hosts that offer load."""
     replication_factor: Positive = 1
+    """Copies of each row."""
     shards: Positive | None = None
     """Each in so many copies, behind routers; absent: the system shares out rows in its own way."""
 
@@ -54,15 +59,21 @@ class Host:
 
     __pydantic_config__ = STRICT
     name: Name
+    """Unique in the testbed."""
     address: Text
+    """Host name or IP address."""
     role: Literal["server", "client"]
+    """What runs on it."""
     cores: tuple[Annotated[int, Ge(0)], ...] = ()
     """Cores that processes on this host are pinned to; empty leaves them to the kernel."""
     numa_node: Annotated[int, Ge(0)] | None = None
     """The NUMA node whose memory, and whose cores if none are named, processes on this host use."""
     user: str | None = None
+    """Login over SSH; absent: as the SSH configuration says."""
     port: Positive = 22
+    """Port of SSH."""
     work_dir: AbsolutePath = "/var/tmp/knickpoint"  # noqa: S108  a directory of ours on the host
+    """Where nodes and engines keep their files on a host over SSH."""
     python: Text = "python3"
     """Command of a Python with Knickpoint's `measure` extra; the native engine is beside it."""
     price_per_hour_usd: Price | None = None
@@ -75,10 +86,15 @@ class TimeLimits:
 
     __pydantic_config__ = STRICT
     start_s: PositiveFloat = 180.0
+    """Starting the servers, until the cluster serves."""
     stop_s: PositiveFloat = 60.0
+    """Stopping the servers."""
     load_s: PositiveFloat = 900.0
+    """Storing the rows of the preload."""
     connect_s: PositiveFloat = 60.0
+    """Connecting the clients."""
     settle_s: PositiveFloat = 120.0
+    """Background work of the database after the preload."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +138,9 @@ class Steadiness:
 
     __pydantic_config__ = STRICT
     window_s: Positive
+    """Length of a window, in seconds."""
     tolerance: Annotated[float, Gt(0), Le(1)]
+    """Largest difference between two windows, as a share of the later one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +149,9 @@ class Needs:
 
     __pydantic_config__ = STRICT
     memory_mb: Positive
+    """Free memory, over all nodes."""
     disk_mb: Positive
+    """Free disk, over all nodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +163,7 @@ class Tuning:
 
     __pydantic_config__ = STRICT
     unavailable: Mapping[SettingName, Text] = field(default_factory=dict)
+    """Settings that these hosts lack, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +183,9 @@ class PriceSource:
 
     __pydantic_config__ = STRICT
     date: date
+    """Day on which the prices held."""
     source: Text
+    """Where the prices come from."""
 
     @property
     def text(self) -> str:
@@ -177,18 +200,27 @@ class Testbed:
     __pydantic_config__ = STRICT
     __test__ = False
     name: Name
+    """As the file is called."""
     description: Text
+    """One line, for lists."""
     testbed_class: Name
+    """Trials compare only within one class."""
     transport: Literal["local", "ssh"]
+    """How hosts are reached: this machine, or SSH."""
     hosts: Annotated[tuple[Host, ...], MinLen(1)]
+    """Servers and clients."""
     client_cores: Positive
     """Engine processes per client host, one per core."""
     engine: EngineName | None = None
     """Which program offers the load, unless the workload says; absent: python."""
     needs: Needs
+    """What must be free before a trial starts."""
     limits: TimeLimits
+    """How long each step of a trial may take."""
     validity: Validity
+    """Limits past which a trial is invalid."""
     steadiness: Steadiness
+    """The rule that ends a warm-up."""
     jvm_options: tuple[str, ...] = ()
     """Added to each JVM database on this testbed."""
     tuning: Tuning | None = None
@@ -196,6 +228,7 @@ class Testbed:
     disk: DiskPolicy | None = None
     """Absent: page cache and disk are left as the trial before left them."""
     prices_from: PriceSource | None = None
+    """Source of the hosts' prices."""
     node_dir: AbsolutePath | None = None
     """Local ones: where nodes keep their files, in place of the data directory, to measure a disk."""
     ssh_config: Text | None = None
@@ -210,15 +243,21 @@ class SystemConfig:
 
     __pydantic_config__ = STRICT
     system: Name
+    """Database that it belongs to."""
     name: Name
+    """As the file is called."""
     description: Text
+    """One line, for lists."""
     settings: Mapping[str, JsonValue] = field(default_factory=dict)
+    """A section of the database's own configuration file."""
     layout: Mapping[str, JsonValue] = field(default_factory=dict)
     """How it lays out a workload's tables, in words that each system has: compaction, indexes …"""
     access: Access | None = None
     """How clients log in and what they trust; absent: nobody is asked, nothing is encrypted."""
     heap_mb: Positive | None = None
+    """Heap of a JVM database, in MB."""
     jvm_options: tuple[str, ...] = ()
+    """Added to the options of a JVM database."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +266,9 @@ class ClosedLoop:
 
     __pydantic_config__ = STRICT
     kind: Literal["closed"]
+    """Closed loop."""
     in_flight: InFlight
+    """Operations at any time, per engine process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,9 +282,13 @@ class OpenLoop:
 
     __pydantic_config__ = STRICT
     kind: Literal["open"]
+    """Open loop."""
     offered_load_ops_per_s: OfferedLoad
+    """Operations per second, over all engine processes."""
     in_flight: InFlight
+    """Most operations outstanding, per engine process."""
     arrivals: Literal["poisson"] | None = None
+    """A Poisson process; absent: evenly spaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,9 +297,13 @@ class SteppedLoad:
 
     __pydantic_config__ = STRICT
     kind: Literal["stepped"]
+    """A ladder of open loops."""
     offered_loads_ops_per_s: Annotated[tuple[OfferedLoad, ...], MinLen(2)]
+    """Operations per second of each step, from the lowest up."""
     in_flight: InFlight
+    """Most operations outstanding, per engine process."""
     arrivals: Literal["poisson"] | None = None
+    """A Poisson process; absent: evenly spaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,13 +316,21 @@ class SearchLoad:
 
     __pydantic_config__ = STRICT
     kind: Literal["search"]
+    """A search for the highest load."""
     lowest_ops_per_s: OfferedLoad
+    """Lower end of the search."""
     highest_ops_per_s: OfferedLoad
+    """Upper end of the search."""
     response_time_p99_objective_ms: PositiveFloat
+    """The p99 of response time that a load must keep to."""
     resolution: Annotated[float, Ge(0.001), Le(1)]
+    """Where the search stops: the distance of its ends, as a share of the lower."""
     confirmations: Positive
+    """Further runs in which the result must hold."""
     in_flight: InFlight
+    """Most operations outstanding, per engine process."""
     arrivals: Literal["poisson"] | None = None
+    """A Poisson process; absent: evenly spaced."""
 
 
 SimpleLoad: TypeAlias = Annotated[ClosedLoop | OpenLoop, Field(discriminator="kind")]
@@ -292,11 +349,17 @@ class Measurement:
 
     __pydantic_config__ = STRICT
     name: Name
+    """Name of the phase."""
     load: Load
+    """How operations are offered."""
     warmup_s: PositiveFloat
+    """Shortest warm-up."""
     warmup_cap_s: PositiveFloat
+    """Longest warm-up."""
     iteration_s: PositiveFloat
+    """Length of an iteration."""
     iterations: Positive
+    """How often it is measured."""
     mix: Mapping[Operation, PositiveFloat] = field(default_factory=dict)
     """What this phase offers in place of the workload's own operation or mix; absent: those."""
     histogram_s: Positive | None = None
@@ -313,10 +376,15 @@ class CountedPhase:
 
     __pydantic_config__ = STRICT
     name: Name
+    """Name of the phase."""
     operation: Operation
+    """The operation that it repeats."""
     in_flight: InFlight
+    """Operations at any time, per engine process."""
     operations: Positive | None = None
+    """How many; absent: each record once."""
     value_seed: Count | None = None
+    """Seed of the stored values, in the put/get workload."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,10 +396,15 @@ class Floors:
 
     __pydantic_config__ = STRICT
     records: Positive
+    """Fewest devices, keys, records or hosts."""
     operations: Positive
+    """Fewest operations of a counted phase."""
     in_flight: Positive
+    """Fewest operations in flight."""
     offered_load_ops_per_s: PositiveFloat
+    """Lowest offered load."""
     seconds: PositiveFloat
+    """Shortest iteration; a warm-up may be a quarter of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,18 +417,25 @@ class Workload:
 
     __pydantic_config__ = STRICT
     name: Name
+    """As the file is called."""
     description: Text
     """One line, for lists."""
     purpose: Text
     """The question that it answers."""
     owner: Text
+    """Who answers for it."""
     source: Text
+    """Where it comes from."""
     not_comparable: Text
     """What its figures must not be compared with, and why."""
     records: Records
+    """What is stored."""
     operation: Operation | None = None
+    """The operation of all measurements; or use `mix`."""
     mix: Mapping[Operation, PositiveFloat] = field(default_factory=dict)
+    """Operations, each with its share."""
     consistency: Literal["one", "quorum", "all"]
+    """Copies that must answer."""
     preload_rows_per_device: Count = 0
     """Readings of each device that are stored before the first phase, in the sensor workload."""
     preload: Literal["records"] | None = None
@@ -363,18 +443,23 @@ class Workload:
     exceeds_memory: Literal[True] | None = None
     """Whether what is stored is to be more than the servers' memory; a trial says if it is not."""
     preload_in_flight: InFlight
+    """Operations in flight while the preload is stored."""
     engine: EngineName | None = None
     """Which program offers this load, whatever the testbed says; absent: that of the testbed."""
     batch_rows: Positive | None = None
     """Write this many rows in each operation, in the sensor workload those of one device."""
     operation_timeout_s: PositiveFloat
+    """An operation without an answer for so long has failed."""
     sequence: tuple[CountedPhase, ...] = ()
+    """Phases that run first, one after the other."""
     measurements: tuple[Measurement, ...] = ()
+    """Measured phases."""
     floors: Floors | None = None
     """Absent: the workload is not scaled down."""
     scaled_down_by: Positive | None = None
     """Set by a suite that runs it smaller than it is written, never in its own file."""
     seed: Count
+    """Seed of all random choices."""
 
     def mix_of(self, phase: Measurement) -> Mapping[Operation, float]:
         """Return the operations that a measured phase offers, each with its weight."""
@@ -396,12 +481,19 @@ class Experiment:
 
     __pydantic_config__ = STRICT
     name: Name
+    """Unique in the suite."""
     system: Name
+    """Database to deploy."""
     config: Name
+    """Its settings: `configs/systems/<system>/<config>.yaml`."""
     topology: Name
+    """Shape of the cluster."""
     workload: Name
+    """What clients do."""
     releases: Annotated[tuple[Version, ...], MinLen(1)]
+    """Versions to measure."""
     sentinel_every_nights: Positive | None = None
+    """Makes it a sentinel, measured on every n-th night."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -416,15 +508,23 @@ class Suite:
 
     __pydantic_config__ = STRICT
     name: Name
+    """As the file is called."""
     description: Text
+    """One line, for lists."""
     testbed: Name
+    """Where it runs."""
     scaled_down_by: Positive | None = None
     """How many times smaller than written its workloads are run; absent: as they are written."""
     experiments: Annotated[tuple[Experiment, ...], MinLen(1)]
+    """What it measures."""
     compare_minutes: Positive | None = None
+    """Most minutes to compare its releases, interleaved; absent: it does not."""
     remeasure_minutes: Positive | None = None
+    """Most minutes to measure unconfirmed changes again; absent: it does not."""
     bisect: Literal["auto"] | None = None
+    """Bisect confirmed changes; absent: it does not."""
     bisect_minutes: Positive | None = None
+    """Most minutes of bisections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,10 +49,15 @@ class Sensor:
 
     __pydantic_config__ = STRICT
     kind: Literal["sensor"]
+    """Readings of devices."""
     devices: Sources
+    """Number of devices."""
     payload_bytes: Annotated[RowBytes, Ge(128)]
+    """Size of a reading."""
     latest_count: Several = 10
+    """Newest readings that a read asks for."""
     order: Literal["shuffled"] | None = None
+    """Order of the devices in writes; absent: always the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +71,15 @@ class PutGet:
     __pydantic_config__ = STRICT
     field_count: ClassVar[int] = 1
     kind: Literal["put-get"]
+    """One value per key."""
     keys: RecordCount
+    """Number of keys."""
     key_bytes: Annotated[int, Ge(16), Le(1000)] = 32
+    """Size of a key."""
     least_value_bytes: RowBytes = 100
+    """Size of the smallest value."""
     value_bytes_range: RowBytes = 1800
+    """Sizes of values, from the smallest on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,18 +93,29 @@ class Ycsb:
 
     __pydantic_config__ = STRICT
     kind: Literal["ycsb"]
+    """Records of YCSB."""
     record_count: RecordCount
+    """Records before the first operation."""
     request_distribution: Literal["zipfian", "uniform", "hotspot", "latest"]
+    """How the record of an operation is chosen."""
     field_count: Several = 10
+    """Fields of a record."""
     field_length: Annotated[RowBytes, Ge(8)] = 100
+    """Bytes of a field."""
     insert_order: Literal["hashed", "ordered"] = "hashed"
+    """Whether keys are hashed."""
     zero_padding: Annotated[int, Ge(1), Le(1000)] = 1
+    """Digits of a key's number."""
     read_all_fields: Literal[True] = True
     """A session reads whole records."""
     write_all_fields: bool = False
+    """Whether an update writes all fields."""
     hotspot_data_fraction: Share = 0.2
+    """Share of the records that are hot."""
     hotspot_operation_fraction: Share = 0.8
+    """Share of the operations on hot records."""
     max_scan_length: Several = 1000
+    """Most records of a scan."""
     operation_count: RecordCount | None = None
     """How many operations a run is expected to have: zipfian leaves room for twice their inserts.
     Absent: as many as records, as in the workload files that come with YCSB."""
@@ -110,12 +131,17 @@ class Devops:
 
     __pydantic_config__ = STRICT
     kind: Literal["devops"]
+    """Measurements of hosts, after TSBS."""
     hosts: Sources
+    """Number of hosts."""
     span_s: Span
+    """Length of the recorded time."""
     interval_s: Span = 10
+    """Seconds between two measurements."""
     begin_s: Annotated[int, Ge(0), Le(10_000_000_000)] = 1_451_606_400
     """2016-01-01T00:00:00Z, as in the examples of TSBS."""
     queries: RecordCount = 1000
+    """Queries of each type that are made."""
 
 
 Records: TypeAlias = Annotated[Sensor | PutGet | Ycsb | Devops, Field(discriminator="kind")]

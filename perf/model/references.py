@@ -64,16 +64,27 @@ class Subject:
 
     __pydantic_config__ = STRICT
     name: Name
+    """Unique in the report."""
     title: Text
+    """As pages name it."""
     system: Name
+    """Database."""
     line: Text | None = None
+    """Release line beside whose series its figures stand; absent: all."""
     version: Version | None = None
+    """Release that the report measured."""
     setup: Text
+    """How it was set up there."""
     configs: tuple[Name, ...] = ()
+    """Configs that may stand for it; absent: any."""
     topologies: tuple[Name, ...] = ()
+    """Topologies that may stand for it; absent: any."""
     testbed_classes: tuple[Name, ...] = ()
+    """Testbeds that may stand for it; absent: any."""
     nodes: Positive | None = None
+    """Number of nodes, as published."""
     price_per_month_usd: Price | None = None
+    """Price, as published."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +93,17 @@ class Spot:
 
     __pydantic_config__ = STRICT
     subject: Name | None = None
+    """Subject of the report."""
     workload: Name | None = None
+    """Workload."""
     phase: Text | None = None
+    """Phase."""
     operation: Text | None = None
+    """Operation."""
     metric: Text | None = None
+    """Metric, or a quantity of the report."""
     statistic: Statistic | None = None
+    """Statistic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +124,16 @@ class PublishedColumn:
 
     __pydantic_config__ = STRICT
     name: Name
+    """Unique in the table."""
     title: Text
+    """Its heading."""
     at: Spot = field(default_factory=Spot)
+    """Address of its cells."""
     quotient: Quotient | None = None
+    """Computed from two other columns."""
     ratio_to: Name | None = None
     not_here: Text | None = None
+    """Why it has no counterpart here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,9 +146,13 @@ class PublishedRow:
 
     __pydantic_config__ = STRICT
     name: Name
+    """Unique in the table."""
     title: Text
+    """Its heading."""
     at: Spot = field(default_factory=Spot)
+    """Address of its cells."""
     values: tuple[NotNegative | None, ...]
+    """Published values, by column; null where there is none."""
     words: Mapping[Name, Text] = field(default_factory=dict)
     cells: Mapping[Name, Spot] = field(default_factory=dict)
     ratios_to: tuple[Name, ...] = ()
@@ -138,11 +164,17 @@ class PublishedTable:
 
     __pydantic_config__ = STRICT
     name: Name
+    """Unique in the report."""
     title: Text
+    """Its heading."""
     note: Text | None = None
+    """Shown below it."""
     at: Spot = field(default_factory=Spot)
+    """Address of all its cells."""
     columns: Annotated[tuple[PublishedColumn, ...], MinLen(1)]
+    """Its columns."""
     rows: Annotated[tuple[PublishedRow, ...], MinLen(1)]
+    """Its rows."""
     ratio_to: Name | None = None
 
 
@@ -152,14 +184,23 @@ class Scaling:
 
     __pydantic_config__ = STRICT
     title: Text
+    """As pages name it."""
     small: Name
+    """The small subject."""
     large: Name
+    """The large subject."""
     small_workload: Name
+    """Workload of the small one."""
     large_workload: Name
+    """Workload of the large one."""
     phase: Text
+    """Phase."""
     operation: Text
+    """Operation."""
     published_percent: PositiveFloat | None = None
+    """Growth, as published."""
     theoretical_percent: PositiveFloat | None = None
+    """Growth that was possible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,10 +212,14 @@ class PublishedCourse:
 
     __pydantic_config__ = STRICT
     title: Text
+    """As pages name it."""
     workload: Name
+    """Workload."""
     phases: tuple[Text, ...] = ()
+    """Phases that are drawn; absent: all."""
     operations: tuple[Text, ...] = ()
     note: Text
+    """Shown below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,26 +233,40 @@ class Report:
 
     __pydantic_config__ = STRICT
     name: Name
+    """As the file is called."""
     title: Text
+    """Title of the report."""
     authors: Annotated[tuple[Text, ...], MinLen(1)]
+    """Who wrote it."""
     publisher: Text
+    """Who published it."""
     url: Address
+    """Where it is."""
     link: Text | None = None
     published: Text
+    """When it was published."""
     retrieved: Text
+    """When it was read."""
     suite: Name
     suites: Annotated[tuple[Name, ...], MinLen(1)]
     hardware: Text
+    """Hardware of the report."""
     client: Text
+    """Client of the report."""
     left_open: tuple[Text, ...] = ()
     not_compared: Annotated[tuple[Text, ...], MinLen(1)]
+    """What must not be compared, and why."""
     left_out: tuple[Text, ...] = ()
     also_beside: Mapping[Name, Name] = field(default_factory=dict)
     """Workloads beside whose series the figures of another one stand as well, by name."""
     subjects: Annotated[tuple[Subject, ...], MinLen(1)]
+    """What it measured."""
     tables: Annotated[tuple[PublishedTable, ...], MinLen(1)]
+    """Its tables."""
     scalings: tuple[Scaling, ...] = ()
+    """How throughput grew with the cluster."""
     courses: tuple[PublishedCourse, ...] = ()
+    """Phases drawn over time."""
 
     def subject(self, name: str) -> Subject:
         """Give a subject; a report that was checked has each that it names."""

@@ -40,11 +40,15 @@ class Comparing:
 
     __pydantic_config__ = STRICT
     false_regression_share: Annotated[float, Gt(0), Le(0.2)] = 0.02
+    """How often two equal sides may be called regressed."""
     trusted: Mapping[LoadKind, Mapping[str, tuple[Statistic, ...]]] = field(
         default_factory=_trust_little
     )
+    """By kind of load, the statistics on which the verdict rests."""
     trials: Annotated[int, Ge(4)] = 40
+    """Most trials, of both sides together."""
     minutes: PositiveFloat = 240.0
+    """Most minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,16 +61,27 @@ class Detection:
 
     __pydantic_config__ = STRICT
     max_p_value: Annotated[float, Gt(0), Le(0.05)]
+    """Largest p-value of a confirmed change, by its size in standard errors."""
     max_rank_p_value: Annotated[float, Gt(0), Le(0.05)]
+    """Largest p-value of a confirmed change, by the order of the values (rank test)."""
     provisional_p_value: Annotated[float, Gt(0), Le(0.05)]
+    """The same as `max_p_value`, for an unconfirmed change."""
     provisional_rank_p_value: Annotated[float, Gt(0), Le(0.05)]
+    """The same as `max_rank_p_value`, for an unconfirmed change."""
     window_points: Annotated[int, Ge(10)]
+    """Most points on each side of a change that are compared."""
     minimum_points: Annotated[int, Ge(4)]
+    """Fewest points of a series that is judged."""
     confirming_points: Positive
+    """Points on both sides of a change that confirm it."""
     false_alarms_per_1000_series_nights: Annotated[float, Gt(0)]
+    """How often chance confirms a change, as measured."""
     judged: Mapping[str, tuple[Statistic, ...]]
+    """By metric, the statistics that are judged."""
     relevant_change: Mapping[str, Share]
+    """By metric, the smallest relative change worth acting on."""
     comparison: Comparing = field(default_factory=Comparing)
+    """How two sides are compared."""
 
 
 class TriageState(StrEnum):
@@ -96,26 +111,47 @@ class TriageEntry:
 
     __pydantic_config__ = STRICT
     name: Name
+    """Unique in the file."""
     state: TriageState
+    """What was decided."""
     system: Text
+    """Database."""
     line: Text
+    """Release line."""
     topology: Text = "*"
+    """Topology."""
     testbed_class: Text = "*"
+    """Class of the testbed."""
     config: Text = "*"
+    """Config of the database."""
     workload: Text = "*"
+    """Workload, without its hash."""
     phase: Text = "*"
+    """Phase."""
     operation: Text = "*"
+    """Operation."""
     metric: Text = "*"
+    """Metric."""
     statistic: Text = "*"
+    """Statistic."""
     host: Text = "*"
+    """Host of a measure per host."""
     sign: Literal["rise", "drop"]
+    """Direction of the change."""
     from_release: Text | None = None
+    """Last release before the change."""
     to_release: Text | None = None
+    """First release with the change."""
     from_night: date | None = None
+    """Last night before the change."""
     to_night: date | None = None
+    """First night with the change."""
     fixed_in: Text | None = None
+    """Release that has the fix."""
     owner: Text
+    """Who decided."""
     note: Text
+    """Why."""
     expires: date | None = None
     """The last day on which the entry holds."""
 
@@ -132,3 +168,4 @@ class Triage:
 
     __pydantic_config__ = STRICT
     entries: tuple[TriageEntry, ...]
+    """All decisions."""
