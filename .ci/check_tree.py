@@ -33,12 +33,35 @@ regressed, improved, unchanged, undecided, send lateness, stage, ladder, search,
 client-limited, diagnostic, remark, foreign cpu, null server, self-test, intended start, highest
 load, mix
 """
+HISTORIC = {"CHANGELOG.md"}
+DIALECT = {
+    r"told": "reported",
+    r"(?<!cannot\s)tells?": "says, shows, reports",
+    r"telling": "reporting",
+    r"mended": "resolved, fixed",
+    r"of ours": "Knickpoint's",
+    r"in turns": "interleaved",
+    r"teach(es)? most": "most informative",
+    r"put down to": "attributed to",
+    r"for ever": "hangs",
+    r"nobody (can|knows|vouches|looks)": "it is unknown",
+    r"is said, with|all of it is said|that is said": "is reported",
+    r"no time was left": "skipped",
+    r"does not let us in": "refused the connection",
+    r"shouts?": "alerts",
+    r"vouch(es)?": "guarantees",
+    r"what is relied on": "assumptions",
+    r"rivals?": "confounder",
+    r"circumstances": "environment",
+}
+"""Words that only Knickpoint used in that way, and what is said in their place."""
 
 
 def main() -> int:
     """Print all findings; return 1 if there is one."""
     findings = [
         *_check_code(), *_check_words(), *_check_tables(), *_check_links(), *_check_reference(),
+        *_check_dialect(),
     ]  # fmt: skip
     for finding in findings:
         print(finding)  # noqa: T201  a program
@@ -169,6 +192,25 @@ def _check_reference() -> Iterator[str]:
         path = reference.PAGES / name
         if not path.is_file() or path.read_text() != text:
             yield f"docs/reference/{name}:1: is stale; write it with: make reference"
+
+
+def _check_dialect() -> Iterator[str]:
+    """Find words that a reader would have to learn, in documentation, help and page templates."""
+    texts = {page.relative_to(ROOT): _prose(page) for page in _tracked("*.md")}
+    texts = {name: text for name, text in texts.items() if name.name not in HISTORIC}
+    texts |= {Path(name): text for name, text in reference.help_texts().items()}
+    for name, text in texts.items():
+        for word, better in DIALECT.items():
+            spaced = word.replace(" ", r"\s+")
+            for found in re.finditer(rf"(?<![\w-]){spaced}(?![\w-])", text, re.IGNORECASE):
+                line = text.count("\n", 0, found.start()) + 1
+                yield f"{name}:{line}: {found[0]!r}: plainer is: {better}"
+
+
+def _prose(page: Path) -> str:
+    """Return a page without its code and the addresses of its links, each line in its place."""
+    code = r"```.*?```|`[^`\n]+`|\]\([^)\s]*\)"
+    return re.sub(code, lambda found: "\n" * found[0].count("\n"), page.read_text(), flags=re.DOTALL)
 
 
 def _slugs(page: Path) -> set[str]:

@@ -34,6 +34,24 @@ def pages() -> Mapping[str, str]:
     return {"cli.md": "\n".join(_commands()), "configs.md": "\n".join(_configs())}
 
 
+def help_texts() -> Mapping[str, str]:
+    """Return the whole help of each command, by its name."""
+    return dict(_help(knickpoint, click.Context(knickpoint, info_name="knickpoint")))
+
+
+def _help(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
+    yield f"{context.command_path} --help", command.get_help(context)
+    for name, one in _members(command, context):
+        yield from _help(one, click.Context(one, info_name=name, parent=context))
+
+
+def _members(command: click.Command, context: click.Context) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        for name in sorted(command.list_commands(context)):
+            if one := command.get_command(context, name):
+                yield name, one
+
+
 def _cell(text: str) -> str:
     """Return a text as it may stand in a table; `<` outside of code would begin a tag."""
     line = " ".join(text.split()).replace("|", "\\|")
@@ -62,10 +80,8 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
             yield "|---|---|"
             yield from (f"| `{_cell(names)}` | {_cell(meaning)} |" for names, meaning in options)
             yield ""
-    if isinstance(command, click.Group):
-        for name in sorted(command.list_commands(context)):
-            if one := command.get_command(context, name):
-                yield from _command(one, click.Context(one, info_name=name, parent=context))
+    for name, one in _members(command, context):
+        yield from _command(one, click.Context(one, info_name=name, parent=context))
 
 
 def _configs() -> Iterator[str]:

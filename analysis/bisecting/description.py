@@ -31,7 +31,7 @@ def describe_bisection(record: BisectionRecord) -> Iterator[str]:
         f" {record.system} {record.good.version} to {record.bad.version},"
         f" {words.counted(len(record.releases), 'release', 'releases')}"
     )
-    yield f"Probes, in order, each in turns with {record.good.version} on the same hosts:"
+    yield f"Probes, in order, each interleaved with {record.good.version} on the same hosts:"
     for number, probe in enumerate(record.probes, start=1):
         yield f"  {number}. {probe.probed.release.version}: {figures(probe, record)}"
         yield f"     why: {probe.asked}"

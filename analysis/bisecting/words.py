@@ -14,7 +14,7 @@ _STANDINGS = {
     "bad": "like the known bad end",
     "between": "changed, but less than the known bad end",
     "opposite": "changed in the other direction than the known bad end",
-    "undecided": "not told apart from both ends yet",
+    "undecided": "not distinguished from both ends yet",
 }
 FIRST_PROBE = "the two ends first: is there a change between them at all?"
 
@@ -91,7 +91,7 @@ def say_nothing_changed(good: str, bad: str, effect: Effect, relevant_change: fl
 
 def say_end_unclear(good: str, bad: str, effect: Effect, *, is_short: bool) -> str:
     """Say that the probe of the bad end shows neither a change nor none, for want of budget or not."""
-    doubt = f"Whether anything changed between {good} and {bad} cannot be told"
+    doubt = f"It is unknown whether anything changed between {good} and {bad}"
     if is_short:
         return f"The budget is used up. {doubt} so far: {say_effect(effect)}."
     return f"{doubt} with the trials that a probe may take: {say_effect(effect)}."
@@ -114,7 +114,7 @@ def say_several(steps: Sequence[tuple[str, str, Effect]]) -> str:
     """Say that there is more than one step, but not where exactly."""
     return (
         f"The change came in more than one step or little by little ({_tell(steps)}); "
-        "which release brought each cannot be told."
+        "which release brought each is unknown."
     )
 
 

@@ -74,12 +74,12 @@ def judge_file(series_file: Path, output: Path | None, configs: Path | None) -> 
 )
 @configs_option
 def backtest(series_file: Path, output: Path | None, first: int, configs: Path | None) -> None:
-    """Replay the nights of any series: what would have been told, and when.
+    """Replay any series: what would be reported when.
 
     Each series is judged anew after each of its points, from the N-th known one on, as if those
     after it were still to come. A change that moves within its location interval from night to
-    night stays the same alert. One that is no longer seen is withdrawn; if it comes back to its
-    place, it stands again.
+    night stays the same alert. One that is no longer seen is retracted; if it comes back to its
+    place, it counts again.
 
     \b
     ALERTS.json, series in the order of the input, alerts ascending by index:
@@ -90,7 +90,7 @@ def backtest(series_file: Path, output: Path | None, first: int, configs: Path |
             "told_at": 123,           the last index known on the night it reached
             "state": "confirmed",     this state, the strongest; or "provisional"
             "withdrawn_at": null}     the last index known on the night since
-         ]}                           which it is no longer seen; null: it stands
+         ]}                           which it is no longer seen; null: it is still seen
       ]}
 
     Fewer points than minimum_points in detection.yaml are never judged.
@@ -106,7 +106,7 @@ def backtest(series_file: Path, output: Path | None, first: int, configs: Path |
     alerts = [alert for one in replayed for alert in one.alerts]
     withdrawn = sum(alert.withdrawn_at is not None for alert in alerts)
     progress.expected_s = None
-    progress.tell(f"{len(series):,} series replayed: {_count(alerts)} alerts, {withdrawn:,} withdrawn")
+    progress.tell(f"{len(series):,} series replayed: {_count(alerts)} alerts, {withdrawn:,} retracted")
 
 
 class _Work(Protocol[Answer_co]):

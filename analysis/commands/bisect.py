@@ -76,11 +76,11 @@ def bisect(
     data: Path,
     configs: Path | None,
 ) -> None:
-    """Find the release that brought a change, between FIRST (known good) and LAST (known bad).
+    """Find the release that brought a change.
 
-    Releases are measured in turns with FIRST on the same hosts, LAST before all: if the ends do not
-    differ, there is nothing to look for. Every other probe is read by that difference, by a low and a
-    high threshold; between them it gets more trials. What was measured before counts.
+    FIRST is known good, LAST known bad. Releases are measured interleaved with FIRST, LAST first: if
+    the ends do not differ, there is nothing to look for. Every other probe is read by that
+    difference, by a low and a high threshold; between them it gets more trials. Earlier trials count.
 
     \b
     knickpoint bisect cassandra 5.0.2..5.0.9 --experiment cassandra-sensor-write \\
@@ -91,14 +91,14 @@ def bisect(
     the report or in `knickpoint detect`, or of one of its changes: its series says the rest.
 
     A release that does not install or start is skipped, and the answer says so. Several changes, a
-    gradual one and an improvement are told apart. The budget ends it with what is known: the range,
+    gradual one and an improvement are distinguished. The budget ends it with what is known: the range,
     a probability for each release, the cost to finish. Without --trials and --minutes it is what each
     probe of a binary search may take at most (comparison.trials and .minutes in detection.yaml).
 
     Each probe is saved at once. Interrupted or killed, the same command goes on where it was.
 
     Exit codes: 0 nothing changed, or a release made it better; 1 it became worse, in one step or more;
-    2 wrong usage or configuration; 3 it could not be told or measured; 130 interrupted.
+    2 wrong usage or configuration; 3 no answer, or nothing measured; 130 interrupted.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     job = open_job(data, configs)
     catalog = job.catalog

@@ -1,4 +1,4 @@
-"""The command `compare`: two sides of one experiment, in turns on the same hosts."""
+"""The command `compare`: two sides of one experiment, interleaved on the same hosts."""
 
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -71,7 +71,9 @@ def compare(
     data: Path,
     configs: Path | None,
 ) -> None:
-    """Compare two releases, or two configurations, side by side on the same hosts.
+    """Compare two releases or configs, interleaved.
+
+    Both sides run on the same hosts.
 
     Trials take turns in blocks of four (baseline, candidate, candidate, baseline, or the other way
     round), each on a fresh deployment, so that a host that grows slower meanwhile harms both sides

@@ -23,7 +23,7 @@ _REGRESSION_FOUND = 1
 @click.option("--input", "series_file", type=input_path, help="Judge these series, not the history.")
 @click.option("--output", type=input_path, help="Where their changes go.  [default: standard output]")
 def detect(data: Path, configs: Path | None, series_file: Path | None, output: Path | None) -> None:
-    """Judge the history: where performance changed, and how the newest state stands.
+    """Judge the history: what changed, and where.
 
     Each series (one metric of one operation under one workload, over the releases of a line) is
     searched for change points and gets a verdict, worst first:
@@ -36,9 +36,9 @@ def detect(data: Path, configs: Path | None, series_file: Path | None, output: P
     unchanged   shown to be equivalent to what came before
 
     "No change found" alone is never called unchanged. A change is provisional until enough points
-    lie on both sides of it, or until both releases were measured side by side and differ: one point
-    cannot tell a spike from a step. The numbers behind these
-    words are in detection.yaml of the configuration directory, each with its reason.
+    lie on both sides of it, or until both releases differ when compared on the same hosts: one point
+    cannot tell a spike from a step. The numbers behind these words are in detection.yaml of the
+    configuration directory, each with its reason.
 
     Exit code 1 if a series regressed, else 0. The history is only read; trials that were measured
     for another purpose than the schedule are no points of any series.
@@ -67,7 +67,7 @@ def detect(data: Path, configs: Path | None, series_file: Path | None, output: P
 
     Both noise figures are null where they are not known, so also with fewer points than
     minimum_points in detection.yaml; such a series has no changes. Drifts are slow movements, no
-    steps; spreads are changes of the scatter. A file may hold regressions that were mended long ago,
+    steps; spreads are changes of the scatter. A file may hold regressions that were fixed long ago,
     so the exit code says only that it was judged: 0.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     if series_file is not None:

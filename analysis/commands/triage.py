@@ -29,14 +29,14 @@ _SHOWN = 5
 
 @click.group()
 def triage() -> None:
-    """Decide about a change once, so that nobody is told of it twice.
+    """Decide about a change, once.
 
     A change that somebody has looked at is written into triage.yaml of the configuration directory:
 
     \b
     acknowledged  it is real and somebody is on it       (--expires: then it is news again)
     expected      it is real and meant: the price of a feature, a gain that was planned
-    fixed         it was mended in a release             (--fixed-in)
+    fixed         it was fixed in a release              (--fixed-in)
     testbed       the hosts did it, not the database
     ignored       it is not worth anybody's time         (--expires: then it is news again)
 
@@ -57,7 +57,9 @@ def triage() -> None:
 @data_option
 @configs_option
 def list_entries(data: Path, configs: Path | None) -> None:
-    """List all entries with what each covers in the history, and the incidents without one.
+    """List decisions, and incidents without one.
+
+    Each decision comes with what it covers in the history.
 
     Entries that have expired, and those that cover nothing (so far, or by a slip), say so and why.
     An incident without an entry comes with the command that writes one.
@@ -93,7 +95,9 @@ def add(
     data: Path,
     configs: Path | None,
 ) -> None:
-    """Write an entry for INCIDENT, by the name that `knickpoint detect` and the pages give it.
+    """Write an entry for INCIDENT.
+
+    `knickpoint detect` and the pages give its name.
 
     The entry covers the changes of the incident: its place spans them, and its series are named by all
     that they have in common. Numbers that rose and numbers that dropped get an entry each. Read what

@@ -261,7 +261,7 @@ def say_reply(reply: Reply) -> str:
         False: "which rules out a difference of its size",
         None: "which cannot tell",
     }[reply.agrees]
-    trials = f"{answer.baseline_trials} and {answer.candidate_trials} trials in turns"
+    trials = f"{answer.baseline_trials} and {answer.candidate_trials} interleaved trials"
     when = f"{answer.finished_at:%Y-%m-%d}"
     if answer.effect is None:
         return f"side by side, {trials} ({when}) gave nothing that can be compared"
@@ -356,7 +356,7 @@ def _describe_withdrawn(series: Series, alert: Alert, withdrawn_at: int) -> str:
     nights = nights_of(series)
     when = "by" if may_be_older(series, alert.told_at) else "in"
     return (
-        f"withdrawn: {words.signed_percent(alert.relative_change)} at"
+        f"retracted: {words.signed_percent(alert.relative_change)} at"
         f" {_name(series, alert.index)}, {alert.state} {when} night {nights[alert.told_at]},"
         f" no longer seen since night {nights[withdrawn_at]}"
     )
@@ -394,7 +394,7 @@ def _describe_incident(incident: Incident) -> Iterator[str]:
         yield f"{_INDENT}{moved}  {words.series(change.series.key)}"
     for change in incident.mended_by:
         moved = words.signed_percent(change.relative_change)
-        yield f"{_INDENT}mended {words.place(change)}: {moved}"
+        yield f"{_INDENT}resolved {words.place(change)}: {moved}"
     if incident.price_move is not None:
         yield f"{_INDENT}{say_price(incident.price_move)}"
     for evidence in incident.evidence:
@@ -410,7 +410,7 @@ def _describe_incident(incident: Incident) -> Iterator[str]:
         yield f"{_INDENT}{words.signed_percent(change.relative_change)} by nights; {say_reply(reply)}"
     if (asked := incident.question) is not None:
         yield (
-            f"{_INDENT}to be sure, measure both in turns: knickpoint compare --baseline"
+            f"{_INDENT}to be sure, measure both interleaved: knickpoint compare --baseline"
             f" {asked.baseline.version} --candidate {asked.candidate.version}"
             f" --measure {measure_of(asked.key)} (and --suite, --experiment)"
         )

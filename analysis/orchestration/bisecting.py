@@ -294,7 +294,7 @@ class _BisectionRun:
             if prior and is_over(prior, inquiry):
                 if release == step.release:
                     return step
-                reason = "what was measured before tells where it stands"
+                reason = "earlier trials already place it"
                 return replace(step, release=release, reason=reason)
         return step
 

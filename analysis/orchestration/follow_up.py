@@ -294,7 +294,7 @@ def _name(question: RemeasurementQuestion, experiment: Experiment) -> str:
 
 
 def _describe_comparison(result: ComparisonResult) -> str:
-    trials = f"{len(result.trials)} trials in turns, {format_duration(_spent_s(result))}"
+    trials = f"{len(result.trials)} interleaved trials, {format_duration(_spent_s(result))}"
     sides = f"{result.baseline.label} to {result.candidate.label}"
     return f"{result.experiment}, {sides}: {result.outcome}: {result.reason} ({trials}; {result.id})"
 

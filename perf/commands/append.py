@@ -13,9 +13,10 @@ from perf.local.places import Places
 @click.command()
 @data_option
 def append(data: Path) -> None:
-    """Append every trial bundle that the history does not hold yet.
+    """Put measured trials into the history.
 
-    Safe to repeat: a trial is kept once, by its id. Bundles are never changed or removed.
+    Bundles whose ids are already in the history are skipped, so it is safe to repeat.
+    Bundles are never changed or removed.
     """
     result = append_all(Places(data), lambda text: click.echo(text, err=True))
     click.echo(f"{result.new} trials appended, {result.known} already there, {len(result.bad)} refused")

@@ -328,7 +328,7 @@ def examine(data: Path, configs: Path, suite_name: str) -> Iterator[DoctorFindin
 @configs_option
 @click.pass_context
 def doctor(context: click.Context, suite: str, data: Path, configs: Path | None) -> None:
-    """Tell what this machine lacks for a suite, and how to get it.
+    """List what this machine lacks, and how to get it.
 
     \b
     knickpoint doctor                    for the suite of `make nightly`

@@ -30,7 +30,7 @@ _COLUMNS = """
 
 @click.group()
 def history() -> None:
-    """Look into the history of all trials, ask it anything, or make it new from the bundles.
+    """Query, import, repair or move the history.
 
     The history is one DuckDB file, <data>/history.duckdb. The trial bundles under <data>/trials are
     the truth: the history can be thrown away and rebuilt from them at any time. Several labs can share
@@ -52,7 +52,7 @@ def history() -> None:
 @history.command()
 @data_option
 def rebuild(data: Path) -> None:
-    """Replace the history by one made from the trial bundles alone.
+    """Rebuild the history from the trial bundles.
 
     The old file stays until the new one is whole, and is then replaced in one step. Bad bundles are
     left out and reported, all of them; the exit code is then 3.
@@ -73,7 +73,10 @@ def rebuild(data: Path) -> None:
 @history.command()
 @data_option
 def show(data: Path) -> None:
-    """List all trials, oldest first: night, release, experiment, status, and why it does not count."""
+    """List all trials, oldest first.
+
+    Shows night, release, experiment and status, and why a trial does not count.
+    """
     with store.open_history(Places(data).history, read_only=True) as opened:
         answer = opened.query(TRIALS)
     print_table(answer.columns, answer.rows)
@@ -116,11 +119,11 @@ def percentile(
     percentiles: tuple[float, ...],
     data: Path,
 ) -> None:
-    """Compute any percentile from the stored histograms of one or more trials, in milliseconds.
+    """Compute any percentile, in milliseconds.
 
-    Histograms are merged before the percentile is read; percentiles are never averaged. Only trials
-    of one release, topology, testbed class, workload, config and engine can be merged. The warm-up
-    is left out.
+    The histograms of all trials are merged first; percentiles are never averaged. Only trials of one
+    release, topology, testbed class, workload, config and engine can be merged. The warm-up is left
+    out.
 
     \b
     knickpoint history percentile --trial TRIAL --phase steady --percentile 99.99
@@ -175,7 +178,7 @@ def sql(query: str, *, as_csv: bool, data: Path) -> None:
 
 @history.command()
 def schema() -> None:
-    """Print the tables and columns of the history, each with its meaning."""
+    """Print the tables and columns, with their meaning."""
     with duckdb.connect(":memory:") as empty:
         empty.execute(file.schema())
         tables = empty.execute("SELECT table_name, comment FROM duckdb_tables()").fetchall()
@@ -222,7 +225,9 @@ _LONGEST_DAYS = 36_500
 @click.option("--dry-run", is_flag=True, help="Say what would be rolled up; change nothing.")
 @data_option
 def prune(*, days: int, dry_run: bool, data: Path) -> None:
-    """Keep one histogram per iteration of old trials, instead of one per second.
+    """Keep old trials in less detail.
+
+    They keep one histogram per iteration, instead of one per second.
 
     No percentile of an iteration, a phase or several trials changes, for they are read from merged
     histograms anyway. What old trials lose is how an iteration went second by second; pages of such

@@ -25,22 +25,21 @@ _MOMENTS = ("%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")
     metavar="FILE…",
 )
 @click.option(
-    "--format", "kind", type=click.Choice(sorted(FORMATS)), required=True, help="Of all files."
+    "--format", "kind", type=click.Choice(sorted(FORMATS)), required=True, help="Format of all files."
 )
 @click.option("--system", help="What was measured.")
-@click.option("--release", help="Its version or build.  [default: what the file tells]")
+@click.option("--release", help="Its version or build.  [default: from the file]")
 @click.option(
     "--line",
-    help="Release line.  [default: what the file tells, else "
-    f"{NIGHTLY}: a moving target, ordered by time]",
+    help=f"Release line.  [default: from the file, else {NIGHTLY}: a moving target, ordered by time]",
 )
 @click.option(
     "--ordinal",
     type=click.IntRange(-(2**63) + 1, 2**63 - 1),
     help="Place of the release in its line; equal ones are ordered by time.  [default: what the file "
-    "tells, else 0]",
+    "file, else 0]",
 )
-@click.option("--workload", help="Name of the workload.  [default: what the file tells]")
+@click.option("--workload", help="Name of the workload.  [default: from the file]")
 @click.option("--experiment", help="Name of the experiment.  [default: system and workload]")
 @click.option("--testbed", help="Where it ran; never compared across.  [default: imported]")
 @click.option("--config", help="Name of the system's settings.  [default: imported]")
@@ -50,7 +49,7 @@ _MOMENTS = ("%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")
 @click.option(
     "--started-at",
     type=click.DateTime(list(_MOMENTS)),
-    help="Start of the run, in UTC if no zone is said; one file only.  [default: what the file tells, "
+    help="Start of the run, in UTC if it names no zone; one file only.  [default: from the file, "
     "else when it was last changed]",
 )
 @click.option("--times", type=click.Choice(TIMES), help="What its times are.  [default: by the format]")
@@ -75,10 +74,10 @@ def import_results(
     data: Path,
     **said: Any,  # noqa: ANN401  fields of Naming
 ) -> None:
-    """Import what other programs measured, so that it is judged like any other series.
+    """Import results of other programs.
 
-    Each run becomes a trial bundle and rows of the history. If anything is wrong with any file, all of
-    it is said and nothing is imported (exit code 2). Importing a file again adds nothing. An import
+    Each run becomes a trial bundle and rows of the history. If a file has errors, all of them are
+    reported and nothing is imported (exit code 2). Importing a file again adds nothing. An import
     alerts nobody, unless it is of tonight (--scheduled). Formats, with the columns of csv and json:
     docs/importing.md
 

@@ -32,7 +32,7 @@ _SNAPSHOTS = """
 )
 @data_option
 def migrate(target: str, data: Path) -> None:
-    """Copy the whole history from its file into the lake of several labs, or back.
+    """Copy the history into a shared lake, or back.
 
     The lake is what <data>/history.yaml names. All is copied in one transaction and compared before
     it counts; of an interrupted copy nothing counts. What is copied from stays as it is, what is
@@ -74,7 +74,7 @@ def migrate(target: str, data: Path) -> None:
 @click.argument("query", required=False)
 @data_option
 def at(when: str | None, query: str | None, data: Path) -> None:
-    """Show the history of several labs as it was: at a snapshot, or at a time.
+    """Show a shared history as it was.
 
     Each append makes a snapshot. Without arguments they are listed; WHEN is the number of one, or a
     time in UTC. With an SQL QUERY it is answered as it was then; without, all trials are listed.

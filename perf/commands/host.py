@@ -22,7 +22,7 @@ from perf.model.errors import MeasureError, UsageError
 
 @click.group()
 def host() -> None:
-    """Tune the hosts of a testbed, prove it, and see to whom they belong.
+    """Tune, check and reserve the hosts of a testbed.
 
     \b
     knickpoint host check example-rack     read every setting back, and explain each difference
@@ -49,7 +49,9 @@ _profile_option = click.option(
 @data_option
 @configs_option
 def check(testbed_name: str, profile_name: str | None, data: Path, configs: Path | None) -> None:
-    """Read every setting of every host of TESTBED back, and explain each difference.
+    """Compare the hosts of TESTBED with their profile.
+
+    Reads every setting of every host, and explains each difference.
 
     Hosts of servers are held to the profile that they were last tuned to, or to --profile; hosts of
     clients to the profile `client`. Nothing is changed, and no root is needed. Ends with 0 if each
@@ -61,7 +63,7 @@ def check(testbed_name: str, profile_name: str | None, data: Path, configs: Path
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     testbed = _find(testbed_name, profile_name, configs)
     if testbed.tuning is None and profile_name is None:
-        click.echo(f"{_nobody_vouches(testbed)}; with --profile NAME they are read all the same")
+        click.echo(f"{_has_no_tuning(testbed)}; with --profile NAME they are read all the same")
         return
     looks = look_at(list_machines(testbed, Places(data).run), testbed, profile_name)
     for look in looks:
@@ -76,7 +78,9 @@ def check(testbed_name: str, profile_name: str | None, data: Path, configs: Path
 @data_option
 @configs_option
 def tune(testbed_name: str, profile_name: str | None, data: Path, configs: Path | None) -> None:
-    """Tune every host of TESTBED: apply what differs, read it back, and say what changed.
+    """Tune every host of TESTBED.
+
+    Applies what differs, reads it back, and prints what changed.
 
     A setting that the testbed declares unavailable is left alone. What only a person can do is listed.
     The user of SSH must be root, or allowed to run /usr/local/sbin/knickpoint-tune with sudo. Safe to
@@ -86,7 +90,7 @@ def tune(testbed_name: str, profile_name: str | None, data: Path, configs: Path 
     """
     testbed = _find(testbed_name, profile_name, configs)
     if testbed.tuning is None and profile_name is None:
-        raise UsageError(f"{_nobody_vouches(testbed)}; say with --profile NAME what to tune them to")
+        raise UsageError(f"{_has_no_tuning(testbed)}; say with --profile NAME what to tune them to")
     # Not under a job that measures there: what it finds before and after would differ.
     with hold([testbed], "tuning the hosts", click.echo):
         looks = look_at(list_machines(testbed, Places(data).run), testbed, profile_name)
@@ -97,7 +101,7 @@ def tune(testbed_name: str, profile_name: str | None, data: Path, configs: Path 
 
 @host.command()
 def script() -> None:
-    """Print the program with which a user without root may tune a host.
+    """Print the program that tunes a host without root.
 
     It belongs to root, holds all profiles and checks its arguments. Ansible installs it (infra/); by
     hand:
@@ -117,11 +121,8 @@ def _find(testbed_name: str, profile_name: str | None, configs: Path | None) -> 
     return load_catalog(configs or default_root()).testbed(testbed_name)
 
 
-def _nobody_vouches(testbed: Testbed) -> str:
-    return (
-        f"testbed {testbed.name} has no key `tuning`: its hosts are taken as they are, and nobody "
-        "vouches for them"
-    )
+def _has_no_tuning(testbed: Testbed) -> str:
+    return f"testbed {testbed.name} has no key `tuning`: its hosts are taken as they are, unchecked"
 
 
 @click.command("lease")
@@ -131,7 +132,7 @@ def _nobody_vouches(testbed: Testbed) -> str:
 )
 @configs_option
 def show_lease(testbed_name: str, configs: Path | None, *, breaks: bool) -> None:
-    """Show who holds each host of TESTBED, for what, and until when.
+    """Show who measures on each host of TESTBED.
 
     One job at a time measures on a host. Its lease lies there, in lease.json of the host's work_dir,
     and every job that wants the host looks at it, whatever testbed or machine it comes from. A job
@@ -184,7 +185,7 @@ def _show(place: LeasePlace, *, breaks: bool) -> bool:
 def describe_standing(standing: LeaseStatus) -> str:
     """Say how it stands with a host in one line."""
     if standing.fault:
-        return f"held by nobody knows whom: {standing.fault}"
+        return f"held by an unknown job: {standing.fault}"
     if standing.holder is None:
         return "free"
     held = f"held by {standing.holder.describe()}"
@@ -222,7 +223,7 @@ def summarize(looks: tuple[MachineCheck, ...], testbed: Testbed) -> str:
     if excused:
         text += f", {excused} declared unavailable"
     if testbed.tuning is None:
-        text += "; it has no key `tuning`, so nobody vouches for these hosts before a trial"
+        text += "; it has no key `tuning`, so its hosts are not checked before a trial"
     return text
 
 

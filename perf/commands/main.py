@@ -12,6 +12,7 @@ import sys
 import traceback
 import unicodedata
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points, version
 from types import FrameType
 
@@ -29,37 +30,40 @@ OURS = ("perf", "analysis", "reports")
 
 _GROUPS = {
     "Every day": {
-        "nightly": "Measure, keep, judge and report: the whole job",
+        "nightly": "Measure, append, judge and report: the whole job",
         "measure": "Measure a suite, or one release once more",
         "append": "Put measured trials into the history",
         "detect": "Judge the history: what changed, and where",
         "report": "Write the history as a static site",
         "notify": "Send what is new to a channel or GitHub issues",
         "triage": "Decide about a change, once",
-        "watchdog": "Fail where no fresh night was reported",
+        "watchdog": "Alert when no recent night has been reported",
     },
     "Investigate": {
-        "compare": "Compare two releases or configs side by side",
+        "compare": "Compare two releases or configs, interleaved",
         "bisect": "Find the release that brought a change",
-        "matrix": "Measure many releases, the most telling first",
-        "backtest": "Replay any series: what would be flagged when",
+        "matrix": "Measure many releases, most informative first",
+        "backtest": "Replay any series: what would be reported when",
         "history": "Query, import, repair or move the history",
         "candidate": "Measure what a change under configs/ does",
-        "comment": "Comment on its pull request what that came to",
+        "comment": "Write the result to its pull request on GitHub",
         "answer": "Do what a /knickpoint comment asks for",
     },
     "Set up": {
-        "doctor": "What this machine lacks, and how to get it",
+        "doctor": "List what this machine lacks, and how to get it",
         "demo": "Write the site of a recorded real history",
         "releases": "List the known releases of a database",
         "workloads": "List the workloads, or explain one",
-        "host": "Tune a testbed's hosts, and see who has them",
-        "prove": "Check a database for all that is relied on",
+        "host": "Tune, check and reserve the hosts of a testbed",
+        "prove": "Check that a database meets all assumptions",
         "selftest": "Check the load engines against known truth",
         "schema": "Write JSON Schemas of the configuration files",
     },
 }
-"""The commands as help lists them, each in a line; those of other packages follow by themselves."""
+"""The commands as help lists them, each in a line; those of other packages follow by themselves.
+
+Each summary is the first sentence of the command's own help, kept here so that none is loaded.
+"""
 
 
 class Commands(click.Group):
@@ -82,6 +86,15 @@ class Commands(click.Group):
         if others := [(name, self.get_command(ctx, name)) for name in left]:
             with formatter.section("Others"):
                 formatter.write_dl([(name, one.get_short_help_str()) for name, one in others if one])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest the nearest name for one that does not exist; click knows only loaded commands."""
+        name, names = args[0], self.list_commands(ctx)
+        if name not in names and (near := get_close_matches(name, names, n=1)):
+            ctx.fail(f"No such command {name!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one subcommand; say which extra is missing if its packages are not installed."""

@@ -64,7 +64,9 @@ def matrix(
     data: Path,
     configs: Path | None,
 ) -> None:
-    """Measure releases × experiments in the order that teaches most, skipping what is known.
+    """Measure many releases, most informative first.
+
+    A cell that is known is skipped.
 
     A cell is one experiment at one release. It is known if enough completed trials in the data
     directory have the same contents of topology, testbed, workload and config: after a change of the

@@ -31,7 +31,9 @@ def measure(
     data: Path,
     configs: Path | None,
 ) -> None:
-    """Measure a suite's trials, or one trial, and write a bundle for each.
+    """Measure a suite, or one release once more.
+
+    Each trial becomes a bundle.
 
     With --suite alone, its night is measured: resumed if it was interrupted, else a new one. With
     --experiment and --release, one extra trial of that release is measured; the suite (quickstart, if

@@ -51,7 +51,7 @@ def prove(
     data: Path,
     configs: Path | None,
 ) -> None:
-    """Ask a product on a testbed for everything that Knickpoint relies on.
+    """Check that a database meets all assumptions.
 
     Deploys one release of SYSTEM as a trial would, asks each promise, prints a line for it, cleans up:
 

@@ -8,7 +8,9 @@ from perf.systems import registry
 @click.command()
 @click.argument("system", required=False)
 def releases(system: str | None) -> None:
-    """List the known releases of SYSTEM by line, oldest first; without SYSTEM, all databases.
+    """List the known releases of a database.
+
+    They come by line, oldest first; without SYSTEM, of all databases.
 
     A release comes from its official archive, or from Maven where there is one. To measure a copy of
     your own instead, set

@@ -16,6 +16,9 @@ from perf.config.schema import write_schemas
     help="Directory to write the schemas to.",
 )
 def schema(output: Path) -> None:
-    """Write the JSON Schemas of all configuration files, for editors to check as you type."""
+    """Write JSON Schemas of the configuration files.
+
+    Editors check them as you type.
+    """
     for path in write_schemas(output):
         click.echo(path)

@@ -38,7 +38,7 @@ _PLANS: dict[EngineName, _Plan] = {
 
 @click.group()
 def selftest() -> None:
-    """Test Knickpoint's own instruments against a truth that is known."""
+    """Check the load engines against known truth."""
 
 
 @selftest.command()
@@ -51,7 +51,9 @@ def selftest() -> None:
     help="Which engine; the native one (make native) is tested over CQL and over MongoDB's protocol.",
 )
 def engine(name: EngineName) -> None:
-    """Check that the load engine reports what was planted; then show what it costs.
+    """Check that an engine reports what was planted.
+
+    Then show what it costs.
 
     Starts null servers on this machine: processes that answer at planted times, with a planted stall,
     planted errors and a record of their own. Real engine processes offer them load, just as in a

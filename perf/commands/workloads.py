@@ -22,7 +22,7 @@ from perf.workloads.loading import preload_rows, row_bytes
 @click.argument("name", required=False)
 @configs_option
 def workloads(name: str | None, configs: Path | None) -> None:
-    """List the workloads, or say everything about one.
+    """List the workloads, or explain one.
 
     \b
     knickpoint workloads

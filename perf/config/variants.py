@@ -50,7 +50,7 @@ def _refuse(suffix: str, changes: JsonValue) -> str:
         if key in changes:
             return f"must not hold the key {key}; remove it"
     if "description" not in changes:
-        return "has no description of its own; add one, so that lists tell it from the others"
+        return "has no description of its own; add one, so that lists distinguish it"
     return ""
 
 

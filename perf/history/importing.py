@@ -139,7 +139,7 @@ def _read_all(kind: Format, paths: Sequence[Path], naming: Naming) -> tuple[_Fou
             named = _unite(run.told, naming)
             if missing := [name for name in _NEEDED if not getattr(named, name)]:
                 problems.append(
-                    f"{run.place}: it tells no {', no '.join(missing)}; say it with --{missing[0]}"
+                    f"{run.place}: it has no {', no '.join(missing)}; set it with --{missing[0]}"
                 )
                 continue
             try:

@@ -311,7 +311,7 @@ def _ask(place: LeasePlace, **request: Any) -> Mapping[str, Any]:  # noqa: ANN40
     answer = _ask_for_any(place, request)
     if answer["state"] == "corrupt":
         raise MeasureError(
-            f"{place.remote.name}: nobody can tell who holds it: {answer['why']}\n"
+            f"{place.remote.name}: its holder is unknown: {answer['why']}\n"
             "see that no job runs there, then: knickpoint host lease TESTBED --break"
         )
     return answer

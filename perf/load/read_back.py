@@ -58,7 +58,7 @@ def _check_phases(spec: LoadSpec, found: EngineResult, intervals: Iterable[Inter
     told |= {spec.counted.phase} if spec.counted else set()
     spoken = {one.phase for one in found.counters} | {one.phase for one in found.usages}
     if strange := sorted((spoken | {one.phase for one in intervals}) - told):
-        raise ValueError(f"phase {printable(strange[0])}, of which it was not told")
+        raise ValueError(f"phase {printable(strange[0])}, which is not in its plan")
 
 
 def _check_starts(intervals: Iterable[Interval], starts: Mapping[tuple[str, int], float]) -> None:

@@ -14,7 +14,7 @@ VARIABLES_BEGIN = "KNICKPOINT_PASSWORD"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """Connections are encrypted, and servers must show a certificate that `ca_file` vouches for.
+    """Connections are encrypted, and servers must show a certificate that `ca_file` signed.
 
     The paths are those on the host that connects. With `certificate_file` and `key_file`, clients show
     one as well.

@@ -174,7 +174,7 @@ class DiskPolicy:
     drops_caches: bool
     """Write dirty pages out, and forget what is cached of any file."""
     trims: bool
-    """Tell the device of the node's directory which blocks are free (fstrim)."""
+    """Trim the device of the node's directory (fstrim)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +224,7 @@ class Testbed:
     jvm_options: tuple[str, ...] = ()
     """Added to each JVM database on this testbed."""
     tuning: Tuning | None = None
-    """Absent: the hosts are taken as they are, and nobody vouches for them."""
+    """Absent: the hosts are taken as they are, unchecked."""
     disk: DiskPolicy | None = None
     """Absent: page cache and disk are left as the trial before left them."""
     prices_from: PriceSource | None = None

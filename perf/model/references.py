@@ -119,7 +119,7 @@ class Quotient:
 class PublishedColumn:
     """A column: part of an address, or a quotient of others, or what has no counterpart here and why.
 
-    `ratio_to` names the column that its shape is told against.
+    `ratio_to` names the column that its shape is compared with.
     """
 
     __pydantic_config__ = STRICT
@@ -141,7 +141,7 @@ class PublishedRow:
     """A row: part of an address, and the published values by column, null where there is none.
 
     `words` are what stands there in place of a number, by column; `cells` says by column what is
-    special about the address of a cell; `ratios_to` names the rows that its shape is told against.
+    special about the address of a cell; `ratios_to` names the rows that its shape is compared with.
     """
 
     __pydantic_config__ = STRICT
@@ -160,7 +160,7 @@ class PublishedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedTable:
-    """A table of a report in its own layout; `ratio_to` names the one that it is told against."""
+    """A table of a report in its own layout; `ratio_to` names the one that it is compared with."""
 
     __pydantic_config__ = STRICT
     name: Name

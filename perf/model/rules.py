@@ -33,7 +33,7 @@ class Comparing:
     """How two sides are compared on the same hosts, and when enough was measured.
 
     `trusted` names, by the load of a phase, the statistics on which the verdict rests; all others are
-    told beside it. `false_regression_share` is how often two equal sides may be called regressed, over
+    shown beside it. `false_regression_share` is how often two equal sides may be called regressed, over
     all trusted series of a comparison together. `trials` (of both sides together) and `minutes` are
     the most that one comparison may take where nothing else is said.
     """

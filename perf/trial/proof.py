@@ -70,7 +70,7 @@ class Proof:
         ask("a second start starts nothing", self._start_again)
         ask("what runs is the release that was asked for", self._verify_version)
         ask("pinned servers run where the testbed says", self._prove_pinning)
-        ask("each server tells of itself while it serves", self._look)
+        ask("each server reports on itself while it serves", self._look)
         ask("its background work comes to rest", self._settle)
         ask("each server writes a log", self._read_logs)
         for model in list_models(servers.system):
@@ -137,7 +137,7 @@ class Proof:
         for node in self._nodes():
             self.servers.system.stop(node, force=False)
             self.servers.system.wipe(node)
-            require(not self.servers.system.is_running(node), f"{node.name} is said to run")
+            require(not self.servers.system.is_running(node), f"{node.name} is reported to run")
         return f"on {len(self._nodes())} nodes"
 
     def _start(self) -> str:
@@ -174,7 +174,7 @@ class Proof:
 
     def _look(self) -> str:
         if not isinstance(self.servers.system, ReportsTelemetry):
-            raise NotAsked("this system has nothing to tell")
+            raise NotAsked("this system reports nothing")
         with open_looks(self.servers.system, self.servers.cluster) as (look, _):
             seen = look()
         require(not seen.missing, f"{MISSING}: {seen.missing}")

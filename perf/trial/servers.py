@@ -117,7 +117,7 @@ class Servers:
         wanted = self.cluster.release.version
         for node in self.cluster.nodes:
             if (told := running.get(node.name)) != wanted:
-                runs = f"runs {told}" if told else "does not tell which release it runs"
+                runs = f"runs {told}" if told else "does not report its release"
                 why = f"{runs}, but {wanted} was to be measured; is {node.address} another's server?"
                 raise StepFailed("version", node.name, why)
 

@@ -102,7 +102,7 @@ class Webhook:
         except (requests.exceptions.SSLError, requests.exceptions.ProxyError):
             raise WebhookError(
                 "no secure connection to the webhook could be made; check its certificate, the proxy"
-                f" and {VARIABLE}; it counts as not told, and is told again next time"
+                f" and {VARIABLE}; it counts as not sent, and is sent again next time"
             ) from None
         except requests.ConnectionError as error:
             # From None here and below: the address is part of what the library says.
@@ -138,7 +138,7 @@ class Webhook:
         if self._clock() + pause_s > self._ends:
             raise WebhookError(
                 f"the webhook did not take all within {self._patience.limit_s:g} s: {why}; what is left"
-                " is told next time"
+                " is sent next time"
             )
         self._sleep(pause_s)
 
@@ -152,7 +152,7 @@ class Webhook:
 
 
 _OPEN = (
-    "the webhook may have taken it or not ({why}); it counts as not told, and is told again next time"
+    "the webhook may have taken it or not ({why}); it counts as not sent, and is sent again next time"
 )
 
 

@@ -131,7 +131,9 @@ def answer(
     author: str,
     api_url: str,
 ) -> None:
-    """Answer a comment that begins with /knickpoint: start what it asks for, if its author may.
+    """Do what a /knickpoint comment asks for.
+
+    The author must be allowed to write to the repository.
 
     \b
     /knickpoint measure [--suite SUITE] [--minutes N] [--attribute]

@@ -93,10 +93,10 @@ def candidate(
     configs: str,
     data: Path,
 ) -> None:
-    """Measure what a change of configs/ does: base against head, side by side.
+    """Measure what a change under configs/ does.
 
     Reads the configuration at two revisions of this git repository, finds the experiments that
-    measure something different, says which and how long, and measures both sides in turns.
+    measure something different, prints which and how long, and measures base and head interleaved.
 
     \b
     knickpoint candidate --base main --head my-branch --dry-run    what would be measured
@@ -219,7 +219,7 @@ def describe_plan(plan: CandidatePlan, allowed: Allowance, testbed: str) -> Iter
         trials = min(allowed.total.trials, allowed.each.trials * count)
         longest_s = sum(_longest_s(one, allowed, count) for one in plan.planned)
         yield (
-            f"To measure on testbed {testbed}, both sides in turns: at most {trials} trials, about"
+            f"To measure on testbed {testbed}, both sides interleaved: at most {trials} trials, about"
             f" {format_duration(longest_s)}; less if it is decided sooner."
         )
     for one in plan.planned:

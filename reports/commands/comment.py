@@ -68,7 +68,7 @@ class Telling:
 @click.option(
     "--failed",
     metavar="TEXT",
-    help="There is no result, because TEXT: say that it is us, unless there is one.",
+    help="Report a Knickpoint error, with TEXT as the reason, unless there is a result.",
 )
 @click.option(
     "--repo",
@@ -110,17 +110,17 @@ def comment(
     api_url: str,
     **options: str | bool,
 ) -> None:
-    """Tell a pull request on GitHub what a comparison came to.
+    """Write the result to its pull request on GitHub.
 
     One comment per pull request and --name is kept up to date. If the state got worse, a new one is
     written, since an edit sends no mail, and the old one is minimised; if it stayed or got better, the
     comment is edited. If nothing changed and there is no comment yet, none is written (but for
-    --always). The same result told twice changes nothing.
+    --always). The same result written twice changes nothing.
 
     A check run "knickpoint / NAME" on the commit says the same: in progress (--start), then success,
-    failure, or neutral where we cannot tell. A failure of ours (--failed) is a failure that says so;
-    where the check run has a result already, nothing is told. A file that is refused is told like
-    --failed, if --sha names the commit.
+    failure, or neutral for "cannot tell". --failed reports a Knickpoint error; it changes nothing where
+    the check run has a result already. A file that is refused is reported like --failed, if --sha names
+    the commit.
 
     The token comes from $KNICKPOINT_GITHUB_TOKEN or $GITHUB_TOKEN, with `pull-requests: write` and
     `checks: write`. With --dry-run a token is only used to read; without one, GitHub is not asked.
@@ -131,7 +131,7 @@ def comment(
     knickpoint comment --artifact comparison.zip --repo example/configs --pr 7 --sha "$HEAD_SHA"
     knickpoint comment --failed "the job ended early" --repo example/configs --pr 7 --sha "$HEAD_SHA"
 
-    Exit code 0 once all is told, even a regression; 2 if the file is refused: none, or not about the
+    Exit code 0 once all is written, even a regression; 2 if the file is refused: none, or not about the
     commit; 3 if GitHub did not take all of it: what it took is said first.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     path = comparison or artifact
@@ -218,7 +218,7 @@ def _tell(
         click.echo(f"no check run: {missing}", err=True)
     check = conclude_check(content, message, telling.site_url, is_last_resort=is_last_resort)
     if telling.has_check and _comes_too_late(pull, check):
-        click.echo("the check run has a result already: nothing is told")
+        click.echo("the check run has a result already: nothing is written")
         return
     _do_all(pull, message, None if missing else check, telling)
 

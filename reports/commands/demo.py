@@ -32,11 +32,13 @@ _PLANTED = (
     help="Directory of the site: a new one, an empty one, or a site to replace.",
 )
 def demo(out: Path) -> None:
-    """Build the site of a real recorded history in which the cause of a regression is known.
+    """Write the site of a recorded real history.
+
+    The cause of its regression is known.
 
     A single Cassandra node was measured night after night; from one night on its configuration was
     changed for the worse. The bundles of these trials come with Knickpoint. They are brought into a
-    history, judged and told like any other, as of the end of the last trial. Nothing is measured
+    history, judged and reported like any other, as of the end of the last trial. Nothing is measured
     and no network is needed.
 
     Exit code 0 although a regression is found: it is meant to be.

@@ -35,22 +35,22 @@ NOT_MEASURED = 3
 @configs_option
 @site_url_option(SITE_URL_HELP)
 def nightly(suite_name: str, data: Path, configs: Path | None, site_url: str) -> None:
-    """Measure a suite, append to the history, judge it, make sure, and write the site.
+    """Measure, append, judge and report: the whole job.
 
     \b
     compare_minutes     so long the night measures the first and the last release of each experiment
-                        side by side; nights before it count as well, so that each night says more.
-    remeasure_minutes   so long the night measures its provisional changes again before it tells
-                        anyone: the releases on both sides take turns on the same hosts, the most
-                        relevant change first. That confirms a change, or rules it out.
+                        interleaved; nights before it count as well, so that each night says more.
+    remeasure_minutes   so long the night measures its provisional changes again before it
+                        reports them: the releases on both sides, interleaved on the same hosts,
+                        the most relevant change first. That confirms a change, or rules it out.
     bisect: auto        a confirmed change between two releases that has unmeasured ones inside is
                         traced to the release that brought it, for at most bisect_minutes.
 
-    These are settings of the suite; without them it does none of it. What no time was left for is said,
-    with the command that makes up for it.
+    These are settings of the suite; without them it does none of it. Skipped follow-ups are listed with
+    the command to run them.
 
     An interrupted night is resumed, also while it makes sure: trials that were finished are kept and
-    not repeated. After a night that was told, the next run is the next night.
+    not repeated. Once a night has been reported, the next run starts a new one.
 
     Exit codes: 0 fine, 1 a regression is confirmed, 2 wrong usage or configuration, 3 a trial of this
     night failed or was invalid, a bundle was refused, or a change could not be measured again.

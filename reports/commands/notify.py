@@ -71,16 +71,16 @@ class _News:
     "--save",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Judge, and write all that there is to tell, for --notices on another machine.",
+    help="Judge, and write all notifications, for --notices on another machine.",
 )
 @click.option(
     "--notices",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="With --github-issues: tell what --save wrote; no history is needed.",
+    help="With --github-issues: send what --save wrote; no history is needed.",
 )
 @site_url_option("Where the site is: messages and issues link the page of each incident.")
-@click.option("--dry-run", is_flag=True, help="Print what would be told; tell nobody.")
+@click.option("--dry-run", is_flag=True, help="Print what would be sent; send nothing.")
 @click.option(
     "--name",
     "scope",
@@ -105,18 +105,18 @@ def notify(
     author: str,
     api_url: str,
 ) -> None:
-    """Tell people what happened to incidents: in a chat channel, and as issues on GitHub.
+    """Send what is new to a channel or GitHub issues.
 
     The history is judged as `knickpoint detect` judges it. An incident is several changes of one cause.
 
-    --webhook sends a message when an incident is new, confirmed, mended or withdrawn, and none twice:
-    what was told is kept in told.json in the data directory, written after each message that was
+    --webhook sends a message when an incident is new, confirmed, resolved or retracted, and none twice:
+    the sent log lies in the data directory, written after each message that was
     acknowledged. The address is a secret, so it comes from $KNICKPOINT_WEBHOOK_URL alone; it is that of
     a Slack incoming webhook, or of a server that understands its messages. More than ten are one.
 
     --github-issues opens an issue for each incident that somebody should look at, rewrites it when its
-    state changes, closes it when the incident is mended, withdrawn or decided in triage.yaml, and opens
-    it again when it comes back. What somebody closed stays closed. Our issues are found by a hidden
+    state changes, closes it when the incident is resolved, retracted or decided in triage.yaml, and
+    opens it again when it comes back. What somebody closed stays closed. Issues are found by a hidden
     marker and their author, so nothing on this machine has to be kept. The token comes from
     $KNICKPOINT_GITHUB_TOKEN or $GITHUB_TOKEN, with `issues: write`.
 
@@ -128,8 +128,8 @@ def notify(
     knickpoint notify --webhook --site-url https://example.org/perf
     knickpoint notify --github-issues example/perf --site-url https://example.org/perf
 
-    Exit code 0 once all is told, even a regression; 2 on wrong usage or configuration; 3 if something
-    could not be told, or there is no history to judge.
+    Exit code 0 once all is sent, even a regression; 2 on wrong usage or configuration; 3 if something
+    could not be sent, or there is no history to judge.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     _check_whom(to_webhook=to_webhook, repo=repo, save=save, notices=notices)
     # What cannot work must be known before anything is told.
@@ -143,32 +143,30 @@ def notify(
         news = _read_news(places, configs or default_root(), site_url)
     if save:
         durable.write(save, write_notices(news.notices, news.find_known()))
-        click.echo(f"{len(news.notices)} to tell: {save}")
+        click.echo(f"{len(news.notices)} to send: {save}")
     tasks: list[Callable[[], None]] = []
     if to_webhook:
         tasks.append(lambda: _tell_channel(places, news, address, is_dry=dry_run))
     if repo:
         issues = GitHubIssues(access, repo) if access else None
         tasks.append(lambda: _tell_issues(issues, news, scope, is_dry=dry_run))
-    do_all(tasks, before="not all was told: ")
+    do_all(tasks, before="not all was sent: ")
 
 
 def _check_whom(*, to_webhook: bool, repo: str, save: Path | None, notices: Path | None) -> None:
     if not to_webhook and not repo and not save:
-        raise UsageError("nobody is to be told: give --webhook, --github-issues OWNER/NAME or both")
+        raise UsageError("no destination: give --webhook, --github-issues OWNER/NAME or both")
     if notices and (save or to_webhook):
-        raise UsageError(
-            "--notices goes with --github-issues alone: the channel is told from a history"
-        )
+        raise UsageError("--notices goes with --github-issues alone: the channel needs a history")
 
 
 def _read_news(places: Places, configs_root: Path, site_url: str) -> _News:
-    """Judge the history. Raises HistoryError where there is nothing that could be told of."""
+    """Judge the history. Raise HistoryError where there is nothing to report."""
     judged = judge_state(places, load_catalog(configs_root), datetime.now(UTC).date())
     series = [one.series for one in judged.judgement.series]
     if not series:
         raise HistoryError(
-            f"{places.history} holds no series that is judged, so nothing can be told of it; is --data"
+            f"{places.history} holds no series that is judged, so there is nothing to send; is --data"
             " the right directory?"
         )
     return _News(
@@ -200,7 +198,7 @@ def _tell_channel(places: Places, news: _News, address: str, *, is_dry: bool) ->
             ledger.write(*batch)
             for one in batch:
                 if one.event:
-                    click.echo(f"told the channel: {one.event.kind}, {one.event.title}")
+                    click.echo(f"sent to the channel: {one.event.kind}, {one.event.title}")
     if not batches:
         click.echo("the channel knows all already")
 
@@ -252,7 +250,7 @@ def _print_steps(steps: Sequence[Step]) -> None:
 def _say_unknown(titles: Sequence[str]) -> None:
     for title in titles:
         click.echo(
-            f"Cannot tell how this stands now, so it is left as it is: {title}. It was told of points"
+            f"Status unknown, so it is left as it is: {title}. It was reported for points"
             " that this history does not hold; is --data the right directory?",
             err=True,
         )

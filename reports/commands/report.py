@@ -35,7 +35,7 @@ SITE_URL_HELP = "Where the site will be: the summary of a job on GitHub Actions 
 def report(
     data: Path, configs: Path | None, output: Path | None, experiment: str | None, site_url: str
 ) -> None:
-    """Judge the history and write it as a static site.
+    """Write the history as a static site.
 
     The front page says the verdict in words and what needs attention first; each series has a page
     with a chart, each trial a page with all that is known about it. The site needs no server and no
@@ -47,7 +47,7 @@ def report(
     With --single-file all pages of one experiment (series, incidents, trials) are parts of one file
     that needs nothing beside it, for a mail or a ticket: --single-file EXPERIMENT --output FILE.html
 
-    Exit code 0 even if a series regressed: this command tells, `knickpoint detect` decides.
+    Exit code 0 even if a series regressed; `knickpoint detect` returns 1 then.
     """
     catalog = load_catalog(configs or default_root())
     places = Places(data)

@@ -61,18 +61,20 @@ def watchdog(
     author: str,
     api_url: str,
 ) -> None:
-    """Shout if no fresh night was told, and say what stands in the way.
+    """Alert when no recent night has been reported.
+
+    Says what stands in the way.
 
     Run it anywhere but on the hosts that measure, for example on GitHub's: what it watches may be what
     is down. A night counts once a run on the default branch, by schedule or by hand, has kept an
-    artifact night-…: that is done only when the night was told to its end, regression or not.
+    artifact night-…: that is done only when the night was reported completely, regression or not.
 
-    A run that waits for a runner is told apart from one that failed, one that waits for the testbed or
-    for an approval, one that is going on, and from a schedule that GitHub has switched off.
+    It distinguishes a run that waits for a runner from one that failed, one that waits for the testbed
+    or for an approval, one that is going on, and a schedule that GitHub has switched off.
 
     With --issue one issue is open as long as nights are missing, and closed when they are back; who
-    closes it is not asked again for this gap. In a job of GitHub Actions it is said in the
-    summary and as an error of the job as well.
+    closes it is not asked again for this gap. In a job of GitHub Actions it is in the
+    summary and an error of the job as well.
 
     \b
     knickpoint watchdog --repo example/configs --workflow nightly.yml --max-age-hours 30
@@ -88,7 +90,7 @@ def watchdog(
         sight = GitHubWorkflow(access, repo=repo, workflow=workflow).look()
     except GitHubError as error:
         # Not to know is no better than to know that there is none.
-        _shout(f"nobody knows whether there was a night: {error}", "")
+        _shout(f"it is unknown whether there was a night: {error}", "")
         raise
     finding = judge_nights(sight, datetime.now(UTC), max_age_hours)
     if not finding.is_fresh:

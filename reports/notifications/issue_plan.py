@@ -31,8 +31,10 @@ _MOST_STEPS = 40
 _NOT_PLANNED = frozenset(
     {NotificationStatus.DECIDED, NotificationStatus.CLEARED, NotificationStatus.WITHDRAWN}
 )
-_JOINED = "It is told with another incident now, in an issue of its own."
-_TWICE = "The same incident has an older issue: {number}. This one is closed, so that it is told once."
+_JOINED = "It is reported with another incident now, in an issue of its own."
+_TWICE = (
+    "The same incident has an older issue: {number}. This one is closed, so that it is reported once."
+)
 
 Ending: TypeAlias = Literal["completed", "not_planned"]
 
@@ -207,7 +209,7 @@ def name_issue(notice: Notice) -> str:
 
 def render_issue(notice: Notice, *, scope: str, site_url: str = "") -> str:
     """Write the body of an issue: the marker, how it stands, what is known, what to do, its story."""
-    cause = f", put down to: {escape(notice.cause.lower())}" if notice.cause else ""
+    cause = f", attributed to: {escape(notice.cause.lower())}" if notice.cause else ""
     page = f"\n[Page of the incident]({site_url.rstrip('/')}/{notice.page})\n" if site_url else ""
     command = f"{block(notice.command)}\n\n" if notice.command else ""
     steps = "\n".join(

@@ -93,11 +93,11 @@ def judge_nights(sight: Sight, now: datetime, most_hours: int) -> WatchFinding:
         )
         return WatchFinding(workflow=name, is_fresh=True, sentence=sentence)
     last = (
-        NightRemark(f"the newest was told {duration(now - night.told_at)} ago:", night.url)
+        NightRemark(f"the newest was reported {duration(now - night.told_at)} ago:", night.url)
         if night
-        else NightRemark(f"none of the {count(len(sight.runs), 'run')} that are known told any")
+        else NightRemark(f"none of the {count(len(sight.runs), 'run')} that are known reported any")
     )
-    text = f"no night of {name} was told within {most_hours} hours; {last.text}"
+    text = f"no night of {name} was reported within {most_hours} hours; {last.text}"
     return WatchFinding(
         workflow=name,
         is_fresh=False,
@@ -122,7 +122,7 @@ def _explain(sight: Sight, now: datetime, most_hours: int) -> Iterator[NightRema
     ended = next((one for one in sight.runs if one.conclusion), None)
     if ended and (sight.night is None or ended.url != sight.night.url):
         age, how = duration(now - ended.updated_at), ended.conclusion.replace("_", " ")
-        why = f"the newest run that ended, {age} ago, told no night ({how}); its log says why:"
+        why = f"the newest run that ended, {age} ago, reported no night ({how}); its log says why:"
         yield NightRemark(why, ended.url)
     if not any(now - one.created_at <= timedelta(hours=most_hours) for one in sight.runs):
         yield NightRemark(

@@ -63,16 +63,16 @@ class NotificationStatus(StrEnum):
 STANDING_BADGES = {
     NotificationStatus.PROVISIONAL: Badge(kind="unsure", symbol="?", word="Provisional"),
     NotificationStatus.CONFIRMED: Badge(kind="calm", symbol="●", word="Confirmed"),
-    NotificationStatus.MENDED: Badge(kind="good", symbol="✓", word="Mended"),
+    NotificationStatus.MENDED: Badge(kind="good", symbol="✓", word="Resolved"),
     NotificationStatus.DECIDED: Badge(kind="calm", symbol="✎", word="Decided"),
     NotificationStatus.CLEARED: Badge(kind="calm", symbol="○", word="Nothing to look at"),
-    NotificationStatus.WITHDRAWN: Badge(kind="faded", symbol="↶", word="Withdrawn"),
+    NotificationStatus.WITHDRAWN: Badge(kind="faded", symbol="↶", word="Retracted"),
 }
 _UNSEEN = "the points since then do not bear it out. That is no proof that nothing changed."
 GONE = f"It is no longer seen: {_UNSEEN}"
 _ADVICE = {
-    NotificationStatus.PROVISIONAL: "It is not certain yet. Further nights, or trials in turns of both "
-    "releases, will confirm it or rule it out; until then nothing has to be mended.",
+    NotificationStatus.PROVISIONAL: "It is not certain yet. Further nights, or interleaved trials of "
+    "both releases, will confirm it or rule it out; until then nothing has to be fixed.",
     NotificationStatus.CONFIRMED: "Look for what brought it, or write down what you decide about it.",
     NotificationStatus.MENDED: "Nothing is to be done: the level came back.",
     NotificationStatus.DECIDED: "Nothing is to be done: somebody has decided about it.",
@@ -234,7 +234,7 @@ def _view_withdrawn(judged: JudgedSeries, alert: Alert, by_id: Mapping[TrialId, 
         experiment=experiment_of(judged, by_id),
         between=name_span(before, after),
         cause="",
-        summary=sentence(f"{moved}, {name_span(before, after)}, was told as {alert.state}"),
+        summary=sentence(f"{moved}, {name_span(before, after)}, was reported as {alert.state}"),
         advice=_ADVICE[NotificationStatus.WITHDRAWN],
         command="",
         page=f"{links.series_page(key)}#withdrawn",

@@ -73,7 +73,7 @@ def read_notices(path: Path) -> NoticesFile:
 
 def _find_problems(found: NoticesFile) -> Iterator[str]:
     if len(found.notices) > _MOST_NOTICES:
-        yield f"{len(found.notices):,} notices, at most {_MOST_NOTICES} are told"
+        yield f"{len(found.notices):,} notices, at most {_MOST_NOTICES} are allowed"
         return
     if any(not _HANDLE.fullmatch(one) for one in found.known):
         yield "known: a handle is ten hex digits"

@@ -22,7 +22,7 @@ from reports.notifications.events import SentLogUpdate, Told
 
 _MOST_BYTES = 32 * 1024**2
 _ADVICE = (
-    "nothing was told; put a copy of the file back, or remove it: then all that is open is told again"
+    "nothing was sent; put a copy of the file back, or remove it: then all that is open is sent again"
 )
 
 
@@ -80,7 +80,7 @@ def open_ledger(path: Path) -> Iterator[Ledger]:
             yield Ledger(path)
     except Timeout as error:
         raise UsageError(
-            f"another process is telling from {path.parent}; wait until it ends"
+            f"another process is sending from {path.parent}; wait until it ends"
         ) from error
 
 

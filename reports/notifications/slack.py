@@ -26,8 +26,8 @@ _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _WORDS = {
     EventKind.NEW: "New",
     EventKind.CONFIRMED: "Confirmed",
-    EventKind.MENDED: "Mended",
-    EventKind.WITHDRAWN: "Withdrawn",
+    EventKind.MENDED: "Resolved",
+    EventKind.WITHDRAWN: "Retracted",
 }
 
 Message = dict[str, Any]
@@ -43,7 +43,7 @@ def render_message(event: IncidentEvent, *, site_url: str = "") -> Message:
         blocks.append(_section(GONE))
     else:
         where = f"{notice.system}, {notice.experiment}, {notice.between}"
-        cause = f"; put down to: {notice.cause.lower()}" if notice.cause else ""
+        cause = f"; attributed to: {notice.cause.lower()}" if notice.cause else ""
         blocks += (
             _section(f"{notice.outcome.symbol} {notice.outcome.word}: {where}{cause}"),
             _section(notice.summary),
@@ -58,7 +58,7 @@ def render_message(event: IncidentEvent, *, site_url: str = "") -> Message:
 
 def render_digest(events: Sequence[IncidentEvent], *, site_url: str = "") -> Message:
     """Write one message about many events: a line for each, as many as a message may have."""
-    title = f"Knickpoint: {count(len(events), 'incident')} to tell of"
+    title = f"Knickpoint: {count(len(events), 'incident')} with news"
     blocks = [_header(title)]
     blocks += (_section(_title(event), _MOST_LINE) for event in events[:_LISTED])
     more = len(events) - _LISTED

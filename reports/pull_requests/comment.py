@@ -125,7 +125,7 @@ def _alarms(
     if [one_sentence(one) for one in problems if one_sentence(one) not in told]:
         yield from _alert(
             "CAUTION",
-            "Errors of ours, not of this change",
+            "Knickpoint errors, not of this change",
             (escape(one, _MOST_REASON) for one in problems),
         )
     yield from _alert(
@@ -313,7 +313,7 @@ def _settings(content: ComparisonFile) -> Iterator[CommentPart]:
     if len(groups) == 1 and 1 < listed <= _MOST_SHOWN and not content.attributions and not is_partial:
         (knobs,) = groups
         moved = {one.outcome for one in content.comparisons} & {Outcome.REGRESSED, Outcome.IMPROVED}
-        which = "; `--attribute` tells which of them does it" if moved else ""
+        which = "; `--attribute` finds which of them does it" if moved else ""
         lines = [f"- {code(knob_words(knob), _MOST_REASON)}" for knob in knobs]
         yield CommentPart(opening=f"**Changed together{which}**\n", lines=tuple(lines))
         return

@@ -20,7 +20,7 @@ from reports.wording.measures import MeasureRow, length_words, view_measure, wei
 from reports.wording.wording import OUTCOME_BADGES, Badge, count, first_sentence, one_sentence
 
 FAILED_BADGE = Badge(kind="bad", symbol="✕", word="Does not run")
-OURS_BADGE = Badge(kind="bad", symbol="!", word="Error of ours")
+OURS_BADGE = Badge(kind="bad", symbol="!", word="Knickpoint error")
 NOTHING_BADGE = Badge(kind="calm", symbol="=", word="Nothing differs")
 CANNOT_TELL_BADGE = Badge(kind="unsure", symbol="?", word="Cannot tell")
 _MOST_NAMED = 2
@@ -65,7 +65,7 @@ def summarize(content: ComparisonFile) -> Summary:
         return told
     # What was measured is good enough; what was not decides.
     if content.problems:
-        again = "Measure again what is missing, once this is mended."
+        again = "Measure again what is missing, once this is fixed."
         return replace(told, badge=OURS_BADGE, action=_PARTLY, advice=again)
     said = f"{more} {found.sentence}"
     return replace(told, badge=CANNOT_TELL_BADGE, action=_PARTLY, sentence=said, advice=_JUDGE)
@@ -157,7 +157,7 @@ def _summarize_problems(content: ComparisonFile) -> Summary:
         sentence=f"Knickpoint could not finish: {one_sentence(first_sentence(content.problems[0]))}"
         " This is no finding about the change.",
         action=_UNKNOWN,
-        advice="Measure again once this is mended.",
+        advice="Measure again once this is fixed.",
     )
 
 
@@ -173,7 +173,7 @@ def _summarize_result(result: ComparisonResult, content: ComparisonFile | None) 
     row_words = _tell_rows(told)
     cause = _name_cause(result, content)
     if result.outcome is Outcome.UNDECIDED:
-        begin = f"Whether {cause} changes {_name(result)} cannot be told"
+        begin = f"It is unknown whether {cause} changes {_name(result)}"
         if is_beyond_measures(result):
             said = clean(f"{begin}: {one_sentence(result.reason)}", _MOST_REASON)
             return _summary(result, _OPEN, said, _LOST)
@@ -317,7 +317,7 @@ def _tell_others(worst: ComparisonResult, content: ComparisonFile) -> Sequence[s
         said.append(f"{count(unmeasured, 'changed experiment')} could not be compared.")
     if content.problems:
         why = one_sentence(first_sentence(content.problems[0]))
-        said.append(f"An error of ours kept something from being measured: {why}")
+        said.append(f"Knickpoint failed, not this change: {why}")
     return said
 
 
@@ -365,7 +365,7 @@ def tell_what_it_takes(result: ComparisonResult) -> str:
     """
     undecided = [one for one in result.measures if one.is_trusted and one.outcome is Outcome.UNDECIDED]
     if any(one.detectable is None for one in undecided):
-        return "So few trials do not even tell how many it would take."
+        return "Too few trials to estimate how many would be needed."
     needed, relevant = 0, ""
     for one in undecided:
         if not one.detectable:

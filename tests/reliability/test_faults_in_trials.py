@@ -255,7 +255,7 @@ def test_a_server_that_does_not_come_up_or_refuses_is_told(attempt: Try, fault: 
     ("told", "text"),
     [
         ("9.9.9", "version failed on node-1: runs 9.9.9, but 1.0.0 was to be measured"),
-        pytest.param("", "does not tell which release it runs", marks=pytest.mark.slow),
+        pytest.param("", "does not report its release", marks=pytest.mark.slow),
     ],
 )
 def test_another_release_is_never_measured(attempt: Try, told: str, text: str) -> None:

@@ -135,7 +135,7 @@ def test_broken_files_of_an_engine_fail_its_trial_in_words(
         ('"value":6', '"value":-1', "is no count"),
         ('"value":6', '"value":1' + "0" * 400, "is no count"),
         ('"engine_index":0', '"engine_index":1', "the result of engine 1"),
-        ('"saturation"', '"\\u001b[2J"', "of which it was not told"),
+        ('"saturation"', '"\\u001b[2J"', "which is not in its plan"),
         ('"timed out"', '"' + "x" * 20_000_000 + '"', "at most 16777216 are read"),
     ],
     ids=["not a number", "infinite", "negative", "huge", "another", "phase", "large"],

@@ -52,7 +52,7 @@ def _check_minutes(at: Place, suite: Suite) -> Iterator[str]:
     """Find a bisection without a budget, and a budget for nothing."""
     if suite.bisect and suite.bisect_minutes is None:
         yield (at / "bisect").say(
-            "which measures until it is told to stop: add bisect_minutes, the most that a night may "
+            "which measures without a limit: add bisect_minutes, the most that a night may "
             "spend on it (two hours of short trials are 120), or remove bisect"
         )
     if suite.bisect_minutes is not None and not suite.bisect:
@@ -92,7 +92,7 @@ def _check_warm_ups(at: Place, workload: Workload, testbed: Testbed, engines: in
             yield (at / "workload").say(
                 f"whose measurement {part.name} warms up for at most {part.warmup_cap_s:g} s, but on "
                 f"testbed {testbed.name} the rule needs {seen_s} s (at least warmup_s and two windows "
-                f"of {window_s} s), and {needed_s - seen_s:g} s to be seen and told to all engine "
+                f"of {window_s} s), and {needed_s - seen_s:g} s to be seen and sent to all engine "
                 f"processes, {engines} here; make warmup_cap_s at least {needed_s:g}, or equal to "
                 "warmup_s for a fixed length"
             )

@@ -57,7 +57,7 @@ class WriterLock:
             )
         except self._psycopg.Error as error:
             raise HistoryError(
-                f"the catalog of the history {name} does not let us in: {_one_line(error)}\n"
+                f"the catalog of the history {name} refused the connection: {_one_line(error)}\n"
                 "Is PostgreSQL running there, and are host, port, user and database in history.yaml "
                 "right? A password is taken from PGPASSWORD or PGPASSFILE"
             ) from error

@@ -355,6 +355,6 @@ def _begin_all(closed: Sequence[ClosedCalls], clock: Clock, begin_s: float) -> N
 
 def _say_late(place: int, late_s: float) -> str:
     return (
-        f"stage {place} was told to begin its iterations {late_s:.3f} s ago, too late to change over "
+        f"stage {place} was to begin its iterations {late_s:.3f} s ago, too late to change over "
         "together with the other engines; is this host too busy, or its clock out of step?"
     )

@@ -312,7 +312,7 @@ def _compactions(node: Node) -> tuple[int, int]:
     pending = _ask(node, "/compaction_manager/metrics/pending_tasks")
     if not isinstance(running, list) or not isinstance(pending, int):
         what = f"{printable(repr(running))} and {printable(repr(pending))}"
-        raise NotReady("look", node.name, f"its API tells no compactions, but {what}")
+        raise NotReady("look", node.name, f"its API returned no compactions, but {what}")
     return len(running), pending
 
 

@@ -1,7 +1,7 @@
 """The tables of the export: dataclasses whose fields are columns, with meaning and unit beside.
 
-The JSON file, its schema, the Parquet files and docs/telling.md all come from here. Where a name, a
-type or a meaning changes, `FORMAT` must grow; a further column or table needs no new one.
+The JSON file, its schema, the Parquet files and docs/notifications.md all come from here. Where a
+name, a type or a meaning changes, `FORMAT` must grow; a further column or table needs no new one.
 """
 
 from collections.abc import Iterator
@@ -126,7 +126,7 @@ class IncidentRow:
     ]
     outcome: Annotated[Literal["regressed", "improved"], _column("good or bad news: that of its lead")]
     cause: Annotated[
-        Literal["database", "configuration", "testbed", "unknown"], _column("what it is put down to")
+        Literal["database", "configuration", "testbed", "unknown"], _column("what it is attributed to")
     ]
     is_news: Annotated[bool, _column("whether somebody should look at it")]
     series: Annotated[str, _column("the series of its lead")]

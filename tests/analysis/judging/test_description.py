@@ -151,7 +151,7 @@ def test_a_series_is_told_with_all_that_was_seen_in_it(judged: JudgedSeries) -> 
     assert overall == "Regressed: of 1 series, 1 regressed"
     assert [line if line.startswith("noise") else line.split(":")[0] for line in seen] == [
         "regressed between 5.0.6 and 5.0.7",
-        "withdrawn",
+        "retracted",
         "drift",
         "scatter",
         "noise floor 1 %: 1 night sees ≥ 6.2 %, 3 nights see ≥ 4.1 %",
@@ -195,7 +195,7 @@ def test_an_incident_is_told_with_cause_evidence_and_what_is_to_be_done(
     )
     assert told[start + 1].startswith("−10.0 % cassandra 5.0")
     assert told[start + 2 : start + 8] == [
-        "mended between 5.0.6 and 5.0.7: +11.0 %",
+        "resolved between 5.0.6 and 5.0.7: +11.0 %",
         (
             "sentinel cassandra 4.1.0, sensor-write write throughput mean (saturation): did not move"
             " (6 points before, 4 after, which show ≥ 2 %)"

@@ -125,7 +125,7 @@ def test_a_suspicion_that_trials_in_turns_agree_with_is_confirmed(
     assert series.change_points[0].state is ChangeState.CONFIRMED
     assert series.verdict.outcome is judgement.outcome is Outcome.REGRESSED
     assert (
-        "side by side, 4 and 4 trials in turns (2026-11-11) differ by −10.0 % (−14.0 % to −6.0 %),"
+        "side by side, 4 and 4 interleaved trials (2026-11-11) differ by −10.0 % (−14.0 % to −6.0 %),"
         " which agrees" in list_notes(series.verdict)
     )
     assert (incident.cause, incident.question, incident.is_news) == (Cause.DATABASE, None, True)

@@ -173,7 +173,7 @@ def write_trials(scale: float, pool: ProcessPoolExecutor) -> Iterator[str]:
     yield ""
     yield (
         "| Δ/σ | truth | trials, median | 90 % | mean | fixed, equal errors | in whole blocks | less | "
-        "fixed, 90 % told |"
+        "fixed, 90 % found |"
     )
     yield "|---:|---|---:|---:|---:|---:|---:|---:|---:|"
     for place, effect in enumerate(EFFECTS):

@@ -76,7 +76,9 @@ def steps_case(kind: str, size: float, goal: float | None = None, back_after: in
                 interval=scores.f1_interval(hits),
                 at_least=goal,
             )
-            for what, hits in zip(("all told", "confirmed"), zip(*results, strict=True), strict=True)
+            for what, hits in zip(
+                ("all reported", "confirmed"), zip(*results, strict=True), strict=True
+            )
         ]
 
     return Case(part="steps", name=name, series=150, quick=40, score=score, add_up=add_up)
@@ -98,7 +100,7 @@ def noise_case(kind: str) -> Case:
                 value=1000 * events / points,
                 interval=scores.rate_interval(events, points / 1000),
             )
-            for what, events in (("all told", told), ("confirmed", confirmed))
+            for what, events in (("all reported", told), ("confirmed", confirmed))
         ]
 
     return Case(part="noise", name=kind, series=150, quick=40, score=score, add_up=add_up)
@@ -122,7 +124,7 @@ def nights_case(kind: str, goal: float | None) -> Case:
                 at_most=goal,
             ),
             Figure(
-                name=f"{text}, all told",
+                name=f"{text}, all reported",
                 value=raised / thousands,
                 interval=scores.rate_interval(raised, thousands),
             ),
@@ -152,13 +154,13 @@ def delay_case(
         told = sum(math.isfinite(wait) for wait in waits)
         vanished = sum(one.vanished for one in results)
         return [
-            Figure(name=f"points until told, {name}, median", value=_median(first), at_most=seen),
+            Figure(name=f"points until reported, {name}, median", value=_median(first), at_most=seen),
             Figure(
                 name=f"points until confirmed, {name}, median", value=_median(waits), at_most=confirmed
             ),
             Figure(name=f"points until confirmed, {name}, 90 %", value=_quantile(waits, 0.9)),
             Figure(
-                name=f"told in the first night, {name}, %",
+                name=f"reported in the first night, {name}, %",
                 value=100 * sum(wait <= 1 for wait in first) / len(first),
                 interval=_percent(sum(wait <= 1 for wait in first), len(first)),
             ),
@@ -240,7 +242,7 @@ def shape_case(name: str) -> Case:
     def add_up(results: Sequence[int]) -> list[Figure]:
         told = sum(count > 0 for count in results)
         return [
-            Figure(name=f"steps told, {name}, mean", value=float(np.mean(results))),
+            Figure(name=f"steps reported, {name}, mean", value=float(np.mean(results))),
             Figure(
                 name=f"series with any step, {name}, %",
                 value=100 * told / len(results),

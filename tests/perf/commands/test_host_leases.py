@@ -82,7 +82,7 @@ def test_a_damaged_lease_is_shown_and_can_be_broken(configs: Path, run: Callable
     place = list_places([rack(configs)])[0]
     Path(place.work_dir).mkdir()
     (Path(place.work_dir) / LEASE).write_text("{}")
-    assert "db-1: held by nobody knows whom: " in run("example-rack").output
+    assert "db-1: held by an unknown job: " in run("example-rack").output
     assert "db-1: broken\n" in run("example-rack", "--break").output
     assert look(place).fault == ""
 

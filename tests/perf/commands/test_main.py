@@ -109,7 +109,35 @@ def test_help_has_each_command_in_a_group_and_in_a_line() -> None:
     assert list(listed) == ["Every day", "Investigate", "Set up"]
     told = [line for lines in listed.values() for line in lines]
     assert sorted(name for name, _ in told) == sorted(one.name for one in entry_points(group=cli.GROUP))
-    assert all(len(summary) <= 50 for _, summary in told)
+    context = click.Context(cli.knickpoint)
+    for name, summary in told:
+        command = cli.knickpoint.get_command(context, name)
+        assert command is not None
+        assert command.get_short_help_str(200).rstrip(".") == summary
+
+
+def test_each_summary_of_a_command_fits_in_a_line() -> None:
+    def summaries(command: click.Command, path: str) -> Iterator[tuple[str, str]]:
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                one = command.get_command(context, name)
+                assert one is not None
+                yield f"{path} {name}", one.get_short_help_str(200).rstrip(".")
+                yield from summaries(one, f"{path} {name}")
+
+    found = dict(summaries(cli.knickpoint, "knickpoint"))
+    assert len(found) > 30
+    assert {name: text for name, text in found.items() if not 0 < len(text) <= 50} == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"), [(["nightl"], "nightly"), (["history", "shw"], "show"), (["xyzzy"], None)]
+)
+def test_a_wrong_command_name_is_answered_with_the_nearest_one(words: list[str], meant: str) -> None:
+    done = click.testing.CliRunner().invoke(cli.knickpoint, words)
+    assert done.exit_code == 2
+    assert re.findall(r"mean '(\w+)'", done.output) == ([meant] if meant else [])
 
 
 def test_measure_without_arguments_says_what_it_would_do_and_starts_nothing(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def test_nothing_is_imported_if_anything_is_wrong(places: Places, tmp_path: Path
         f"{bad}, line 3",
         str(binary),
     ]
-    assert "it tells no workload; say it with --workload" in problems[0]
+    assert "it has no workload; set it with --workload" in problems[0]
     assert not places.data.exists()
 
 

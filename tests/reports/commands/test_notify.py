@@ -95,7 +95,7 @@ def run(data: Path, *arguments: str) -> Result:
 def test_the_channel_is_told_once(data: Path, channel: Channel) -> None:
     first = run(data, "--webhook", "--site-url", "https://example.org")
     assert first.exit_code == 0, first.output
-    assert "told the channel: confirmed, Throughput of write at saturation, −13.8" in first.stdout
+    assert "sent to the channel: confirmed, Throughput of write at saturation, −13.8" in first.stdout
     (message,) = channel.heard
     assert message["text"].startswith("● Confirmed: Throughput of write")
     again = run(data, "--webhook")
@@ -163,7 +163,7 @@ def test_more_than_ten_at_once_are_one_message(
     monkeypatch.setattr(notify_command, "_read_news", lambda *_: told)
     assert run(data, "--webhook").exit_code == 0
     (message,) = channel.heard
-    assert "11 incidents to tell of" in message["text"]
+    assert "11 incidents with news" in message["text"]
     assert run(data, "--webhook").exit_code == 0
     assert len(channel.heard) == 1
 
@@ -175,7 +175,7 @@ def test_a_broken_ledger_tells_nobody_and_says_what_to_do(
     (data / "told.json").write_text(content)
     result = run(data, "--webhook")
     assert isinstance(result.exception, InputError)
-    assert "nothing was told" in str(result.exception)
+    assert "nothing was sent" in str(result.exception)
     assert channel.heard == []
 
 
@@ -207,7 +207,7 @@ def test_two_at_once_do_not_both_tell(data: Path, channel: Channel) -> None:
     with ledger.open_ledger(data / "told.json"):
         result = run(data, "--webhook")
     assert isinstance(result.exception, UsageError)
-    assert "another process is telling" in str(result.exception)
+    assert "another process is sending" in str(result.exception)
     assert channel.heard == []
 
 
@@ -233,7 +233,7 @@ def test_another_machine_tells_what_was_saved(
     file = tmp_path / "notices.json"
     with monkeypatch.context() as without_token:
         without_token.delenv("GITHUB_TOKEN")
-        assert "1 to tell" in run(data, "--save", str(file)).stdout
+        assert "1 to send" in run(data, "--save", str(file)).stdout
     assert hub.asked == []
     nowhere = tmp_path / "nowhere"
     told = run(nowhere, "--notices", str(file), "--github-issues", "example/configs")

@@ -87,7 +87,7 @@ def test_it_shouts_where_it_is_heard(hub: Forge, tmp_path: Path, about: dict[str
     result = run()
     assert isinstance(result.exception, MeasureError)
     assert result.exception.exit_code == 3
-    said = "no night of nightly.yml was told within 30 hours"
+    said = "no night of nightly.yml was reported within 30 hours"
     assert said in str(result.exception)
     (line,) = [one for one in result.output.splitlines() if one.startswith("::")]
     assert line.startswith(f"::error title=No fresh night::{said}")
@@ -128,7 +128,7 @@ def test_it_is_never_silent_when_github_refuses(
     result = run()
     assert isinstance(result.exception, GitHubError)
     (line,) = [one for one in result.output.splitlines() if one.startswith("::")]
-    assert "nobody knows whether there was a night" in line
+    assert "it is unknown whether there was a night" in line
     assert "100%25 no ::x" in line
     assert "nobody knows" in (tmp_path / "summary.md").read_text()
 

@@ -80,7 +80,7 @@ def test_an_issue_follows_its_incident_from_suspicion_to_its_end() -> None:
     assert "(confirmed)" in issue.title
     (issue,) = follow(course, 17, 19, 29).issues
     assert not issue.is_open
-    assert "(mended)" in issue.title
+    assert "(resolved)" in issue.title
     assert "Improved +16" in issue.body
 
 
@@ -113,7 +113,7 @@ def test_what_nobody_knows_any_more_is_closed_once_with_what_it_said() -> None:
     tracker = follow(GONE, 31, 43)
     (issue,) = tracker.issues
     assert not issue.is_open
-    assert "(withdrawn)" in issue.title
+    assert "(retracted)" in issue.title
     assert "no proof that nothing changed" in issue.body
     assert "First point with it" in issue.body
 
@@ -140,7 +140,7 @@ def test_what_somebody_closed_stays_closed_while_it_is_open_and_ends_as_others_d
     assert "(confirmed)" in tracker.issues[0].title
     tracker.tell(judge_nights(29, (Course(at=16, back=22),)))
     assert not tracker.issues[0].is_open
-    assert "(mended)" in tracker.issues[0].title
+    assert "(resolved)" in tracker.issues[0].title
 
 
 def test_what_somebody_opened_again_stays_open() -> None:

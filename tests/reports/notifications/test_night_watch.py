@@ -48,7 +48,7 @@ def test_a_night_is_fresh_up_to_its_age_and_no_longer() -> None:
     assert see(night_h=30).is_fresh
     stale = see(made(2, 7), night_h=30.1)
     assert not stale.is_fresh
-    assert "within 30 hours; the newest was told 30 hours ago: https" in str(stale.sentence)
+    assert "within 30 hours; the newest was reported 30 hours ago: https" in str(stale.sentence)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_night_is_fresh_up_to_its_age_and_no_longer() -> None:
         ((made(3, 5, "pending"),), "active", "waits for another run"),
         ((made(3, 5, "waiting"),), "active", "approval"),
         ((made(3, 5, "in_progress"),), "active", "is going on"),
-        ((made(3, 5),), "active", "told no night (failure)"),
+        ((made(3, 5),), "active", "reported no night (failure)"),
         ((made(3, 5, conclusion="timed_out"),), "active", "(timed out)"),
         ((made(3, 40),), "active", "no run was started within 30 hours"),
         ((), "active", "no run was started within 30 hours"),

@@ -62,7 +62,7 @@ def test_what_is_gone_is_no_proof_of_anything() -> None:
     text = check(
         render_message(IncidentEvent(kind=EventKind.WITHDRAWN, title="It", notice=None), site_url=SITE)
     )
-    assert text.startswith("↶ Withdrawn: It")
+    assert text.startswith("↶ Retracted: It")
     assert "no proof that nothing changed" in text
 
 
@@ -83,7 +83,7 @@ def test_hostile_and_endless_names_stay_within_limits_and_do_nothing() -> None:
 def test_a_digest_tells_as_many_as_it_can_and_counts_the_rest() -> None:
     one = IncidentEvent(kind=EventKind.NEW, title="It", notice=notice())
     text = check(render_digest(352 * [one], site_url=SITE))
-    assert "352 incidents to tell of" in text
+    assert "352 incidents with news" in text
     assert "…and 312 more, which the site lists." in text
     assert "more" not in check(render_digest(40 * [one]))
 
@@ -101,7 +101,7 @@ def test_how_it_stands_is_said_by_its_own_word() -> None:
     mended = notice(29, 22)
     assert mended.standing is NotificationStatus.MENDED
     event = IncidentEvent(kind=EventKind.MENDED, title=mended.title, notice=mended)
-    assert check(render_message(event)).startswith("✓ Mended: ")
+    assert check(render_message(event)).startswith("✓ Resolved: ")
     cleared = replace(mended, standing=NotificationStatus.CLEARED)
     event = IncidentEvent(kind=EventKind.WITHDRAWN, title=mended.title, notice=cleared)
     assert check(render_message(event)).startswith("○ Nothing to look at: ")

@@ -189,7 +189,7 @@ def test_a_failing_head_is_an_action_and_our_own_error_is_none_of_the_author() -
     assert headline(FAILED).startswith("Does not run, action needed: ")
     assert render_comment(FAILED).count("3 of 3 trials failed") == 1
     assert render_comment(FAILED).count("must be at least 2") == 1
-    assert headline(PROBLEMS).startswith("Error of ours, nothing is known yet: ")
+    assert headline(PROBLEMS).startswith("Knickpoint error, nothing is known yet: ")
     assert "CAUTION" not in render_comment(PROBLEMS)  # the verdict says all of it
     assert "CAUTION" in render_comment(replace(PROBLEMS, problems=(*PROBLEMS.problems, "and more")))
 
@@ -197,7 +197,9 @@ def test_a_failing_head_is_an_action_and_our_own_error_is_none_of_the_author() -
 def test_an_error_of_ours_takes_nothing_back_that_was_measured() -> None:
     assert SOME_PROBLEMS.outcome is Outcome.INVALID
     told = headline(SOME_PROBLEMS)
-    assert told.startswith("Error of ours, part of it is not known: put-get-single is shown equivalent")
+    assert told.startswith(
+        "Knickpoint error, part of it is not known: put-get-single is shown equivalent"
+    )
     assert "put-get-single of suite pull-request at 5.0.6 could" in render_comment(SOME_PROBLEMS)
     failing = replace(FAILED, problems=PROBLEMS.problems)
     assert headline(failing).startswith(
@@ -277,7 +279,7 @@ def test_a_few_settings_that_changed_together_are_seen_at_once() -> None:
     folded = text.index("<details>")
     for knob in (KNOB, CACHE, SYNC):
         assert text.index(knob.path) < folded
-    assert "`--attribute` tells which of them does it" in text
+    assert "`--attribute` finds which of them does it" in text
     assert "--attribute" not in render_comment(
         replace(SEVERAL_KNOBS, comparisons=UNCHANGED.comparisons)
     )
@@ -287,7 +289,7 @@ def test_a_regression_hides_neither_an_improvement_nor_an_error() -> None:
     assert "ycsb-b-single: improved." in headline(MIXED)
     told = headline(replace(REGRESSED, problems=PROBLEMS.problems))
     assert told.startswith("Regressed, action needed: ")
-    assert "An error of ours kept something from being measured: put-get" in told
+    assert "Knickpoint failed, not this change: put-get" in told
 
 
 def test_a_real_change_that_is_too_small_to_act_on_is_not_told_without_that() -> None:
@@ -362,8 +364,8 @@ def test_a_verdict_that_was_taken_back_for_lost_trials_says_so() -> None:
     reason = "3 of 6 trials of the candidate were lost to its server, and 0 of the other side"
     lost = made(replace(UNCHANGED_RESULT, outcome=Outcome.UNDECIDED, reason=reason))
     told = headline(lost)
-    assert told.startswith("Undecided, not shown to be harmless: Whether ")
-    assert "cannot be told: 3 of 6 trials of the candidate were lost to its server" in told
+    assert told.startswith("Undecided, not shown to be harmless: It is unknown whether ")
+    assert ": 3 of 6 trials of the candidate were lost to its server" in told
     assert "too close to the border" not in render_comment(lost)
 
 
@@ -372,7 +374,7 @@ def test_too_few_trials_for_an_interval_promise_no_number() -> None:
         replace(one, effect=None, detectable=None) for one in UNDECIDED.comparisons[0].measures
     )
     text = render_comment(made(replace(UNDECIDED.comparisons[0], measures=measures)))
-    assert "So few trials do not even tell how many it would take." in text
+    assert "Too few trials to estimate how many would be needed." in text
 
 
 def test_a_step_of_a_bisection_claims_no_equivalence() -> None:

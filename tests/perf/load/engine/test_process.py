@@ -263,7 +263,7 @@ def test_being_told_too_late_to_change_over_is_a_failure() -> None:
     began_s = time.time()
     kept = Kept(lambda _: began_s + 0.3 if time.time() > began_s + 1.0 else None)
     spec = replace(make_spec(), stages=(make_stage(cap_s=60.0),))
-    with pytest.raises(StepFailed, match="stage 0 was told to begin its iterations"):
+    with pytest.raises(StepFailed, match="stage 0 was to begin its iterations"):
         offer(spec, DictSession(), kept)
 
 

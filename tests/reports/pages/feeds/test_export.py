@@ -28,7 +28,7 @@ from reports.pages.feeds.export import (
 from reports.pages.feeds.parquet import open_writer
 from reports.pages.feeds.tables import FORMAT, TABLES, list_columns
 
-DOCS = Path(__file__).parents[4] / "docs/telling.md"
+DOCS = Path(__file__).parents[4] / "docs/notifications.md"
 READ = replace(KEY, operation="read", metric="response_time", statistic="p99")
 
 
