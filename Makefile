@@ -24,9 +24,9 @@ help: ## list the verbs
 setup: .venv/.ready ## prepare .venv with everything that nightly needs
 
 # Exported, not set in the recipe: so make runs the command itself, without a shell in between, and
-# the command is told when make is killed.
+# the command notices when make is killed.
 nightly: export KNICKPOINT_DIE_WITH_PARENT = 1
-nightly: .venv/.ready ## measure, keep, judge, tell: the whole job (SUITE=quickstart DATA=var)
+nightly: .venv/.ready ## measure, append, judge, report: the whole job (SUITE=quickstart DATA=var)
 	@$(BIN)/knickpoint nightly --suite $(SUITE) --data $(DATA)
 
 test: .venv/.dev ## does it work? A real Cassandra included (five minutes on two cores)
@@ -115,7 +115,7 @@ bench: .venv/.dev ## measure our own code (some minutes)
 bench-engines: .venv/.dev native ## both load engines beside YCSB and latte, on null servers and on Cassandra: the table of docs/engine.md (three quarters of an hour)
 	$(BIN)/python tests/benchmarks/engines/beside_peers.py
 
-bench-scale: .venv/.dev ## one to ten years of 100 series kept, judged, told and asked, beside SQLite and Otava (docs/performance.md; an hour)
+bench-scale: .venv/.dev ## one to ten years of 100 series kept, judged, reported and queried, beside SQLite and Otava (docs/performance.md; an hour)
 	$(BIN)/python tests/benchmarks/scale/years.py
 
 bench-bisection: .venv/.dev ## how often a bisection finds the culprit, and what it costs: the goals of docs/statistics.md (a quarter of an hour)
@@ -138,6 +138,9 @@ schema: .venv/.ready ## write configs/schema again
 
 reference: .venv/.ready schema ## write docs/reference again: the command line and the configuration files
 	$(BIN)/python .ci/reference.py
+
+pictures: .venv/.dev ## take docs/overview.webp, the picture of the README, of the demo (needs Chromium)
+	$(BIN)/python docs/pictures.py
 
 lock: .venv/.dev ## renew the hash-pinned lock files
 	sh requirements/lock

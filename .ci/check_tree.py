@@ -4,7 +4,6 @@ Run by `make lint`. Prints each finding as `file:line: what`, and ends with 1 if
 """
 
 import ast
-import importlib.metadata
 import re
 import subprocess
 import sys
@@ -149,12 +148,9 @@ def _check_words() -> Iterator[str]:
 
 
 def _check_tables() -> Iterator[str]:
-    """Find commands, configuration files, import contracts and exit codes that the docs leave out."""
+    """Find configuration files, import contracts and exit codes that the docs leave out."""
     name = "docs/architecture.md"
     text = (ROOT / name).read_text()
-    for entry in importlib.metadata.entry_points(group="knickpoint.commands"):
-        if f"| `{entry.name}` |" not in text:
-            yield f"{name}:1: does not explain the command {entry.name}"
     for path in (ROOT / "configs").rglob("*.yaml"):
         folder, *inside = path.relative_to(ROOT / "configs").with_suffix("").parts
         if inside and f"`{'/'.join(inside)}`" not in text:

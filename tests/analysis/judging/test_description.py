@@ -158,7 +158,7 @@ def test_a_series_is_told_with_all_that_was_seen_in_it(judged: JudgedSeries) -> 
     ]
     assert "1,000 → 900 ops/s −10.0 %" in seen[0]
     assert seen[1] == (
-        "withdrawn: +4.0 % at 5.0.4 (night 2026-03-01-4), provisional in night 2026-03-01-5,"
+        "retracted: +4.0 % at 5.0.4 (night 2026-03-01-4), provisional in night 2026-03-01-5,"
         " no longer seen since night 2026-03-01-6"
     )
     assert seen[2].startswith("drift: +5.0 % slowly from 5.0.1 (night 2026-03-01-1) to 5.0.4")
@@ -204,12 +204,12 @@ def test_an_incident_is_told_with_cause_evidence_and_what_is_to_be_done(
         "triage: acknowledged by ada: commit log in batches (batch)",
         "came back after its fix (batch)",
         (
-            "−10.0 % by nights; side by side, 4 and 3 trials in turns (2026-03-02) differ by −6.0 %"
+            "−10.0 % by nights; side by side, 4 and 3 interleaved trials (2026-03-02) differ by −6.0 %"
             " (−13.0 % to +1.0 %), which cannot tell"
         ),
     ]
     assert told[start + 8] == (
-        "to be sure, measure both in turns: knickpoint compare --baseline 5.0.6 --candidate 5.0.7"
+        "to be sure, measure both interleaved: knickpoint compare --baseline 5.0.6 --candidate 5.0.7"
         " --measure saturation/write/throughput/mean (and --suite, --experiment)"
     )
 

@@ -262,7 +262,7 @@ def test_a_damaged_lease_is_refused_with_the_way_out(testbed: Testbed) -> None:
     (Path(place.work_dir) / LEASE).write_text("{")
     with (
         pytest.raises(
-            MeasureError, match=r"nobody can tell .*db-2/lease.json: it is not JSON.*\n.*--break"
+            MeasureError, match=r"its holder is unknown.*db-2/lease.json: it is not JSON.*\n.*--break"
         ),
         hold([testbed], "mine", print),
     ):
