@@ -9,6 +9,7 @@ from analysis.detection.detection import ChangePoint
 from analysis.detection.series import Point, Series
 from perf.model.metrics import DIAGNOSTICS, METRICS
 from perf.model.results import SeriesKey
+from perf.model.series_names import series_words
 
 _SMALLEST_P_VALUE = 1e-16
 """Below the rounding of the arithmetic behind it, a p-value has no digits to show."""
@@ -16,9 +17,8 @@ _SMALLEST_P_VALUE = 1e-16
 
 def series(key: SeriesKey) -> str:
     """Name a series by all that makes it one."""
-    what = f"{key.operation} {key.metric} {key.statistic}{f' on {key.host}' if key.host else ''}"
     where = f"{key.topology}, {key.testbed_class}, {key.config}, {key.engine}"
-    return f"{key.system} {key.line}  {what}  {key.workload} {key.phase}  ({where})"
+    return f"{key.system} {key.line}  {series_words(key)}  {key.workload}  ({where})"
 
 
 def movement(change: ChangePoint) -> str:

@@ -30,6 +30,7 @@ from analysis.judging.standing import (
 from analysis.judging.triage import Obstacle
 from perf.model.results import SeriesKey
 from perf.model.rules import TriageEntry
+from perf.model.series_names import series_words
 
 _INDENT = " " * 12
 _MOST_LISTED = 3
@@ -302,10 +303,7 @@ def name_watch(key: SeriesKey) -> str:
     if is_canary(key):
         when = key.phase.removeprefix("canary-")
         return f"{key.metric}{f' on {key.host}' if key.host else ''}, {when} each trial"
-    return (
-        f"sentinel {key.system} {key.line}, {key.workload.partition('@')[0]} {key.operation}"
-        f" {key.metric} {key.statistic} ({key.phase})"
-    )
+    return f"sentinel {key.system} {key.line}, {key.workload.partition('@')[0]}: {series_words(key)}"
 
 
 def say_obstacle(entry: TriageEntry, found: Obstacle) -> str:

@@ -64,6 +64,8 @@ def _read_meanings() -> Iterator[tuple[tuple[str, str], str]]:
                             ast.Expr(value=ast.Constant(value=str(said))),
                         ):
                             yield (node.name, field), inspect.cleandoc(said)
+                        case _:
+                            pass
 
 
 def _explain(schema: dict[str, Any], meanings: Mapping[tuple[str, str], str]) -> None:

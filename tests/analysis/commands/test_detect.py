@@ -80,7 +80,9 @@ def test_a_regression_is_told_with_its_numbers_and_exit_code_1(
     result = run(fill([999.0, 1001.0] * 5 + [899.0, 901.0] * 3))
     assert result.exit_code == 1
     first, reason, change, *_, overall = result.output.splitlines()
-    assert first.startswith("regressed   cassandra 5.0  write throughput mean  sensor-write@")
+    assert first.startswith(
+        "regressed   cassandra 5.0  throughput of write at saturation  sensor-write@"
+    )
     assert "a drop of 10 % between 5.0.10 and 5.0.11" in reason
     assert "regressed between 5.0.10 and 5.0.11:  1,000 → 900 ops/s  −10.0 %" in change
     assert change.endswith("6 points after  confirmed")

@@ -139,7 +139,7 @@ def test_a_series_is_told_with_all_that_was_seen_in_it(judged: JudgedSeries) -> 
     )
     noted = replace(judged, verdict=told_about)
     verdict, reason, *seen, overall = lines(Judgement(series=(noted,), outcome=Outcome.REGRESSED))
-    assert verdict.startswith("regressed cassandra 5.0 write throughput mean")
+    assert verdict.startswith("regressed cassandra 5.0 throughput of write at saturation")
     told = find_told(judged.detectable)
     assert told
     could_see = f"with this noise, {told.nights} nights see ≥ {100 * told.relative_change:.3g} %"
@@ -180,7 +180,7 @@ def test_a_withdrawn_change_that_may_be_older_than_the_replay_is_told_by_a_night
 def test_the_worst_series_comes_first(judged: JudgedSeries) -> None:
     fine = replace(judged, verdict=replace(REGRESSED, outcome=Outcome.UNCHANGED))
     told = lines(Judgement(series=(fine, judged)))
-    assert [one.split()[0] for one in told if " cassandra 5.0 write" in one] == [
+    assert [one.split()[0] for one in told if " cassandra 5.0 throughput of write" in one] == [
         "regressed",
         "unchanged",
     ]
@@ -197,7 +197,7 @@ def test_an_incident_is_told_with_cause_evidence_and_what_is_to_be_done(
     assert told[start + 2 : start + 8] == [
         "resolved between 5.0.6 and 5.0.7: +11.0 %",
         (
-            "sentinel cassandra 4.1.0, sensor-write write throughput mean (saturation): did not move"
+            "sentinel cassandra 4.1.0, sensor-write: throughput of write at saturation: did not move"
             " (6 points before, 4 after, which show ≥ 2 %)"
         ),
         "may explain it as well: kernel of node-1: 6.1.0 → 6.8.0",

@@ -93,7 +93,7 @@ def test_a_sentinel_that_dropped_too_makes_it_the_testbeds(
     judgement = judge_planted(planted(DROP), watched=sentinel(planted, [70.0] * 9 + [63.0] * 6))
     assert judgement.outcome is Outcome.UNDECIDED
     assert only(judgement).cause is Cause.TESTBED
-    assert "sentinel cassandra 5.0.1, sensor-write write throughput mean (saturation) moved too" in (
+    assert "sentinel cassandra 5.0.1, sensor-write: throughput of write at saturation moved too" in (
         say_basis(judgement.series[0])
     )
 
