@@ -83,8 +83,8 @@ def bisect(
     difference, by a low and a high threshold; between them it gets more trials. Earlier trials count.
 
     \b
-    knickpoint bisect cassandra 5.0.2..5.0.9 --experiment cassandra-sensor-write \\
-        --metric steady/write/response_time/p99
+    knickpoint bisect cassandra 5.0.2..5.0.9 --experiment cassandra-sensor \\
+        --metric write-steady/write/response_time/p99
     knickpoint bisect --change 3f9a1c20
 
     --metric throughput is enough where only one phase is judged by it. ID is that of an incident in

@@ -80,9 +80,9 @@ def compare(
     alike. After each block a sequential rule decides whether another one is worth it.
 
     \b
-    … --experiment cassandra-sensor-write --baseline 5.0.0 --candidate 5.0.9
-    … --experiment cassandra-sensor-write --baseline default --candidate sentinel
-    … --experiment cassandra-sensor-write --baseline 5.0.8/default --candidate 5.0.9/sentinel
+    … --experiment cassandra-sensor --baseline 5.0.0 --candidate 5.0.9
+    … --experiment cassandra-sensor --baseline default --candidate sentinel
+    … --experiment cassandra-sensor --baseline 5.0.8/default --candidate 5.0.9/sentinel
 
     A side that names no release runs the newest one of the experiment; one that names no config runs
     the experiment's own. The verdict rests on the trusted measures (comparison.trusted in

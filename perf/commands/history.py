@@ -38,8 +38,8 @@ def history() -> None:
 
     \b
     knickpoint history show                      all trials, and why some do not count
-    knickpoint history percentile --release 5.0.9 --experiment cassandra-sensor-write \\
-        --phase steady --percentile 99.9
+    knickpoint history percentile --release 5.0.9 --experiment cassandra-sensor \\
+        --phase write-steady --percentile 99.9
     knickpoint history schema                    tables and columns, each with its meaning
     knickpoint history sql "SELECT version, count(*) FROM trials GROUP BY version"
     knickpoint history rebuild                   after a corrupt or older file
@@ -127,7 +127,7 @@ def percentile(
 
     \b
     knickpoint history percentile --trial TRIAL --phase steady --percentile 99.99
-    knickpoint history percentile --release 5.0.9 --experiment cassandra-sensor-write --phase steady
+    knickpoint history percentile --release 5.0.9 --experiment cassandra-sensor --phase write-steady
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     if bool(trials) == bool(release or experiment):
         raise UsageError("name trials either by --trial, or by --release and --experiment")

@@ -77,7 +77,7 @@ def matrix(
     \b
     knickpoint matrix --suite nightly --release 5.0 --dry-run
     knickpoint matrix --suite nightly --release 5.0 --minutes 90
-    knickpoint matrix --experiment cassandra-sensor-write --release 5.0.2..5.0.9 --repeat 3
+    knickpoint matrix --experiment cassandra-sensor --release 5.0.2..5.0.9 --repeat 3
 
     Each trial becomes a point of its series, and the history has them all at the end.
 

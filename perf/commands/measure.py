@@ -43,7 +43,7 @@ def measure(
 
     \b
     knickpoint measure --suite quickstart
-    knickpoint measure --experiment cassandra-sensor-write --release 5.0.5
+    knickpoint measure --experiment cassandra-sensor --release 5.0.5
 
     How hard to measure stands in configs/ only; no option changes a number.
     """  # noqa: D301  \b is click's mark for "do not re-wrap"

@@ -266,6 +266,8 @@ class ComparisonRun:
             for letter, side in turns:
                 trial = self._take_turn(side, block, f"{letter}r")
                 yield Taken(block=block, pair=pair, side=side, trial=trial)
+                if trial.status is not TrialStatus.COMPLETED:
+                    break  # the pair is lost, whatever the other side comes to
 
     def _name(self, side: SideName, block: int, letter: str) -> TrialId:
         return TrialId(f"{self.plan.id}.{block:02d}{letter}.{side}.{self.pairing.side(side).version}")

@@ -161,8 +161,8 @@ def view_withdrawals(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -
             badge=WITHDRAWN_BADGE,
             subject=f"{experiment_of(judged, by_id)}: {series_words(judged.series.key)}",
             page=f"{links.series_page(judged.series.key)}#withdrawn",
-            text=f"Told as {row.state.word.lower()} {row.told} ({row.change}, {row.between}), "
-            f"withdrawn in {row.withdrawn}: the points since then do not bear it out.",
+            text=f"Reported as {row.state.word.lower()} {row.told} ({row.change}, {row.between}), "
+            f"retracted in {row.withdrawn}: the points since then do not bear it out.",
             is_faded=True,
         )
         for judged in judgement.series

@@ -91,7 +91,7 @@ def tell_missing(incident: Incident) -> str:
     """Say what side by side is missing, of an incident that is news and not settled."""
     lead = incident.lead
     if incident.question:
-        return "Both releases in turns on the same hosts would settle it, sooner than further nights."
+        return "An interleaved comparison on the same hosts would settle it sooner than nights."
     is_within = lead.last_before.release == lead.first_after.release
     if incident.is_news and is_within and lead.state is ChangeState.PROVISIONAL:
         return "There are no two releases to compare here: only more nights can tell."

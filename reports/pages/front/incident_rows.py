@@ -255,7 +255,7 @@ def _tell_next(incident: Incident, scene: SiteContext, suites: Mapping[str, str]
         first = _first_with_it(incident, scene)
         suite = suites[first.experiment]
         return (
-            "Make sure: both releases in turns on the same hosts tell sooner than further nights.",
+            "Make sure: an interleaved comparison on the same hosts answers sooner than nights.",
             compare_command(incident.question, suite, first.experiment),
         )
     if incident.cause is Cause.TESTBED:

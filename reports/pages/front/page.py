@@ -166,7 +166,7 @@ def _list_kinds(scene: SiteContext) -> Iterator[tuple[str, str, Sequence[object]
         links.BISECTIONS_PAGE,
         tuple(map(view_bisection, reversed(scene.bisections))),
         f"{count(len(scene.bisections), 'bisection')}: which release brought a change?",
-        "Releases in between were measured in turns with the one before the change. Newest first.",
+        "Releases in between were interleaved with a known one. Newest first.",
     )
 
 

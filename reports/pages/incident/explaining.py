@@ -19,7 +19,7 @@ _OUT = Badge(kind="calm", symbol="=", word="Ruled out")
 _OPEN = Badge(kind="unsure", symbol="?", word="Not ruled out")
 _LIKELY = Badge(kind="unsure", symbol="≠", word="Speaks for it")
 _UNLIKELY = Badge(kind="calm", symbol="●", word="Unlikely")
-_PUT_DOWN = Badge(kind="calm", symbol="◈", word="Put down to it")
+_PUT_DOWN = Badge(kind="calm", symbol="◈", word="Attributed to it")
 _VERSION = "version:"
 _BEFORE = "-before"
 """Of the name under which old settings are put beside the new ones."""
@@ -27,7 +27,7 @@ _SAME_FILE = "Check out the old file under configs/, {again}, and look whether t
 _WAYS = {
     "testbed ": _SAME_FILE,
     "topology ": _SAME_FILE,
-    ARTIFACT: "Install the old artifact as a local copy of {release}, and {again} in turns with the "
+    ARTIFACT: "Install the old artifact as a local copy of {release}, and {again} interleaved with the "
     "new.",
     "knickpoint": "Install Knickpoint {old} and {again}: the same release must then be as it was.",
     PRICE_PER_HOUR: "No trial can tell: a price moves what is counted per dollar, and nothing else.",
@@ -189,7 +189,7 @@ def _tell_apart(incident: Incident) -> str:
 def _view_chance(incident: Incident, *, is_proven: bool) -> ExplanationRow:
     lead = incident.lead
     if is_proven:
-        standing, text = _OUT, "Trials in turns found it once more, independently of the nights."
+        standing, text = _OUT, "Interleaved trials found it once more, independently of the nights."
     elif lead.state is ChangeState.CONFIRMED:
         standing = _UNLIKELY
         text = (
@@ -200,7 +200,7 @@ def _view_chance(incident: Incident, *, is_proven: bool) -> ExplanationRow:
         standing = _OPEN
         after = count(lead.points_after, "point")
         text = f"Provisional: {probability(lead.p_value)}, {after} after it."
-    again = "More nights, or trials in turns, would show it once more or not."
+    again = "More nights, or interleaved trials, would show it once more or not."
     how = again if standing is _OPEN else ""
     return ExplanationRow(name="chance", standing=standing, text=text, how=how)
 

@@ -18,6 +18,7 @@ from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
 from analysis.judging.suspects import traces
+from perf.config.difference import Knob
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from reports.pages.incident.explaining import compare_configs, explain_otherwise
 from reports.pages.incident.story import tell_story
@@ -132,8 +133,6 @@ def show_incident(
     others = [one for one in incident.evidence if not _tells_most(one)]
     asked = RemeasurementQuestion(changes=incident.changes)
     origins = [one for one in bisections if traces(one, asked, experiment)]
-    is_found = any(isinstance(one.found, Culprit) for one in origins)
-    in_question, is_askable = say_question(incident)
     chart = draw_change(lead, own.change_points)
     testbeds = {trials[lead.last_before.trial].testbed.name, first_with_it.testbed.name}
     return {
@@ -148,12 +147,7 @@ def show_incident(
         "others": others,
         "others_title": f"Other statistics of the canaries: {count_silent(others)}",
         "explanations": explain_otherwise(incident, experiment, settings),
-        "attributed": [
-            knob
-            for one in incident.explanations
-            if incident.cause is Cause.CONFIGURATION
-            for knob in find_changed(one, settings)
-        ],
+        "attributed": _list_attributed(incident, settings),
         "timeline": tell_story(incident, own, origins),
         "triage": sentence(triage_words(incident.triage)) if incident.triage else "",
         "from_nights": _tell_nights(lead, own),
@@ -161,9 +155,7 @@ def show_incident(
         "settling": compare_command(incident.question, suite, experiment) if incident.question else "",
         "chart": chart,
         "chart_text": _tell_chart(lead, chart) if chart else "",
-        "origins": [(one, _state(one), _list_chances(one)) for one in origins],
-        "in_question": "" if is_found else in_question,
-        "searching": is_askable and not is_found,
+        **_view_search(incident, origins),
         "reproduction": view_reproduction(
             list_changed(first_with_it, contents), *_list_commands(incident, suite, experiment)
         ),
@@ -171,6 +163,24 @@ def show_incident(
         "caveat": join_caveats(testbeds, caveats),
         "before": "",
         "after": "",
+    }
+
+
+def _list_attributed(incident: Incident, settings: tuple[Settings, Settings]) -> list[Knob]:
+    """Return the settings that a change is attributed to."""
+    if incident.cause is not Cause.CONFIGURATION:
+        return []
+    return [knob for one in incident.explanations for knob in find_changed(one, settings)]
+
+
+def _view_search(incident: Incident, origins: Sequence[BisectionRecord]) -> dict[str, Any]:
+    """Return what is known of the release that brought a change, and whether it can be searched."""
+    is_found = any(isinstance(one.found, Culprit) for one in origins)
+    in_question, is_askable = say_question(incident)
+    return {
+        "origins": [(one, _state(one), _list_chances(one)) for one in origins],
+        "in_question": "" if is_found else in_question,
+        "searching": is_askable and not is_found,
     }
 
 

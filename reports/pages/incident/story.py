@@ -125,10 +125,10 @@ def _tell_alerts(incident: Incident, lead: JudgedSeries) -> Iterator[StoryStep]:
 
 def _list_nights(alert: Alert, lead: JudgedSeries) -> Iterator[tuple[int, str]]:
     for night, what in (
-        (alert.provisional_at, "Told as provisional"),
-        (alert.confirmed_at, "Told as confirmed"),
+        (alert.provisional_at, "Reported as provisional"),
+        (alert.confirmed_at, "Reported as confirmed"),
     ):
         if night is not None and not may_be_older(lead.series, night):
             yield night, what
     if alert.withdrawn_at is not None:
-        yield alert.withdrawn_at, "Withdrawn: later points did not bear it out"
+        yield alert.withdrawn_at, "Retracted: later points did not bear it out"

@@ -165,7 +165,9 @@ def test_examples_of_the_help_answer_where_the_shipped_suite_was_measured(
     monkeypatch.chdir(tmp_path)
     experiment = shipped().suite("quickstart").experiments[0]
     release = replace(make_trial().release, version=experiment.releases[-1])
-    intervals = [make_interval([1000, 2000], phase=phase) for phase in ("saturation", "steady")]
+    intervals = [
+        make_interval([1000, 2000], phase=phase) for phase in ("write-saturation", "write-steady")
+    ]
     make_bundle(make_trial(id="TRIAL", experiment=experiment.name, release=release), intervals)
     append_all(places, silent)
     examples = [

@@ -25,9 +25,9 @@ CONFIGS = Path(__file__).parents[3] / "configs"
 
 
 def short_deployment() -> Deployment:
-    """Give the quickstart's read experiment with one short measured phase."""
+    """Give the nightly read experiment with one short measured phase."""
     catalog = load_catalog(CONFIGS)
-    suite = catalog.suite("quickstart")
+    suite = catalog.suite("nightly")
     experiment = next(e for e in suite.experiments if e.workload == "sensor-read")
     deployment = catalog.resolve(suite, experiment)
     load = OpenLoop(kind="open", offered_load_ops_per_s=50.0, in_flight=32)

@@ -115,7 +115,7 @@ def test_a_row_says_what_changed_how_sure_and_what_to_do(index: dict[str, Any]) 
         assert text in html
     assert row.state == "Confirmed · database · still there"
     assert row.owner == "nobody yet"
-    assert row.todo.startswith("Make sure: both releases in turns")
+    assert row.todo.startswith("Make sure: an interleaved comparison")
     assert row.command.startswith("knickpoint compare --suite quickstart --experiment cassandra-sensor")
     assert "--baseline 5.0.2 --candidate 5.0.3" in row.command
     assert [name for name, _ in row.links] == ["Incident", "Release 5.0.3", "Compare"]

@@ -119,7 +119,7 @@ def test_what_was_told_taken_back_and_decided_is_in_the_story(demo: Any, inciden
     by_id = {trial.id: trial for trial in demo.trials}
     view = show_incident(told, judged | {lead.series.key: own}, by_id, {})
     said = [event.what for event in view["timeline"]]
-    assert said[1:3] == ["Told as provisional", "Withdrawn: later points did not bear it out"]
+    assert said[1:3] == ["Reported as provisional", "Retracted: later points did not bear it out"]
     assert said[3].startswith("Triaged: ")
     assert of_testbed.triage.owner in said[3]
     assert view["timeline"][3].when == "date not recorded"
@@ -269,4 +269,4 @@ def test_the_change_can_be_seen_again_by_the_commands_of_the_page(
         f"knickpoint measure {of_suite} --release 5.0.3",
         f"knickpoint compare {of_suite} --baseline 5.0.3/default-before --candidate 5.0.3/default",
     ]
-    assert explanation(told, "config").standing.word == "Put down to it"
+    assert explanation(told, "config").standing.word == "Attributed to it"
