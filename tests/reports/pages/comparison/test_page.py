@@ -49,7 +49,7 @@ def test_the_page_begins_with_the_verdict_and_whether_to_act() -> None:
         ),
         "Action needed",
         "rests on",
-        "In turns",
+        "Interleaved trials",
         "Both sides",
         "Seed 7",
     )

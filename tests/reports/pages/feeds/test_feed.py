@@ -101,7 +101,7 @@ def test_each_incident_is_an_entry_with_its_story(nights: Nights) -> None:
     steps = [one.text or "" for one in entry.iter(f"{XHTML}li")]
     assert len(steps) == len(mended.steps) >= 3
     assert "First point with it" in steps[0]
-    assert "Told as confirmed" in " ".join(steps)
+    assert "Reported as confirmed" in " ".join(steps)
     assert "Improved" in steps[-1]
 
 

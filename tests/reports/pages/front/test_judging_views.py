@@ -74,7 +74,7 @@ def test_an_incident_is_one_row_whatever_moved_with_it(demo: Any, by_id: dict[Tr
     assert others > 1
     assert f"5.0.2 → 5.0.3; {others} further series moved with it." in row.text
     assert "May explain it too: JVM of node-1, 17.0.1 → <17.0.2>." in row.text
-    assert row.text.endswith("turns on the same hosts would settle it, sooner than further nights.")
+    assert row.text.endswith("comparison on the same hosts would settle it sooner than nights.")
     assert "canary" not in row.text  # it did not move
 
 
@@ -104,7 +104,7 @@ def test_a_withdrawn_alert_is_told_for_a_week_and_kept_on_its_page(
     (row,) = show(demo)["withdrawn"]
     assert row.is_faded
     assert row.text == (
-        f"Told as provisional in {night(5)} (+12.0{NBSP}%, within 5.0.3, "
+        f"Reported as provisional in {night(5)} (+12.0{NBSP}%, within 5.0.3, "
         f"{night(4)} → {night(5).removeprefix('night ')}), withdrawn in {night(7)}: "
         "the points since then do not bear it out."
     )
@@ -234,8 +234,8 @@ def test_the_story_names_the_nights_that_told_it(demo: Any) -> None:
     told = {lead.series.key: replace(lead, alerts=(seen,))}
     view = show_incident(incident, told, {trial.id: trial for trial in demo.trials}, {})
     assert [(event.when, event.what) for event in view["timeline"][1:]] == [
-        (night(5), "Told as provisional"),
-        (night(6), "Told as confirmed"),
+        (night(5), "Reported as provisional"),
+        (night(6), "Reported as confirmed"),
     ]
 
 

@@ -218,7 +218,7 @@ def test_chance_is_not_ruled_out_before_it_is_confirmed(demo: Any, incident: Inc
     row = explanation(page(demo, replace(incident, lead=lead, changes=(lead,))), "chance")
     assert row.standing.word == "Not ruled out"
     assert row.text.endswith(" after it.")
-    assert row.how == "More nights, or trials in turns, would show it once more or not."
+    assert row.how == "More nights, or interleaved trials, would show it once more or not."
 
 
 def test_the_release_is_named_only_if_no_other_is_in_question(demo: Any, incident: Incident) -> None:
