@@ -210,8 +210,8 @@ def _find_alert(change: ChangePoint, own: JudgedSeries) -> Alert | None:
 def _tell_alert(alert: Alert, series: Series) -> Iterator[StepOfStory]:
     nights = nights_of(series)
     for number, told in (
-        (alert.provisional_at, "Told as provisional"),
-        (alert.confirmed_at, "Told as confirmed"),
+        (alert.provisional_at, "Reported as provisional"),
+        (alert.confirmed_at, "Reported as confirmed"),
         (alert.withdrawn_at, "Withdrawn"),
     ):
         if number is not None and not may_be_older(series, number):
