@@ -82,8 +82,8 @@ def say_judgement(judgement: Judgement) -> str:
     said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in WORST_FIRST if counts[outcome])
     parts = [f"{_HEADLINES[judgement.outcome]}: of {of_all}, {said}", say_shortage(judgement)]
     if judgement.asked:
-        expected = f"{judgement.expected_false_alarms:.1g} of {judgement.asked} series"
-        parts.append(f"expected false alarms tonight: {expected}")
+        series = f"the {judgement.asked} series with enough points"
+        parts.append(f"expected false alarms: {judgement.expected_false_alarms:.1g} in {series}")
     return "; ".join(filter(None, parts))
 
 

@@ -19,8 +19,7 @@ from reports.wording.incidents import list_news
 
 _PLANTED = (
     "a configuration change in Cassandra 5.0.9 from the 15th night on: commitlog_sync: batch instead of"
-    " periodic, so that each write waits until the commit log is on the disk. Reads do not wait for it,"
-    " and the sentinel keeps a configuration of its own."
+    " periodic, so that each write waits until the commit log is on the disk. Reads do not wait for it."
 )
 
 

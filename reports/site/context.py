@@ -23,6 +23,7 @@ from perf.history.store import open_history
 from perf.jobs.night import read_nights
 from perf.local.places import Places
 from perf.model.errors import BundleError
+from perf.model.identity import canonical, named
 from perf.model.nights import Night
 from perf.model.results import Move, Trial, TrialHead, TrialId
 from reports.wording.attention import LeftOut
@@ -144,13 +145,18 @@ class SiteContext:
 
     def settings_around(self, change: ChangePoint) -> tuple[Settings, Settings]:
         """Return the settings of the last trial before a change and the first after it."""
-        if self.bundles is None:
-            return {}, {}
         before, after = (
-            bundle.read_settings(self.bundles / point.trial)
-            for point in (change.last_before, change.first_after)
+            self._settings_of(point.trial) for point in (change.last_before, change.first_after)
         )
         return before, after
+
+    def _settings_of(self, trial: TrialId) -> Settings:
+        """Return what its bundle kept; else a config of the same content, whatever its name is now."""
+        kept = bundle.read_settings(self.bundles / trial) if self.bundles else {}
+        head = self.heads[trial]
+        configs = self.catalog.systems.get(head.release.system, {}).values()
+        same = (one for one in configs if named(one).sha256 == head.config.sha256)
+        return kept or next(({"config": canonical(one)} for one in same), {})
 
     @property
     def caveats(self) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from analysis.judging.description import say_evidence, say_price, say_silence
 from analysis.judging.drift import WatchEvidence, is_canary
 from analysis.judging.explanations import Explanation
 from analysis.judging.findings import may_be_older
-from analysis.judging.incidents import Incident
+from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
 from perf.model.results import SeriesKey
 from perf.model.rules import Detection, TriageEntry
@@ -170,10 +170,16 @@ def _explain(incident: Incident) -> tuple[str, ...]:
     silent = [one for one in incident.evidence if one not in telling]
     return (
         *((sentence(say_price(incident.price_move)),) if incident.price_move else ()),
-        *(f"May explain it too: {explanation_words(one)}." for one in incident.explanations),
+        *(sentence(say_explanation(one, incident)) for one in incident.explanations),
         *(sentence(f"{name_watch(one.key)}: {evidence_words(one)}") for one in telling),
         *((f"Canaries: {count_silent(silent)}.",) if silent else ()),
     )
+
+
+def say_explanation(one: Explanation, incident: Incident) -> str:
+    """Say what else changed, as the cause where an incident is attributed to it."""
+    is_cause = incident.cause is Cause.CONFIGURATION
+    return f"{'attributed to' if is_cause else 'may explain it too'}: {explanation_words(one)}"
 
 
 def name_watch(key: SeriesKey) -> str:

@@ -8,10 +8,10 @@ from analysis.judging.description import say_price, say_reply
 from analysis.judging.incidents import Incident
 from reports.wording.changes import (
     evidence_words,
-    explanation_words,
     name_gap,
     name_incident,
     name_watch,
+    say_explanation,
     triage_words,
     view_change_briefly,
 )
@@ -51,13 +51,13 @@ def tell_briefly(incident: Incident) -> str:
     lead = incident.lead
     doubt = f"{OUTCOME_BADGES[lead.outcome].word}? " if lead.state is ChangeState.PROVISIONAL else ""
     movement, *price = tell_movement(incident)
-    mended = f"mended {name_gap(incident.mended_by[0])}" if incident.mended_by else ""
+    mended = f"resolved {name_gap(incident.mended_by[0])}" if incident.mended_by else ""
     parts = (
         f"{doubt}{movement}",
         *price,
         mended,
         *(f"{name_watch(one.key)}: {evidence_words(one)}" for one in incident.evidence if one.follows),
-        *(f"may explain it too: {explanation_words(one)}" for one in incident.explanations[:1]),
+        *(say_explanation(one, incident) for one in incident.explanations[:1]),
         triage_words(incident.triage) if incident.triage else "",
         *(say_reply(reply) for change, reply in incident.replies if change == lead),
         tell_missing(incident),
