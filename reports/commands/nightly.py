@@ -134,16 +134,20 @@ def _report(done: _Night) -> None:
     click.echo()
     for trial in done.trials:
         click.echo(describe(trial))
-    for result in done.compared:
-        click.echo()
-        for line in describe_releases(result):
+    # A workflow reads the line of the verdict, so there is one in each night.
+    compared = [list(describe_releases(result)) for result in done.compared]
+    trend = say_judgement(judgement)
+    click.echo(f"\nVerdict: {'; '.join(lines[0] for lines in compared) or trend}")
+    for conclusion, *measures in compared:
+        for line in (*([conclusion] if len(compared) > 1 else ()), *measures):
             click.echo(line)
-    click.echo(f"\n{'Trend' if done.compared else 'Verdict'}: {say_judgement(judgement)}")
+    if compared:
+        click.echo(f"Trend:   {trend}")
     for title, followed in done.follow_ups:
         for said in followed.found:
             click.echo(f"{title}: {said}")
         for said in followed.left_out:
-            click.echo(f"{title}, no time was left: {said}")
+            click.echo(f"{title}, skipped: {said}")
     for line in list_news(judgement.incidents):
         click.echo(line)
     _report_failures(done)
