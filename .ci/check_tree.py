@@ -61,7 +61,7 @@ def main() -> int:
     """Print all findings; return 1 if there is one."""
     findings = [
         *_check_code(), *_check_words(), *_check_tables(), *_check_links(), *_check_reference(),
-        *_check_dialect(),
+        *_check_dialect(), *_check_paths(),
     ]  # fmt: skip
     for finding in findings:
         print(finding)  # noqa: T201  a program
@@ -203,6 +203,23 @@ def _check_dialect() -> Iterator[str]:
             for found in re.finditer(rf"(?<![\w-]){spaced}(?![\w-])", text, re.IGNORECASE):
                 line = text.count("\n", 0, found.start()) + 1
                 yield f"{name}:{line}: {found[0]!r}: plainer is: {better}"
+
+
+def _check_paths() -> Iterator[str]:
+    """Find names of files of the packages, in comments and docs, that do not exist."""
+    named = re.compile(
+        r"(?<![\w./-])(?:perf|analysis|reports)/[a-z_/]*\.(?:py|html|js|css|yaml|json)\b"
+    )
+    for pattern in ("*.py", "*.rs", "*.md", "*.yaml", "*.yml", "*.toml", "Makefile"):
+        for page in _tracked(pattern):
+            name = page.relative_to(ROOT)
+            if name.name in HISTORIC:
+                continue
+            text = page.read_text()
+            for found in named.finditer(text):
+                if not (ROOT / found[0]).exists():
+                    line = text.count("\n", 0, found.start()) + 1
+                    yield f"{name}:{line}: names {found[0]}, which is not there"
 
 
 def _prose(page: Path) -> str:

@@ -1,4 +1,4 @@
-//! One module per data model: what each of its operations is, on the client; `perf/load/tasks`.
+//! One module per data model: what each of its operations is, on the client; `perf/load/engine/tasks`.
 
 pub mod choices;
 pub mod devops;
