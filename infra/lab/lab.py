@@ -30,6 +30,7 @@ import filelock
 import kernel
 import network
 
+from perf.hosts.tuning.profiles import SERVER
 from perf.local.places import cache_dir
 from perf.model.errors import HostUnfit, KnickpointError, UsageError
 
@@ -288,7 +289,9 @@ def _check_ways() -> None:
 
 def _tune() -> None:
     """Let Knickpoint tune the hosts, as those of any testbed."""
-    command = [sys.executable, "-m", "perf.commands.main", "host", "tune", "lab"]
+    # All to one profile: hosts that were last tuned to different ones would undo each other's settings
+    # of the kernel that they share.
+    command = [sys.executable, "-m", "perf.commands.main", "host", "tune", "lab", "--profile", SERVER]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=_TUNE_S, check=False
     )

@@ -270,6 +270,19 @@ def test_an_engine_that_crashes_while_measuring_fails_the_load(host: LocalHost, 
     assert_gone(engines)
 
 
+def test_an_engine_may_end_with_its_result_while_its_host_is_looked_at(
+    host: LocalHost, tmp_path: Path
+) -> None:
+    """A look at hosts that answer slowly may take longer than what is left of the load."""
+    (engine,) = make_engines(host, tmp_path, make_stage(iteration_s=3.5), count=1)
+
+    def watch() -> None:
+        if Path(engine.path(INTERVALS)).exists():
+            wait_for(lambda: running_pid(host, engine.path("engine.pid")) is None)
+
+    assert total(run([engine], watch), "attempted") > 0
+
+
 @pytest.mark.slow
 def test_what_was_measured_before_a_failure_is_kept(host: LocalHost, tmp_path: Path) -> None:
     engines = make_engines(host, tmp_path, make_stage(iteration_s=30.0))
