@@ -20,6 +20,7 @@ from reports.pages.releases.medians import variant_id
 from reports.site.context import SiteContext
 from reports.wording import links
 from reports.wording.changes import explanation_words, name_beginning, name_gap
+from reports.wording.echoes import split_changes
 from reports.wording.incidents import triage_command
 from reports.wording.reproducing import find_changed, find_suites
 from reports.wording.wording import (
@@ -193,7 +194,7 @@ def _row(
     suites: Mapping[str, str],
 ) -> IncidentLine:
     first: dict[SeriesKey, ChangePoint] = {}  # of each further series, as the incident orders them
-    for change in incident.changes:
+    for change in split_changes(incident)[0]:
         first.setdefault(change.series.key, change)
     first.pop(incident.lead.series.key, None)
     todo, command = _tell_next(incident, scene, suites)

@@ -27,6 +27,7 @@ from reports.site.rendering import render
 from reports.site.svg import Scale, fit
 from reports.site.writing import Batch, batch_of
 from reports.wording.changes import TYPICAL, count_silent, triage_words, view_change_briefly
+from reports.wording.echoes import echo_words, split_changes
 from reports.wording.incidents import tell_missing, tell_movement, triage_command
 from reports.wording.links import incident_page
 from reports.wording.reproducing import (
@@ -134,14 +135,17 @@ def show_incident(
     asked = RemeasurementQuestion(changes=incident.changes)
     origins = [one for one in bisections if traces(one, asked, experiment)]
     chart = draw_change(lead, own.change_points)
+    own_changes, echoes = split_changes(incident)
     testbeds = {trials[lead.last_before.trial].testbed.name, first_with_it.testbed.name}
     return {
         "incident": incident,
         "experiment": experiment,
         "summary": " ".join(map(sentence, tell_movement(incident))),
         "sensitivity": view_sensitivity(own).text,
-        "members": _with_experiments(incident.changes, trials),
-        "series": len({one.series.key for one in incident.changes}),
+        "members": _with_experiments(own_changes, trials),
+        "series": len({one.series.key for one in own_changes}),
+        "echoes": _with_experiments(echoes, trials),
+        "echo_words": echo_words(len({one.series.key for one in echoes})),
         "mended_by": _with_experiments(incident.mended_by, trials),
         "evidence": [one for one in incident.evidence if _tells_most(one)],
         "others": others,

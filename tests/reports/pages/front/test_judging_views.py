@@ -45,7 +45,7 @@ def judged(demo: Any) -> dict[SeriesKey, JudgedSeries]:
 
 def show(demo: Any, **changed: Any) -> dict[str, Any]:
     scene = replace(demo.scene(), judgement=replace(demo.judgement, **changed))
-    return show_front(scene, group_series(scene.judgement.series, scene.heads))
+    return show_front(scene, scene.judgement.series, group_series(scene.judgement.series, scene.heads))
 
 
 def page(demo: Any, incident: Incident) -> dict[str, Any]:

@@ -36,7 +36,7 @@ MONDAY = datetime(2026, 3, 2, 2, 0, tzinfo=UTC)
 
 def show(scene: SiteContext, **changed: Any) -> dict[str, Any]:
     scene = replace(scene, **changed)
-    return show_front(scene, group_series(scene.judgement.series, scene.heads))
+    return show_front(scene, scene.judgement.series, group_series(scene.judgement.series, scene.heads))
 
 
 def show_incident(scene: SiteContext, **changed: Any) -> Any:
