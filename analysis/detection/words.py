@@ -11,8 +11,8 @@ from perf.model.metrics import DIAGNOSTICS, METRICS
 from perf.model.results import SeriesKey
 from perf.model.series_names import series_words
 
-_SMALLEST_P_VALUE = 1e-16
-"""Below the rounding of the arithmetic behind it, a p-value has no digits to show."""
+_SMALLEST_P_VALUE = 1e-4
+"""Below it, the digits of a p-value are of no use to anybody."""
 
 
 def series(key: SeriesKey) -> str:
@@ -98,5 +98,5 @@ def signed_percent(share: float) -> str:
 
 
 def p_value(value: float) -> str:
-    """Write a p-value to one digit, or its bound where it has none."""
-    return f"p = {value:.0e}" if value >= _SMALLEST_P_VALUE else f"p < {_SMALLEST_P_VALUE:.0e}"
+    """Write a p-value to one digit, or that it is smaller than any that is written."""
+    return f"p = {value:.1g}" if value >= _SMALLEST_P_VALUE else f"p < {_SMALLEST_P_VALUE:.1g}"

@@ -26,6 +26,7 @@ from analysis.judging.standing import (
     VerdictBasis,
     WithinRelease,
     find_told,
+    list_confirmable,
 )
 from analysis.judging.triage import Obstacle
 from perf.model.results import SeriesKey
@@ -103,7 +104,7 @@ def say_reason(judged: JudgedSeries) -> str:
     """Say in one sentence what a verdict rests on, what else is known, and what could be seen."""
     told = find_told(judged.detectable)
     seen = (
-        f"with this noise, {told.nights} nights see ≥ {words.percent(told.relative_change)}"
+        f"detectable: ≥ {words.percent(told.relative_change)} after {told.nights} nights"
         if told
         else ""
     )
@@ -329,12 +330,11 @@ def _describe_series(judged: JudgedSeries) -> Iterator[str]:
     for spread in judged.spreads:
         yield _describe_spread(judged.series, spread)
     if (noise := judged.newest_noise) is not None and judged.detectable:
-        seen = (
-            f"{words.counted(one.nights, 'night sees', 'nights see')}"
-            f" ≥ {words.percent(one.relative_change)}"
-            for one in judged.detectable
+        seen = ", ".join(
+            f"≥ {words.percent(one.relative_change)} after {one.nights} nights"
+            for one in list_confirmable(judged.detectable)
         )
-        yield f"noise floor {words.percent(noise.floor)}: {', '.join(seen)}"
+        yield f"noise floor {words.percent(noise.floor)}{f'; detectable: {seen}' if seen else ''}"
 
 
 def _describe_change(change: ChangePoint) -> str:

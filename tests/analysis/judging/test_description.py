@@ -142,11 +142,11 @@ def test_a_series_is_told_with_all_that_was_seen_in_it(judged: JudgedSeries) -> 
     assert verdict.startswith("regressed cassandra 5.0 throughput of write at saturation")
     told = find_told(judged.detectable)
     assert told
-    could_see = f"with this noise, {told.nights} nights see ≥ {100 * told.relative_change:.3g} %"
+    could_see = f"detectable: ≥ {100 * told.relative_change:.3g} % after {told.nights} nights"
     assert reason == (
-        "a drop of 10 % between 5.0.6 and 5.0.7 (p = 1e-09, 6 points before, 4 after): significant, and"
-        " relevant: 5 % matter; it came back: fixed in 5.0.3 by triage entry batch of ada; no release"
-        f" lies between, so look at the host and the configuration first; {could_see}"
+        "a drop of 10 % between 5.0.6 and 5.0.7 (p < 0.0001, 6 points before, 4 after): significant,"
+        " and relevant: 5 % matter; it came back: fixed in 5.0.3 by triage entry batch of ada; no"
+        f" release lies between, so look at the host and the configuration first; {could_see}"
     )
     assert overall == "Regressed: of 1 series, 1 regressed"
     assert [line if line.startswith("noise") else line.split(":")[0] for line in seen] == [
@@ -154,7 +154,7 @@ def test_a_series_is_told_with_all_that_was_seen_in_it(judged: JudgedSeries) -> 
         "retracted",
         "drift",
         "scatter",
-        "noise floor 1 %: 1 night sees ≥ 6.2 %, 3 nights see ≥ 4.1 %",
+        "noise floor 1 %; detectable: ≥ 4.1 % after 3 nights",
     ]
     assert "1,000 → 900 ops/s −10.0 %" in seen[0]
     assert seen[1] == (

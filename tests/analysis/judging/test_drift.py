@@ -51,7 +51,7 @@ def test_a_canary_that_slowed_down_too_makes_a_regression_the_testbeds(
     reason = say_basis(judgement.series[0])
     assert (
         "is the testbed's, not the database's: canary_cpu on n1, before each trial moved too: a rise of"
-        " 10 % between the nights 2026-11-09-1 and 2026-11-10-1 (p = 1e-09, confirmed)"
+        " 10 % between the nights 2026-11-09-1 and 2026-11-10-1 (p < 0.0001, confirmed)"
     ) in reason
     assert [watched.series.key.metric for watched in judgement.watched] == ["canary_cpu"]
     assert len(judgement.series) == 1

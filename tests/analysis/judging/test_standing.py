@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
@@ -74,7 +75,7 @@ def test_every_reason_ends_with_what_could_have_been_seen(
     assert reached[0] <= 0.001 < reached[1] or fewest.nights == 3
     share = minimum_detectable_effect(judged.noise, fewest.nights, 2e-4)
     assert fewest.relative_change == share
-    told = f"; with this noise, {fewest.nights} nights see ≥ {100 * share:.3g} %"
+    told = f"; detectable: ≥ {100 * share:.3g} % after {fewest.nights} nights"
     assert say_reason(judged).endswith(told)
 
 
@@ -84,7 +85,7 @@ def test_where_the_noise_is_not_known_nothing_is_claimed_of_it(
     judged = only(judge_planted(planted([100.0] * 9), detector=jumps(deviation=None)))
     assert judged.noise is None
     assert judged.detectable == ()
-    assert "noise" not in say_reason(judged)
+    assert "detectable" not in say_reason(judged)
 
 
 def test_equal_points_and_a_level_of_zero_are_no_claim_to_see_everything(
@@ -94,7 +95,7 @@ def test_equal_points_and_a_level_of_zero_are_no_claim_to_see_everything(
         judged = only(judge_planted(planted(values), detector=jumps(deviation=deviation)))
         assert judged.noise is not None
         assert judged.detectable == ()
-        assert "noise" not in say_reason(judged)
+        assert "detectable" not in say_reason(judged)
 
 
 def test_what_could_be_seen_is_told_also_where_the_newest_trial_failed(
@@ -103,7 +104,7 @@ def test_what_could_be_seen_is_told_also_where_the_newest_trial_failed(
     *good, last = planted([100.0] * 30)
     judged = only(judge_planted((*good, replace(last, status=TrialStatus.FAILED))))
     assert judged.verdict.basis is VerdictBasis.NEWEST_LOST
-    assert "; with this noise, 3 nights see ≥ " in say_reason(judged)
+    assert re.search(r"; detectable: ≥ .* % after 3 nights$", say_reason(judged))
 
 
 def test_a_moving_target_speaks_of_nights(planted: Planted, judge_planted: JudgePlanted) -> None:
