@@ -17,6 +17,7 @@ from analysis.judging.explanations import Explanation
 from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
+from perf.model.night_names import night_span
 from perf.model.results import SeriesKey
 from perf.model.rules import Detection, TriageEntry
 from reports.wording import links
@@ -30,7 +31,6 @@ from reports.wording.wording import (
     Badge,
     count,
     heading,
-    night_name,
     night_words,
     number,
     percent,
@@ -262,10 +262,7 @@ def name_span(before: Point, after: Point) -> str:
         return f"{before.release.version} → {after.release.version}"
     ends = (before.night, after.night)
     if all(ends):
-        first, last = night_name(before.night), night_name(after.night)
-        day, _, number = last.rpartition("#")
-        same_day = bool(day) and first.startswith(f"{day}#")
-        return f"within {after.release.version}, night {first} → {f'#{number}' if same_day else last}"
+        return f"within {after.release.version}, night {night_span(*ends, '→')}"
     return f"within {after.release.version}, {name_night(before)} → {name_night(after)}"
 
 

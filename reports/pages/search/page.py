@@ -21,7 +21,7 @@ from reports.wording.links import NAVIGATION, data_path
 from reports.wording.markdown import clean
 from reports.wording.series_list import experiment_of
 from reports.wording.summary import summarize_result
-from reports.wording.wording import OUTCOME_BADGES, count, moment, series_words
+from reports.wording.wording import OUTCOME_BADGES, count, moment, night_name, series_words
 
 Entry = tuple[str, str, str]
 """What is found: its name, what is said beside it, and where it leads, from the root of the site."""
@@ -106,8 +106,8 @@ def _nights(heads: Iterable[TrialHead]) -> Iterator[Entry]:
         if head.night:  # trials on request belong to none
             found.setdefault(head.night, []).append(head)
     for night, trials in sorted(found.items(), reverse=True):
-        detail = f"{moment(trials[0].started_at).day}, {count(len(trials), 'trial')}"
-        yield _entry(night, detail, links.night_page(night))
+        detail = f"{night}, {count(len(trials), 'trial')}"
+        yield _entry(night_name(night), detail, links.night_page(night))
 
 
 def _comparisons(results: Iterable[ComparisonResult]) -> Iterator[Entry]:

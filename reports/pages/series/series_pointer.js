@@ -31,7 +31,7 @@
       ["Release", `${track.releaseOf(slot)}, ${words.moment(track.started[slot])}`],
       [series.endsOf(at) ? "Uncertainty" : "Iterations", words.spread(runs, series.endsOf(at))],
       ["Median of iterations", runs.length > 1 ? words.quantity(words.median(runs), series.unit) : ""],
-      // It begins with the night, if it was measured in one.
+      ["Night", track.nightOf(slot)],
       ["Trial", track.trial[slot]],
       ["Origin", track.imported.has(slot) ? "imported" : ""],
     ];

@@ -19,6 +19,11 @@ Planted = Callable[..., tuple[Observation, ...]]
 JudgePlanted = Callable[..., Judgement]
 
 
+def plain(text: str) -> str:
+    """Return a text without the spaces that keep the name of a night together."""
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
 def only(judgement: Judgement) -> JudgedSeries:
     (judged,) = judgement.series
     return judged
@@ -109,12 +114,12 @@ def test_what_could_be_seen_is_told_also_where_the_newest_trial_failed(
 
 def test_a_moving_target_speaks_of_nights(planted: Planted, judge_planted: JudgePlanted) -> None:
     reason = say_basis(only(judge_planted(planted([100.0] * 9 + [90.0] * 3))))
-    assert "between the nights 2026-11-09-1 and 2026-11-10-1" in reason
+    assert "between the nights 9 Nov 2026 #1 and 10 Nov 2026 #1" in plain(reason)
     assert "5.0.1" not in reason
     fresh = say_basis(only(judge_planted(planted([100.0] * 9 + [90.0]))))
-    assert "since the night 2026-11-10-1 shows, but only 1 point after it; 3 needed" in fresh
+    assert "since the night 10 Nov 2026 #1 shows, but only 1 point after it; 3 needed" in plain(fresh)
     calm = say_basis(only(judge_planted(planted([100.0] * 9))))
-    assert "the newest 3 points (nights 2026-11-07-1 to 2026-11-09-1)" in calm
+    assert "the newest 3 points (nights 7 Nov 2026 #1 to 9 Nov 2026 #1)" in plain(calm)
 
 
 def test_what_was_accepted_is_the_new_level(planted: Planted, judge_planted: JudgePlanted) -> None:
@@ -194,7 +199,7 @@ def test_of_two_suspicions_the_regression_is_told(
 ) -> None:
     judged = only(judge_planted(planted([100.0] * 9 + [120.0, 90.0])))
     assert judged.verdict.outcome is Outcome.UNDECIDED
-    assert say_basis(judged).startswith("a drop of 25 % since the night 2026-11-11-1 shows")
+    assert plain(say_basis(judged)).startswith("a drop of 25 % since the night 11 Nov 2026 #1 shows")
 
 
 def test_no_interval_says_that_more_than_all_was_lost(

@@ -55,7 +55,8 @@ def test_a_series_begins_with_what_moved_how_sure_and_whether_it_matters(
     # Names as on the rest of the page; each note is a sentence, whatever signs it has in it.
     assert lead.more == (
         "Sentinel cassandra 5.0, throughput of write at saturation: not measured since (last:"
-        " 2026-03-01-1). No release lies between, so look at the host and the configuration first."
+        f" 1{NBSP}Mar{NBSP}2026{NBSP}#1). No release lies between, so look at the host and the"
+        " configuration first."
     )
 
 

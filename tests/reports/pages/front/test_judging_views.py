@@ -201,7 +201,7 @@ def test_significant_and_relevant_are_told_apart(demo: Any, by_id: dict[TrialId,
     assert row.notes[1:] == (
         (
             "Sentinel cassandra 5.0, throughput of write at saturation: not measured since (last:"
-            " 2026-03-01-1)."
+            f" 1{NBSP}Mar{NBSP}2026{NBSP}#1)."
         ),
         "Canaries: 1 of 1 did not move that far.",
     )
