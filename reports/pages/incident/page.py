@@ -273,7 +273,7 @@ def say_question(incident: Incident) -> tuple[str, bool]:
         return said, False
     if incident.cause is Cause.TESTBED:
         said = (
-            f"It lies between {old.version} and {new.version}, but is put down to the testbed, "
+            f"It lies between {old.version} and {new.version}, but is attributed to the testbed, "
             "so that no release is accused."
         )
         return said, False

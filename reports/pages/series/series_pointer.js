@@ -37,7 +37,7 @@
     ];
     for (const change of series.changes.filter((one) => one.index - 1 === at)) {
       rows.push([`${change.outcome.symbol} ${change.outcome.word}`, `${change.change}, ${change.between} (${change.state.word.toLowerCase()}, ${change.p_value})`]);
-      if (change.cause) rows.push(["Put down to", change.cause.word]);
+      if (change.cause) rows.push(["Attributed to", change.cause.word]);
       if (change.triage) rows.push(["✎ Triage", change.triage]);
     }
     for (const one of series.scatter.filter((one) => one.index - 1 === at)) rows.push([one.badge.word, one.text]);
