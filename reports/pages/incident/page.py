@@ -147,18 +147,13 @@ def show_incident(
     origins = [one for one in bisections if traces(one, asked, experiment)]
     chart = draw_change(lead, own.change_points)
     likely = partial(_say_probability, judged, rules)
-    own_changes, echoes = split_changes(incident)
     testbeds = {trials[lead.last_before.trial].testbed.name, first_with_it.testbed.name}
     return {
         "incident": incident,
         "experiment": experiment,
         "summary": " ".join(map(sentence, tell_movement(incident))),
         "sensitivity": view_sensitivity(own).text,
-        "members": _view_members(own_changes, trials, likely),
-        "series": len({one.series.key for one in own_changes}),
-        "echoes": _view_members(echoes, trials, likely),
-        "echo_words": echo_words(len({one.series.key for one in echoes})),
-        "mended_by": _view_members(incident.mended_by, trials, likely),
+        **_view_tables(incident, trials, likely),
         "evidence": [one for one in incident.evidence if _tells_most(one)],
         "others": others,
         "others_title": f"Other statistics of the canaries: {count_silent(others)}",
@@ -229,6 +224,22 @@ def _list_commands(incident: Incident, suite: str, experiment: str) -> Iterator[
 def _tells_most(evidence: WatchEvidence) -> bool:
     is_typical = not is_canary(evidence.key) or evidence.key.statistic == TYPICAL
     return is_typical or evidence.follows
+
+
+def _view_tables(
+    incident: Incident,
+    trials: Mapping[TrialId, TrialHead],
+    likely: Callable[[ChangePoint], str],
+) -> dict[str, Any]:
+    """Return the changes of an incident, those that only repeat them, and those that undid it."""
+    own, echoes = split_changes(incident)
+    return {
+        "members": _view_members(own, trials, likely),
+        "series": len({one.series.key for one in own}),
+        "echoes": _view_members(echoes, trials, likely),
+        "echo_words": echo_words(len({one.series.key for one in echoes})),
+        "mended_by": _view_members(incident.mended_by, trials, likely),
+    }
 
 
 def _view_members(
