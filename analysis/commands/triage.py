@@ -142,6 +142,8 @@ def describe(judgement: Judgement, entries: Sequence[TriageEntry], today: date) 
     yield (
         f"{words.counted(len(entries), 'entry', 'entries')}: {over} expired,"
         f" {idle} without a change to cover"
+        if entries
+        else "No decisions recorded."
     )
     for one in accounts:
         yield ""

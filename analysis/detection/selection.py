@@ -1,5 +1,6 @@
 """Selection: which candidates are steps, where they lie best, and how sure that is."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -8,7 +9,7 @@ import numpy as np
 
 from analysis.detection.detection import Shift
 from analysis.detection.noise import Values, least_rank_p_value
-from analysis.detection.votes import PreparedSequence
+from analysis.detection.votes import PreparedSequence, rank_p_value
 from perf.model.rules import Detection
 
 _EARLY_POINTS = 12
@@ -27,6 +28,12 @@ _LEAST_REST = 2.7
 """A spike and two points by chance on its side make a step of three points; the two alone do not."""
 _LOCATION_DROP = 6.0
 """−2 · ln 0.05: places that fit worse than the best by no more than this may be the true one."""
+
+
+def is_by_ranks(p_value: float, left: Values, right: Values, window: int) -> bool:
+    """Return whether a p-value is that of the ranks of these points: the weaker criterion's is told."""
+    by_ranks = min(1.0, _LOOKS * rank_p_value(left[-window:], right[:window]))
+    return math.isclose(p_value, by_ranks, rel_tol=1e-9)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

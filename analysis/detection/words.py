@@ -8,11 +8,12 @@ import numpy as np
 from analysis.detection.detection import ChangePoint
 from analysis.detection.series import Point, Series
 from perf.model.metrics import DIAGNOSTICS, METRICS
+from perf.model.night_names import night_name, night_span
 from perf.model.results import SeriesKey
 from perf.model.series_names import series_words
 
-_SMALLEST_P_VALUE = 1e-16
-"""Below the rounding of the arithmetic behind it, a p-value has no digits to show."""
+_SMALLEST_P_VALUE = 1e-4
+"""Below it, the digits of a p-value are of no use to anybody."""
 
 
 def series(key: SeriesKey) -> str:
@@ -34,7 +35,7 @@ def place(change: ChangePoint) -> str:
     before, after = change.last_before, change.first_after
     if before.release != after.release:
         return f"between {before.release.version} and {after.release.version}"
-    nights = f"between the nights {night(before)} and {night(after)}"
+    nights = f"between the nights {night_span(night(before), night(after), 'and')}"
     return nights if is_of_one_release(change.series) else f"within {after.release.version}, {nights}"
 
 
@@ -42,13 +43,18 @@ def beginning(change: ChangePoint) -> str:
     """Say since when a change is there."""
     after = change.first_after
     if change.last_before.release == after.release:
-        return f"the night {night(after)}"
+        return f"the night {name_night(after)}"
     return after.release.version
 
 
 def night(point: Point) -> str:
-    """Name the night that measured a point; one without a name by its date."""
+    """Return the id of the night that measured a point; of one measured in none, its date."""
     return point.night or f"{point.started_at:%Y-%m-%d}"
+
+
+def name_night(point: Point) -> str:
+    """Name the night that measured a point for people."""
+    return night_name(night(point))
 
 
 def is_of_one_release(series: Series) -> bool:
@@ -60,7 +66,9 @@ def releases(of: Sequence[Point], series: Series) -> str:
     """Say which releases a run of points covers; where a series has only one, which nights."""
     if is_of_one_release(series):
         first, last = night(of[0]), night(of[-1])
-        return f"night {last}" if first == last else f"nights {first} to {last}"
+        return (
+            f"night {night_name(last)}" if first == last else f"nights {night_span(first, last, 'to')}"
+        )
     first, last = of[0].release.version, of[-1].release.version
     return last if first == last else f"{first} to {last}"
 
@@ -98,5 +106,5 @@ def signed_percent(share: float) -> str:
 
 
 def p_value(value: float) -> str:
-    """Write a p-value to one digit, or its bound where it has none."""
-    return f"p = {value:.0e}" if value >= _SMALLEST_P_VALUE else f"p < {_SMALLEST_P_VALUE:.0e}"
+    """Write a p-value to one digit, or that it is smaller than any that is written."""
+    return f"p = {value:.1g}" if value >= _SMALLEST_P_VALUE else f"p < {_SMALLEST_P_VALUE:.1g}"

@@ -26,8 +26,10 @@ from analysis.judging.standing import (
     VerdictBasis,
     WithinRelease,
     find_told,
+    list_confirmable,
 )
 from analysis.judging.triage import Obstacle
+from perf.model.night_names import night_name, night_span
 from perf.model.results import SeriesKey
 from perf.model.rules import TriageEntry
 from perf.model.series_names import series_words
@@ -103,7 +105,7 @@ def say_reason(judged: JudgedSeries) -> str:
     """Say in one sentence what a verdict rests on, what else is known, and what could be seen."""
     told = find_told(judged.detectable)
     seen = (
-        f"with this noise, {told.nights} nights see ≥ {words.percent(told.relative_change)}"
+        f"detectable: ≥ {words.percent(told.relative_change)} after {told.nights} nights"
         if told
         else ""
     )
@@ -278,7 +280,7 @@ def say_evidence(one: WatchEvidence, name: str = "") -> str:
         return say_silence(one)
     if (change := one.change) is None:
         return f"{name}: {say_silence(one)}"
-    nights = f"{words.night(change.last_before)} and {words.night(change.first_after)}"
+    nights = night_span(words.night(change.last_before), words.night(change.first_after), "and")
     return (
         f"{name} {_MOVED[one.state]}: {words.movement(change)} between the nights {nights}"
         f" ({words.p_value(change.p_value)}, {change.state})"
@@ -292,7 +294,7 @@ def say_silence(one: WatchEvidence) -> str:
     return {
         WatchState.ALTERNATED: "what lies before and after was measured on the same nights by turns, so"
         " no change of the testbed lies between",
-        WatchState.SILENT: f"not measured since (last: {one.last_night or 'never'})",
+        WatchState.SILENT: f"not measured since (last: {night_name(one.last_night) or 'never'})",
         WatchState.SHORT: f"too few points to tell ({sides})",
         WatchState.UNSEEN: f"was not seen to move, but cannot tell yet ({sides}{shown})",
     }.get(one.state, f"did not move ({sides}{shown})")
@@ -329,12 +331,11 @@ def _describe_series(judged: JudgedSeries) -> Iterator[str]:
     for spread in judged.spreads:
         yield _describe_spread(judged.series, spread)
     if (noise := judged.newest_noise) is not None and judged.detectable:
-        seen = (
-            f"{words.counted(one.nights, 'night sees', 'nights see')}"
-            f" ≥ {words.percent(one.relative_change)}"
-            for one in judged.detectable
+        seen = ", ".join(
+            f"≥ {words.percent(one.relative_change)} after {one.nights} nights"
+            for one in list_confirmable(judged.detectable)
         )
-        yield f"noise floor {words.percent(noise.floor)}: {', '.join(seen)}"
+        yield f"noise floor {words.percent(noise.floor)}{f'; detectable: {seen}' if seen else ''}"
 
 
 def _describe_change(change: ChangePoint) -> str:
@@ -353,10 +354,11 @@ def _describe_change(change: ChangePoint) -> str:
 def _describe_withdrawn(series: Series, alert: Alert, withdrawn_at: int) -> str:
     nights = nights_of(series)
     when = "by" if may_be_older(series, alert.told_at) else "in"
+    told, gone = night_name(nights[alert.told_at]), night_name(nights[withdrawn_at])
     return (
         f"retracted: {words.signed_percent(alert.relative_change)} at"
-        f" {_name(series, alert.index)}, {alert.state} {when} night {nights[alert.told_at]},"
-        f" no longer seen since night {nights[withdrawn_at]}"
+        f" {_name(series, alert.index)}, {alert.state} {when} night {told},"
+        f" no longer seen since night {gone}"
     )
 
 
@@ -376,7 +378,7 @@ def _describe_spread(series: Series, spread: SpreadChange) -> str:
 
 def _name(series: Series, index: int) -> str:
     point = series.points[index]
-    return f"{point.release.version} (night {words.night(point)})"
+    return f"{point.release.version} (night {words.name_night(point)})"
 
 
 def _describe_incident(incident: Incident) -> Iterator[str]:

@@ -181,7 +181,12 @@ def stand(
 
 def find_told(visible: Sequence[Detectable]) -> Detectable | None:
     """Give what the fewest nights that can confirm anything would show."""
-    return next((one for one in visible if one.nights > 1), None)
+    return next(iter(list_confirmable(visible)), None)
+
+
+def list_confirmable(visible: Sequence[Detectable]) -> tuple[Detectable, ...]:
+    """Return what nights would confirm: a single one can only raise a suspicion."""
+    return tuple(one for one in visible if one.nights > 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from analysis.detection import words
 from analysis.detection.alerts import Alert
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import relative_change
+from analysis.detection.selection import is_by_ranks
 from analysis.detection.series import Point, nights_of
 from analysis.judging.description import say_evidence, say_price, say_silence
 from analysis.judging.drift import WatchEvidence, is_canary
@@ -14,6 +17,7 @@ from analysis.judging.explanations import Explanation
 from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
+from perf.model.night_names import night_span
 from perf.model.results import SeriesKey
 from perf.model.rules import Detection, TriageEntry
 from reports.wording import links
@@ -27,7 +31,6 @@ from reports.wording.wording import (
     Badge,
     count,
     heading,
-    night_name,
     night_words,
     number,
     percent,
@@ -120,7 +123,7 @@ def view_changes(
     """Put the change points of a series into words, ascending."""
     key = judged.series.key
     return tuple(
-        _view_change(change, incidents.get((key, change.index)), settings)
+        _view_change(change, judged.change_points, incidents.get((key, change.index)), settings)
         for change in judged.change_points
     )
 
@@ -134,7 +137,26 @@ def by_change(incidents: Iterable[Incident]) -> Mapping[tuple[SeriesKey, int], I
     }
 
 
-def _view_change(change: ChangePoint, incident: Incident | None, settings: Detection) -> ChangeRow:
+def say_probability(change: ChangePoint, changes: Iterable[ChangePoint], settings: Detection) -> str:
+    """Write the p-value of one of the changes of a series, and of which criterion it is, if by ranks.
+
+    Of both criteria, that of the size and that of the ranks, the weaker one's is told.
+    """
+    places = [one.index for one in changes]
+    start = max((at for at in places if at < change.index), default=0)
+    end = min((at for at in places if at > change.index), default=len(change.series.points))
+    values = np.asarray(change.series.points.values)
+    sides = values[start : change.index], values[change.index : end]
+    by = " by ranks" if is_by_ranks(change.p_value, *sides, settings.window_points) else ""
+    return f"{probability(change.p_value)}{by}"
+
+
+def _view_change(
+    change: ChangePoint,
+    changes: Sequence[ChangePoint],
+    incident: Incident | None,
+    settings: Detection,
+) -> ChangeRow:
     metric = change.series.key.metric
     relevant, threshold = _tell_relevance(change, settings)
     doubt = " ?" if change.state is ChangeState.PROVISIONAL else ""
@@ -148,7 +170,7 @@ def _view_change(change: ChangePoint, incident: Incident | None, settings: Detec
         after=quantity(change.after, metric),
         change=percent(change.relative_change),
         label=f"{OUTCOME_BADGES[change.outcome].symbol} {percent(change.relative_change)}{doubt}",
-        p_value=probability(change.p_value),
+        p_value=say_probability(change, changes, settings),
         relevant=relevant,
         threshold=threshold,
         outcome=OUTCOME_BADGES[change.outcome],
@@ -240,10 +262,7 @@ def name_span(before: Point, after: Point) -> str:
         return f"{before.release.version} → {after.release.version}"
     ends = (before.night, after.night)
     if all(ends):
-        first, last = night_name(before.night), night_name(after.night)
-        day, _, number = last.rpartition("#")
-        same_day = bool(day) and first.startswith(f"{day}#")
-        return f"within {after.release.version}, night {first} → {f'#{number}' if same_day else last}"
+        return f"within {after.release.version}, night {night_span(*ends, '→')}"
     return f"within {after.release.version}, {name_night(before)} → {name_night(after)}"
 
 

@@ -15,6 +15,7 @@ from reports.wording.changes import (
     triage_words,
     view_change_briefly,
 )
+from reports.wording.echoes import split_changes
 from reports.wording.wording import (
     CAUSE_BADGES,
     MENDED_BADGE,
@@ -81,7 +82,8 @@ def tell_movement(incident: Incident) -> tuple[str, ...]:
 
 
 def _count_further(incident: Incident) -> str:
-    further = len({one.series.key for one in incident.changes} - {incident.lead.series.key})
+    own, _ = split_changes(incident)
+    further = len({one.series.key for one in own} - {incident.lead.series.key})
     if not further:
         return "no further series moved with it"
     return f"{count(further, 'further series', 'further series')} moved with it"

@@ -9,7 +9,7 @@ from statistics import median
 
 from analysis.detection.noise import Noise
 from analysis.judging.judgement import Detectable, JudgedSeries
-from analysis.judging.standing import find_told
+from analysis.judging.standing import find_told, list_confirmable
 from reports.wording.wording import NOTHING, at_least, count, quantity, share
 
 _FEWEST_NIGHTS = 3
@@ -21,7 +21,7 @@ _MUCH = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetectableRow:
-    """The smallest change that so many nights see: relative, and in the unit of the series."""
+    """The smallest change that so many nights confirm: relative, and in the unit of the series."""
 
     nights: str
     relative: str
@@ -41,19 +41,19 @@ class Sensitivity:
 def view_sensitivity(judged: JudgedSeries) -> Sensitivity:
     """Say how small a change could have been seen in a series."""
     noise, told = judged.newest_noise, find_told(judged.detectable)
-    if noise is None or not judged.detectable:
+    if noise is None or told is None:
         return Sensitivity(
             brief=NOTHING,
             text="How small a change could be seen is not known: too few points, or no scatter at all.",
             floor=NOTHING,
             rows=(),
         )
-    smallest = _view_briefly(told) if told else NOTHING
+    confirmable = list_confirmable(judged.detectable)
     floor = share(noise.floor)
     metric = judged.series.key.metric
     return Sensitivity(
-        brief=smallest,
-        text=f"{_tell_scatter(judged, noise)} Detectable: {_list_nights(judged.detectable)}.",
+        brief=_view_briefly(told),
+        text=f"{_tell_scatter(judged, noise)} Detectable: {_list_nights(confirmable)}.",
         floor=floor,
         rows=tuple(
             DetectableRow(
@@ -61,7 +61,7 @@ def view_sensitivity(judged: JudgedSeries) -> Sensitivity:
                 relative=at_least(one.relative_change),
                 absolute=f"≥ {quantity(one.relative_change * abs(noise.level), metric)}",
             )
-            for one in judged.detectable
+            for one in confirmable
         ),
     )
 

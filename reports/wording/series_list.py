@@ -18,14 +18,13 @@ from perf.model.metrics import METRICS
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.rules import Detection
 from reports.wording import links
-from reports.wording.changes import name_watch
+from reports.wording.changes import name_watch, say_probability
 from reports.wording.wording import (
     count,
     heading,
     metric_words,
     percent,
     plain_percent,
-    probability,
     rank,
     sentence,
 )
@@ -50,19 +49,20 @@ def lead_series(
     verdict = judged.verdict
     change = verdict.change if verdict.outcome in _TOLD else None
     incident = incidents.get((change.series.key, change.index)) if change else None
-    relevant = settings.relevant_change.get(judged.series.key.metric)
-    if change is None or relevant is None:
+    if change is None or judged.series.key.metric not in settings.relevant_change:
         return Lead(
             text=sentence(say_basis(judged)), more=" ".join(map(sentence, list_notes(judged.verdict)))
         )
     return Lead(
-        text=" ".join(filter(None, (_say_change(change, relevant), _say_cause(incident)))),
+        text=" ".join(filter(None, (_say_change(change, judged, settings), _say_cause(incident)))),
         more=" ".join(map(sentence, list_notes(verdict, name_watch))),
     )
 
 
-def _say_change(change: ChangePoint, relevant: float) -> str:
+def _say_change(change: ChangePoint, judged: JudgedSeries, settings: Detection) -> str:
     key = change.series.key
+    relevant = settings.relevant_change[key.metric]
+    likely = say_probability(change, judged.change_points, settings)
     verb = "rose" if change.after > change.before else "fell"
     how_far = (
         "from zero"
@@ -71,7 +71,7 @@ def _say_change(change: ChangePoint, relevant: float) -> str:
     )
     return heading(
         f"{metric_words(key.metric, key.statistic)} {verb} {how_far} {words.place(change)}. Confirmed "
-        f"by {count(change.points_after, 'point')} ({probability(change.p_value)}), above the "
+        f"by {count(change.points_after, 'point')} ({likely}), above the "
         f"{plain_percent(relevant)} that matter."
     )
 

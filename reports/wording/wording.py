@@ -10,7 +10,7 @@ from analysis.detection import words
 from analysis.detection.detection import ChangeState
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause
-from perf.model import series_names
+from perf.model import night_names, series_names
 from perf.model.metrics import DIAGNOSTICS, METRICS, Better
 from perf.model.results import Named, StepOutcome, TrialStatus
 from perf.model.rules import TriageEntry
@@ -26,9 +26,6 @@ _SIGNIFICANT_DIGITS = 3
 _SMALLEST_PERCENT = 0.05
 _SMALLEST_SHARE = 1e-5
 _MOST_LINES = 4
-_NIGHT = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:-(.+))?-(\d+)")
-"""The id of a night: its day, the lab in a shared history, and its number on that day."""
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _PERCENT = re.compile(r"(?<=\d) ?%(?!\w)")
 """A percentage without its space, or with one that a line may break at; in a link %20 is none."""
 
@@ -103,6 +100,7 @@ phase_words = series_names.phase_words
 metric_name = series_names.metric_name
 metric_words = series_names.metric_words
 series_words = series_names.series_words
+night_name = night_names.night_name
 
 
 def triage_badge(entry: TriageEntry) -> Badge:
@@ -269,18 +267,6 @@ def definition_words(metric: str) -> str:
     """Say what a metric measures."""
     known = _KNOWN_METRICS.get(metric)
     return known.description if known else "this version of Knickpoint does not know the metric"
-
-
-def night_name(night: str) -> str:
-    """Name a night by its day, 21 Nov 2026 #14, never broken; another name stays as it is."""
-    found = _NIGHT.fullmatch(night)
-    if found is None:
-        return night
-    year, month, day, lab, number = found.groups()
-    if not 1 <= int(month) <= len(_MONTHS):
-        return night
-    parts = (str(int(day)), _MONTHS[int(month) - 1], year, lab, f"#{number}")
-    return _NO_BREAK.join(filter(None, parts))
 
 
 def night_words(night: str) -> str:

@@ -20,6 +20,7 @@ from reports.pages.releases.medians import variant_id
 from reports.site.context import SiteContext
 from reports.wording import links
 from reports.wording.changes import explanation_words, name_beginning, name_gap
+from reports.wording.echoes import split_changes
 from reports.wording.incidents import triage_command
 from reports.wording.reproducing import find_changed, find_suites
 from reports.wording.wording import (
@@ -32,8 +33,7 @@ from reports.wording.wording import (
     series_words,
 )
 
-_CLEAR, _LIKELY = 2.0, 1.0
-"""Times the smallest visible change: from here on a change is called so."""
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _MOST_COMMON = 2
 _DIGEST = re.compile(r"[0-9a-f]{8,}")
 _CAUSES = {
@@ -55,20 +55,25 @@ class ChangeLine:
     interval: Effect | None
 
     @property
-    def signal(self) -> str:
-        """Say in a word how far the change stands out of the noise."""
+    def against_noise(self) -> str:
+        """Write the change in multiples of the smallest visible one."""
         factor = self.weight.factor
-        if factor is None:
-            return "not known"
-        return "clear" if factor >= _CLEAR else "likely" if factor >= _LIKELY else "borderline"
+        return "not known" if factor is None else f"{number(factor)}{_NO_BREAK}×"
 
     @property
-    def signal_number(self) -> str:
-        """Say what the word rests on; empty where the noise is not known."""
-        weight = self.weight
-        if weight.factor is None or weight.visible is None:
-            return ""
-        return f"{number(weight.factor)} times the smallest visible change, {at_least(weight.visible)}"
+    def visible(self) -> str:
+        """Write the smallest visible change; empty where the noise is not known."""
+        return "" if self.weight.visible is None else at_least(self.weight.visible)
+
+    @property
+    def is_size_open(self) -> bool:
+        """Return whether a change is confirmed, but its interval holds none.
+
+        The criteria hold both sides against one scatter, the interval each side by its own.
+        """
+        found = self.interval
+        is_sure = self.change.state is ChangeState.CONFIRMED
+        return is_sure and found is not None and found.low <= 0 <= found.high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +198,7 @@ def _row(
     suites: Mapping[str, str],
 ) -> IncidentLine:
     first: dict[SeriesKey, ChangePoint] = {}  # of each further series, as the incident orders them
-    for change in incident.changes:
+    for change in split_changes(incident)[0]:
         first.setdefault(change.series.key, change)
     first.pop(incident.lead.series.key, None)
     todo, command = _tell_next(incident, scene, suites)

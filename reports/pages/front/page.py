@@ -13,7 +13,7 @@ from typing import Any
 
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause, Incident
-from analysis.judging.judgement import Judgement
+from analysis.judging.judgement import JudgedSeries, Judgement
 from analysis.judging.movers import Mover, find_mover, rank
 from perf.model.results import TrialHead
 from reports.pages.bisection.view import view_bisection
@@ -69,6 +69,7 @@ from reports.wording.attention import (
     view_withdrawals,
 )
 from reports.wording.changes import by_change
+from reports.wording.echoes import WHY_ECHOES, echo_words, without_echoes
 from reports.wording.sensitivity import summarize_sensitivity
 from reports.wording.series_list import ExperimentGroup, experiment_of, group_series
 from reports.wording.wording import OUTCOME_BADGES, caveat_words, count
@@ -97,10 +98,16 @@ def batches(scene: SiteContext) -> Iterator[Batch]:
 
 
 def _make(scene: SiteContext) -> Iterator[SiteFile]:
-    groups = group_series(scene.judgement.series, scene.heads)
-    yield render("index.html", FRONT, **show_front(scene, groups))
+    series = scene.judgement.series
+    own = without_echoes(series)
+    groups = group_series(own, scene.heads)
+    yield render("index.html", FRONT, **show_front(scene, own, groups))
     caveats = _tell_caveats(scene)
-    yield render("all_series.html", links.SERIES_PAGE, **show_all_series(groups), caveats=caveats)
+    counted = {one.series.key for one in own}
+    echoes = [one for one in series if one.series.key not in counted]
+    yield render(
+        "all_series.html", links.SERIES_PAGE, **show_all_series(groups, echoes), caveats=caveats
+    )
     for title, path, rows, lead, note in _list_kinds(scene):
         yield render(
             "all_of_a_kind.html",
@@ -114,8 +121,13 @@ def _make(scene: SiteContext) -> Iterator[SiteFile]:
         )
 
 
-def show_all_series(groups: Sequence[ExperimentGroup]) -> dict[str, Any]:
-    """Return what the list of all series shows: experiments and their series, the worst first."""
+def show_all_series(
+    groups: Sequence[ExperimentGroup], echoes: Sequence[JudgedSeries] = ()
+) -> dict[str, Any]:
+    """Return what the list of all series shows: experiments and their series, the worst first.
+
+    `echoes` are series that only repeat others, which are not counted with them.
+    """
     # What series of an experiment have in common is said where it tells two groups of one name apart.
     named = Counter(group.name for group in groups)
     series = [judged for group in groups for judged in group.series]
@@ -125,6 +137,9 @@ def show_all_series(groups: Sequence[ExperimentGroup]) -> dict[str, Any]:
         "series": len(series),
         "experiments": len(named),
         "ambiguous": {name for name, many in named.items() if many > 1},
+        "echoes": echoes,
+        "echo_words": echo_words(len(echoes)),
+        "why_echoes": WHY_ECHOES,
     }
 
 
@@ -170,9 +185,12 @@ def _list_kinds(scene: SiteContext) -> Iterator[tuple[str, str, Sequence[object]
     )
 
 
-def show_front(scene: SiteContext, groups: Sequence[ExperimentGroup]) -> dict[str, Any]:
-    """Give what the front page shows, by the names of its template; `groups` are of all series.
+def show_front(
+    scene: SiteContext, series: Sequence[JudgedSeries], groups: Sequence[ExperimentGroup]
+) -> dict[str, Any]:
+    """Give what the front page shows, by the names of its template.
 
+    `series` are all that do not only repeat others, `groups` are of them.
     `attention` are the incidents that are news and got worse, `improvements` those that got better,
     both the heaviest first; `reminders` are decisions that no longer hold, `decided` changes that are
     still there and that somebody has decided about, or that the testbed made; `beginnings` are
@@ -181,7 +199,7 @@ def show_front(scene: SiteContext, groups: Sequence[ExperimentGroup]) -> dict[st
     heads, judgement = _by_time(scene), scene.judgement
     by_itself = list_by_itself(heads)
     nights = group_nights(heads, scene.nights)
-    rows = list_nights(nights, judgement.series, scene.heads)
+    rows = list_nights(nights, series, scene.heads)
     incidents = _show_incidents(scene)
     top = next(iter(incidents["attention"]), None)
     first_look = _show_first_look(scene, groups, nights)
@@ -195,12 +213,14 @@ def show_front(scene: SiteContext, groups: Sequence[ExperimentGroup]) -> dict[st
         "top": top,
         "sentence": say_sides(sides) or early,
         "early": early,
-        "counts": count_series(judgement),
+        "counts": count_series(series),
+        "echo_words": echo_words(len(judgement.series) - len(series)),
+        "why_echoes": WHY_ECHOES,
         "tonight": rows[-1] if rows else None,
         "common_moves": say_common_moves(judgement.incidents),
         "is_recording": scene.is_recording,
         "false_alarms": say_false_alarms(judgement),
-        "sensitivity": summarize_sensitivity(judgement.series) if judgement.series else "",
+        "sensitivity": summarize_sensitivity(series) if series else "",
         "left_out": view_left_out(scene.left_out),
         "left_out_count": len(scene.left_out),
         "reminders": view_expired(scene.catalog.triage, scene.now.date()),
@@ -213,6 +233,7 @@ def show_front(scene: SiteContext, groups: Sequence[ExperimentGroup]) -> dict[st
         "testbed": summarize_testbed(judgement, scene.catalog.detection),
         **incidents,
         **_show_newest_night(scene, by_itself, nights),
+        "movers": _find_movers(judgement, series, by_itself),
         **_show_freshness(scene, groups, by_itself),
         **first_look,
         **_show_newest(scene, by_itself),
@@ -222,7 +243,7 @@ def show_front(scene: SiteContext, groups: Sequence[ExperimentGroup]) -> dict[st
 def _show_newest_night(
     scene: SiteContext, trials: Sequence[TrialHead], nights: Sequence[MeasuredNight]
 ) -> dict[str, object]:
-    """Return what of the newest night gave no result, and its largest movers."""
+    """Return what of the newest night gave no result."""
     tonight = find_tonight(trials)
     recent = [one for one in trials if tonight and one.started_at >= tonight[0].started_at]
     missing = view_missing(nights[-1].plan, scene.heads) if nights else ()
@@ -230,7 +251,6 @@ def _show_newest_night(
         "troubles_tonight": say_troubles(recent, len(missing)),
         "unmeasured": (*view_troubles(recent), *missing),
         "night_page": nights[-1].page if nights else "",
-        "movers": _find_movers(scene.judgement, tonight[0].night if tonight else ""),
     }
 
 
@@ -341,12 +361,16 @@ def _is_decided(incident: Incident) -> bool:
     return not incident.is_news and is_explained and not incident.mended_by
 
 
-def _find_movers(judgement: Judgement, night: str) -> list[tuple[Mover, Incident | None]]:
-    """Give the largest movers of a night, the furthest first, with what was told of them."""
+def _find_movers(
+    judgement: Judgement, series: Sequence[JudgedSeries], trials: Sequence[TrialHead]
+) -> list[tuple[Mover, Incident | None]]:
+    """Give the largest movers of the newest night, the furthest first, with what was told of them."""
+    tonight = find_tonight(trials)
+    night = tonight[0].night if tonight else ""
     movers = rank(
         (
             find_mover(judged.series, judged.change_points, judged.newest_noise, night)
-            for judged in judgement.series
+            for judged in series
         ),
         _MOST_MOVERS,
     )

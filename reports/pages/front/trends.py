@@ -1,7 +1,7 @@
 """Trends at a glance: a small chart of what matters most in each experiment, the worst first."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from analysis.detection.detection import ChangePoint
@@ -79,7 +79,7 @@ def choose_series(series: Sequence[JudgedSeries]) -> list[JudgedSeries]:
 
     Of a group that has neither, all of it.
     """
-    measured = [one for one in series if one.series.points and not _is_repeated(one.series.key)]
+    measured = [one for one in series if one.series.points]
     is_tail = _is_tail if any(_is_tail(one.series.key) for one in measured) else _is_p99
     chosen = [
         one
@@ -106,11 +106,6 @@ def _is_tail(key: SeriesKey) -> bool:
 
 def _is_p99(key: SeriesKey) -> bool:
     return (key.metric, key.statistic) == ("response_time", "p99")
-
-
-def _is_repeated(key: SeriesKey) -> bool:
-    """Tell whether a series repeats another: nothing waits at saturation before it is sent."""
-    return (key.metric, key.phase) == ("service_time", "saturation")
 
 
 def _is_fast(key: SeriesKey) -> bool:
@@ -170,7 +165,7 @@ def count_outcomes(series: Sequence[JudgedSeries]) -> str:
     )
 
 
-def list_outcomes(series: Sequence[JudgedSeries]) -> Iterator[tuple[Outcome, int]]:
+def list_outcomes(series: Iterable[JudgedSeries]) -> Iterator[tuple[Outcome, int]]:
     """Yield each outcome that any of the series came to, the worst first, with their number."""
     counts = Counter(one.verdict.outcome for one in series)
     return ((outcome, counts[outcome]) for outcome in WORST_FIRST if counts[outcome])

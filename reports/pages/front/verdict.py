@@ -5,13 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from analysis.detection.verdict import Outcome
-from analysis.judging.judgement import Judgement, find_shortage
+from analysis.judging.judgement import JudgedSeries, Judgement, find_shortage
 from analysis.judging.standing import VerdictBasis
 from perf.model.results import TrialHead, TrialStatus
 from reports.pages.front.incident_rows import IncidentLine
 from reports.pages.front.trends import list_outcomes
 from reports.wording import links
 from reports.wording.attention import is_trouble
+from reports.wording.echoes import without_echoes
 from reports.wording.wording import EMPTY_BADGE, OUTCOME_BADGES, Badge, count, sentence
 
 _WORDS = {Outcome.UNDECIDED: "Cannot tell yet", Outcome.INVALID: "Cannot tell"}
@@ -44,7 +45,7 @@ def say_verdict(judgement: Judgement, top: IncidentLine | None, trials: Iterable
     progress = find_progress(judgement)
     if progress and has_no_verdict(judgement):
         return f"Too early to tell: {progress.points:,} of the {progress.needed:,} points needed."
-    counts = Counter(one.verdict.outcome for one in judgement.series)
+    counts = Counter(one.verdict.outcome for one in without_echoes(judgement.series))
     if counts[Outcome.REGRESSED]:
         return "No new regressions; those that are left are known."
     unknown = counts[Outcome.UNDECIDED] + counts[Outcome.INVALID]
@@ -67,11 +68,11 @@ def find_progress(judgement: Judgement) -> Progress | None:
     return Progress(points=points, needed=shortage.minimum, nights=shortage.missing)
 
 
-def count_series(judgement: Judgement) -> tuple[tuple[str, str, str], ...]:
+def count_series(series: Iterable[JudgedSeries]) -> tuple[tuple[str, str, str], ...]:
     """Return how many series came to what, the worst first: a kind, words, and the page of those."""
     return tuple(
         (badge.kind, f"{many:,} {badge.word.lower()}", f"{links.SERIES_PAGE}#find={badge.word.lower()}")
-        for outcome, many in list_outcomes(judgement.series)
+        for outcome, many in list_outcomes(series)
         for badge in [OUTCOME_BADGES[outcome]]
     )
 

@@ -1,8 +1,9 @@
 """A page for each incident: what changed, how sure that is, which release it was, and what to do."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from math import isfinite
 from typing import Any
@@ -20,13 +21,21 @@ from analysis.judging.remeasurement import RemeasurementQuestion, compare_comman
 from analysis.judging.suspects import traces
 from perf.config.difference import Knob
 from perf.model.results import SeriesKey, TrialHead, TrialId
+from perf.model.rules import Detection
 from reports.pages.incident.explaining import compare_configs, explain_otherwise
 from reports.pages.incident.story import tell_story
 from reports.site.context import SiteContext
 from reports.site.rendering import render
 from reports.site.svg import Scale, fit
 from reports.site.writing import Batch, batch_of
-from reports.wording.changes import TYPICAL, count_silent, triage_words, view_change_briefly
+from reports.wording.changes import (
+    TYPICAL,
+    count_silent,
+    say_probability,
+    triage_words,
+    view_change_briefly,
+)
+from reports.wording.echoes import echo_words, split_changes
 from reports.wording.incidents import tell_missing, tell_movement, triage_command
 from reports.wording.links import incident_page
 from reports.wording.reproducing import (
@@ -96,6 +105,7 @@ def batches(scene: SiteContext) -> Iterator[Batch]:
             bisections=scene.bisections,
             contents=contents,
             settings=scene.settings_around(incident.lead),
+            rules=scene.catalog.detection,
         )
         yield batch_of(
             render(
@@ -116,12 +126,14 @@ def show_incident(
     bisections: Sequence[BisectionRecord] = (),
     contents: Contents = NOTHING_KNOWN,
     settings: tuple[Settings, Settings] = ({}, {}),
+    rules: Detection | None = None,
 ) -> dict[str, Any]:
     """Give what the page of an incident shows, by the names of its template.
 
     `judged` holds all series, `trials` all trials, `suites` one suite for each experiment,
     `bisections` all that were begun, `contents` what the configuration holds now, and `settings` what
-    it held before and after the change, if that is known. Changes stand beside their experiment.
+    it held before and after the change, if that is known; `rules` say what decides. Changes stand
+    beside their experiment and p-value.
     `missing` says why there is nothing more to see side by side, or what would settle it; `settling` is
     the command that does. Both are empty where nothing is missing, as are the pages of the incidents
     `before` and `after` it.
@@ -134,15 +146,14 @@ def show_incident(
     asked = RemeasurementQuestion(changes=incident.changes)
     origins = [one for one in bisections if traces(one, asked, experiment)]
     chart = draw_change(lead, own.change_points)
+    likely = partial(_say_probability, judged, rules)
     testbeds = {trials[lead.last_before.trial].testbed.name, first_with_it.testbed.name}
     return {
         "incident": incident,
         "experiment": experiment,
         "summary": " ".join(map(sentence, tell_movement(incident))),
         "sensitivity": view_sensitivity(own).text,
-        "members": _with_experiments(incident.changes, trials),
-        "series": len({one.series.key for one in incident.changes}),
-        "mended_by": _with_experiments(incident.mended_by, trials),
+        **_view_tables(incident, trials, likely),
         "evidence": [one for one in incident.evidence if _tells_most(one)],
         "others": others,
         "others_title": f"Other statistics of the canaries: {count_silent(others)}",
@@ -150,7 +161,7 @@ def show_incident(
         "attributed": _list_attributed(incident, settings),
         "timeline": tell_story(incident, own, origins),
         "triage": sentence(triage_words(incident.triage)) if incident.triage else "",
-        "from_nights": _tell_nights(lead, own),
+        "from_nights": _tell_nights(lead, own, likely(lead)),
         "missing": tell_missing(incident),
         "settling": compare_command(incident.question, suite, experiment) if incident.question else "",
         "chart": chart,
@@ -215,17 +226,46 @@ def _tells_most(evidence: WatchEvidence) -> bool:
     return is_typical or evidence.follows
 
 
-def _with_experiments(
-    changes: Sequence[ChangePoint], trials: Mapping[TrialId, TrialHead]
-) -> tuple[tuple[ChangePoint, str], ...]:
-    return tuple((change, trials[change.first_after.trial].experiment) for change in changes)
+def _view_tables(
+    incident: Incident,
+    trials: Mapping[TrialId, TrialHead],
+    likely: Callable[[ChangePoint], str],
+) -> dict[str, Any]:
+    """Return the changes of an incident, those that only repeat them, and those that undid it."""
+    own, echoes = split_changes(incident)
+    return {
+        "members": _view_members(own, trials, likely),
+        "series": len({one.series.key for one in own}),
+        "echoes": _view_members(echoes, trials, likely),
+        "echo_words": echo_words(len({one.series.key for one in echoes})),
+        "mended_by": _view_members(incident.mended_by, trials, likely),
+    }
 
 
-def _tell_nights(lead: ChangePoint, own: JudgedSeries) -> str:
+def _view_members(
+    changes: Sequence[ChangePoint],
+    trials: Mapping[TrialId, TrialHead],
+    likely: Callable[[ChangePoint], str],
+) -> tuple[tuple[ChangePoint, str, str], ...]:
+    return tuple(
+        (change, trials[change.first_after.trial].experiment, likely(change)) for change in changes
+    )
+
+
+def _say_probability(
+    judged: Mapping[SeriesKey, JudgedSeries], rules: Detection | None, change: ChangePoint
+) -> str:
+    own = judged.get(change.series.key)
+    if rules is None or own is None:
+        return probability(change.p_value)
+    return say_probability(change, own.change_points, rules)
+
+
+def _tell_nights(lead: ChangePoint, own: JudgedSeries, likely: str) -> str:
     start = max((one.index for one in own.change_points if one.index < lead.index), default=0)
     nights = nights_of(lead.series)
     return sentence(
-        f"{percent(lead.relative_change)} ({probability(lead.p_value)}) from"
+        f"{percent(lead.relative_change)} ({likely}) from"
         f" {count(lead.index - start, 'point')} before and {count(lead.points_after, 'point')} after,"
         f" the newest of {night_words(nights[-1])}"
     )
@@ -244,7 +284,7 @@ def say_question(incident: Incident) -> tuple[str, bool]:
         return said, False
     if incident.cause is Cause.TESTBED:
         said = (
-            f"It lies between {old.version} and {new.version}, but is put down to the testbed, "
+            f"It lies between {old.version} and {new.version}, but is attributed to the testbed, "
             "so that no release is accused."
         )
         return said, False

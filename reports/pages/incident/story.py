@@ -12,6 +12,7 @@ from analysis.judging.description import say_reply
 from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
+from perf.model.night_names import night_span
 from reports.wording import links
 from reports.wording.changes import name_night, triage_words
 from reports.wording.wording import OUTCOME_BADGES, moment, night_words, percent, sentence, series_words
@@ -87,7 +88,9 @@ def _tell_beginning(change: ChangePoint) -> Iterator[StoryStep]:
             else f"in each of the {len(nights):,} nights of both"
         )
         yield StoryStep(
-            when=night_words(nights[0]) if len(nights) == 1 else f"nights {nights[0]} to {nights[-1]}",
+            when=night_words(nights[0])
+            if len(nights) == 1
+            else f"nights {night_span(nights[0], nights[-1], 'to')}",
             what=f"{before.release.version} without it, {after.release.version} with it, {many}",
             page=links.trial_page(after.trial),
         )

@@ -19,6 +19,7 @@ from reports.site.context import SiteContext, digest
 from reports.site.rendering import render
 from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
 from reports.wording.attention import view_missing
+from reports.wording.echoes import without_echoes
 from reports.wording.links import NIGHTS_PAGE
 from reports.wording.wording import NOTHING, join_caveats, quantity
 
@@ -32,7 +33,7 @@ def batches(scene: SiteContext) -> Iterator[Batch | LazyBatches]:
     """Give the list of all nights, then their pages."""
     heads = sorted(scene.heads.values(), key=lambda head: (head.started_at, head.id))
     nights = group_nights(heads, scene.nights)
-    rows = list_nights(nights, scene.judgement.series, scene.heads)
+    rows = list_nights(nights, without_echoes(scene.judgement.series), scene.heads)
     yield batch_of(render("nights.html", NIGHTS_PAGE, rows=rows[::-1], replayed=REPLAYED_NIGHTS))
     around = zip(rows, (None, *nights), (*nights[1:], None), strict=False)
     while some := tuple(islice(around, _AT_ONCE)):

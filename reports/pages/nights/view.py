@@ -22,7 +22,7 @@ _IN_TURNS = (Purpose.CANDIDATE, Purpose.COMPARISON, Purpose.CONFIRMATION, Purpos
 _NOT_JUDGED_AGAIN = ""
 _AT_LEAST = "at least "
 NOTHING_NEW = "nothing new"
-_WORDS = (Outcome.REGRESSED.value, Outcome.IMPROVED.value, "suspected", "taken back")
+_WORDS = (Outcome.REGRESSED.value, Outcome.IMPROVED.value, "suspected", "retracted")
 """What a night can tell of a series, in the order in which it is said."""
 Events: TypeAlias = defaultdict[str, dict[str, list[SeriesKey]]]
 """By night and word the series of which it was told."""
@@ -202,7 +202,7 @@ def _list_events(judged: JudgedSeries) -> Iterator[tuple[str, str]]:
         for night, word in (
             (alert.confirmed_at, outcome.value),
             (alert.provisional_at, "suspected"),
-            (alert.withdrawn_at, "taken back"),
+            (alert.withdrawn_at, "retracted"),
         ):
             if night is not None and not may_be_older(judged.series, night):
                 yield nights[night], word

@@ -44,6 +44,7 @@ from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, SiteFile
 from reports.wording import links
+from reports.wording.echoes import ECHOES
 from reports.wording.links import COMPARE_PAGE, data_path, times_data, variant_data
 from reports.wording.markdown import clean
 from reports.wording.reproducing import find_suites
@@ -73,6 +74,8 @@ _WORDS: Mapping[str, str | Sequence[str]] = {
     "trials": "trials",
     "to": "to",
     "noBound": "no bound",
+    "largest": "largest:",
+    "echoes": tuple(f"more only {words}" for words in ECHOES),
     "operation": "Operation",
     "operations": "Operations",
     "slowest": "Slowest",
@@ -211,6 +214,7 @@ def _tell_index(scene: SiteContext, medians: Medians) -> dict[str, Any]:
             ]
             for key, judged in medians.series.items()
         },
+        "echoes": sorted(map(_series_id, medians.echoes)),
         "medianCost": MEDIAN_COST,
         "words": _WORDS,
         "badges": {name: asdict(badge) for name, badge in _BADGES.items()},

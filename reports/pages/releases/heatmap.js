@@ -48,7 +48,7 @@
         .filter(([id]) => index.series[id])
         .map(([id, median, values, deviation, ends, note = ""]) => {
           const series = index.series[id];
-          return [series[0], { series, median, values, deviation, ends: data.ends[ends], note }];
+          return [series[0], { series, median, values, deviation, ends: data.ends[ends], note, isEcho: index.echoes.includes(id) }];
         }),
     );
 
@@ -105,7 +105,8 @@
       const size = isMoved ? Math.abs(found.change) / (column.relevant || 1) : 0;
       const strength = column.relevant ? STRONG.filter((times) => Math.abs(found?.change) >= column.relevant * times).length : 1;
       const notes = [before, after].map((one) => one?.note).filter(Boolean);
-      return { measure, column, before, after, isTurned, found, standing, size, strength: isMoved ? strength : 0, notes };
+      const isEcho = [before, after].every((one) => one?.isEcho ?? true);
+      return { measure, column, before, after, isTurned, found, standing, size, strength: isMoved ? strength : 0, notes, isEcho };
     });
   };
 
@@ -147,14 +148,16 @@
   };
 
   // --- How many say what, and what moved -----------------------------------------------------------
-  const share = (value) => `${kp.words.number(100 * value)}${SPACE}%`;
-  const sizeWords = (sizes) => {
-    if (sizes.length < 2) return sizes.map((size) => `by ${share(size)}`).join("");
-    const mean = sizes.reduce((sum, size) => sum + size, 0) / sizes.length;
-    return `by ${share(mean)} on average (${share(Math.min(...sizes))} to ${share(Math.max(...sizes))})`;
+  const largestOf = (cells, words) => {
+    const [first, ...others] = cells.filter(({ strength }) => strength).sort((x, y) => Math.abs(y.found.change) - Math.abs(x.found.change));
+    if (!first) return "";
+    return `${others.length ? `${words.largest} ` : ""}${first.column.title} ${changeWords(first.found.change, words)}`;
   };
-  const counts = (index, cells) =>
-    kp.element(
+  const counts = (index, all) => {
+    const cells = all.filter(({ isEcho }) => !isEcho);
+    const echoes = all.length - cells.length;
+    const repeated = `${echoes.toLocaleString("en-US")} ${index.words.echoes[echoes === 1 ? 0 : 1]}`;
+    return kp.element(
       "ul",
       { className: "counts" },
       ...Object.entries(index.badges).flatMap(([standing, { kind, symbol, word }]) => {
@@ -163,16 +166,18 @@
         const sign = kp.element("span", { textContent: symbol });
         sign.setAttribute("aria-hidden", "true");
         const many = kp.element("strong", {}, sign, ` ${own.length.toLocaleString("en-US")} ${word.toLowerCase()}`);
-        const size = sizeWords(own.filter((cell) => cell.strength).map((cell) => Math.abs(cell.found.change)));
-        const note = size ? [" ", kp.element("span", { className: "note", textContent: size })] : [];
+        const largest = largestOf(own, index.words);
+        const note = largest ? [" ", kp.element("span", { className: "note", textContent: largest })] : [];
         return [kp.element("li", { className: `heat ${kind} s1` }, many, ...note)];
       }),
+      ...(echoes ? [kp.element("li", { className: "note", textContent: repeated })] : []),
     );
+  };
 
   // What moved, the largest first: a line for each measure. undefined where nothing did.
   const moved = (index, cells) => {
     const { words } = index;
-    const lines = cells.filter(({ size, notes }) => size || notes.length).sort((x, y) => y.size - x.size);
+    const lines = cells.filter(({ size, notes, isEcho }) => !isEcho && (size || notes.length)).sort((x, y) => y.size - x.size);
     if (!lines.length) return undefined;
     const text = (textContent, label) => kp.element("td", { className: "num", textContent, dataset: { label } });
     const [, verdict, levels, change, interval] = words.movedColumns;
@@ -203,7 +208,7 @@
 
   // The measure that moved furthest, in changes that matter; undefined where none did.
   const findStrongest = (index, a, b) => {
-    const [first] = compareAll(index, a, b).filter(({ size }) => size).sort((x, y) => y.size - x.size);
+    const [first] = compareAll(index, a, b).filter(({ size, isEcho }) => size && !isEcho).sort((x, y) => y.size - x.size);
     return first?.measure;
   };
 

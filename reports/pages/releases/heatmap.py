@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
-from statistics import fmean
 
 from perf.model.metrics import METRICS
 from perf.model.results import SeriesKey
 from perf.model.rules import Detection
 from reports.pages.releases.medians import MedianDifference, MedianStatus, VariantValues, compare
+from reports.wording.echoes import echo_words
 from reports.wording.measures import change_words
 from reports.wording.wording import (
     NOTHING,
@@ -21,7 +21,6 @@ from reports.wording.wording import (
     moment,
     phase_words,
     rank,
-    share,
 )
 
 STANDING_BADGES = {
@@ -65,6 +64,11 @@ class HeatCell:
     notes: tuple[str, ...] = ()
 
     @property
+    def is_echo(self) -> bool:
+        """Whether the cell repeats another one."""
+        return all(side.is_echo for side in self.sides)
+
+    @property
     def zoom(self) -> str:
         """Return what the page of its series shows these two by: from which trial to which."""
         first, last = self.sides[0], self.sides[-1]
@@ -99,23 +103,25 @@ class HeatGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatCount:
-    """How many cells say the same; `size` is by how much, of what is worse or better."""
+    """How many cells say the same; `largest` is the furthest, of what is worse or better."""
 
     badge: Badge
     cells: int
-    size: str = ""
+    largest: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatMap:
     """Differences between two variants by workload, operation and metric.
 
-    A column is a metric with its statistic, and which direction of it is good news.
+    A column is a metric with its statistic, and which direction of it is good news. Cells that repeat
+    others are not in `counts`, but in `echoes`.
     """
 
     columns: tuple[tuple[str, str], ...]
     groups: tuple[HeatGroup, ...]
     counts: tuple[HeatCount, ...]
+    echoes: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +141,7 @@ def view_heatmap(pairs: Sequence[HeatPair], settings: Detection) -> HeatMap:
         key=column_order,
     )
     groups: list[HeatGroup] = []
-    cells: list[HeatCell] = []
+    cells: list[tuple[SeriesKey, HeatCell]] = []
     for pair in pairs:
         rows: dict[tuple[str, ...], dict[tuple[str, str], HeatCell]] = {}
         keys: dict[tuple[str, ...], SeriesKey] = {}
@@ -144,7 +150,7 @@ def view_heatmap(pairs: Sequence[HeatPair], settings: Detection) -> HeatMap:
             cell = _compare(key, pair, settings, is_on_both=loosely(key) in shared)
             rows.setdefault(place_of(key), {})[key.metric, key.statistic] = cell
             keys[place_of(key)] = key
-            cells.append(cell)
+            cells.append((key, cell))
         for _, places in groupby(sorted(rows), key=lambda place: group_of(keys[place])):
             own = list(places)
             workload, note = group_words(keys[own[0]])
@@ -166,7 +172,8 @@ def view_heatmap(pairs: Sequence[HeatPair], settings: Detection) -> HeatMap:
     return HeatMap(
         columns=tuple((heading(metric_words(*it)), direction_words(it[0])) for it in columns),
         groups=tuple(groups),
-        counts=_count(cells),
+        counts=_count([one for one in cells if not one[1].is_echo]),
+        echoes=echo_words(sum(cell.is_echo for _, cell in cells)),
     )
 
 
@@ -259,24 +266,21 @@ def change_note(side: VariantValues, settings: Detection) -> str:
     return f"changed inside {first.release.version}: {change} since {moment(first.started_at).day}"
 
 
-def _count(cells: Sequence[HeatCell]) -> tuple[HeatCount, ...]:
+def _count(cells: Sequence[tuple[SeriesKey, HeatCell]]) -> tuple[HeatCount, ...]:
     """Count the cells by what they say, in the order of the legend."""
-    found = ((badge, [cell for cell in cells if cell.badge == badge]) for badge, _ in LEGEND)
+    found = ((badge, [one for one in cells if one[1].badge == badge]) for badge, _ in LEGEND)
     return tuple(
-        HeatCount(
-            badge=badge,
-            cells=len(own),
-            size=size_words(
-                [abs(one.difference.change) for one in own if one.difference and one.strength]
-            ),
-        )
+        HeatCount(badge=badge, cells=len(own), largest=_name_largest(own))
         for badge, own in found
         if own
     )
 
 
-def size_words(sizes: Sequence[float]) -> str:
-    """Say how large changes are, whichever way; empty where there is none."""
-    if len(sizes) < 2:  # noqa: PLR2004  one has no range
-        return "".join(f"by {share(size)}" for size in sizes)
-    return f"by {share(fmean(sizes))} on average ({share(min(sizes))} to {share(max(sizes))})"
+def _name_largest(cells: Sequence[tuple[SeriesKey, HeatCell]]) -> str:
+    """Name the measure that moved furthest, whichever way; empty where none did."""
+    moved = [(cell.difference.change, key) for key, cell in cells if cell.difference and cell.strength]
+    if not moved:
+        return ""
+    change, key = max(moved, key=lambda one: abs(one[0]))
+    said = f"{heading(metric_words(key.metric, key.statistic))} {change_words(change)}"
+    return said if len(moved) == 1 else f"largest: {said}"

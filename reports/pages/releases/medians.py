@@ -26,6 +26,7 @@ from analysis.judging.judgement import JudgedSeries
 from perf.model.metrics import METRICS, Better
 from perf.model.results import Named, Purpose, Release, SeriesKey, TrialHead, TrialId, TrialStatus
 from perf.model.rules import Detection
+from reports.wording.echoes import find_echoes
 
 CONFIDENCE = 0.99
 """Of the intervals: of a hundred equal pairs, one seems to differ."""
@@ -79,13 +80,14 @@ class VariantValues:
     """What a variant measured in one series, at its newest level.
 
     `change` is the largest confirmed change from one night of the variant to another, `ends` are its
-    first and its last trial in the series.
+    first and its last trial in the series. An echo repeats another series, so that it is not counted.
     """
 
     judged: JudgedSeries
     condensed: Condensed
     ends: tuple[TrialId, TrialId]
     change: ChangePoint | None = None
+    is_echo: bool = False
 
     def has_changed(self, settings: Detection) -> bool:
         """Return whether it changed within the variant by what matters."""
@@ -108,7 +110,8 @@ class Medians:
 
     Variants are in the order of system, line, config and release; those of one release by time.
     `before` gives, by id, the variant that comes before: of the release before, or of the same release
-    with the config before. `changes` gives, by id, the confirmed changes within the variant.
+    with the config before. `changes` gives, by id, the confirmed changes within the variant. `echoes`
+    are series that repeat others.
     """
 
     variants: Mapping[str, Variant]
@@ -116,6 +119,7 @@ class Medians:
     measured: Mapping[str, Mapping[SeriesKey, VariantValues]]
     before: Mapping[str, Variant]
     changes: Mapping[str, Sequence[ChangePoint]]
+    echoes: frozenset[SeriesKey]
 
     def newest(self) -> tuple[Variant, ...]:
         """Give the last variant of each branch."""
@@ -129,12 +133,14 @@ def read_medians(heads: Iterable[TrialHead], judged: Iterable[JudgedSeries]) -> 
     """
     variants = _find_variants(heads)
     series = {one.series.key: one for one in judged if one.series.key.metric in METRICS}
-    measured = _Condensing(variants, series.values())
+    echoes = find_echoes(series.values())
+    measured = _Condensing(variants, series.values(), echoes)
     return Medians(
         variants={variant.id: variant for variant in variants},
         series=series,
         measured=measured,
         changes=measured.changes,
+        echoes=echoes,
         before={
             later.id: earlier for earlier, later in pairwise(variants) if earlier.branch == later.branch
         },
@@ -144,7 +150,13 @@ def read_medians(heads: Iterable[TrialHead], judged: Iterable[JudgedSeries]) -> 
 class _Condensing(Mapping[str, Mapping[SeriesKey, VariantValues]]):
     """What each variant measured, condensed when it is asked for: most builds ask for few of many."""
 
-    def __init__(self, variants: Sequence[Variant], series: Iterable[JudgedSeries]) -> None:
+    def __init__(
+        self,
+        variants: Sequence[Variant],
+        series: Iterable[JudgedSeries],
+        echoes: frozenset[SeriesKey],
+    ) -> None:
+        self._echoes = echoes
         homes = {trial.id: variant.id for variant in variants for trial in variant.trials}
         self._values: dict[str, list[tuple[JudgedSeries, Sequence[int]]]] = {
             variant.id: [] for variant in variants
@@ -164,7 +176,9 @@ class _Condensing(Mapping[str, Mapping[SeriesKey, VariantValues]]):
     def __getitem__(self, variant: str) -> Mapping[SeriesKey, VariantValues]:
         if variant not in self._known:
             self._known[variant] = {
-                shared_part(one.series.key): _condense_newest(one, places)
+                shared_part(one.series.key): _condense_newest(
+                    one, places, is_echo=one.series.key in self._echoes
+                )
                 for one, places in self._values[variant]
             }
         return self._known[variant]
@@ -196,7 +210,7 @@ def _find_changes(one: JudgedSeries, places: Sequence[int]) -> list[ChangePoint]
     ]
 
 
-def _condense_newest(one: JudgedSeries, places: Sequence[int]) -> VariantValues:
+def _condense_newest(one: JudgedSeries, places: Sequence[int], *, is_echo: bool) -> VariantValues:
     changes = _find_changes(one, places)
     start = changes[-1].index if changes else 0
     trials = one.series.points.trials
@@ -205,6 +219,7 @@ def _condense_newest(one: JudgedSeries, places: Sequence[int]) -> VariantValues:
         ends=(trials[places[0]], trials[places[-1]]),
         condensed=condense([one.series.points.values[place] for place in places if place >= start]),
         change=max(changes, key=lambda change: abs(change.relative_change), default=None),
+        is_echo=is_echo,
     )
 
 

@@ -8,7 +8,6 @@ from functools import partial
 from analysis.detection.detection import ChangePoint
 from analysis.detection.series import Point, position
 from analysis.judging.incidents import Incident
-from analysis.judging.judgement import JudgedSeries
 from perf.model.results import Release, TrialHead, TrialId
 from reports.pages.nights.view import count_statuses
 from reports.pages.releases import compare
@@ -18,6 +17,7 @@ from reports.site.context import SiteContext, digest
 from reports.site.rendering import render
 from reports.site.writing import Batch, SiteFile
 from reports.wording.attention import Attention, view_incidents
+from reports.wording.echoes import split_changes
 from reports.wording.links import RELEASES_PAGE, release_page
 from reports.wording.wording import join_caveats
 
@@ -42,11 +42,11 @@ class Measuring:
 
     @property
     def changes(self) -> list[ChangePoint]:
-        """Return the changes at this release, of all its incidents."""
+        """Return the changes at this release, of all its incidents, but none that repeats another."""
         return [
             change
             for incident in self.incidents
-            for change in incident.changes
+            for change in split_changes(incident)[0]
             if (change.first_after.release.system, change.first_after.release.version) == self.name
         ]
 
@@ -69,7 +69,7 @@ def batches(scene: SiteContext) -> Iterator[Batch]:
     releases = find_releases(scene.heads.values(), medians, scene.judgement.incidents)
     yield from compare.batches(scene, medians)
     yield Batch({RELEASES_PAGE: ""}, lambda _: [_render_list(releases, medians)])
-    noise = _digest_noise(medians.series.values())
+    noise = _digest_noise(medians)
     for one in releases:
         version = _digest_release(scene, one, medians, noise)
         yield Batch({release_page(*one.name): version}, partial(_make_release, scene, one, medians))
@@ -169,10 +169,12 @@ def _digest_release(
     return digest(parts)
 
 
-def _digest_noise(series: Iterable[JudgedSeries]) -> Mapping[tuple[str, ...], str]:
-    """Digest by branch what is known of the noise, which each night moves a little."""
+def _digest_noise(medians: Medians) -> Mapping[tuple[str, ...], str]:
+    """Digest by branch what is known of the noise, which each night moves a little, and of echoes."""
     found: dict[tuple[str, ...], list[str]] = {}
-    for one in series:
+    for one in medians.series.values():
         key = one.series.key
-        found.setdefault((key.system, key.line, key.config), []).append(repr((key, one.noise)))
+        found.setdefault((key.system, key.line, key.config), []).append(
+            repr((key, one.noise, key in medians.echoes))
+        )
     return {branch: digest(parts) for branch, parts in found.items()}

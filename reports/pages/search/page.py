@@ -8,8 +8,9 @@ from urllib.parse import quote
 
 from analysis.bisecting.record import BisectionRecord
 from analysis.comparing.results import ComparisonResult
+from analysis.detection.verdict import Outcome
 from analysis.judging.judgement import JudgedSeries, Judgement
-from perf.model.metrics import METRICS, RESPONSE_TIME
+from perf.model.metrics import METRICS, RESPONSE_TIME, THROUGHPUT
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from reports.pages.bisection.view import view_bisection
 from reports.site.context import SiteContext
@@ -21,10 +22,15 @@ from reports.wording.links import NAVIGATION, data_path
 from reports.wording.markdown import clean
 from reports.wording.series_list import experiment_of
 from reports.wording.summary import summarize_result
-from reports.wording.wording import OUTCOME_BADGES, count, moment, series_words
+from reports.wording.wording import OUTCOME_BADGES, count, moment, night_name, series_words
 
 Entry = tuple[str, str, str]
 """What is found: its name, what is said beside it, and where it leads, from the root of the site."""
+_METRIC_ALIASES = {
+    RESPONSE_TIME.name: ("latency",),
+    THROUGHPUT.name: ("qps", "tps", "rps"),
+}
+_OUTCOME_ALIASES = {Outcome.REGRESSED: ("worse",), Outcome.IMPROVED: ("better",)}
 _NAME = "search"
 _MOST = 120
 """Characters of a name or a remark: enough to tell, and a hostile one fills no page."""
@@ -106,8 +112,8 @@ def _nights(heads: Iterable[TrialHead]) -> Iterator[Entry]:
         if head.night:  # trials on request belong to none
             found.setdefault(head.night, []).append(head)
     for night, trials in sorted(found.items(), reverse=True):
-        detail = f"{moment(trials[0].started_at).day}, {count(len(trials), 'trial')}"
-        yield _entry(night, detail, links.night_page(night))
+        detail = f"{night}, {count(len(trials), 'trial')}"
+        yield _entry(night_name(night), detail, links.night_page(night))
 
 
 def _comparisons(results: Iterable[ComparisonResult]) -> Iterator[Entry]:
@@ -126,8 +132,19 @@ def _series(judged: Iterable[JudgedSeries], heads: Mapping[TrialId, TrialHead]) 
     for one in sorted(judged, key=lambda one: places.get(one.series.key.metric, len(places))):
         key = one.series.key
         parts = [OUTCOME_BADGES[one.verdict.outcome].word, experiment_of(one, heads), _shape(key)]
-        parts += ["latency"] if key.metric == RESPONSE_TIME.name else []
+        parts += _list_aliases(one)
         yield _entry(series_words(key), ", ".join(parts), links.series_page(key))
+
+
+def _list_aliases(judged: JudgedSeries) -> Iterator[str]:
+    """Yield what else a reader may call a series: its metric, its statistic and its verdict."""
+    key = judged.series.key
+    yield from _METRIC_ALIASES.get(key.metric, ())
+    if key.statistic.startswith("p") and key.statistic not in ("p50", "mean"):
+        yield "tail"
+    if key.statistic.startswith("p"):
+        yield "percentile"
+    yield from _OUTCOME_ALIASES.get(judged.verdict.outcome, ())
 
 
 def _shape(key: SeriesKey) -> str:

@@ -15,7 +15,7 @@ from perf.model.metrics import HIGHEST_LOAD
 from perf.model.results import Purpose, SeriesKey, TrialId
 from reports.site.context import NO_BOUNDS, Bounds
 from reports.wording import links
-from reports.wording.wording import interval, moment, quantity, spread
+from reports.wording.wording import interval, moment, night_name, quantity, spread
 
 NEWEST_ROWS = 100
 """Points that a page lists by itself; the others are in its data, and listed when asked for."""
@@ -54,7 +54,7 @@ def _row(key: SeriesKey, number: int, point: Point, bounds: Bounds) -> str:
 def _cells_before(release: str, night: str, started_at: datetime) -> str:
     started = moment(started_at)
     return (
-        f'<td>{escape(release)}</td>\n<td class="nowrap">{escape(night)}</td>\n'
+        f'<td>{escape(release)}</td>\n<td class="nowrap">{escape(night_name(night))}</td>\n'
         f'<td class="nowrap"><time datetime="{started.iso}">{started.text}</time></td>'
     )
 

@@ -19,7 +19,8 @@
       imported: new Set(track.imported),
       unusable,
       releaseOf: (slot) => track.releases[track.release[slot]],
-      nightOf: (slot) => track.nights[track.night[slot]],
+      nightOf: (slot) => track.nightNames[track.night[slot]],
+      nightIdOf: (slot) => track.nights[track.night[slot]],
       pageOf: (slot) => {
         const page = track.pages[slot] ?? `trials/${track.trial[slot]}.html`;
         return page && kp.root + page.split("/").map(encodeURIComponent).join("/");

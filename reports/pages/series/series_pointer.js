@@ -31,13 +31,13 @@
       ["Release", `${track.releaseOf(slot)}, ${words.moment(track.started[slot])}`],
       [series.endsOf(at) ? "Uncertainty" : "Iterations", words.spread(runs, series.endsOf(at))],
       ["Median of iterations", runs.length > 1 ? words.quantity(words.median(runs), series.unit) : ""],
-      // It begins with the night, if it was measured in one.
+      ["Night", track.nightOf(slot)],
       ["Trial", track.trial[slot]],
       ["Origin", track.imported.has(slot) ? "imported" : ""],
     ];
     for (const change of series.changes.filter((one) => one.index - 1 === at)) {
       rows.push([`${change.outcome.symbol} ${change.outcome.word}`, `${change.change}, ${change.between} (${change.state.word.toLowerCase()}, ${change.p_value})`]);
-      if (change.cause) rows.push(["Put down to", change.cause.word]);
+      if (change.cause) rows.push(["Attributed to", change.cause.word]);
       if (change.triage) rows.push(["✎ Triage", change.triage]);
     }
     for (const one of series.scatter.filter((one) => one.index - 1 === at)) rows.push([one.badge.word, one.text]);

@@ -31,7 +31,7 @@
     rows: series.at.map((slot, at) => [
       at + 1,
       series.track.releaseOf(slot),
-      series.track.nightOf(slot),
+      series.track.nightIdOf(slot),
       kp.words.iso(series.track.started[slot]).replace(".000Z", "Z"),
       series.value[at],
       series.low[at],

@@ -22,6 +22,7 @@ from reports.wording.wording import (
     Badge,
     first_sentence,
     heading,
+    night_name,
     phase_words,
     series_words,
 )
@@ -181,6 +182,7 @@ def track_data(track: Track, moves: Sequence[Move], moves_in_time: Sequence[Move
         "line": track.key[1],
         "releases": releases,
         "nights": nights,
+        "nightNames": [*map(night_name, nights)],
         "trial": [slot.trial for slot in slots],
         "release": [release_at[slot.release] for slot in slots],
         "night": [night_at[slot.night] for slot in slots],

@@ -27,6 +27,7 @@ from reports.site.context import SiteContext
 from reports.site.rendering import render, static_files
 from reports.site.writing import Batch, LazyBatches, SiteFile, flatten
 from reports.wording.attention import view_incidents
+from reports.wording.echoes import without_echoes
 from reports.wording.links import in_file, incident_page
 from reports.wording.series_list import ExperimentGroup, group_series
 from reports.wording.wording import (
@@ -141,6 +142,7 @@ def render_single_file(scene: SiteContext, experiment: str) -> bytes:
         *_pick(incidents.batches(scene), {incident_page(one.name) for one in told}),
     ]
     groups = group_series(part.judgement.series, part.heads)
+    counted = group_series(without_echoes(part.judgement.series), part.heads)
     pages = [file for file in made if file.path.endswith(".html")]
     paths = {file.path for file in pages}
     carried = [_carry(file, paths) for file in sorted(pages, key=lambda file: file.path)]
@@ -156,8 +158,8 @@ def render_single_file(scene: SiteContext, experiment: str) -> bytes:
         style=style,
         scripts=scripts,
         pages=carried,
-        verdict=_find_verdict(groups, experiment),
-        summary=_summarize(part, groups, count(len(told), "incident")),
+        verdict=_find_verdict(counted, experiment),
+        summary=_summarize(part, counted, count(len(told), "incident")),
         newest=moment(max(head.finished_at for head in part.heads.values())),
         built=moment(scene.now),
         caveats=sorted({scene.caveats.get(one.testbed.name, "") for one in part.heads.values()}),
@@ -179,7 +181,7 @@ def _find_verdict(groups: Sequence[ExperimentGroup], experiment: str) -> Badge:
 def _summarize(part: SiteContext, groups: Sequence[ExperimentGroup], incidents: str) -> str:
     """Say what its series came to, and on how much that rests."""
     told = ", ".join(line.counts for line in view_experiments(groups, {}, ()))
-    series = count(len(part.judgement.series), "series", "series")
+    series = count(sum(len(one.series) for one in groups), "series", "series")
     verdict = f"of {series}, {told}" if told else "none of its series is judged"
     return sentence(f"{verdict}; {incidents}, {count(len(part.heads), 'trial')}")
 

@@ -88,7 +88,7 @@ def test_an_incident_without_an_entry_comes_with_the_command_that_writes_one(
     told = run("list")
     assert told.exit_code == 0
     lines = told.output.splitlines()
-    assert lines[0] == "0 entries: 0 expired, 0 without a change to cover"
+    assert lines[0] == "No decisions recorded."
     assert "1 open incident without an entry" in lines
     assert lines[-1].startswith(f"    knickpoint triage add {name} --state acknowledged --owner OWNER")
     assert "and 1 more change" in told.output

@@ -60,7 +60,7 @@ def test_a_confirmed_relevant_step_is_regressed_or_improved(
     assert [change.index for change in judged.change_points] == [20]
     assert judged.verdict.outcome is outcome
     assert word in say_basis(judged)
-    assert "between 5.0.20 and 5.0.21 (p = 6e-05, 20 points before, 10 after)" in say_basis(judged)
+    assert "between 5.0.20 and 5.0.21 (p < 0.0001, 20 points before, 10 after)" in say_basis(judged)
     assert say_basis(judged).endswith(
         f": significant, and relevant: {'5' if metric == 'throughput' else '10'} % matter"
     )

@@ -179,6 +179,11 @@ def test_search_has_response_before_service_time_and_answers_to_an_outcome(front
     assert all("response time" in one for one in latency)
     assert "response time" in front.evaluate(titles.format("p99 time"))[0]
     assert front.evaluate(titles.format("regressed series"))
+    assert front.evaluate(titles.format("worse series"))
+    assert all("throughput" in one for one in front.evaluate(titles.format("qps")))
+    assert all("p99 " in one for one in front.evaluate(titles.format("tail latency")))
+    for asked in ("1 mar #1", "2026-03-01-1"):
+        assert "Night: 1 Mar 2026 #1" in front.evaluate(titles.format(asked))
     assert not [one for one in front.evaluate(titles.format("night")) if one.startswith("Night: night")]
 
 

@@ -51,11 +51,12 @@ def test_a_series_begins_with_what_moved_how_sure_and_whether_it_matters(
     first, _, others = lead.text.partition(". Confirmed ")
     assert first.startswith("Throughput fell by 1")
     assert first.endswith(" between 5.0.2 and 5.0.3")
-    assert all(said in others for said in ("8 points", "p = 1e-09", f"5{NBSP}%"))
+    assert all(said in others for said in ("8 points", "p < 0.0001", f"5{NBSP}%"))
     # Names as on the rest of the page; each note is a sentence, whatever signs it has in it.
     assert lead.more == (
         "Sentinel cassandra 5.0, throughput of write at saturation: not measured since (last:"
-        " 2026-03-01-1). No release lies between, so look at the host and the configuration first."
+        f" 1{NBSP}Mar{NBSP}2026{NBSP}#1). No release lies between, so look at the host and the"
+        " configuration first."
     )
 
 

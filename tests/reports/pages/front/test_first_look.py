@@ -100,7 +100,7 @@ def early(demo: Any) -> Any:
 
 
 def show(scene: Any) -> dict[str, Any]:
-    return show_front(scene, group_series(scene.judgement.series, scene.heads))
+    return show_front(scene, scene.judgement.series, group_series(scene.judgement.series, scene.heads))
 
 
 def test_before_a_first_verdict_the_page_shows_numbers_and_what_comes_next(early: Any) -> None:

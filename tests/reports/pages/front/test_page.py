@@ -36,7 +36,7 @@ MONDAY = datetime(2026, 3, 2, 2, 0, tzinfo=UTC)
 
 def show(scene: SiteContext, **changed: Any) -> dict[str, Any]:
     scene = replace(scene, **changed)
-    return show_front(scene, group_series(scene.judgement.series, scene.heads))
+    return show_front(scene, scene.judgement.series, group_series(scene.judgement.series, scene.heads))
 
 
 def show_incident(scene: SiteContext, **changed: Any) -> Any:
@@ -110,7 +110,7 @@ def test_a_row_says_what_changed_how_sure_and_what_to_do(index: dict[str, Any]) 
         ">throughput of write at saturation</a>",
         '<span aria-hidden="true">↑ better</span><span class="unseen">higher is better</span>',
         f'<strong>−13.5{NBSP}%</strong> <span class="note">−16.1{NBSP}% to −11.0{NBSP}%</span>',
-        f'<span title="3.29 times the smallest visible change, ≥{NBSP}4.12{NBSP}%">clear</span>',
+        f'<span title="3.29{NBSP}× the smallest visible change, ≥{NBSP}4.12{NBSP}%">3.29{NBSP}×</span>',
     ):
         assert text in html
     assert row.state == "Confirmed · database · still there"
@@ -123,6 +123,18 @@ def test_a_row_says_what_changed_how_sure_and_what_to_do(index: dict[str, Any]) 
     assert "p99 response time of write at steady load" in others
     assert row.further == len(others)
     assert f"{len(others)} further series moved with it" in html
+    assert "but not its size" not in html
+
+
+def test_a_confirmed_change_whose_interval_holds_0_is_told_as_one(index: dict[str, Any]) -> None:
+    (row,) = index["attention"]
+    change = row.lead.change
+    wide = replace(row.lead, interval=replace(row.lead.interval, low=-0.3, high=0.04))
+    unsure = replace(wide, change=replace(change, state=ChangeState.PROVISIONAL))
+    assert [one.is_size_open for one in (row.lead, wide, unsure)] == [False, True, False]
+    shown = index | {"attention": (replace(row, lead=wide),)}
+    html = render("index.html", "index.html", **shown).content.decode()
+    assert f"+4.0{NBSP}%; it holds 0: the change is confirmed, but not its size" in html
 
 
 def test_each_kind_of_incident_says_its_own_next_step(scene: SiteContext) -> None:

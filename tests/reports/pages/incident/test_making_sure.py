@@ -64,7 +64,7 @@ def test_what_was_not_measured_in_turns_is_said_with_the_command(demo: Any, inci
     view = page(demo, incident)
     assert view["from_nights"].startswith("−13.5")
     assert view["from_nights"].endswith(
-        "(p = 1e-09) from 16 points before and 8 points after, the newest of "
+        "(p < 0.0001) from 16 points before and 8 points after, the newest of "
         f"{night_words('2026-03-08-1')}."
     )
     assert view["origins"] == []

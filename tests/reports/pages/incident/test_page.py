@@ -19,6 +19,8 @@ from reports.pages.incident.page import draw_change, say_question, show_incident
 from reports.site.rendering import render
 from reports.wording.reproducing import Settings, find_changed
 
+NBSP = "\N{NO-BREAK SPACE}"
+
 EXPERIMENT = "cassandra-sensor-write"
 
 
@@ -130,7 +132,7 @@ def test_nights_that_measured_both_releases_are_no_order_of_events(
 ) -> None:
     # By release the first point with it comes later, by night it may well be the older one.
     (event,) = page(demo, incident)["timeline"]
-    assert event.when == "nights 2026-03-01-1 to 2026-03-08-1"
+    assert event.when == f"nights 1{NBSP}Mar{NBSP}2026{NBSP}#1 to 8{NBSP}Mar{NBSP}2026{NBSP}#1"
     assert event.what == "5.0.2 without it, 5.0.3 with it, in each of the 8 nights of both"
     inside = page(demo, within(incident))["timeline"]
     assert [event.what for event in inside] == [

@@ -31,7 +31,7 @@ def test_a_night_says_what_it_measured_missed_and_told(demo: Any) -> None:
     assert (rows[-1].night.statuses, rows[-1].missing) == ("1 failed, 1 invalid, 3 completed", 1)
     assert (rows[0].night.statuses, rows[0].missing) == ("6 completed", None)  # its plan is not known
     told = {row.night.name[-4:-2]: row.told for row in rows}
-    assert (told["04"], told["05"], told["07"]) == ("nothing new", "1 suspected", "1 taken back")
+    assert (told["04"], told["05"], told["07"]) == ("nothing new", "1 suspected", "1 retracted")
     ((word, (key,)),) = rows[4].events
     assert (word, key.operation) == ("suspected", "read-latest")
 
@@ -50,7 +50,7 @@ def test_of_nights_that_are_not_judged_again_nothing_is_claimed(
         "",
         "at least 1 suspected",
         "",
-        "1 taken back",
+        "1 retracted",
     ]
 
 

@@ -116,10 +116,14 @@ def test_the_script_gives_the_same_answers_as_python(
     texts = watched.page.locator("#heat td.heat:not(.empty)").all_text_contents()
     joined = [normal(text) for text in texts]
     assert [text.replace(" ", "") for text in joined] == [text.replace(" ", "") for text in expected]
-    counts = view_heatmap([pair], scene.catalog.detection).counts
+    heat = view_heatmap([pair], scene.catalog.detection)
     told = watched.page.locator("#counts li").all_inner_texts()
     assert [normal(text) for text in told] == [
-        normal(f"{one.badge.symbol} {one.cells} {one.badge.word.lower()} {one.size}") for one in counts
+        *(
+            normal(f"{one.badge.symbol} {one.cells} {one.badge.word.lower()} {one.largest}")
+            for one in heat.counts
+        ),
+        *filter(None, [heat.echoes]),
     ]
     zooms = {
         parse_qs(urlsplit(href).fragment)["zoom"][0]

@@ -15,7 +15,7 @@ from made_up_judgement import change_inside
 from analysis.judging.judgement import JudgedSeries
 from perf.model.results import Named, TrialHead, TrialId
 from reports.pages.releases import page as releases
-from reports.pages.releases.heatmap import HeatMap, HeatPair, leave_out_calm, size_words, view_heatmap
+from reports.pages.releases.heatmap import HeatMap, HeatPair, leave_out_calm, view_heatmap
 from reports.pages.releases.medians import Medians, Variant, read_medians
 from reports.site.context import SiteContext
 from reports.site.writing import flatten
@@ -126,15 +126,11 @@ def test_what_changed_inside_of_a_release_is_never_the_same(demo: Any) -> None:
     assert digests(told)[script] != digests(scene)[script]
 
 
-def test_what_is_worse_is_counted_with_its_mean_and_range(demo: Any) -> None:
+def test_what_is_worse_is_counted_with_the_largest_of_it(demo: Any) -> None:
     counts = {one.badge.word: one for one in compare_newest(demo.scene()).counts}
     assert counts["Worse"].cells == 5
-    assert (
-        size_words([0.1, 0.2])
-        == "by 15.0\N{NO-BREAK SPACE}% on average (10.0\N{NO-BREAK SPACE}% to 20.0\N{NO-BREAK SPACE}%)"
-    )
-    assert counts["Worse"].size.startswith("by ")
-    assert counts["Same"].size == size_words([]) == ""
+    assert counts["Worse"].largest.startswith("largest: ")
+    assert counts["Same"].largest == ""
 
 
 def test_a_release_names_what_came_before_and_what_differed(demo: Any) -> None:

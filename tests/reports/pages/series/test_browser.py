@@ -271,7 +271,15 @@ def test_pointing_tells_everything_and_a_click_opens_the_trial(wide: Watched, si
     page.mouse.move(*at(page, (slot + 0.5) / TRIALS, 0.4))
     told = page.locator(".tip").inner_text()
     name = "2025-02-10-1.01.cassandra-sensor-write.5.0.2"
-    for words in (name, "5.0.2", "2025-02-10 02:00 UTC", "in 3 iterations", "Median of iterations"):
+    night = "10\N{NO-BREAK SPACE}Feb\N{NO-BREAK SPACE}2025\N{NO-BREAK SPACE}#1"
+    for words in (
+        name,
+        night,
+        "5.0.2",
+        "2025-02-10 02:00 UTC",
+        "in 3 iterations",
+        "Median of iterations",
+    ):
         assert words in told
     tip = page.locator(".tip").bounding_box()
     assert tip is not None

@@ -130,6 +130,9 @@ def test_what_changed_between_trials_is_marked_unless_it_flickers(scene: SiteCon
     data = track_data(track, moves, moves[-2:])
     assert data["moves"] == [(3, "kernel", "6.1", "6.2"), (30, "artifact", "bb", "cc")]
     assert data["movesInTime"] == [(30, "artifact", "bb", "cc")]
+    # The ids are for copies, the names for people.
+    assert len(data["nightNames"]) == len(data["nights"])
+    assert not set(data["nightNames"]) & set(data["nights"])
 
 
 def test_a_sentinel_without_a_point_stands_on_the_track_of_its_release(
