@@ -50,7 +50,7 @@ class Found:
         """Say how many measures changed, and that the release is not the cause where it is not."""
         if self.is_of_config:
             worse = "worse" if self.outcome == Outcome.REGRESSED else "better"
-            return f"Config change made {count(self.many, 'measure')} {worse} (not the release)"
+            return f"A config change made {count(self.many, 'measure')} {worse} (not the release)"
         within = ", between two nights of it (not the release)" if self.is_within else ""
         return f"{count(self.many, 'measure')}{within}"
 

@@ -38,7 +38,14 @@ from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
 from reports.wording.changes import name_incident
-from reports.wording.links import incident_page, reproduction_page, series_page, times_data, trial_data, trial_page
+from reports.wording.links import (
+    incident_page,
+    reproduction_page,
+    series_page,
+    times_data,
+    trial_data,
+    trial_page,
+)
 from reports.wording.reproducing import (
     NOTHING_KNOWN,
     Contents,
@@ -168,11 +175,9 @@ def _say_distance(change: ChangePoint, *, is_lead: bool) -> str:
     """Say how far the first value after a change is off the level before."""
     key, value = change.series.key, change.first_after.value
     what = "" if is_lead else f"{series_words(key)} "
-    level = f"the level before was {quantity(change.before, key.metric)}"
-    if not change.before:
-        return f"{what}{quantity(value, key.metric)} here; {level}"
-    off = percent(relative_change(change.before, value))
-    return f"{what}{quantity(value, key.metric)} here, {off} off; {level}"
+    off = f"{percent(relative_change(change.before, value))} against " if change.before else "after "
+    level = f"{off}the level before ({quantity(change.before, key.metric)})"
+    return f"{what}{quantity(value, key.metric)} here, {level}"
 
 
 def find_newest(heads: Iterable[TrialId], most: int = WITH_CURVES) -> frozenset[TrialId]:
@@ -280,7 +285,8 @@ def render_trial(
 
     `reproduce` is the command line that measures the same again, `contents` those of the configuration
     that stands beside the history, `previous` the trial that is compared with, if there is one,
-    `reproductions` are the reports that it reproduces, `begins` the incidents that begin with it. `is_old` if it is too old to have curves.
+    `reproductions` are the reports that it reproduces, `begins` the incidents that begin with it.
+    `is_old` if it is too old to have curves.
     """
     phases, echoes = find_phases(trial, contents.workloads), find_echoes(trial.samples)
     return render(

@@ -37,7 +37,11 @@ def test_the_data_of_a_trial_hold_its_spectrum_course_and_diagnostics(demo: Any)
     enriched = next(trial for trial in demo.trials if trial.steps)
     told = tell_trial(enriched, [record(enriched.id)])
     (time,) = told["times"]
-    assert (time["title"], time["problem"], time["count"]) == ("Write at saturation", "", 100 * SECONDS + 1)
+    assert (time["title"], time["problem"], time["count"]) == (
+        "Write at saturation",
+        "",
+        100 * SECONDS + 1,
+    )
     levels = dict(time["levels"])
     assert levels[50.0] == pytest.approx(2.98, rel=0.02)
     assert levels[100.0] == pytest.approx(SPIKE_US / 1000, rel=0.001)

@@ -246,7 +246,7 @@ def test_a_config_change_is_not_laid_on_the_release(demo: Any) -> None:
     incident = replace(scene.judgement.incidents[0], lead=change, changes=(change,))
     page = release_page("cassandra", "5.0.3")
     for cause, text in (
-        (Cause.CONFIGURATION, "Config change made 1 measure worse (not the release)"),
+        (Cause.CONFIGURATION, "A config change made 1 measure worse (not the release)"),
         (Cause.UNKNOWN, "1 measure, between two nights of it (not the release)"),
     ):
         incidents = (replace(incident, cause=cause),)

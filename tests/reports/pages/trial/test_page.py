@@ -217,7 +217,7 @@ def test_the_first_point_after_a_change_names_its_incident(demo: Any) -> None:
     assert found.page == incident_page(incident.name)
     off = percent(first.value / incident.lead.before - 1)
     metric = incident.lead.series.key.metric
-    assert f"{quantity(first.value, metric)} here, {off} off; the level before was" in found.text
+    assert f"{quantity(first.value, metric)} here, {off} against the level before (" in found.text
     pages = {
         file.path: file.content.decode()
         for batch in flatten(trial_pages.batches(scene))
