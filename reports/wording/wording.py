@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from analysis.detection import words
 from analysis.detection.detection import ChangeState
@@ -281,6 +281,11 @@ def night_name(night: str) -> str:
         return night
     parts = (str(int(day)), _MONTHS[int(month) - 1], year, lab, f"#{number}")
     return _NO_BREAK.join(filter(None, parts))
+
+
+def day_name(day: date) -> str:
+    """Name a day: 21 Nov 2026, never broken."""
+    return _NO_BREAK.join((str(day.day), _MONTHS[day.month - 1], str(day.year)))
 
 
 def night_words(night: str) -> str:
