@@ -1,6 +1,7 @@
 """How a night is named for people: on the terminal as on the pages. Its id stays in data and links."""
 
 import re
+from datetime import date
 
 _NIGHT = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:-(.+))?-(\d+)")
 """The id of a night: its day, the lab in a shared history, and its number on that day."""
@@ -26,3 +27,8 @@ def night_span(first: str, last: str, joint: str) -> str:
     day, _, number = other.rpartition("#")
     is_same_day = bool(day) and one.startswith(f"{day}#")
     return f"{one} {joint} {f'#{number}' if is_same_day else other}"
+
+
+def day_name(day: date) -> str:
+    """Name a day: 21 Nov 2026, never broken."""
+    return _NO_BREAK.join((str(day.day), _MONTHS[day.month - 1], str(day.year)))

@@ -1,10 +1,12 @@
-"""Histograms for the pages: three seconds of a trial, one with a spike; 5.0.3 is half as fast."""
+"""Histograms for the pages: some seconds of a trial, one with a spike; 5.0.3 is half as fast."""
 
 from hdrh.histogram import HdrHistogram
 
 from perf.history.distributions import Recording
 from perf.model.results import Interval, TrialId
 
+SECONDS = 10
+"""So many as a course needs to be drawn."""
 SPIKE_US = 400_000
 _FIRST_S = 1_772_330_400.0
 
@@ -19,7 +21,7 @@ def record(trial: TrialId) -> Recording:
         operation="write",
         kind="response_time",
         intervals=tuple(
-            _fold([*values, SPIKE_US] if second == 1 else values, second) for second in range(3)
+            _fold([*values, SPIKE_US] if second == 1 else values, second) for second in range(SECONDS)
         ),
     )
 

@@ -52,7 +52,7 @@ from reports.pages.nights.view import (
     list_nights,
 )
 from reports.pages.reproduction.ratios import find_reproductions
-from reports.pages.testbed.view import summarize_testbed
+from reports.pages.testbed.verdict import judge_hosts
 from reports.site.context import SiteContext
 from reports.site.publishing import FRONT
 from reports.site.rendering import render
@@ -230,7 +230,7 @@ def show_front(
         "trends": view_trends(groups),
         "nights": rows[: -_MOST_RECENT - 1 : -1],
         "nights_count": len(nights),
-        "testbed": summarize_testbed(judgement, scene.catalog.detection),
+        "testbed": judge_hosts(scene.heads.values(), judgement.watched, scene.catalog.detection).answer,
         **incidents,
         **_show_newest_night(scene, by_itself, nights),
         "movers": _find_movers(judgement, series, by_itself),

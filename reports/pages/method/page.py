@@ -4,7 +4,7 @@ Its prose is in its template. Quantities, rules and badges are taken from where 
 none of it can go stale.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from perf.config.catalog import Catalog
 from perf.model.metrics import (
@@ -27,15 +27,20 @@ _CANARIES = (CANARY_CPU, CANARY_MEMORY, CANARY_FSYNC, CANARY_LOOPBACK)
 
 def batches(scene: SiteContext) -> Iterator[Batch]:
     """Yield the page of the method."""
-    yield batch_of(render_method(scene.catalog))
+    used = {head.testbed.name for head in scene.heads.values()}
+    yield batch_of(render_method(scene.catalog, used))
 
 
-def render_method(catalog: Catalog) -> SiteFile:
-    """Return the page that says what the numbers on all pages mean, by the rules of a configuration."""
+def render_method(catalog: Catalog, used: Collection[str] = ()) -> SiteFile:
+    """Return the page that says what the numbers on all pages mean, by the rules of a configuration.
+
+    Of testbeds it has the limits of those that are `used`; of all, if none of them is.
+    """
+    testbeds = {name: one for name, one in catalog.testbeds.items() if name in used}
     return render(
         "method.html",
         links.METHOD_PAGE,
-        catalog=catalog,
+        testbeds=testbeds or catalog.testbeds,
         rules=catalog.detection,
         metrics=METRICS.values(),
         diagnostics=[one for one in DIAGNOSTICS.values() if one not in _CANARIES],

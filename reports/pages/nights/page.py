@@ -1,12 +1,14 @@
 """The list of nights, and a page for each: that of an old night stays as it was made."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from analysis.judging.findings import REPLAYED_NIGHTS
 from perf.model.results import Trial
+from reports.pages.nights.moves import HEADLINES, ConfigMove, Offsets, find_config_moves, find_offsets
 from reports.pages.nights.view import (
     MeasuredNight,
     NightRow,
@@ -21,10 +23,20 @@ from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
 from reports.wording.attention import view_missing
 from reports.wording.echoes import without_echoes
 from reports.wording.links import NIGHTS_PAGE
-from reports.wording.wording import NOTHING, join_caveats, quantity
+from reports.wording.wording import NOTHING, join_caveats, percent, quantity
 
 _AT_ONCE = 20
 """Nights whose trials are read together: many against the cost of a query, few against memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Beside:
+    """What all nights share: how far values are off their levels, and which configs changed when."""
+
+    offsets: Offsets
+    moves: Mapping[str, Sequence[ConfigMove]]
+
+
 _Shown: TypeAlias = Mapping[str, object]
 """What a page shows of a night beside its trials, as the template names it."""
 
@@ -35,19 +47,25 @@ def batches(scene: SiteContext) -> Iterator[Batch | LazyBatches]:
     nights = group_nights(heads, scene.nights)
     rows = list_nights(nights, without_echoes(scene.judgement.series), scene.heads)
     yield batch_of(render("nights.html", NIGHTS_PAGE, rows=rows[::-1], replayed=REPLAYED_NIGHTS))
+    judgement = scene.judgement
+    beside = _Beside(
+        offsets=find_offsets((*judgement.series, *judgement.watched)),
+        moves=find_config_moves(scene.heads, judgement.incidents),
+    )
     around = zip(rows, (None, *nights), (*nights[1:], None), strict=False)
     while some := tuple(islice(around, _AT_ONCE)):
-        yield LazyBatches(len(some), partial(_batches_of_some, scene, some))
+        yield LazyBatches(len(some), partial(_batches_of_some, scene, beside, some))
 
 
 def _batches_of_some(
     scene: SiteContext,
+    beside: _Beside,
     some: Collection[tuple[NightRow, MeasuredNight | None, MeasuredNight | None]],
 ) -> Iterator[Batch]:
     by_page = {
         row.night.page: (
             row.night,
-            _show(scene, row) | {"before": _point(before), "after": _point(after)},
+            _show(scene, beside, row) | {"before": _point(before), "after": _point(after)},
         )
         for row, before, after in some
     }
@@ -60,7 +78,7 @@ def _point(night: MeasuredNight | None) -> Mapping[str, str] | None:
     return {"title": night.title, "page": night.page} if night else None
 
 
-def _show(scene: SiteContext, row: NightRow) -> dict[str, object]:
+def _show(scene: SiteContext, beside: _Beside, row: NightRow) -> dict[str, object]:
     night = row.night
     return {
         "title": night.title,
@@ -68,6 +86,10 @@ def _show(scene: SiteContext, row: NightRow) -> dict[str, object]:
         "name": night.name,
         "told": explain_told(row.told),
         "events": [(word, tuple(dict.fromkeys(keys))) for word, keys in row.events],
+        "moves": beside.moves.get(night.name, ()),
+        "offsets": {
+            head.id: beside.offsets[head.id] for head in night.trials if head.id in beside.offsets
+        },
         "missing": view_missing(night.plan, scene.heads),
         "caveat": join_caveats({head.testbed.name for head in night.trials}, scene.caveats),
     }
@@ -81,18 +103,29 @@ def _make(
     known = {trial.id: trial for trial in scene.archive.trials(ids)}
     for path, night, shown in wanted:
         trials = [known[head.id] for head in night.trials]
-        yield render("night.html", path, trials=trials, headline=_headline, **shown)
+        yield render(
+            "night.html",
+            path,
+            trials=trials,
+            headlines=HEADLINES,
+            headline=partial(_headline, cast("Offsets", shown["offsets"])),
+            **shown,
+        )
 
 
-def _headline(trial: Trial, phase: str, metric: str, statistic: str) -> str:
-    """Return one value of a whole phase. In the template, this took a tenth of the page's time."""
+def _headline(
+    offsets: Offsets, trial: Trial, phase: str, metric: str, statistic: str
+) -> tuple[str, str]:
+    """Return one value of a whole phase, and in percent how far it is off the level before, if known.
+
+    In the template, this took a tenth of the page's time.
+    """
     wanted = (phase, metric, statistic, None)
-    values = (
-        quantity(one.value, metric)
-        for one in trial.samples
-        if (one.phase, one.metric, one.statistic, one.iteration) == wanted
-    )
-    return next(values, NOTHING)
+    for one in trial.samples:
+        if (one.phase, one.metric, one.statistic, one.iteration) == wanted:
+            off = offsets.get(trial.id, {}).get((phase, one.operation))
+            return quantity(one.value, metric), "" if off is None else percent(off)
+    return NOTHING, ""
 
 
 def _digest(scene: SiteContext, night: MeasuredNight, shown: _Shown) -> str:

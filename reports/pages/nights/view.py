@@ -134,15 +134,15 @@ def explain_told(told: str) -> str:
     """Say how it is found what a night told."""
     if told == _NOT_JUDGED_AGAIN:
         return (
-            "What was told of this night is not known any more: it is found by judging each night "
-            f"again as it was known then, and only the newest {REPLAYED_NIGHTS} are."
+            "What was known after this night is not known any more: "
+            f"only the newest {REPLAYED_NIGHTS} nights are judged again as of then."
         )
     if told.startswith(_AT_LEAST):
         return sentence(
-            f"{told}: so much is known of series whose newest {REPLAYED_NIGHTS} nights, judged again "
-            "as they were known then, reach back to this one"
+            f"known after this night: {told}; only series whose newest {REPLAYED_NIGHTS} nights "
+            "reach back to it are judged again"
         )
-    return sentence(f"judged again as it was known then: {told}")
+    return sentence(f"known after this night: {told}")
 
 
 def count_statuses(trials: Iterable[TrialHead], *, best_first: bool = False) -> str:

@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from analysis.detection.detection import ChangePoint
+from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.series import Point, position
-from analysis.judging.incidents import Incident
+from analysis.detection.verdict import Outcome
+from analysis.judging.incidents import Cause, Incident
 from perf.model.results import Release, TrialHead, TrialId
 from reports.pages.nights.view import count_statuses
 from reports.pages.releases import compare
@@ -19,11 +20,39 @@ from reports.site.writing import Batch, SiteFile
 from reports.wording.attention import Attention, view_incidents
 from reports.wording.echoes import split_changes
 from reports.wording.links import RELEASES_PAGE, release_page
-from reports.wording.wording import join_caveats
+from reports.wording.wording import CAUSE_BADGES, OUTCOME_BADGES, Badge, count, join_caveats
 
 _MOST_TRIALS = 60
 _MOST_ROWS = 80
 _COUNT = partial(count_statuses, best_first=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """How many changes of one outcome and state were found at a release.
+
+    `is_within` if they lie between two nights of it, `is_of_config` if a config change made those.
+    """
+
+    outcome: Outcome
+    state: ChangeState
+    many: int
+    is_within: bool
+    is_of_config: bool
+
+    @property
+    def badge(self) -> Badge:
+        """Return the badge of its outcome; a config change is no outcome of the release."""
+        return CAUSE_BADGES[Cause.CONFIGURATION] if self.is_of_config else OUTCOME_BADGES[self.outcome]
+
+    @property
+    def text(self) -> str:
+        """Say how many measures changed, and that the release is not the cause where it is not."""
+        if self.is_of_config:
+            worse = "worse" if self.outcome == Outcome.REGRESSED else "better"
+            return f"A config change made {count(self.many, 'measure')} {worse} (not the release)"
+        within = ", between two nights of it (not the release)" if self.is_within else ""
+        return f"{count(self.many, 'measure')}{within}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,16 +80,18 @@ class Measuring:
         ]
 
     @property
-    def counted_changes(self) -> list[tuple[tuple[str, str], int]]:
-        """Return how many changes of which outcome are in which state."""
-        return sorted(Counter((one.outcome, one.state) for one in self.changes).items())
-
-    @property
-    def within(self) -> int:
-        """Return how many of its changes came from one night of it to another."""
-        return sum(
-            one.last_before.release.version == one.first_after.release.version for one in self.changes
+    def found(self) -> list[Found]:
+        """Return how many changes of which outcome and state it has, by where they come from."""
+        causes = {id(one): incident.cause for incident in self.incidents for one in incident.changes}
+        kinds = Counter(
+            (one.outcome, one.state, within, within and causes[id(one)] is Cause.CONFIGURATION)
+            for one in self.changes
+            for within in [one.last_before.release.version == one.first_after.release.version]
         )
+        return [
+            Found(outcome=outcome, state=state, many=many, is_within=within, is_of_config=of_config)
+            for (outcome, state, within, of_config), many in sorted(kinds.items())
+        ]
 
 
 def batches(scene: SiteContext) -> Iterator[Batch]:
@@ -114,8 +145,23 @@ def _render_list(releases: Sequence[Measuring], medians: Medians) -> SiteFile:
     for one in releases:
         lines[f"{one.release.system} {one.release.line}"].insert(0, one)
     return render(
-        "releases.html", RELEASES_PAGE, lines=lines, before=medians.before, count_trials=_COUNT
+        "releases.html",
+        RELEASES_PAGE,
+        lines=lines,
+        before=medians.before,
+        count_trials=_COUNT,
+        name_comparison=name_comparison,
     )
+
+
+def name_comparison(before: Variant | None, newest: Variant) -> str:
+    """Name a comparison of a release by what it is compared with."""
+    if before is None:
+        return "with another release"
+    if before.release.version == newest.release.version:
+        return f"{newest.release.version} with its config before"
+    config = ", another config" if before.config != newest.config else ""
+    return f"with {before.release.version}{config}"
 
 
 def _make_release(

@@ -6,6 +6,7 @@
   const kp = window.knickpoint;
   const { changeWords } = kp.heatmap;
   const NAMED = [50, 90, 95, 99, 99.9, 99.99, 100];
+  const LEAST_SECONDS = 10; // a course of fewer is a stub that shows nothing
 
   // --- Rows of the charts ----------------------------------------------------------------------
   const spectrumRows = (side, name, one) => {
@@ -19,6 +20,7 @@
 
   // Iterations are laid behind each other; those of both sides begin at the same place.
   const courseRows = (sides) => {
+    if (sides.every(({ one }) => one.course.length < LEAST_SECONDS)) return [];
     const lengths = new Map();
     for (const { one } of sides) {
       for (const [iteration, at] of one.course) {
@@ -146,7 +148,8 @@
     for (const [name, spec] of Object.entries(index.charts)) {
       const filled = structuredClone(spec);
       filled.data.values = rows[name];
-      kp.draw(parts.chart(name), filled);
+      parts.chart(name).closest("figure").hidden = !rows[name].length;
+      if (rows[name].length) kp.draw(parts.chart(name), filled);
     }
   };
 

@@ -27,6 +27,11 @@ class HostFact:
     follows_release: bool
     changes: int
 
+    @property
+    def has_changed(self) -> bool:
+        """Tell whether it is known ever to have been another."""
+        return bool(self.changes)
+
 
 def list_kind(newest: Trial, heads: Mapping[TrialId, TrialHead]) -> tuple[TrialId, ...]:
     """Return the trials of the experiment, config and release line of a trial, in their order."""

@@ -8,7 +8,8 @@ from analysis.judging.judgement import JudgedSeries
 from perf.model.results import Purpose, TrialHead, TrialId, TrialStatus
 from reports.pages.testbed.hosts import join_moves, list_facts, list_kind
 from reports.pages.testbed.strips import level_words, list_canaries
-from reports.pages.testbed.utilisation import list_days
+from reports.pages.testbed.utilisation import list_days, say_use
+from reports.pages.testbed.verdict import judge_hosts
 from reports.pages.testbed.view import list_movements, step_badge, summarize_testbed, tells_most
 from reports.site.context import SiteContext
 from reports.site.rendering import render
@@ -60,20 +61,24 @@ def render_testbed(
         for one in scene.judgement.incidents
         if one.cause is Cause.TESTBED and one.lead.first_after.trial in heads
     ]
+    first = [one for one in own if tells_most(one.series.key, settings)]
     others = [one for one in own if not tells_most(one.series.key, settings)]
     return render(
         "testbed.html",
         testbed_page(name),
         name=name,
+        verdict=judge_hosts(heads.values(), own, settings),
         summary=summarize_testbed(replace(scene.judgement, watched=tuple(own)), settings),
         testbeds=[
             (each, list(trials.values()), _tell_moved(scene, trials))
             for each, trials in (testbeds or {}).items()
         ],
         incidents=view_incidents(of_testbed, heads),
-        groups=group_series([one for one in own if tells_most(one.series.key, settings)], heads),
+        groups=group_series(first, heads),
         others=group_series(others, heads),
         steps={one.series.key: step_badge(one, settings) for one in own},
+        first_count=len(first),
+        first_moved=sum(bool(one.change_points) for one in first),
         others_count=len(others),
         others_moved=sum(bool(one.change_points) for one in others),
         caveat=join_caveats({heads[trial].testbed.name for trial in watching}, scene.caveats),
@@ -119,8 +124,10 @@ def _show_alone(
         "level_words": level_words,
         "moved": list(list_movements(own)),
         "newest": newest,
-        "facts": facts,
-        "days": list_days(measured),
+        "facts": [one for one in facts if one.has_changed],
+        "steady_facts": [one for one in facts if not one.has_changed],
+        "days": (days := list_days(measured)),
+        "used": say_use(days),
         "measured": measured,
         "hour": Scale(0, 24, 0, 120),
     }

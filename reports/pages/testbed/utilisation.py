@@ -1,10 +1,12 @@
 """How much a testbed measures: hours of trials a day, and how many of them count."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
+from perf.model.night_names import day_name
 from perf.model.results import Purpose, TrialHead, TrialStatus
+from reports.wording.wording import duration, number, share
 
 _DAYS = 30
 """Days that are shown, up to the newest with a trial: a month of nights."""
@@ -46,6 +48,20 @@ def list_days(heads: Iterable[TrialHead]) -> list[UsedDay]:
     for head in own:
         _add(head, found)
     return list(found.values())
+
+
+def say_use(days: Sequence[UsedDay]) -> str:
+    """Say how much was measured: the time of the only day, or the mean of several."""
+    if not days:
+        return "No trial has run here."
+    hours, newest = sum(one.hours for one in days), day_name(days[-1].day)
+    if len(days) == 1:
+        return f"{duration(timedelta(hours=hours))} of trials on {newest}."
+    mean = hours / len(days)
+    return (
+        f"{number(mean)} hours of trials a day ({share(mean / 24)} of the time), "
+        f"over {len(days)} days up to {newest}."
+    )
 
 
 def _add(head: TrialHead, days: dict[date, UsedDay]) -> None:

@@ -58,7 +58,7 @@ def tells_most(key: SeriesKey, settings: Detection) -> bool:
     return key.statistic in settings.judged.get(key.metric, ())
 
 
-def _is_short(judged: JudgedSeries, settings: Detection) -> bool:
+def is_short(judged: JudgedSeries, settings: Detection) -> bool:
     """Tell whether a series has too few points to show any step, were it half way through."""
     points = len(judged.series.points)
     half = points // 2
@@ -70,7 +70,7 @@ def step_badge(judged: JudgedSeries, settings: Detection) -> Badge:
     """Say whether a step was seen in a watching series, in place of a verdict."""
     if judged.change_points:
         return MOVED_BADGE
-    return SHORT_BADGE if _is_short(judged, settings) else STILL_BADGE
+    return SHORT_BADGE if is_short(judged, settings) else STILL_BADGE
 
 
 def summarize_testbed(judgement: Judgement, settings: Detection) -> str:
@@ -79,7 +79,7 @@ def summarize_testbed(judgement: Judgement, settings: Detection) -> str:
     if not watched:
         return "No canary or sentinel has been measured yet: nothing tells the testbed's changes apart."
     moved = sum(bool(one.change_points) for one in watched)
-    short = sum(_is_short(one, settings) for one in watched)
+    short = sum(is_short(one, settings) for one in watched)
     has = "has" if short == 1 else "have"
     return (
         f"{count(len(watched), 'series', 'series')} of canaries and sentinels watch the testbed; "

@@ -20,10 +20,11 @@ class Difference:
 
 
 def find_previous(heads: Iterable[TrialHead]) -> Mapping[TrialId, TrialId]:
-    """Give the trial before each: of the same experiment and config on the same class of testbed.
+    """Return the trial to compare each with: the last completed one of its experiment and config name.
 
-    One that failed is passed over: it may have ended before its hosts were read. So are results of
-    other programs. `heads` are in the order of their start.
+    Of the same release where there is one, else of another; both on the same class of testbed. An
+    invalid trial may be of anything, and one that failed may have ended before its hosts were read.
+    Results of other programs are passed over. `heads` are in the order of their start.
     """
     latest: dict[tuple[str, ...], TrialId] = {}
     found: dict[TrialId, TrialId] = {}
@@ -31,10 +32,11 @@ def find_previous(heads: Iterable[TrialHead]) -> Mapping[TrialId, TrialId]:
         if head.purpose is Purpose.IMPORTED:
             continue
         of_kind = head.release.system, head.experiment, head.config.name, head.testbed_class
-        if of_kind in latest:
-            found[head.id] = latest[of_kind]
-        if head.status is not TrialStatus.FAILED:
-            latest[of_kind] = head.id
+        of_release = *of_kind, head.release.version
+        if before := latest.get(of_release) or latest.get(of_kind):
+            found[head.id] = before
+        if head.status is TrialStatus.COMPLETED:
+            latest[of_kind] = latest[of_release] = head.id
     return found
 
 

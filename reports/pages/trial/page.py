@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from analysis.detection.detection import ChangePoint
+from analysis.detection.effects import relative_change
 from analysis.judging.drift import is_canary
+from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
 from perf.history.distributions import Recording
 from perf.model.nights import Night
@@ -34,7 +37,15 @@ from reports.pages.trial.values import (
 from reports.site.context import SiteContext, digest
 from reports.site.rendering import render, to_script
 from reports.site.writing import Batch, LazyBatches, SiteFile, batch_of
-from reports.wording.links import reproduction_page, series_page, times_data, trial_data, trial_page
+from reports.wording.changes import name_incident
+from reports.wording.links import (
+    incident_page,
+    reproduction_page,
+    series_page,
+    times_data,
+    trial_data,
+    trial_page,
+)
 from reports.wording.reproducing import (
     NOTHING_KNOWN,
     Contents,
@@ -46,6 +57,8 @@ from reports.wording.reproducing import (
 from reports.wording.wording import (
     VOID_BADGE,
     caveat_words,
+    percent,
+    quantity,
     series_words,
 )
 
@@ -80,6 +93,15 @@ class SeriesLink:
     page: str
     is_canary: bool = False
     of: tuple[str, str, str] = ("", "", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """An incident of which a trial is the first point after a change, and how far off it was there."""
+
+    title: str
+    page: str
+    text: str
 
 
 class _Links:
@@ -127,6 +149,35 @@ class _Surroundings:
     nights: Mapping[str, Sequence[Night]]
     reproductions: Mapping[TrialId, Sequence[Reproduction]]
     newest: frozenset[TrialId]
+    beginnings: Mapping[TrialId, Sequence[Beginning]]
+
+
+def find_beginnings(incidents: Iterable[Incident]) -> Mapping[TrialId, Sequence[Beginning]]:
+    """Return, by the first trial after a change of them, the incidents that begin there.
+
+    Of several changes of an incident at one trial, the one that tells most is said.
+    """
+    found: defaultdict[TrialId, dict[str, Beginning]] = defaultdict(dict)
+    for incident in incidents:
+        for change in incident.changes:
+            found[change.first_after.trial].setdefault(
+                incident.name,
+                Beginning(
+                    title=name_incident(incident),
+                    page=incident_page(incident.name),
+                    text=_say_distance(change, is_lead=change is incident.lead),
+                ),
+            )
+    return {trial: tuple(of_trial.values()) for trial, of_trial in found.items()}
+
+
+def _say_distance(change: ChangePoint, *, is_lead: bool) -> str:
+    """Say how far the first value after a change is off the level before."""
+    key, value = change.series.key, change.first_after.value
+    what = "" if is_lead else f"{series_words(key)} "
+    off = f"{percent(relative_change(change.before, value))} against " if change.before else "after "
+    level = f"{off}the level before ({quantity(change.before, key.metric)})"
+    return f"{what}{quantity(value, key.metric)} here, {level}"
 
 
 def find_newest(heads: Iterable[TrialId], most: int = WITH_CURVES) -> frozenset[TrialId]:
@@ -149,6 +200,7 @@ def batches(scene: SiteContext, with_curves: int = WITH_CURVES) -> Iterator[Batc
         nights={night.id: (night,) for night in reversed(scene.nights)},
         reproductions=reproductions,
         newest=find_newest(scene.heads, with_curves),
+        beginnings=find_beginnings(scene.judgement.incidents),
     )
     charts = {"spectrum": draw_spectrum(ONE), "p99": draw_course("p99", ONE)}
     charts["rate"] = draw_course("rate", ONE)
@@ -192,6 +244,7 @@ def _make(
                 previous=known.get(around.previous.get(trial.id, _NONE)),
                 bundle_sha256=scene.digests.get(trial.id, ""),
                 reproductions=around.reproductions.get(trial.id, ()),
+                begins=around.beginnings.get(trial.id, ()),
                 has_curves=bool(curves["times"]),
                 is_old=trial.id not in around.newest,
             )
@@ -224,6 +277,7 @@ def render_trial(
     previous: Trial | None = None,
     bundle_sha256: str = "",
     reproductions: Sequence[Reproduction] = (),
+    begins: Sequence[Beginning] = (),
     has_curves: bool = False,
     is_old: bool = False,
 ) -> SiteFile:
@@ -231,7 +285,8 @@ def render_trial(
 
     `reproduce` is the command line that measures the same again, `contents` those of the configuration
     that stands beside the history, `previous` the trial that is compared with, if there is one,
-    `reproductions` are the reports that it reproduces. `is_old` if it is too old to have curves.
+    `reproductions` are the reports that it reproduces, `begins` the incidents that begin with it.
+    `is_old` if it is too old to have curves.
     """
     phases, echoes = find_phases(trial, contents.workloads), find_echoes(trial.samples)
     return render(
@@ -239,6 +294,7 @@ def render_trial(
         trial_page(trial.id),
         trial=trial,
         void=None if trial.status is TrialStatus.COMPLETED else VOID_BADGE,
+        begins=begins,
         curves=times_data(trial.id) if has_curves else "",
         charts=_CHARTS,
         is_old=is_old,
@@ -284,6 +340,7 @@ def _digest(scene: SiteContext, head: TrialHead, around: _Surroundings) -> str:
         # Equal names and contents are equal files, so what has changed since says it all.
         *list_changed(head, around.contents),
         around.links.digest(head.id),
+        *map(repr, around.beginnings.get(head.id, ())),
         *(
             f"{one.report.title} {reproduction_page(one.name)}"
             for one in around.reproductions.get(head.id, ())

@@ -15,9 +15,8 @@
       rows.p99 = kp.spectra.courseRows([{ side: "B", name: "", one: chosen }]);
     }
     rows.rate = rows.p99;
-    const isRolledUp = !chosen.problem && !chosen.course.length;
-    section.querySelector("[role=status]").textContent =
-      chosen.problem || (isRolledUp ? "The history keeps one histogram for each iteration of it: no course by the second." : "");
+    const noCourse = chosen.course?.length ? "Too few seconds were measured to draw a course." : "The history keeps one histogram for each iteration of it: no course by the second.";
+    section.querySelector("[role=status]").textContent = chosen.problem || (rows.p99.length ? "" : noCourse);
     for (const [name, spec] of Object.entries(charts)) {
       const chart = section.querySelector(`[data-chart="${name}"]`);
       chart.closest("figure").hidden = !rows[name].length;

@@ -280,11 +280,14 @@ def test_without_script_nothing_is_promised_that_needs_it(browser: Browser, demo
     context.close()
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [360, 1280])
 def test_a_button_that_copies_covers_no_command(browser: Browser, demo_site: Path, width: int) -> None:
     with watch(browser, width=width) as watched:
-        for folder in ("incidents", "comparison"):
-            watched.open(next((demo_site / folder).glob("*.html")))
+        incident, comparison = (
+            next((demo_site / folder).glob("*.html")) for folder in ("incidents", "comparison")
+        )
+        for path in (demo_site / "index.html", incident, comparison):
+            watched.open(path)
             blocks = watched.page.locator(".copyable")
             assert blocks.count()
             for block in blocks.all():
@@ -295,3 +298,6 @@ def test_a_button_that_copies_covers_no_command(browser: Browser, demo_site: Pat
                 assert text
                 assert button
                 assert text["x"] + text["width"] <= button["x"]
+                assert button["x"] + button["width"] <= width
+                if width < 640:  # nothing of it is cut: it breaks into lines
+                    assert block.locator("pre").evaluate("it => it.scrollWidth <= it.clientWidth")

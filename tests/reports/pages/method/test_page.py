@@ -60,6 +60,31 @@ def test_the_numbers_of_the_rules_are_those_of_the_configuration(demo: Any) -> N
     assert "local: at most 12.5 ms" in text(replace(catalog, testbeds={"local": strict}))
 
 
+def test_the_page_begins_with_the_terms_and_three_groups_of_contents(demo: Any) -> None:
+    html = text(demo.scene().catalog)
+    terms, _, rest = html.partition('<nav class="contents"')
+    assert re.findall(r"<dt><a[^>]*>([^<]+)</a></dt>", terms) == [
+        *("Trial, night", "Series", "Level", "Suspected, confirmed", "Undecided"),
+        *("Smallest visible change", "Saturation, steady load", "Response time, service time"),
+        *("Incident", "Canary, sentinel"),
+    ]
+    contents, _, sections = rest.partition("</nav>")
+    assert re.findall(r"<h2>([^<]+)</h2>", contents) == [
+        *("Reading a verdict", "How a point is made", "What can go wrong")
+    ]
+    # The sections stand in the order of the contents.
+    listed = re.findall(r'<a href="#([^"]+)">([^<]+)</a>', contents)
+    assert listed == re.findall(r'<h2 id="([^"]+)">([^<]+)</h2>', sections)
+
+
+def test_limits_of_a_testbed_that_no_trial_uses_are_left_out(demo: Any) -> None:
+    catalog = demo.scene().catalog
+    other = replace(catalog.testbeds["local"], name="unused")
+    both = replace(catalog, testbeds={"local": catalog.testbeds["local"], "unused": other})
+    assert "unused:" not in render_method(both, {"local"}).content.decode()
+    assert "unused:" in text(both)
+
+
 def test_the_rules_of_validity_are_all_there(demo: Any) -> None:
     assert [rule.name for rule in RULES] == [field.name for field in fields(Validity)]
     html = text(demo.scene().catalog)

@@ -5,14 +5,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 
-from perf.model.results import Trial
+from analysis.judging.incidents import Cause
+from perf.model.results import Named, Trial
 from reports.pages.nights import page as pages
-from reports.pages.nights.view import NightRow, find_tonight, group_nights, list_nights
+from reports.pages.nights.moves import find_config_moves, find_offsets
+from reports.pages.nights.view import NightRow, explain_told, find_tonight, group_nights, list_nights
 from reports.site.writing import write_site
+from reports.wording.links import incident_page
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -31,9 +35,53 @@ def test_a_night_says_what_it_measured_missed_and_told(demo: Any) -> None:
     assert (rows[-1].night.statuses, rows[-1].missing) == ("1 failed, 1 invalid, 3 completed", 1)
     assert (rows[0].night.statuses, rows[0].missing) == ("6 completed", None)  # its plan is not known
     told = {row.night.name[-4:-2]: row.told for row in rows}
+    assert explain_told(told["05"]) == "Known after this night: 1 suspected."
     assert (told["04"], told["05"], told["07"]) == ("nothing new", "1 suspected", "1 retracted")
     ((word, (key,)),) = rows[4].events
     assert (word, key.operation) == ("suspected", "read-latest")
+
+
+def test_a_headline_is_held_against_the_level_before(demo: Any) -> None:
+    judged = next(
+        one
+        for one in demo.judgement.series
+        if (one.series.key.phase, one.series.key.metric) == ("saturation", "throughput")
+        and one.change_points
+    )
+    key, points = judged.series.key, judged.series.points
+    index = judged.change_points[0].index
+    offsets = find_offsets([judged])
+    at = (key.phase, key.operation)
+    expected = points.values[index] / median(points.values[:index][-30:]) - 1
+    assert offsets[points.trials[index]][at] == pytest.approx(expected)
+    assert points.trials[index + 2] not in offsets  # its level is not three points long yet
+    assert points.trials[index + 3] in offsets
+
+
+def test_a_night_says_which_config_changed_and_links_the_incident(demo: Any, tmp_path: Path) -> None:
+    scene = demo.scene()
+    incident = scene.judgement.incidents[0]
+    lead = replace(incident.lead, last_before=incident.lead.series.points[0])
+    incident = replace(incident, cause=Cause.CONFIGURATION, lead=lead, changes=(lead,))
+    first = scene.heads[lead.first_after.trial]
+    edited = Named(name=first.config.name, sha256="feedfeedfeed")
+    heads = {
+        one: replace(head, config=edited)
+        if head.started_at >= first.started_at and head.config == first.config
+        else head
+        for one, head in scene.heads.items()
+    }
+    moves = find_config_moves(heads, [incident])
+    assert moves.keys() == {first.night}
+    assert find_config_moves(scene.heads, [incident]) == {}
+    judgement = replace(scene.judgement, incidents=(incident,))
+    target = tmp_path / "site"
+    changed = replace(scene, heads=heads, judgement=judgement, target=target)
+    write_site(target, pages.batches(changed))
+    page = (target / "night" / f"{first.night}.html").read_text()
+    lines = [text.partition("</p>")[0] for text in page.split("Configuration changed:")[1:]]
+    (line,) = (one for one in lines if first.experiment in one)
+    assert f'href="../{incident_page(incident.name)}"' in line
 
 
 def test_of_nights_that_are_not_judged_again_nothing_is_claimed(

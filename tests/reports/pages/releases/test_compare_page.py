@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import chromium
 import pytest
 from made_up_judgement import change_inside
-from made_up_times import SPIKE_US, record
+from made_up_times import SECONDS, SPIKE_US, record
 from playwright.sync_api import Browser, Page, expect
 
 from perf.model.results import TrialId
@@ -37,11 +37,16 @@ def test_the_data_of_a_trial_hold_its_spectrum_course_and_diagnostics(demo: Any)
     enriched = next(trial for trial in demo.trials if trial.steps)
     told = tell_trial(enriched, [record(enriched.id)])
     (time,) = told["times"]
-    assert (time["title"], time["problem"], time["count"]) == ("Write at saturation", "", 301)
+    assert (time["title"], time["problem"], time["count"]) == (
+        "Write at saturation",
+        "",
+        100 * SECONDS + 1,
+    )
     levels = dict(time["levels"])
     assert levels[50.0] == pytest.approx(2.98, rel=0.02)
     assert levels[100.0] == pytest.approx(SPIKE_US / 1000, rel=0.001)
-    assert [second[:3] for second in time["course"]] == [[1, 0, 100], [1, 1, 101], [1, 2, 100]]
+    course = [second[:3] for second in time["course"]]
+    assert course == [[1, second, 101 if second == 1 else 100] for second in range(SECONDS)]
     rows = [tuple(row) for row in told["diagnostics"]]
     assert ("Write at saturation", "server CPU", "µs/op", "412") in rows
     assert ("Canary on localhost before the trial", "CPU canary", "ms", "12.3") in rows

@@ -12,6 +12,8 @@ from urllib.parse import unquote
 import pytest
 from made_up_judgement import change_inside
 
+from analysis.detection.verdict import Outcome
+from analysis.judging.incidents import Cause
 from analysis.judging.judgement import JudgedSeries
 from perf.model.results import Named, TrialHead, TrialId
 from reports.pages.releases import page as releases
@@ -231,3 +233,30 @@ def test_series_that_know_no_noise_are_not_judged_fine(demo: Any) -> None:
     silent: tuple[JudgedSeries, ...] = tuple(replace(one, noise=None) for one in scene.judgement.series)
     heat = compare_newest(replace(scene, judgement=replace(scene.judgement, series=silent)))
     assert set(words_of(heat).values()) <= {"Cannot tell", "Not measured"}
+
+
+def test_a_config_change_is_not_laid_on_the_release(demo: Any) -> None:
+    scene = demo.scene()
+    judged = next(one for one in scene.judgement.series if one.series.key.metric == "throughput")
+    change = replace(change_inside(judged, "5.0.3").change_points[-1], outcome=Outcome.REGRESSED)
+    incident = replace(scene.judgement.incidents[0], lead=change, changes=(change,))
+    page = release_page("cassandra", "5.0.3")
+    for cause, text in (
+        (Cause.CONFIGURATION, "A config change made 1 measure worse (not the release)"),
+        (Cause.UNKNOWN, "1 measure, between two nights of it (not the release)"),
+    ):
+        incidents = (replace(incident, cause=cause),)
+        files = make(replace(scene, judgement=replace(scene.judgement, incidents=incidents)))
+        assert text in files["releases.html"]
+        assert text in files[page]
+        assert (">Regressed</span>" in files["releases.html"]) is (cause is Cause.UNKNOWN)
+
+
+def test_the_link_to_a_comparison_says_what_is_compared(demo: Any) -> None:
+    scene = demo.scene()
+    medians = read(scene)
+    before, newest = variant_of(medians, "5.0.2"), variant_of(medians, "5.0.3")
+    edited = replace(newest, config=Named(name=newest.config.name, sha256="feedfeedfeed"))
+    names = [releases.name_comparison(one, newest) for one in (None, before, edited)]
+    assert names == ["with another release", "with 5.0.2", "5.0.3 with its config before"]
+    assert "with 5.0.2" in make(scene)["releases.html"]

@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from made_up_judgement import NOISE, change_inside
 
-from perf.model.results import Fact, Move, Named, Purpose, Trial, TrialId, TrialStatus
+from perf.model.results import Fact, Move, Named, Purpose, Reason, Trial, TrialId, TrialStatus
 from reports.pages.testbed import page as testbed_pages
 from reports.pages.testbed.hosts import join_moves, list_facts
 from reports.pages.testbed.strips import draw_strip, list_canaries
-from reports.pages.testbed.utilisation import list_days
+from reports.pages.testbed.utilisation import list_days, say_use
+from reports.pages.testbed.verdict import judge_hosts
 from reports.site.writing import flatten
 from reports.wording import links
 
@@ -54,8 +56,10 @@ def test_hours_count_on_the_day_on_which_they_passed(demo: Any, trial: Callable[
     assert (f"{oldest.day}", oldest.hours, oldest.began, oldest.failed) == ("2026-03-01", 1, 1, 0)
     scene = replace(demo.scene(), heads={one.id: one for one in trials})
     (page,) = pages(replace(scene, archive=replace(scene.archive, all=tuple(trials)))).values()
-    assert "In 2 days up to 2026-03-02 trials ran 5.00 hours, which is 2.50 hours a day" in page
-    assert "Of all 3 trials ever, 2 (66.7" in page
+    assert "2.50 hours of trials a day (10.4\N{NO-BREAK SPACE}% of the time), over 2 days up to" in page
+    assert "2 of 3 trials (66.7\N{NO-BREAK SPACE}%) rejected" in page
+    one_day = say_use([replace(newest, good_s=53 * 60, void_s=0)])
+    assert one_day == "53 minutes of trials on 2\N{NO-BREAK SPACE}Mar\N{NO-BREAK SPACE}2026."
     assert '<rect class="good" x="6" y="115.0" width="14" height="5.0"/>' in page
     assert '<rect class="good" x="26" y="110.0" width="14" height="10.0"/>' in page
     assert '<rect class="lost" x="26" y="100.0" width="14" height="10.0"/>' in page
@@ -146,6 +150,38 @@ def test_releases_that_take_turns_do_not_change_the_tuning_of_a_host() -> None:
         for name in ("tuning", "tuning_unavailable", "thp", "max_map_count")
     ]
     assert join_moves(in_turns, order, [], order[1::2]) == ()
+
+
+def test_the_page_begins_with_whether_the_hosts_are_steady(
+    demo: Any, trial: Callable[..., Trial]
+) -> None:
+    canary = next(one for one in demo.judgement.watched if one.series.key.phase == "canary-before")
+    settings = demo.scene().catalog.detection
+    series = next(one for one in demo.judgement.series if len(one.series.points) > 20).series
+    seen = replace(canary, noise=NOISE, series=replace(series, key=canary.series.key))
+
+    def say(watched: Any, *kinds: str, valid: int = 9) -> tuple[str, str]:
+        trials = [trial(MIDNIGHT, HOUR) for _ in range(valid)] + [
+            trial(
+                MIDNIGHT, HOUR, status=TrialStatus.INVALID, reasons=(Reason(kind=kind, text="x"),) * 2
+            )
+            for kind in kinds
+        ]
+        found = judge_hosts(trials, watched, settings)
+        return found.answer.replace("\N{NO-BREAK SPACE}", " "), found.detail
+
+    busy = ["host-busy"] * 2 + ["not-steady"]
+    assert say([seen], *busy) == (
+        "Noisy hosts: 3 of 12 trials (25.0 %) rejected",
+        ", 2 of them because other programs used the CPU",
+    )
+    assert say([seen], "not-steady")[0] == "1 of 10 trials (10.0 %) rejected"
+    steady = "Hosts are steady: no canary moved and 95.0 % of 20 trials were valid"
+    assert say([seen], "host-busy", valid=19)[0] == steady
+    moved = replace(seen, change_points=change_inside(seen, "5.0.3").change_points)
+    assert say([moved])[0] == "Hosts moved: a step in 1 of 1 canary series"
+    assert say([canary])[0].startswith("Cannot tell whether the hosts are steady: too few points")
+    assert say([])[0].startswith("Cannot tell whether the hosts are steady: no canary")
 
 
 def test_one_testbed_has_one_page(demo: Any) -> None:

@@ -26,12 +26,12 @@ from perf.model.results import (
 )
 from reports.pages.trial import page as trial_pages
 from reports.pages.trial.differences import find_previous, list_differences
-from reports.pages.trial.page import SeriesLink, list_bundle, render_trial
+from reports.pages.trial.page import SeriesLink, find_beginnings, list_bundle, render_trial
 from reports.pages.trial.phases import find_phases
 from reports.pages.trial.validity import Ruled, apply_rules
 from reports.pages.trial.values import find_echoes
 from reports.site.writing import flatten
-from reports.wording.links import data_path, times_data, trial_page
+from reports.wording.links import data_path, incident_page, times_data, trial_page
 from reports.wording.reproducing import (
     NOTHING_KNOWN,
     Contents,
@@ -39,6 +39,7 @@ from reports.wording.reproducing import (
     read_contents,
     view_reproduction,
 )
+from reports.wording.wording import percent, quantity
 
 NBSP = "\N{NO-BREAK SPACE}"
 AT: Any = {"phase": "steady", "operation": "write"}
@@ -189,16 +190,45 @@ def in_turn(trial: Trial, *changes: dict[str, Any]) -> Sequence[Trial]:
     ]
 
 
-def test_the_trial_before_is_of_the_same_experiment_and_config(open_loop: Trial) -> None:
+def test_the_trial_before_is_the_last_completed_one_of_experiment_config_and_release(
+    open_loop: Trial,
+) -> None:
     other = Named(name="other", sha256="0")
+    newer = replace(open_loop.release, version="9.9.9")
     made = in_turn(
-        open_loop, {}, {"config": other}, {"status": TrialStatus.FAILED}, {}, {"experiment": "else"}, {}
+        open_loop,
+        *({}, {"config": other}, {"status": TrialStatus.FAILED}, {}),
+        *({"status": TrialStatus.INVALID}, {"experiment": "else"}, {"release": newer}, {}),
     )
     assert find_previous(made) == {
         "trial-2": "trial-0",
         "trial-3": "trial-0",
-        "trial-5": "trial-3",
+        "trial-4": "trial-3",
+        "trial-6": "trial-3",
+        "trial-7": "trial-3",
     }
+
+
+def test_the_first_point_after_a_change_names_its_incident(demo: Any) -> None:
+    scene = demo.scene()
+    incident = scene.judgement.incidents[0]
+    first = incident.lead.first_after
+    (found,) = find_beginnings([incident])[first.trial]
+    assert found.page == incident_page(incident.name)
+    off = percent(first.value / incident.lead.before - 1)
+    metric = incident.lead.series.key.metric
+    assert f"{quantity(first.value, metric)} here, {off} against the level before (" in found.text
+    pages = {
+        file.path: file.content.decode()
+        for batch in flatten(trial_pages.batches(scene))
+        for file in batch.make(batch.versions)
+    }
+    text = f'href="../{incident_page(incident.name)}"'
+    assert [path for path, page in pages.items() if text in page.partition("</section>")[0]] == [
+        trial_page(one)
+        for one in scene.heads
+        if one in {change.first_after.trial for change in incident.changes}
+    ]
 
 
 def test_what_differs_from_the_trial_before_is_listed(open_loop: Trial) -> None:
@@ -223,7 +253,7 @@ def test_what_differs_from_the_trial_before_is_listed(open_loop: Trial) -> None:
     assert "<p>Nothing that is recorded" in page_of(before, previous=before)
     unread = replace(before, environment_before=())
     assert "not recorded of both" in page_of(unread, previous=before)
-    assert "No earlier trial of this experiment and config" in page_of(before)
+    assert "No earlier trial of this experiment and config was completed" in page_of(before)
 
 
 def test_to_reproduce_says_which_files_have_changed_since(demo: Any, open_loop: Trial) -> None:
@@ -286,7 +316,7 @@ def test_the_page_shows_rules_phases_hashes_and_logs(demo: Any, tmp_path: Path) 
         "logs/node%201%262.log",
         "logs/node 1&amp;2.log",
         'href="../method.html#validity"',
-        "the trial before of this experiment and config",
+        "the last completed trial before it",
     ):
         assert said in html
     names = [file.name for file in list_bundle(tmp_path / "trials", invalid.id, tmp_path / "site")]
@@ -320,6 +350,8 @@ def test_a_trial_draws_the_operation_that_is_chosen(browser: Browser, demo_site:
         curve.wait_for(timeout=20_000)
         box = curve.bounding_box()
         assert watched.page.locator(".chart svg").count() == 3
+        few = "[{side: 'B', name: '', one: {course: Array(9).fill([1, 0, 1, 1, 1, 1])}}]"
+        assert watched.page.evaluate(f"knickpoint.spectra.courseRows({few})") == []
         assert watched.complaints == []
     assert box is not None
     assert box["y"] < 500

@@ -1,0 +1,83 @@
+"""Whether the hosts of a testbed are steady, in one sentence: rejected trials and moved canaries."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from analysis.judging.drift import is_canary
+from analysis.judging.judgement import JudgedSeries
+from perf.model.results import Purpose, TrialHead, TrialStatus
+from perf.model.rules import Detection
+from reports.pages.testbed.view import is_short
+from reports.wording.wording import count, share
+
+_NOISY = 0.1
+"""With this share of all trials rejected, the rejected ones are what a reader must know first."""
+_CAUSES = {
+    "host-busy": "because other programs used the CPU",
+    "host-stolen": "because a hypervisor gave CPU time to others",
+    "host-throttled": "because a CPU quota held processes back",
+    "clock-stepped": "because a clock was set while they ran",
+}
+"""By kind of reason what the hosts did; any other kind says nothing of them."""
+_OTHER_CAUSES = {
+    "not-steady": "because their iterations lay too far apart",
+    "client-late": "because the client sent too late",
+    "client-busy": "because the client had no CPU left",
+    "client-starved": "because the client waited for a core",
+    "errors-above-limit": "because of errors",
+    "misses-above-limit": "because of missing or wrong rows",
+    "load-not-offered": "because the load was not offered in full",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HostVerdict:
+    """What is known of the hosts: the answer, and what it rests on, which follows it."""
+
+    answer: str
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return both in one sentence."""
+        return f"{self.answer}{self.detail}."
+
+
+def judge_hosts(
+    heads: Iterable[TrialHead], watched: Iterable[JudgedSeries], settings: Detection
+) -> HostVerdict:
+    """Say whether the hosts of trials are steady, as their rejected trials and canaries tell."""
+    own = [head for head in heads if head.purpose is not Purpose.IMPORTED]
+    if not own:
+        return HostVerdict("No trial has run here")
+    rejected = [head for head in own if head.status is not TrialStatus.COMPLETED]
+    if len(rejected) >= _NOISY * len(own):
+        return _say_rejected(rejected, len(own))
+    valid = f"{share(1 - len(rejected) / len(own))} of {count(len(own), 'trial')} were valid"
+    canaries = [one for one in watched if is_canary(one.series.key)]
+    moved = sum(bool(one.change_points) for one in canaries)
+    if moved:
+        return HostVerdict(
+            f"Hosts moved: a step in {moved:,} of {len(canaries):,} canary series",
+            f"; {valid}",
+        )
+    if all(is_short(one, settings) for one in canaries):
+        why = "too few points of each canary" if canaries else "no canary was measured"
+        return HostVerdict(f"Cannot tell whether the hosts are steady: {why}", f"; {valid}")
+    return HostVerdict(f"Hosts are steady: no canary moved and {valid}")
+
+
+def _say_rejected(rejected: Collection[TrialHead], trials: int) -> HostVerdict:
+    """Say how many were rejected, and what most of them have in common."""
+    said = f"{len(rejected):,} of {count(trials, 'trial')} ({share(len(rejected) / trials)}) rejected"
+    kinds = Counter(kind for head in rejected for kind in {one.kind for one in head.reasons})
+    # Of two that are equally frequent, what the hosts did explains what the client saw of it.
+    ranked = sorted(kinds, key=lambda kind: (-kinds[kind], kind not in _CAUSES, kind))
+    if not ranked:
+        return HostVerdict(said)
+    most = ranked[0]
+    many = "all" if kinds[most] == len(rejected) else f"{kinds[most]:,}"
+    cause = _CAUSES.get(most) or _OTHER_CAUSES.get(most) or f"for the reason {most}"
+    answer = f"Noisy hosts: {said}" if most in _CAUSES else said
+    return HostVerdict(answer, f", {many} of them {cause}")
