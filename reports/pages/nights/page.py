@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from analysis.judging.findings import REPLAYED_NIGHTS
 from perf.model.results import Trial
@@ -107,7 +107,7 @@ def _make(
             path,
             trials=trials,
             headlines=HEADLINES,
-            headline=partial(_headline, shown["offsets"]),
+            headline=partial(_headline, cast("Offsets", shown["offsets"])),
             **shown,
         )
 
