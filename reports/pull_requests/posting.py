@@ -309,7 +309,7 @@ def start_check(name: str, sha: str, page_url: str = "") -> Check:
         sha=sha,
         conclusion=None,
         title="Measuring",
-        summary="Base and head are measured in turns. The result will appear here.",
+        summary="Trials of base and head are interleaved. The result will appear here.",
         page_url=page_url,
     )
 
