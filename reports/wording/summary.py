@@ -318,7 +318,7 @@ def _name_causes(
     named = [one.knob for one in guilty] or (knobs if len(knobs) == 1 else ())
     if not named:
         return (f"{count_knobs(knobs)} changed settings" if knobs else "this change",)
-    share = f"{len(named)} of {count_knobs(knobs)} changed settings"
+    share = f"{len(named)} of {count_knobs(knobs)} changed settings" if knobs else "this change"
     shorter = "the changed setting" if len(knobs) == len(named) == 1 else share
     if len(named) > _MOST_NAMED:
         return (shorter,)

@@ -271,6 +271,10 @@ def test_of_several_settings_the_one_that_does_it_is_named() -> None:
     both = tuple(replace(one, comparison=REGRESSED_RESULT) for one in ATTRIBUTED.attributions[:2])
     told = headline(replace(ATTRIBUTED, attributions=both))
     assert "with concurrent_writes 32 → 8 and key_cache_size" in told
+    three = tuple(replace(one, comparison=REGRESSED_RESULT) for one in ATTRIBUTED.attributions)
+    all_of_them = replace(ATTRIBUTED, attributions=three)
+    assert "with 3 of 3 changed settings." in headline(all_of_them)
+    assert "with this change." in headline(replace(all_of_them, changes=()))
 
 
 def test_a_setting_that_was_not_tried_has_a_row_that_says_so() -> None:
