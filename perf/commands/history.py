@@ -126,7 +126,7 @@ def percentile(
     out.
 
     \b
-    knickpoint history percentile --trial TRIAL --phase steady --percentile 99.99
+    knickpoint history percentile --trial TRIAL --phase write-steady --percentile 99.99
     knickpoint history percentile --release 5.0.9 --experiment cassandra-sensor --phase write-steady
     """  # noqa: D301  \b is click's mark for "do not re-wrap"
     if bool(trials) == bool(release or experiment):

@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from reports.notifications.fingerprints import match_names
-from reports.notifications.notice import GONE, STANDING_BADGES, Notice, NotificationStatus
+from reports.notifications.notice import (
+    GONE,
+    STANDING_BADGES,
+    Notice,
+    NotificationStatus,
+    cause_words,
+)
 from reports.wording.markdown import MARKED_NAME, block, clean, code, escape, first_line
 from reports.wording.wording import moment
 
@@ -209,7 +215,7 @@ def name_issue(notice: Notice) -> str:
 
 def render_issue(notice: Notice, *, scope: str, site_url: str = "") -> str:
     """Write the body of an issue: the marker, how it stands, what is known, what to do, its story."""
-    cause = f", attributed to: {escape(notice.cause.lower())}" if notice.cause else ""
+    cause = f", {escape(cause_words(notice))}" if notice.cause else ""
     page = f"\n[Page of the incident]({site_url.rstrip('/')}/{notice.page})\n" if site_url else ""
     command = f"{block(notice.command)}\n\n" if notice.command else ""
     steps = "\n".join(
@@ -217,13 +223,13 @@ def render_issue(notice: Notice, *, scope: str, site_url: str = "") -> str:
         for step in notice.steps[-_MOST_STEPS:]
     )
     text = (
-        f"**{notice.outcome.symbol} {notice.outcome.word}** – {notice.badge.symbol}"
+        f"**{notice.outcome.symbol} {notice.outcome.word}**, {notice.badge.symbol}"
         f" {notice.badge.word.lower()}{cause}\n\n"
         f"{escape(notice.summary, _MOST_TEXT)}\n\n"
-        f"Experiment {code(notice.experiment, _MOST_TITLE)} of {code(notice.system, _MOST_TITLE)},"
-        f" {escape(notice.between, _MOST_TITLE)}\n{page}\n"
+        f"Experiment {code(notice.experiment, _MOST_TITLE)}"
+        f" of {code(notice.system, _MOST_TITLE)}\n{page}\n"
         f"**What to do:** {escape(notice.advice, _MOST_TEXT)}\n\n{command}"
-        f"**What happened so far**\n\n{steps}\n\n"
+        f"**History**\n\n{steps}\n\n"
         f"<sub>Incident {code(notice.name)}. Knickpoint keeps this text up to date and writes over"
         " changes to it; comments stay.</sub>\n"
     )

@@ -11,7 +11,7 @@ from analysis.detection.series import Point, Series, nights_of
 from analysis.detection.verdict import Outcome
 from analysis.judging.description import say_reply
 from analysis.judging.findings import may_be_older
-from analysis.judging.incidents import Incident, name_place
+from analysis.judging.incidents import Cause, Incident, name_place
 from analysis.judging.judgement import JudgedSeries, Judgement
 from perf.model.metrics import DIAGNOSTICS, METRICS
 from perf.model.results import SeriesKey, TrialHead, TrialId
@@ -52,7 +52,7 @@ class NotificationStatus(StrEnum):
     CLEARED = "cleared"
     """Nobody has to look, for another reason: trials in turns rule it out, or it is too small."""
     WITHDRAWN = "withdrawn"
-    """The points since then do not bear it out."""
+    """Later points do not confirm it."""
 
     @property
     def is_open(self) -> bool:
@@ -68,16 +68,15 @@ STANDING_BADGES = {
     NotificationStatus.CLEARED: Badge(kind="calm", symbol="○", word="Nothing to look at"),
     NotificationStatus.WITHDRAWN: Badge(kind="faded", symbol="↶", word="Retracted"),
 }
-_UNSEEN = "the points since then do not bear it out. That is no proof that nothing changed."
+_UNSEEN = "later points do not confirm it. That is no proof that nothing changed."
 GONE = f"It is no longer seen: {_UNSEEN}"
 _ADVICE = {
-    NotificationStatus.PROVISIONAL: "It is not certain yet. Further nights, or interleaved trials of "
-    "both releases, will confirm it or rule it out; until then nothing has to be fixed.",
-    NotificationStatus.CONFIRMED: "Look for what brought it, or write down what you decide about it.",
-    NotificationStatus.MENDED: "Nothing is to be done: the level came back.",
-    NotificationStatus.DECIDED: "Nothing is to be done: somebody has decided about it.",
-    NotificationStatus.CLEARED: "Nothing is to be done.",
-    NotificationStatus.WITHDRAWN: f"Nothing is to be done: {_UNSEEN}",
+    NotificationStatus.PROVISIONAL: "Not certain yet: nothing has to be fixed before it is confirmed.",
+    NotificationStatus.CONFIRMED: "Find the cause, or write down a decision.",
+    NotificationStatus.MENDED: "Nothing to do: the level came back.",
+    NotificationStatus.DECIDED: "Nothing to do: somebody has decided about it.",
+    NotificationStatus.CLEARED: "Nothing to do.",
+    NotificationStatus.WITHDRAWN: f"Nothing to do: {_UNSEEN}",
 }
 
 
@@ -127,6 +126,13 @@ class Notice:
     def changed_at(self) -> datetime:
         """Give when the last thing happened to it."""
         return self.steps[-1].at
+
+
+def cause_words(notice: Notice) -> str:
+    """Return what a notice is attributed to, as a part of a sentence; nothing where nobody asked."""
+    if notice.cause == CAUSE_BADGES[Cause.UNKNOWN].word:
+        return notice.cause.lower()
+    return f"attributed to the {notice.cause.lower()}" if notice.cause else ""
 
 
 def view_notices(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> tuple[Notice, ...]:

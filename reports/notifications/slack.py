@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from reports.notifications.events import EventKind, IncidentEvent
-from reports.notifications.notice import GONE, STANDING_BADGES, NotificationStatus
+from reports.notifications.notice import (
+    GONE,
+    STANDING_BADGES,
+    NotificationStatus,
+    cause_words,
+)
 from reports.wording.markdown import clean
 from reports.wording.wording import count, moment
 
@@ -42,10 +47,9 @@ def render_message(event: IncidentEvent, *, site_url: str = "") -> Message:
     if notice is None:
         blocks.append(_section(GONE))
     else:
-        where = f"{notice.system}, {notice.experiment}, {notice.between}"
-        cause = f"; attributed to: {notice.cause.lower()}" if notice.cause else ""
+        words = filter(None, (notice.experiment, cause_words(notice)))
         blocks += (
-            _section(f"{notice.outcome.symbol} {notice.outcome.word}: {where}{cause}"),
+            _section(f"{notice.outcome.symbol} {notice.outcome.word}: {', '.join(words)}"),
             _section(notice.summary),
             _section(f"{notice.advice} {notice.command}"),
         )

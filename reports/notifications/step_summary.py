@@ -14,7 +14,7 @@ from analysis.judging.judgement import Judgement
 from perf.model.errors import SiteError
 from reports.wording.attention import Attention
 from reports.wording.markdown import escape
-from reports.wording.wording import EMPTY_BADGE, OUTCOME_BADGES, count, sentence
+from reports.wording.wording import EMPTY_BADGE, OUTCOME_BADGES, sentence
 
 VARIABLE = "GITHUB_STEP_SUMMARY"
 MOST_BYTES = 900 * 1024
@@ -37,9 +37,7 @@ def render_step_summary(
     `attention` is in the order of the front page. The text is at most `most_bytes` long in UTF-8.
     """
     badge = OUTCOME_BADGES[judgement.outcome] if judgement.series else EMPTY_BADGE
-    head = (
-        f"## {badge.symbol} {badge.word}\n\n{escape(sentence(say_judgement(judgement)), _MOST_TEXT)}\n"
-    )
+    head = f"## {badge.symbol} {escape(sentence(say_judgement(judgement)), _MOST_TEXT)}\n"
     if site_url:
         head += f"\n[All pages]({site_url.rstrip('/')}/index.html)\n"
     foot = "".join(_tell_counts(judgement))
@@ -53,7 +51,7 @@ def _list(attention: Sequence[Attention], site_url: str, room: int) -> str:
     """Write as many lines as there is room for, and say how many are left out."""
     if not attention:
         return "\nNothing needs attention.\n"
-    title = f"\n### Needs attention: {count(len(attention), 'thing')}\n\n"
+    title = f"\n### Needs attention: {len(attention):,}\n\n"
     lines: list[str] = []
     left = room - _length(title) - _ROOM_FOR_MORE
     for one in attention:

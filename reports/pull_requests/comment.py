@@ -10,21 +10,26 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape as escape_html
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote as quote_url
+from urllib.parse import urlsplit
 
 from analysis.comparing.results import ComparisonFile, ComparisonResult, KnobValues, TrialRecord
 from analysis.detection.verdict import WORST_FIRST, Outcome
 from perf.model.results import SIDES, TrialStatus
 from reports.pull_requests.reproduction import tell_reproduction
-from reports.wording.links import comparison_page
+from reports.wording.links import METHOD_PAGE, PULL_REQUESTS_ANCHOR, comparison_page, series_search
 from reports.wording.markdown import clean, code, escape
 from reports.wording.measures import NO_BREAK, MeasureRow, length_words, view_measure
 from reports.wording.summary import (
+    Summary,
     find_attributions,
     is_beyond_measures,
     knob_words,
+    list_headlines,
+    quote,
     side_words,
     summarize,
+    summarize_result,
 )
 from reports.wording.wording import count, one_sentence, plain_percent, sentence
 
@@ -38,6 +43,11 @@ _MOST_SHOWN = 3
 _MOST_ALARMS = 10
 _MOST_TOUCHED = 50
 _SHORT_SHA = 10
+_DOCUMENTATION = "docs/pull-requests.md"
+_ACCEPT = (
+    "To accept it: merge; once a night reports the incident, run "
+    '`knickpoint triage add INCIDENT --state expected --owner OWNER --note "WHY"`.'
+)
 _MARKS = {
     Outcome.REGRESSED: "❌",
     Outcome.INVALID: "⚠️",
@@ -63,9 +73,29 @@ class CommentPart:
 def render_comment(content: ComparisonFile, *, site_url: str = "") -> str:
     """Write the comment, of at most 60 000 characters; `site_url` is the root of the site it links."""
     told = summarize(content)
-    verdict = f"**{escape(told.sentence, _MOST_SENTENCE)}** {escape(told.advice, _MOST_SENTENCE)}"
-    start = f"### {_MARKS[told.outcome]} {told.badge.word}: {told.action}\n\n{verdict.rstrip()}"
-    return _fit(start, tuple(_parts(content, told.sentence)), _tell_end(content, site_url))
+    site = site_url.rstrip("/") if urlsplit(site_url).scheme in {"http", "https"} else ""
+    start = f"### {_MARKS[told.outcome]} {told.badge.word}: {told.action}"
+    verdict = "\n\n".join(filter(None, (start, *_verdict(content, told, site))))
+    return _fit(verdict, tuple(_parts(content, told, site)), _tell_end(content, site))
+
+
+def _verdict(content: ComparisonFile, told: Summary, site: str) -> Iterator[str]:
+    """Yield the headline, or a list of them, an error in its own words, and what to do."""
+    (_, first), *more = list_headlines(content)
+    if more:
+        yield "\n".join(
+            f"- {f'{_MARKS[outcome]} ' if outcome else ''}**{escape(text, _MOST_SENTENCE)}**"
+            for outcome, text in list_headlines(content)
+        )
+    else:
+        yield f"**{escape(first, _MOST_SENTENCE)}**"
+    if told.detail:
+        yield f"> {escape(told.detail, _MOST_SENTENCE)}"
+    if told.needs_attention:
+        accept = _ACCEPT if told.outcome is Outcome.REGRESSED and content.head else ""
+        page = f"[What to do]({_link(f'{site}/{METHOD_PAGE}#{PULL_REQUESTS_ANCHOR}')})"
+        more_about = page if site else f"What to do: `{_DOCUMENTATION}` of Knickpoint."
+        yield " ".join(filter(None, (escape(told.advice, _MOST_SENTENCE), accept, more_about)))
 
 
 def _fit(start: str, parts: Sequence[CommentPart], end: str) -> str:
@@ -101,11 +131,11 @@ def _length(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def _parts(content: ComparisonFile, told: str) -> Iterator[CommentPart]:
+def _parts(content: ComparisonFile, told: Summary, site: str) -> Iterator[CommentPart]:
     """Give the parts, what must be seen first; `told` is what the verdict says already."""
     results = sorted(content.comparisons, key=lambda one: WORST_FIRST.index(one.outcome))
-    yield from _alarms(content, results, told)
-    yield from _table(content, results, is_trusted=True)
+    yield from _alarms(content, results, told.detail)
+    yield from _table(content, results, site, is_trusted=True)
     yield from _attributions(content)
     yield from _settings(content)
     if content.notes:
@@ -113,7 +143,7 @@ def _parts(content: ComparisonFile, told: str) -> Iterator[CommentPart]:
         yield _fold(f"Notes ({len(lines)})", lines)
     if lines := tell_reproduction(content, results):
         yield _fold("How to measure it again", lines)
-    yield from _table(content, results, is_trusted=False)
+    yield from _table(content, results, site, is_trusted=False)
     yield from _records(content, results)
 
 
@@ -122,11 +152,11 @@ def _alarms(
 ) -> Iterator[CommentPart]:
     """Say loudly what did not go as it should, and what must be known of what did."""
     problems = list(content.problems)
-    if [one_sentence(one) for one in problems if one_sentence(one) not in told]:
+    if any(quote(one) not in told for one in problems):
         yield from _alert(
             "CAUTION",
             "Knickpoint errors, not of this change",
-            (escape(one, _MOST_REASON) for one in problems),
+            (escape(one_sentence(one), _MOST_REASON) for one in problems),
         )
     yield from _alert(
         "WARNING",
@@ -193,33 +223,37 @@ def _tell_reasons(trials: Sequence[TrialRecord]) -> str:
 
 
 def _table(
-    content: ComparisonFile, results: Sequence[ComparisonResult], *, is_trusted: bool
+    content: ComparisonFile, results: Sequence[ComparisonResult], site: str, *, is_trusted: bool
 ) -> Iterator[CommentPart]:
-    """Give the table on which the verdicts rest, or, folded, the one of all other measures."""
+    """Give the table on which the verdicts rest, or, folded, the one of all other measures.
+
+    A measure without a value on either side has no row.
+    """
     lines = tuple(
-        _row(one, view_measure(each), with_where=len(results) > 1)
+        _row(one, view_measure(each), site, with_where=len(results) > 1)
         for one in results
         for each in one.measures
-        if each.is_trusted is is_trusted
+        if each.is_trusted is is_trusted and not (each.before is None and each.after is None)
     )
     if not lines:
         return
     where = ("Experiment",) if len(results) > 1 else ()
     head = _head(("", *where, "Measure", _sides(content, results), "Change", "Smallest visible Δ", "n"))
     if is_trusted:
-        yield CommentPart(opening=head, lines=lines, closing=f"\n<sub>{_tell_legend(results)}</sub>")
+        legend = _tell_legend(results, has_links=bool(site))
+        yield CommentPart(opening=head, lines=lines, closing=f"\n<sub>{legend}</sub>")
     else:
         title = f"Other measures ({len(lines)}), on which the verdict does not rest"
         yield _fold(title, lines, head=head)
 
 
-def _tell_legend(results: Sequence[ComparisonResult]) -> str:
+def _tell_legend(results: Sequence[ComparisonResult], *, has_links: bool) -> str:
     trusted = [each for one in results for each in one.measures if each.is_trusted]
     sure = {plain_percent(each.effect.confidence) for each in trusted if each.effect}
     which = f"{sure.pop()} " if len(sure) == 1 else ""
     return (
-        f"↑ higher is better · in brackets: the {which}interval · "
-        "smallest visible Δ: what so many trials show · n: trials used"
+        f"{'a measure links its history · ' if has_links else ''}↑ higher is better · in brackets: "
+        f"the {which}interval · smallest visible Δ: what these trials could show · n: trials used"
     )
 
 
@@ -230,12 +264,17 @@ def _sides(content: ComparisonFile, results: Sequence[ComparisonResult]) -> str:
     return " → ".join(escape(side, _MOST_NAME) for side in sides)
 
 
-def _row(result: ComparisonResult, row: MeasureRow, *, with_where: bool) -> str:
+def _row(result: ComparisonResult, row: MeasureRow, site: str, *, with_where: bool) -> str:
+    title = escape(row.title, _MOST_NAME)
+    if site:
+        # The text of the search is the file's, so it is all percent-encoded; the rest is ours.
+        search = series_search(clean(result.experiment)[:_MOST_NAME], row.title[:_MOST_NAME])
+        title = f"[{title}]({_link(f'{site}/{search}')})"
     return _cells(
         (
-            _verdict(row.result.outcome),
+            _mark(row.result.outcome),
             *((code(result.experiment, _MOST_NAME),) if with_where else ()),
-            f"{escape(row.title, _MOST_NAME)} {row.better}".rstrip(),
+            f"{title} {row.better}".rstrip(),
             row.levels,
             f"**{row.change}** ({row.interval})",
             row.detectable,
@@ -244,7 +283,7 @@ def _row(result: ComparisonResult, row: MeasureRow, *, with_where: bool) -> str:
     )
 
 
-def _verdict(outcome: Outcome) -> str:
+def _mark(outcome: Outcome) -> str:
     return f"{_MARKS[outcome]}{NO_BREAK}{outcome.capitalize()}"
 
 
@@ -266,7 +305,7 @@ def _attributions(content: ComparisonFile) -> Iterator[CommentPart]:
         where = (code(experiment, _MOST_NAME),) if len(experiments) > 1 else ()
         tried = find_attributions(content, suite, experiment)
         for one in tried:
-            verdict = _verdict(one.comparison.outcome)
+            verdict = _mark(one.comparison.outcome)
             setting = code(knob_words(one.knob), _MOST_REASON)
             lines.append(_cells((verdict, *where, setting, _tell_effects(one.comparison))))
         names = {one.knob for one in tried}
@@ -335,7 +374,8 @@ def _records(content: ComparisonFile, results: Sequence[ComparisonResult]) -> It
         for one in content.attributions
     ]
     lines = [
-        f"- {what}: {_verdict(one.outcome)} ({code(one.id, _MOST_NAME)}). "
+        f"- {what}: {_MARKS[one.outcome]} {summarize_result(one).badge.word} "
+        f"({code(one.id, _MOST_NAME)}). "
         f"{_tell_reason(one) if len(results) > 1 else ''}"
         f"{escape(sentence(one.ended), _MOST_REASON)} Took {_tell_length(one)}, seed {one.seed}, "
         f"question {code(one.question_sha256, _SHORT_SHA)}."
@@ -363,10 +403,10 @@ def _fold(title: str, lines: Sequence[str], *, head: str = "") -> CommentPart:
     )
 
 
-def _tell_end(content: ComparisonFile, site_url: str) -> str:
+def _tell_end(content: ComparisonFile, site: str) -> str:
     told = []
-    if content.comparisons and urlsplit(site_url).scheme in {"http", "https"}:
-        told.append(_tell_pages(content.comparisons, site_url))
+    if content.comparisons and site:
+        told.append(_tell_pages(content.comparisons, site))
     sides = (("base", content.base), ("head", content.head))
     if revisions := [f"{name} {code(one.sha[:_SHORT_SHA])}" for name, one in sides if one]:
         told.append(" → ".join(revisions))
@@ -380,9 +420,9 @@ def _tell_end(content: ComparisonFile, site_url: str) -> str:
     return f"<sub>{' · '.join(told)}</sub>"
 
 
-def _tell_pages(results: Sequence[ComparisonResult], site_url: str) -> str:
+def _tell_pages(results: Sequence[ComparisonResult], site: str) -> str:
     """Link the pages of the comparisons, by name where there are several; of many, the first ones."""
-    pages = [_link(f"{site_url.rstrip('/')}/{comparison_page(one.id)}") for one in results]
+    pages = [_link(f"{site}/{comparison_page(one.id)}") for one in results]
     if len(pages) == 1:
         return f"[Every trial, with charts]({pages[0]})"
     named_pages = zip(results[:_MOST_LISTED], pages, strict=False)
@@ -392,4 +432,4 @@ def _tell_pages(results: Sequence[ComparisonResult], site_url: str) -> str:
 
 
 def _link(url: str) -> str:
-    return escape_html(quote(url, safe=":/?#@!$&'*+,;=%~-._"))
+    return escape_html(quote_url(url, safe=":/?#@!$&'*+,;=%~-._"))

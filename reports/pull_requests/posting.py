@@ -19,7 +19,6 @@ from reports.wording.summary import (
     CANNOT_TELL_BADGE,
     FAILED_BADGE,
     headline,
-    summarize,
     summarize_result,
 )
 
@@ -310,7 +309,7 @@ def start_check(name: str, sha: str, page_url: str = "") -> Check:
         sha=sha,
         conclusion=None,
         title="Measuring",
-        summary="Base and head are measured side by side. The result will stand here.",
+        summary="Trials of base and head are interleaved. The result will appear here.",
         page_url=page_url,
     )
 
@@ -351,8 +350,7 @@ def _conclude(outcome: Outcome) -> Conclusion:
 def _entitle(content: ComparisonFile) -> str:
     # With results beside the problem, the sentence weighs both.
     if content.problems and not content.comparisons:
-        return f"Knickpoint itself failed: {clean(content.problems[0], _TITLE_LENGTH)}"
-    sentence = clean(headline(content), _TITLE_LENGTH)
-    if content.outcome is Outcome.UNDECIDED and summarize(content).badge != CANNOT_TELL_BADGE:
-        return f"Cannot tell: {sentence}"
-    return sentence
+        return f"Knickpoint failed: {clean(content.problems[0], _TITLE_LENGTH)}"
+    # Undecided counts as passed, so the title must not sound like it.
+    is_undecided = content.outcome is Outcome.UNDECIDED
+    return clean(headline(content, CANNOT_TELL_BADGE if is_undecided else None), _TITLE_LENGTH)

@@ -162,7 +162,7 @@ def view_withdrawals(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -
             subject=f"{experiment_of(judged, by_id)}: {series_words(judged.series.key)}",
             page=f"{links.series_page(judged.series.key)}#withdrawn",
             text=f"Reported as {row.state.word.lower()} {row.told} ({row.change}, {row.between}), "
-            f"retracted in {row.withdrawn}: the points since then do not bear it out.",
+            f"retracted in {row.withdrawn}: later points do not confirm it.",
             is_faded=True,
         )
         for judged in judgement.series

@@ -15,6 +15,8 @@ from perf.model.results import SeriesKey, TrialId
 
 TESTBED_PAGE = "testbed.html"
 METHOD_PAGE = "method.html"
+PULL_REQUESTS_ANCHOR = "pull-requests"
+"""On the method page: what to do after a comment on a pull request."""
 NIGHTS_PAGE = "nights.html"
 SERIES_PAGE = "series.html"
 INCIDENTS_PAGE = "incidents.html"
@@ -58,6 +60,11 @@ trial_page = partial(_page_in, "trials")
 def series_page(key: SeriesKey) -> str:
     """Return the path of a series page."""
     return f"series/{series_stem(key)}.html"
+
+
+def series_search(*texts: str) -> str:
+    """Return the address of the list of series that shows those with all words of the texts."""
+    return f"{SERIES_PAGE}#find={quote(' '.join(texts), safe='')}"
 
 
 def track_stem(parts: Sequence[str]) -> str:

@@ -1,10 +1,14 @@
 """Measures of a comparison in words, for its page and for the comment: levels, change, interval."""
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from math import isfinite
 
+from analysis.comparing.blocks import Measure
 from analysis.comparing.results import MeasureResult
+from perf.model.metrics import RESPONSE_TIME
 from reports.wording.markdown import clean
 from reports.wording.wording import (
     NOTHING,
@@ -71,6 +75,23 @@ def view_measure(result: MeasureResult) -> MeasureRow:
         detectable=_detectable_words(result.detectable),
         result=result,
     )
+
+
+def name_briefly(results: Sequence[MeasureResult]) -> Mapping[Measure, str]:
+    """Name each measure as shortly as tells it from the others: p99, write p99, or in full."""
+    forms = {one.measure: _name_forms(one) for one in results}
+    counts = Counter(form for names in forms.values() for form in set(names))
+    return {
+        measure: next((name for name in names if counts[name] == 1), names[-1])
+        for measure, names in forms.items()
+    }
+
+
+def _name_forms(result: MeasureResult) -> tuple[str, str, str]:
+    one = result.measure
+    is_percentile = one.metric == RESPONSE_TIME.name and one.statistic[:1] == "p"
+    bare = one.statistic if is_percentile else metric_words(one.metric, one.statistic)
+    return clean(bare), clean(f"{one.operation} {bare}"), view_measure(result).title
 
 
 def change_words(change: float) -> str:

@@ -1,7 +1,7 @@
-"""A comparison in one word, one sentence, and whether anybody must act: what is read in ten seconds."""
+"""A comparison in one word, one line of at most 15 words, and whether to act: read in ten seconds."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -16,70 +16,112 @@ from analysis.comparing.results import (
 from analysis.detection.verdict import WORST_FIRST, Outcome
 from perf.model.results import SIDES, Purpose, SideName, TrialStatus
 from reports.wording.markdown import clean
-from reports.wording.measures import MeasureRow, length_words, view_measure, weight
+from reports.wording.measures import length_words, name_briefly, view_measure, weight
 from reports.wording.wording import OUTCOME_BADGES, Badge, count, first_sentence, one_sentence
 
 FAILED_BADGE = Badge(kind="bad", symbol="✕", word="Does not run")
 OURS_BADGE = Badge(kind="bad", symbol="!", word="Knickpoint error")
 NOTHING_BADGE = Badge(kind="calm", symbol="=", word="Nothing differs")
 CANNOT_TELL_BADGE = Badge(kind="unsure", symbol="?", word="Cannot tell")
+MOST_WORDS = 15
+"""Of a headline: cause and worst measure, and no more."""
 _MOST_NAMED = 2
+_MOST_LINES = 5
 _MOST_HEADLINE = 250
 _ACTION, _NO_ACTION = "action needed", "no action needed"
 _OPEN, _UNKNOWN = "not shown to be harmless", "nothing is known yet"
 _PARTLY = "part of it is not known"
 _AGAIN = "Measure again."
-_LOST = "Find out why trials were lost; what is left of them cannot be trusted."
-_FIND = "Find the cause, or say why the change is accepted as it is."
-_JUDGE = "What was not compared needs a reviewer's judgement."
+_FIX = "Fix that first, then measure again."
+_LOST = "Find out why trials were lost; the remaining ones cannot be trusted."
+_FIND = "Find the cause, or accept the change."
+_JUDGE = "Review by hand what was not compared."
+_NO_FINDING = "This is no finding about the change."
 _MOST_NAME = 80
 _MOST_PATH = 120
 _MOST_REASON = 400
 _MOST_RATIO = 30
 """Beyond it nobody measures so many trials: their number grows with its square."""
-_SHORT_SHA = 8
 _SHOWN = 2
 """Failed trials that show that a side does not run, where others were not valid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The verdict in a word, whether to act, what it rests on, and what to do; plain untrusted text."""
+    """The verdict in a word, whether to act, what it rests on, and what to do; plain untrusted text.
+
+    `sentence` has at most 15 words. `detail` is what a reader needs next: an error in its own words.
+    """
 
     outcome: Outcome
     badge: Badge
     action: str
     sentence: str
+    detail: str = ""
     advice: str = ""
+
+    @property
+    def needs_attention(self) -> bool:
+        """Tell whether there is anything to do."""
+        return self.action != _NO_ACTION
 
 
 def summarize(content: ComparisonFile) -> Summary:
-    """Say what a file came to; the worst comparison speaks for all."""
+    """Return what a file came to; the worst comparison speaks for all."""
     if not content.comparisons:
         return _summarize_unmeasured(content)
-    worst = max(content.comparisons, key=lambda one: (-WORST_FIRST.index(one.outcome), _weight(one)))
-    found = _summarize_result(worst, content)
-    more = " ".join(_tell_others(worst, content))
-    told = replace(found, outcome=content.outcome, sentence=f"{found.sentence} {more}".rstrip())
+    worst = _sort(content)[0]
+    found = replace(_summarize_result(worst, content), outcome=content.outcome)
     if content.outcome is worst.outcome:
-        return told
+        return found
     # What was measured is good enough; what was not decides.
     if content.problems:
         again = "Measure again what is missing, once this is fixed."
-        return replace(told, badge=OURS_BADGE, action=_PARTLY, advice=again)
-    said = f"{more} {found.sentence}"
-    return replace(told, badge=CANNOT_TELL_BADGE, action=_PARTLY, sentence=said, advice=_JUDGE)
+        return replace(found, badge=OURS_BADGE, action=_PARTLY, advice=again)
+    return replace(found, badge=CANNOT_TELL_BADGE, action=_PARTLY, advice=_JUDGE)
 
 
-def headline(content: ComparisonFile) -> str:
-    """Give verdict and action in one line of plain text; what writes it into markup must escape it."""
+def list_headlines(content: ComparisonFile) -> tuple[tuple[Outcome | None, str], ...]:
+    """Return one line for each finding, worst first, so that the first one hides nothing.
+
+    A line that is of no single comparison has no outcome. Each has at most 15 words.
+    """
+    if not content.comparisons:
+        told = summarize(content)
+        return ((told.outcome, told.sentence),)
+    results = _sort(content)
+    found: list[tuple[Outcome | None, str]] = [
+        (one.outcome, _summarize_result(one, content).sentence) for one in results[:_MOST_LINES]
+    ]
+    outcomes = [one.outcome for one in results[_MOST_LINES:]]
+    if outcomes:
+        counts = [f"{outcomes.count(each)} {each}" for each in WORST_FIRST if each in outcomes]
+        found.append((None, f"{count(len(outcomes), 'more comparison')}: {', '.join(counts)}."))
+    missing: list[tuple[Outcome | None, str]] = []
+    if content.problems:
+        missing.append((None, "Knickpoint failed on another part; that is not this change."))
+    if unmeasured := sum(bool(one.text) for one in content.changes):
+        missing.append((None, f"{count(unmeasured, 'changed experiment')} could not be compared."))
+    # What is missing comes first where it makes the verdict.
+    is_worst = content.outcome is results[0].outcome
+    return (*found, *missing) if is_worst else (*missing, *found)
+
+
+def headline(content: ComparisonFile, badge: Badge | None = None) -> str:
+    """Return verdict and action in one line of plain text; whoever makes it markup must escape it."""
     told = summarize(content)
-    return clean(f"{told.badge.word}, {told.action}: {told.sentence}", _MOST_HEADLINE)
+    lines = " ".join(text for _, text in list_headlines(content))
+    return clean(f"{(badge or told.badge).word}, {told.action}: {lines}", _MOST_HEADLINE)
 
 
 def summarize_result(result: ComparisonResult) -> Summary:
-    """Say what one comparison came to, without the revisions behind it."""
+    """Return what one comparison came to, without the revisions behind it."""
     return _summarize_result(result, None)
+
+
+def _sort(content: ComparisonFile) -> list[ComparisonResult]:
+    """Return the comparisons, worst first."""
+    return sorted(content.comparisons, key=lambda one: (WORST_FIRST.index(one.outcome), -_weight(one)))
 
 
 def find_change(content: ComparisonFile, result: ComparisonResult) -> ExperimentChange | None:
@@ -102,7 +144,8 @@ def knob_words(knob: KnobValues) -> str:
 
 def _name_knob(knob: KnobValues) -> str:
     """Name a setting without its file, as a sentence does."""
-    return knob_words(replace(knob, path=knob.path.rpartition(": ")[2]))
+    key = knob.path.rpartition(": ")[2].removeprefix("settings.")
+    return knob_words(replace(knob, path=key or knob.path))
 
 
 def side_words(content: ComparisonFile | None, result: ComparisonResult, side: SideName) -> str:
@@ -114,7 +157,14 @@ def side_words(content: ComparisonFile | None, result: ComparisonResult, side: S
 
 def _summarize_unmeasured(content: ComparisonFile) -> Summary:
     if content.problems:
-        return _summarize_problems(content)
+        return Summary(
+            outcome=Outcome.INVALID,
+            badge=OURS_BADGE,
+            action=_UNKNOWN,
+            sentence="Knickpoint failed, not your change: nothing was measured.",
+            detail=quote(content.problems[0]),
+            advice="Measure again once this is fixed.",
+        )
     unmeasured = [one for one in content.changes if one.text]
     if unmeasured:
         differ = count(len(unmeasured), "experiment")
@@ -129,35 +179,15 @@ def _summarize_unmeasured(content: ComparisonFile) -> Summary:
         return Summary(
             outcome=content.outcome,
             badge=OUTCOME_BADGES[content.outcome],
-            sentence="The file holds no comparison, and does not say which revisions were compared.",
+            sentence="The file holds no comparison and names no revisions.",
             action=_UNKNOWN,
             advice=_AGAIN,
         )
     return Summary(
         outcome=content.outcome,
         badge=NOTHING_BADGE,
-        sentence=(
-            f"{_name_revisions(content)}No experiment is configured otherwise than before, so nothing"
-            " was measured."
-        ),
+        sentence="No experiment's configuration changed, so nothing was measured.",
         action=_NO_ACTION,
-    )
-
-
-def _name_revisions(content: ComparisonFile) -> str:
-    sides = (("Base", content.base), ("head", content.head))
-    told = [f"{name} {one.sha[:_SHORT_SHA]}" for name, one in sides if one]
-    return f"{', '.join(told)}: " if told else ""
-
-
-def _summarize_problems(content: ComparisonFile) -> Summary:
-    return Summary(
-        outcome=Outcome.INVALID,
-        badge=OURS_BADGE,
-        sentence=f"Knickpoint could not finish: {one_sentence(first_sentence(content.problems[0]))}"
-        " This is no finding about the change.",
-        action=_UNKNOWN,
-        advice="Measure again once this is fixed.",
     )
 
 
@@ -169,20 +199,37 @@ def _summarize_result(result: ComparisonResult, content: ComparisonFile | None) 
         sides = (side_words(content, result, side) for side in SIDES)
         said = f"{_name(result)}, {' → '.join(sides)}: {one_sentence(clean(result.reason))}"
         return _summary(result, "a step of a bisection", said)
-    told = _pick(result)
-    row_words = _tell_rows(told)
-    cause = _name_cause(result, content)
+    name, causes = _name(result), _name_causes(result, content)
+    if is_beyond_measures(result):
+        said = _fit(f"{name}: cannot tell, too many trials were lost with {one}." for one in causes)
+        detail = quote(result.reason)
+        return replace(_summary(result, _OPEN, said, _LOST), detail=detail)
+    form, action = {
+        Outcome.REGRESSED: ("{name}: {rows} with {cause}.", _ACTION),
+        Outcome.UNDECIDED: ("{name}: cannot tell whether {cause} changes {rows}.", _OPEN),
+        Outcome.IMPROVED: ("{name}: {rows} with {cause}.", _NO_ACTION),
+        Outcome.UNCHANGED: ("{name}: unchanged with {cause}: {rows}.", _NO_ACTION),
+    }[result.outcome]
+    measured = list(_tell_measures(result))
+    said = _fit(form.format(name=name, cause=cause, rows=rows) for cause in causes for rows in measured)
+    return _summary(result, action, said, _advise(result, content))
+
+
+def _advise(result: ComparisonResult, content: ComparisonFile | None) -> str:
     if result.outcome is Outcome.UNDECIDED:
-        begin = f"It is unknown whether {cause} changes {_name(result)}"
-        if is_beyond_measures(result):
-            said = clean(f"{begin}: {one_sentence(result.reason)}", _MOST_REASON)
-            return _summary(result, _OPEN, said, _LOST)
-        return _summary(result, _OPEN, f"{begin}: {row_words}.", tell_what_it_takes(result))
-    if result.outcome is Outcome.UNCHANGED:
-        return _summary(result, _NO_ACTION, f"{_tell_equivalence(result, content)}: {row_words}.")
-    is_worse = result.outcome is Outcome.REGRESSED
-    said = f"{_tell_cause(result, content, 'worse' if is_worse else 'better')}: {row_words}."
-    return _summary(result, _ACTION, said, _FIND) if is_worse else _summary(result, _NO_ACTION, said)
+        return tell_what_it_takes(result)
+    if result.outcome is Outcome.REGRESSED:
+        return f"{_tell_unclear(result, content)} {_FIND}".lstrip()
+    return ""
+
+
+def _fit(texts: Iterable[str]) -> str:
+    """Return the first text that is short enough, the fullest first; a last one that is not is cut."""
+    text = ""
+    for text in texts:
+        if len(text.split()) <= MOST_WORDS:
+            return text
+    return f"{' '.join(text.split()[: MOST_WORDS - 1])} …"
 
 
 def is_beyond_measures(result: ComparisonResult) -> bool:
@@ -202,35 +249,38 @@ def _summarize_invalid(result: ComparisonResult, content: ComparisonFile | None)
     if not ran and result.trials:
         # The hosts may be at fault, or the release: nothing of it is a finding about the change.
         of = count(len(result.trials), "trial")
-        said = f"{name} could not be judged, none of {of} on either side can be used: {_why(result)}"
+        said = _fit((f"{name} could not be judged: none of {of} can be used.",))
         has_failed = any(one.status is TrialStatus.FAILED for one in result.trials)
-        advice = "Mend that first, then measure again." if has_failed else _AGAIN
-        return _summary(result, _UNKNOWN, f"{said} This is no finding about the change.", advice)
+        advice = f"{_NO_FINDING} {_FIX if has_failed else _AGAIN}"
+        return replace(_summary(result, _UNKNOWN, said, advice), detail=_why(result))
     if "candidate" not in ran and (failed := _find_failures(result, "candidate")):
         trials = _count_failures(result, "candidate")
+        causes = _name_causes(result, content, with_base=False)
         return Summary(
             outcome=result.outcome,
             badge=FAILED_BADGE,
             action=_ACTION,
-            sentence=f"{name} does not run with {_name_cause(result, content)}, {trials}: {failed}",
+            sentence=_fit(f"{name} does not run with {one}: {trials}." for one in causes),
+            detail=failed,
             advice="Nothing can be compared until it runs.",
         )
     if "baseline" not in ran and (failed := _find_failures(result, "baseline")):
         side, trials = side_words(content, result, "baseline"), _count_failures(result, "baseline")
-        said = f"{name} has nothing to be compared with, {trials} of {side}: {failed}"
-        return _summary(result, _UNKNOWN, said)
-    said = f"{name} could not be judged: {one_sentence(result.reason)}"
-    return _summary(result, _UNKNOWN, said, _AGAIN)
+        said = _fit((f"{name} has nothing to be compared with: {trials} of {side}.",))
+        return replace(_summary(result, _UNKNOWN, said), detail=failed)
+    said = _fit((f"{name} could not be judged.",))
+    detail = quote(result.reason)
+    return replace(_summary(result, _UNKNOWN, said, _AGAIN), detail=detail)
 
 
 def _why(result: ComparisonResult) -> str:
     """Give the reason that most trials have, of those that cannot be used."""
     kinds = Counter(reason.kind for one in result.trials for reason in one.reasons)
     if not kinds:
-        return one_sentence(result.reason)
+        return quote(result.reason)
     ((kind, _),) = kinds.most_common(1)
     texts = (one.text for trial in result.trials for one in trial.reasons if one.kind == kind)
-    return one_sentence(first_sentence(next(texts)))
+    return quote(first_sentence(next(texts)))
 
 
 def _find_failures(result: ComparisonResult, side: SideName) -> str:
@@ -240,7 +290,12 @@ def _find_failures(result: ComparisonResult, side: SideName) -> str:
     if not failed or len(failed) < min(_SHOWN, len(taken)):
         return ""
     why = "; ".join(reason.text for reason in failed[-1].reasons)
-    return one_sentence(clean(why or "no reason was recorded", _MOST_REASON))
+    return quote(why or "no reason was recorded")
+
+
+def quote(text: str) -> str:
+    """Return an error as one line that ends, cut where it is long."""
+    return one_sentence(clean(one_sentence(text), _MOST_REASON))
 
 
 def _count_failures(result: ComparisonResult, side: SideName) -> str:
@@ -249,44 +304,49 @@ def _count_failures(result: ComparisonResult, side: SideName) -> str:
     return f"{failed} of {count(len(taken), 'trial')} failed"
 
 
-def _tell_equivalence(result: ComparisonResult, content: ComparisonFile | None) -> str:
-    cause = _name_cause(result, content)
+def _name_causes(
+    result: ComparisonResult, content: ComparisonFile | None, *, with_base: bool = True
+) -> Sequence[str]:
+    """Name what differs between the sides, the fullest name first, then shorter ones."""
     if content is None or content.head is None:
-        before = side_words(content, result, "baseline")
-        return f"{cause} is shown equivalent to {before} in {_name(result)}"
-    return f"{_name(result)} is shown equivalent with {cause}"
-
-
-def _name_cause(result: ComparisonResult, content: ComparisonFile | None) -> str:
-    """Name what differs between the sides: one setting by name, several by their number."""
-    if content is None or content.head is None:
-        return side_words(content, result, "candidate")
+        head = side_words(content, result, "candidate")
+        base = side_words(content, result, "baseline")
+        return (f"{head} instead of {base}", head) if with_base else (head,)
     change = find_change(content, result)
     knobs = change.knobs if change else ()
-    if len(knobs) == 1:
-        return _name_knob(knobs[0])
-    return f"the change of {count_knobs(knobs)} settings" if knobs else "this change"
+    guilty = _find_guilty(result, content)
+    named = [one.knob for one in guilty] or (knobs if len(knobs) == 1 else ())
+    if not named:
+        return (f"{count_knobs(knobs)} changed settings" if knobs else "this change",)
+    share = f"{len(named)} of {count_knobs(knobs)} changed settings" if knobs else "this change"
+    shorter = "the changed setting" if len(knobs) == len(named) == 1 else share
+    if len(named) > _MOST_NAMED:
+        return (shorter,)
+    keys = " and ".join(_name_knob(replace(one, before="", after="")) for one in named)
+    return " and ".join(map(_name_knob, named)), keys, shorter
 
 
-def _tell_cause(result: ComparisonResult, content: ComparisonFile | None, how: str) -> str:
-    begin, cause = f"{_name(result)} gets {how}", _name_cause(result, content)
-    if content is None or content.head is None:
-        return f"{begin} with {cause} than with {side_words(content, result, 'baseline')}"
-    change = find_change(content, result)
+def _find_guilty(result: ComparisonResult, content: ComparisonFile) -> tuple[Attribution, ...]:
+    """Return the settings that make by themselves what the comparison found."""
+    if result.outcome not in {Outcome.REGRESSED, Outcome.IMPROVED}:
+        return ()
     tried = find_attributions(content, result.suite, result.experiment)
-    guilty = [one for one in tried if one.comparison.outcome is result.outcome]
+    return tuple(one for one in tried if one.comparison.outcome is result.outcome)
+
+
+def _tell_unclear(result: ComparisonResult, content: ComparisonFile | None) -> str:
+    """Say so where settings were tried alone, and none of them is shown to be the cause."""
+    if content is None or content.head is None:
+        return ""
+    tried = find_attributions(content, result.suite, result.experiment)
+    if not tried or _find_guilty(result, content):
+        return ""
+    change = find_change(content, result)
     total = count_knobs(change.knobs) if change and change.knobs else str(len(tried))
-    if not guilty:
-        # Two that would each do it both stay in place when the other one is left out.
-        which = f"any of the {len(tried)} tried" if len(tried) > 1 else "the one that was tried"
-        which = "any single one" if total == str(len(tried)) else which
-        alone = f"; leaving out {which} is not shown to undo it" if tried else ""
-        return f"{begin} with {cause}{alone}"
-    names = " and ".join(_name_knob(one.knob) for one in guilty[:_MOST_NAMED])
-    more = f" and {len(guilty) - _MOST_NAMED} more" if len(guilty) > _MOST_NAMED else ""
-    makes = "makes" if len(guilty) == 1 else "make"
-    share = f"{len(guilty)} of {total} changed settings"
-    return f"{names}{more} ({share}) {makes} {_name(result)} {how}"
+    # Two that would each do it both stay in place when the other one is left out.
+    which = f"any of the {len(tried)} tried" if len(tried) > 1 else "the one that was tried"
+    which = "any single one" if total == str(len(tried)) else which
+    return f"Leaving out {which} is not shown to undo it."
 
 
 def find_attributions(content: ComparisonFile, suite: str, experiment: str) -> tuple[Attribution, ...]:
@@ -304,23 +364,6 @@ def count_knobs(knobs: Sequence[KnobValues]) -> str:
     return str(listed) if listed == len(knobs) else f"more than {listed}"
 
 
-def _tell_others(worst: ComparisonResult, content: ComparisonFile) -> Sequence[str]:
-    """Say what else is in the file, worst first, so that one headline hides nothing."""
-    others = [one for one in content.comparisons if one is not worst]
-    outcomes = [one.outcome for one in others]
-    told = [f"{outcomes.count(each)} {each}" for each in WORST_FIRST if each in outcomes]
-    said = [f"Of {len(others)} other comparisons: {', '.join(told)}."] if told else []
-    if len(others) == 1:
-        said = [f"{_name(others[0])}: {others[0].outcome}."]
-    unmeasured = sum(bool(one.text) for one in content.changes)
-    if unmeasured:
-        said.append(f"{count(unmeasured, 'changed experiment')} could not be compared.")
-    if content.problems:
-        why = one_sentence(first_sentence(content.problems[0]))
-        said.append(f"Knickpoint failed, not this change: {why}")
-    return said
-
-
 def _pick(result: ComparisonResult) -> list[MeasureResult]:
     """Give the trusted measures that made the verdict, the most moved first."""
     trusted = [one for one in result.measures if one.is_trusted]
@@ -328,25 +371,31 @@ def _pick(result: ComparisonResult) -> list[MeasureResult]:
     return sorted(chosen or trusted, key=weight, reverse=True)
 
 
-def _tell_rows(measures: Sequence[MeasureResult]) -> str:
+def _tell_measures(result: ComparisonResult) -> Iterator[str]:
+    """Yield what moved, the fullest text first, then shorter ones; all of them name the worst."""
+    measures = _pick(result)
     if not measures:
-        return "nothing that can be trusted was measured"
-    told = ", ".join(_tell_row(view_measure(one)) for one in measures[:_MOST_NAMED])
-    more = len(measures) - _MOST_NAMED
-    return f"{told} and {more} more" if more > 0 else told
+        yield "nothing that can be trusted was measured"
+        return
+    names = name_briefly([one for one in result.measures if one.is_trusted])
+    rows = [_tell_measure(one, clean(names[one.measure], _MOST_NAME)) for one in measures]
+    for shown in range(min(_MOST_NAMED, len(rows)), 0, -1):
+        more = f" and {len(rows) - shown} more" if len(rows) > shown else ""
+        yield f"{', '.join(rows[:shown])}{more}"
+    yield rows[0]
 
 
-def _tell_row(row: MeasureRow) -> str:
-    effect, outcome = row.result.effect, row.result.outcome
+def _tell_measure(result: MeasureResult, name: str) -> str:
+    row, effect = view_measure(result), result.effect
     if effect is None:
-        return row.title
-    if outcome is Outcome.UNCHANGED and effect.lies_within(row.result.relevant_change):
-        return f"{row.title} within ±{row.relevant}"
-    if outcome in {Outcome.UNDECIDED, Outcome.UNCHANGED}:
-        return f"{row.title} {row.change} ({row.interval})"
+        return name
+    if result.outcome is Outcome.UNCHANGED and effect.lies_within(result.relevant_change):
+        return f"{name} within ±{row.relevant}"
+    if result.outcome in {Outcome.UNDECIDED, Outcome.UNCHANGED}:
+        return f"{name} ({row.interval})"
     # A real change may still be too small to act on: it is told with what would be enough.
-    is_small = abs(effect.relative_change) < row.result.relevant_change
-    return f"{row.title} {row.change}{f' (relevant from {row.relevant} on)' if is_small else ''}"
+    is_small = abs(effect.relative_change) < result.relevant_change
+    return f"{name} {row.change}{f' (below the relevant {row.relevant})' if is_small else ''}"
 
 
 def _name(result: ComparisonResult) -> str:

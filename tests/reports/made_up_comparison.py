@@ -248,8 +248,8 @@ ATTRIBUTED = made(
 SEVERAL_KNOBS = replace(ATTRIBUTED, attributions=())
 _DRIFTED = "the CPU canary is 9.3 % slower after the trial than before; at most 5 % is allowed"
 _REFUSED = (
-    "cassandra 5.0.6 did not start within 120 s: ConfigurationException: "
-    "concurrent_writes must be at least 2, but was 0"
+    "start failed on node-1: the server process ended; the last error in the log: Exception "
+    "encountered during startup: concurrent_writes must be at least 2, but was 1"
 )
 SOME_INVALID = made(
     replace(
@@ -267,9 +267,20 @@ INVALID = made(
         ended="no trial of the baseline completed after 2 blocks, 8 trials",
     )
 )
+_UNMEASURED = replace(
+    measured(P99, 0.0),
+    outcome=Outcome.INVALID,
+    reason="no block has a value of both sides",
+    before=None,
+    after=None,
+    effect=None,
+    detectable=None,
+    baseline=(),
+    candidate=(),
+)
 FAILED = made(
     compared(
-        (),
+        (_UNMEASURED, replace(_UNMEASURED, measure=RATE)),
         unmeasured=f"the candidate, head {HEAD.sha[:8]}, could not be measured: {_REFUSED}",
         trials=turns(
             6,
@@ -280,12 +291,16 @@ FAILED = made(
         ),
         ended="the candidate could not be measured",
     ),
-    knobs=(replace(KNOB, after="0"),),
+    knobs=(replace(KNOB, after="1"),),
 )
 _NAME = "put-get-single of suite pull-request at 5.0.6"
+_NOT_FETCHED = (
+    f"{_NAME} could not be measured: cassandra 5.0.6 cannot be fetched from any of its origins:\n"
+    "  published: https://archive.example/5.0.6: HTTP 503 (attempt 5)\nCheck the network."
+)
 PROBLEMS = made(
     changes=(ExperimentChange(suite="pull-request", experiment="put-get-single", knobs=(KNOB,)),),
-    problems=(f"{_NAME} could not be measured: cassandra 5.0.6 could be fetched from nowhere: 503",),
+    problems=(_NOT_FETCHED,),
 )
 NOTHING = made(
     changes=(), notes=("triage.yaml differs: no measurement and no comparison depends on it",)

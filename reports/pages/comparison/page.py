@@ -39,6 +39,7 @@ def render_comparison(result: ComparisonResult, known: Collection[str]) -> SiteF
             draw_turns(one, places, len(result.trials)),
         )
         for one in result.measures
+        if not (one.before is None and one.after is None)
     ]
     return render(
         "comparison.html",

@@ -134,4 +134,4 @@ def _list_nights(alert: Alert, lead: JudgedSeries) -> Iterator[tuple[int, str]]:
         if night is not None and not may_be_older(lead.series, night):
             yield night, what
     if alert.withdrawn_at is not None:
-        yield alert.withdrawn_at, "Retracted: later points did not bear it out"
+        yield alert.withdrawn_at, "Retracted: later points did not confirm it"

@@ -3,6 +3,7 @@
 //   data-filter  a field that filters its rows; its value names the text in the URL ("find" if empty)
 //   data-sort    headers become buttons that sort; the column is in the URL (sort=change, or sort=-change)
 // A cell may carry its bare value in data-value, for copying and sorting; else its text counts.
+// A row may carry words in data-find that the filter finds and no cell shows.
 "use strict";
 
 (() => {
@@ -173,7 +174,7 @@
     const field = element("input", { type: "search", autocomplete: "off", spellcheck: false, placeholder: "Filter", ariaLabel: `Filter ${what}` });
     const said = element("span", { className: "note", role: "status" });
     const rows = [...table.tBodies].flatMap((body) => [...body.rows]);
-    const texts = rows.map((row) => row.textContent.replace(/\s+/gu, " ").toLowerCase());
+    const texts = rows.map((row) => `${row.textContent} ${row.dataset.find ?? ""}`.replace(/\s+/gu, " ").toLowerCase());
     const apply = () => {
       const words = field.value.toLowerCase().split(/\s+/u).filter(Boolean);
       let shown = 0;

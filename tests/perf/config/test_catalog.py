@@ -1,6 +1,7 @@
 """The configuration that is shipped, resolving names in it, and the content hash."""
 
 import json
+import re
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -18,6 +19,7 @@ from perf.model.scaling import unscaled_name
 from perf.workloads.stages import plan_stages
 
 CONFIGS = Path(__file__).parents[3] / "configs"
+DEMO = Path(__file__).parents[3] / "reports" / "demo" / "configs"
 FRESH = "run `knickpoint schema` and commit what it writes"
 
 
@@ -46,6 +48,19 @@ def test_shipped_files_hold_what_they_promise(catalog: Catalog) -> None:
     assert {"lab", "quickstart", "nightly", "single"} <= set(catalog.suites)
     assert catalog.systems["cassandra"]["default"].heap_mb == 512
     assert set(catalog.detection.relevant_change) == set(METRICS)
+
+
+@pytest.mark.parametrize("root", [CONFIGS, DEMO], ids=["shipped", "demo"])
+def test_no_caveat_of_a_testbed_says_how_many_servers_there_are(root: Path) -> None:
+    """A testbed serves topologies of one node and of several; a trial of either shows its caveat."""
+    numbers = r"one|two|three|four|five|six|seven|eight|nine|ten|both|all|\d+"
+    counted = re.compile(
+        rf"\b(?:{numbers})\s+(?:\w+\s+)?(?:servers?|nodes?|replicas?)\b", re.IGNORECASE
+    )
+    assert counted.search("One machine ran client and all three servers")
+    caveats = {name: one.caveat for name, one in load_catalog(root).testbeds.items()}
+    assert any(caveats.values())
+    assert not {name: text for name, text in caveats.items() if counted.search(text)}
 
 
 def test_local_testbed_tells_that_its_numbers_are_its_own(catalog: Catalog) -> None:

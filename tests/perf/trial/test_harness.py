@@ -226,6 +226,27 @@ def test_a_node_that_does_not_come_up_fails_the_trial_with_its_log(run: Run) -> 
     assert "planted fault: crash_on_start" in trial.log_tail
 
 
+class Complaining(fake.Fake):
+    """The fake system with a server that says why it does not start, as a real one does."""
+
+    def start(self, node: Node, cluster: Cluster) -> None:
+        said = (
+            "ERROR [main] 2026-11-23 Daemon.java:900 - concurrent_writes must be at least 2, but was 1"
+        )
+        self.run(node, ("sh", "-c", f"echo '{said}'; exit 1"))
+
+
+@pytest.mark.slow
+@pytest.mark.keeps("broken-server-is-told")
+def test_the_reason_of_a_trial_quotes_the_last_error_of_the_database(places: Places) -> None:
+    trial = run_trial(make_order("fake-blink", {}), Complaining(), places, Progress(io.StringIO()))
+    (reason,) = trial.reasons
+    assert reason.text.endswith(
+        "the server process ended; the last error in the log: concurrent_writes must be at least 2, "
+        "but was 1"
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.keeps("broken-server-is-told")
 def test_a_cluster_that_never_serves_fails_at_its_limit(places: Places) -> None:

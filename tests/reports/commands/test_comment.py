@@ -103,7 +103,7 @@ def test_a_failure_of_ours_says_that_it_is_ours(hub: GitHub) -> None:
     assert run("--failed", "no host\nanswered @everyone <b>", "--sha", HEAD).exit_code == 0
     status, conclusion, title = only_run(hub)
     assert (status, conclusion) == ("completed", "failure")
-    assert title == "Knickpoint itself failed: no host answered @everyone <b>"
+    assert title == "Knickpoint failed: no host answered @everyone <b>"
     assert "state=invalid" in hub.shown[0]
     assert "@everyone" not in hub.shown[0]
     assert "<b>" not in hub.shown[0]
@@ -150,7 +150,7 @@ def test_no_check_run_waits_for_a_file_that_is_refused(hub: GitHub, path: Path, 
     assert why in str(result.exception)
     status, conclusion, title = only_run(hub)
     assert (status, conclusion) == ("completed", "failure")
-    assert title.startswith("Knickpoint itself failed: the result file was refused: ")
+    assert title.startswith("Knickpoint failed: the result file was refused: ")
     assert why[:20] in title
     assert str(path.parent) not in title + hub.shown[0]
     assert "<b>" not in hub.shown[0]

@@ -88,9 +88,9 @@ def test_an_issue_says_what_is_known_and_what_to_do() -> None:
     (issue,) = follow(Course(), 20).issues
     shown = to_html(issue.body)
     for text in (
-        "<strong>✕ Regressed</strong> – ● confirmed",
+        "<strong>✕ Regressed</strong>, ● confirmed, cause not known",
         "<code>cassandra-sensor-write</code>",
-        "<strong>What to do:</strong> Look for what brought it",
+        "<strong>What to do:</strong> Find the cause, or write down a decision.",
         f"<code>knickpoint triage add {judge_nights(20).notices[0].name} --state acknowledged",
         "<li>2026-01-17 02:00 UTC: First point with it",
         '<a href="https://e.org/incidents/',

@@ -9,6 +9,7 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 import cmarkgfm
 import pytest
@@ -42,14 +43,21 @@ from made_up_comparison import (
     made,
 )
 
-from analysis.comparing.results import ComparisonFile, read_comparisons, write_comparisons
+from analysis.comparing.results import (
+    ComparisonFile,
+    KnobValues,
+    read_comparisons,
+    write_comparisons,
+)
 from analysis.detection.verdict import Outcome
 from perf.model.results import Purpose, Reason, TrialStatus
+from perf.trial.servers import find_error
 from reports.pull_requests import comment
 from reports.pull_requests.comment import MOST_CHARACTERS, render_comment
-from reports.wording.summary import headline
+from reports.wording.summary import headline, list_headlines
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "comments"
+METHOD = Path(__file__).parents[3] / "reports" / "pages" / "method"
 SITE = "https://perf.example/knickpoint"
 WORDS = {
     Outcome.REGRESSED: "❌ Regressed",
@@ -93,15 +101,27 @@ def test_each_golden_file_belongs_to_a_situation() -> None:
     assert {path.stem for path in GOLDEN.glob("*.md")} == set(SITUATIONS)
 
 
-def check_safe(text: str, links: int) -> None:
+OWN_LINK = re.compile(
+    rf"{SITE}/(?:"
+    r"comparison/[A-Za-z0-9.-]+\.html"
+    r"|method\.html#pull-requests"
+    r"|series\.html#find=(?:[A-Za-z0-9._~-]|%[0-9A-F]{2})+"  # nothing of a name is left unencoded
+    r")"
+)
+
+
+def check_safe(text: str, comparisons: int) -> None:
     rendered = render(text)
     opened = re.findall(r"<\s*([a-zA-Z!?][\w-]*)", rendered)
     assert {name.lower() for name in opened} <= OURS
     for name in ("details", "table", "blockquote", "pre"):
         assert rendered.count(f"<{name}") == rendered.count(f"</{name}>")
     found = re.findall(r'href="([^"]*)"', rendered)
-    assert len(found) == links
-    assert all(re.fullmatch(rf"{SITE}/comparison/[A-Za-z0-9.-]+\.html", one) for one in found)
+    assert all(OWN_LINK.fullmatch(one) for one in found)
+    assert sum("/comparison/" in one for one in found) == comparisons
+    assert sum("/method.html" in one for one in found) <= 1
+    rows = sum(line.startswith("<tr>") for line in rendered.splitlines())
+    assert sum("/series.html" in one for one in found) <= rows
     outside_of_code = re.sub(r"<(code|pre)\b.*?</\1>", "", rendered, flags=re.DOTALL)
     seen = html.unescape(re.sub(r"<[^>]*>", "", outside_of_code))
     assert not re.search(r"@\w|#\d|\bGH-\d|[0-9a-f]{7,}|:\w+:|://|www\.|[\u202a-\u202e]", seen)
@@ -110,7 +130,7 @@ def check_safe(text: str, links: int) -> None:
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_no_text_of_a_file_becomes_markup_link_or_mention(name: str) -> None:
     text = render_comment(SITUATIONS[name], site_url=SITE)
-    check_safe(text, links=min(5, len(SITUATIONS[name].comparisons)))
+    check_safe(text, comparisons=min(5, len(SITUATIONS[name].comparisons)))
     assert len(text) <= MOST_CHARACTERS
 
 
@@ -123,7 +143,7 @@ def test_wherever_a_comment_is_cut_it_stays_whole_and_says_so(
         text = render_comment(content, site_url=SITE)
         assert len(text) <= most or content is HOSTILE  # its verdict alone may be longer than that
         assert "Cut here" in text or len(text) < most
-        check_safe(text, links=min(5, len(content.comparisons)))
+        check_safe(text, comparisons=min(5, len(content.comparisons)))
 
 
 def test_an_empty_part_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,29 +159,122 @@ def test_the_first_line_is_the_verdict_in_a_word(content: ComparisonFile) -> Non
     assert first.startswith(f"### {WORDS[content.outcome]}: ")
 
 
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_each_line_of_the_headline_has_at_most_15_words(name: str) -> None:
+    content = SITUATIONS[name]
+    lines = [text for _, text in list_headlines(content)]
+    assert all(0 < len(text.split()) <= 15 for text in lines)
+    assert len(lines) <= 8
+    assert len(lines) >= min(6, len(content.comparisons))  # no finding hides behind another one
+
+
 def test_a_reviewer_reads_it_in_ten_seconds() -> None:
-    verdict = render_comment(REGRESSED).split("\n\n")[1]
-    assert len(verdict.split()) <= 45  # at about 240 words a minute
+    verdict = render_comment(REGRESSED).split("\n\n")[1].replace("\N{NO-BREAK SPACE}", " ")
+    told = "put-get-single: p99 +31.5 %, throughput −12.3 % with concurrent\\_writes 32 → 8."
+    assert verdict == f"**{told}**"
     assert len(unfolded(render_comment(REGRESSED)).split()) <= 170
+
+
+def test_measures_that_share_a_name_are_told_apart() -> None:
+    first = REGRESSED_RESULT.measures[0]
+    read = replace(first, measure=replace(first.measure, operation="read"))
+    told = headline(made(replace(REGRESSED_RESULT, measures=(first, read))))
+    assert "write p99" in told
+    assert "read p99" in told
+
+
+@pytest.mark.parametrize("length", [100, 10_000])
+def test_whatever_names_are_long_the_headline_keeps_its_measure(length: int) -> None:
+    """Of what differs, only as much is named as there is room for."""
+    knob = KnobValues(path="systems/x: settings.seeds", before="a " * length, after="b " * length)
+    told = headline(made(REGRESSED_RESULT, knobs=(knob,)))
+    assert "p99 +31.5 %, throughput −12.3 % with seeds." in told
+    spaced = replace(REGRESSED_RESULT, experiment="x " * length)
+    ((_, text),) = list_headlines(made(spaced))
+    assert len(text.split()) == 15
+
+
+def test_how_to_accept_a_change_is_said_where_there_is_one_to_accept() -> None:
+    accept = "`knickpoint triage add INCIDENT --state expected --owner OWNER"
+    for name, content in SITUATIONS.items():
+        is_regressed = content.outcome is Outcome.REGRESSED
+        assert (accept in render_comment(content)) is is_regressed, name
+    assert accept not in render_comment(replace(REGRESSED, base=None, head=None, changes=()))
+
+
+def test_what_to_do_is_linked_on_the_site_and_else_named() -> None:
+    assert f"[What to do]({SITE}/method.html#pull-requests)" in render_comment(FAILED, site_url=SITE)
+    assert "What to do: `docs/pull-requests.md`" in render_comment(FAILED)
+    assert "What to do" not in render_comment(UNCHANGED, site_url=SITE)
+    assert (METHOD / "method.html").read_text().count('"pull-requests"') == 2  # title and section
+
+
+def test_each_measure_links_the_history_of_its_series() -> None:
+    text = render_comment(MIXED, site_url=f"{SITE}/")
+    for name in ("put-get-single", "ycsb-b-single"):
+        words = f"{name} throughput of write at saturation"
+        assert f"[throughput of write at saturation]({SITE}/series.html#find={quote(words)})" in text
+    assert "series.html" not in render_comment(MIXED)
+
+
+HOSTILE_LINES = {
+    "markdown": "ERROR x - **bold** `tick` [click](https://evil.example) ![i](https://evil.example/p)",
+    "HTML": "ERROR x - </p></details><script>alert(1)</script><img src=https://evil.example/p>",
+    "mentions": "ERROR x - @octocat @org/team #1 GH-2 www.evil.example octo@cat.example :tada:",
+    "an alert": "ERROR > [!CAUTION]\nERROR x - > [!CAUTION] # heading",
+    "ten thousand letters": f"ERROR x - {'w' * 10_000}",
+    "controls": "ERROR x - \x1b[2J\u202egnp.exe\r\n",
+}
+
+
+@pytest.mark.parametrize("log", HOSTILE_LINES.values(), ids=HOSTILE_LINES)
+def test_the_last_error_of_a_database_is_quoted_and_breaks_out_of_nothing(log: str) -> None:
+    error = find_error(f"INFO started\n{log}")
+    reason = Reason(kind="start-failed", text=f"the server process ended; the last error: {error}")
+    (result,) = FAILED.comparisons
+    trials = tuple(
+        replace(one, reasons=(reason,)) if one.status is TrialStatus.FAILED else one
+        for one in result.trials
+    )
+    text = render_comment(replace(FAILED, comparisons=(replace(result, trials=trials),)), site_url=SITE)
+    check_safe(text, comparisons=1)
+    assert error
+    assert text.count("the last error") == 1
+    assert max(map(len, text.splitlines())) < 1000
+
+
+def test_a_measure_without_a_value_has_no_row() -> None:
+    text = render_comment(FAILED)
+    assert FAILED.comparisons[0].measures
+    assert "– → –" not in text
+    assert "| Measure |" not in text
 
 
 def test_one_changed_setting_is_named_with_both_values() -> None:
     for content in (REGRESSED, IMPROVED, UNCHANGED, UNDECIDED):
-        assert "settings.concurrent_writes 32 → 8" in headline(content)
+        assert "concurrent_writes 32 → 8" in headline(content)
 
 
 def test_of_several_settings_the_one_that_does_it_is_named() -> None:
-    told = "settings.concurrent_writes 32 → 8 (1 of 3 changed settings) makes put-get-single worse: p99"
+    told = "put-get-single: p99 +31.5 %, throughput −12.3 % with concurrent_writes 32 → 8."
     assert told in headline(ATTRIBUTED)
     unclear = tuple(
         replace(one, comparison=replace(one.comparison, outcome=Outcome.UNDECIDED))
         for one in ATTRIBUTED.attributions
     )
-    told = headline(replace(ATTRIBUTED, attributions=unclear))
+    none = replace(ATTRIBUTED, attributions=unclear)
+    assert "with 3 changed settings." in headline(none)
     # It may be that each of two would do it alone: then leaving out one shows nothing.
-    assert "change of 3 settings; leaving out any single one is not shown to undo it" in told
-    few = headline(replace(ATTRIBUTED, attributions=unclear[:2]))
-    assert "leaving out any of the 2 tried is not shown to undo it" in few
+    assert "Leaving out any single one is not shown to undo it." in render_comment(none)
+    few = render_comment(replace(ATTRIBUTED, attributions=unclear[:2]))
+    assert "Leaving out any of the 2 tried is not shown to undo it." in few
+    both = tuple(replace(one, comparison=REGRESSED_RESULT) for one in ATTRIBUTED.attributions[:2])
+    told = headline(replace(ATTRIBUTED, attributions=both))
+    assert "with concurrent_writes 32 → 8 and key_cache_size" in told
+    three = tuple(replace(one, comparison=REGRESSED_RESULT) for one in ATTRIBUTED.attributions)
+    all_of_them = replace(ATTRIBUTED, attributions=three)
+    assert "with 3 of 3 changed settings." in headline(all_of_them)
+    assert "with this change." in headline(replace(all_of_them, changes=()))
 
 
 def test_a_setting_that_was_not_tried_has_a_row_that_says_so() -> None:
@@ -169,7 +282,7 @@ def test_a_setting_that_was_not_tried_has_a_row_that_says_so() -> None:
     for setting in ("concurrent_writes 32 → 8", 'commitlog_sync "periodic" → "batch"'):
         assert f"settings.{setting}` | not tried: nothing is known of it alone |" in text
     guilty = replace(ATTRIBUTED, attributions=ATTRIBUTED.attributions[:1])
-    assert "(1 of 3 changed settings)" in headline(guilty)
+    assert "with concurrent_writes 32 → 8." in headline(guilty)
 
 
 def test_what_cannot_be_told_never_looks_like_fine() -> None:
@@ -198,7 +311,7 @@ def test_an_error_of_ours_takes_nothing_back_that_was_measured() -> None:
     assert SOME_PROBLEMS.outcome is Outcome.INVALID
     told = headline(SOME_PROBLEMS)
     assert told.startswith(
-        "Knickpoint error, part of it is not known: put-get-single is shown equivalent"
+        "Knickpoint error, part of it is not known: Knickpoint failed on another part"
     )
     assert "put-get-single of suite pull-request at 5.0.6 could" in render_comment(SOME_PROBLEMS)
     failing = replace(FAILED, problems=PROBLEMS.problems)
@@ -210,10 +323,11 @@ def test_an_error_of_ours_takes_nothing_back_that_was_measured() -> None:
 def test_where_neither_side_runs_nobody_blames_the_change() -> None:
     told = headline(NEITHER_RUNS)
     assert told.startswith(
-        "Invalid, nothing is known yet: put-get-single could not be judged, none of 8"
+        "Invalid, nothing is known yet: put-get-single could not be judged: none of 8"
     )
-    assert "the disk is full" in told
     text = render_comment(NEITHER_RUNS)
+    assert text.count("the disk is full") == 1
+    assert "Fix that first, then measure again." in text
     assert "This is no finding about the change." in text
     assert "action needed" not in text
     # With one trial of base, it is head that fails.
@@ -234,16 +348,17 @@ def test_what_changed_and_was_not_compared_is_no_success_beside_a_success() -> N
     told = headline(SOME_UNCOMPARED)
     assert told.startswith(
         "Cannot tell, part of it is not known: 1 changed experiment could not be compared. put-get-"
-        "single is shown equivalent"
+        "single: unchanged with concurrent_writes 32 → 8"
     )
     worse = replace(SOME_UNCOMPARED, comparisons=REGRESSED.comparisons)
-    assert headline(worse).startswith("Regressed, action needed: put-get-single gets worse")
+    assert headline(worse).startswith("Regressed, action needed: put-get-single: p99 +31.5")
 
 
 def test_a_file_that_names_no_revisions_and_holds_nothing_is_no_success() -> None:
     assert (EMPTY.outcome, NOTHING.outcome) == (Outcome.INVALID, Outcome.UNCHANGED)
     assert headline(EMPTY).startswith("Invalid, nothing is known yet: The file holds no comparison")
-    assert "Base 3f1c9a27, head b7e2d1c0: No experiment" in headline(NOTHING)
+    assert "No experiment's configuration changed" in headline(NOTHING)
+    assert "base `3f1c9a27d5` → head `b7e2d1c0f9`" in render_comment(NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -286,32 +401,32 @@ def test_a_few_settings_that_changed_together_are_seen_at_once() -> None:
 
 
 def test_a_regression_hides_neither_an_improvement_nor_an_error() -> None:
-    assert "ycsb-b-single: improved." in headline(MIXED)
+    assert "ycsb-b-single: throughput +14.2 %" in headline(MIXED)
     told = headline(replace(REGRESSED, problems=PROBLEMS.problems))
     assert told.startswith("Regressed, action needed: ")
-    assert "Knickpoint failed, not this change: put-get" in told
+    assert "Knickpoint failed on another part; that is not this change." in told
 
 
 def test_a_real_change_that_is_too_small_to_act_on_is_not_told_without_that() -> None:
-    (first, *rest) = REGRESSED_RESULT.measures
-    small = replace(first, relevant_change=0.5)
-    told = headline(made(replace(REGRESSED_RESULT, measures=(small, *rest))))
-    assert "+31.5 % (relevant from 50 % on)" in told
+    small = replace(REGRESSED_RESULT.measures[0], relevant_change=0.5)
+    told = headline(made(replace(REGRESSED_RESULT, measures=(small,))))
+    assert "+31.5 % (below the relevant 50 %)" in told
 
 
 def test_sides_that_are_no_revisions_are_told_by_their_labels() -> None:
     content = replace(REGRESSED, base=None, head=None, changes=())
     text = render_comment(content)
     assert "| base 3f1c9a&#8203;27 → head b7e2d1&#8203;c0 |" in text
-    assert "gets worse with head b7e2d1c0 than with base 3f1c9a27" in headline(content)
+    assert "throughput −12.3 % with head b7e2d1c0 instead of base 3f1c9a27." in headline(content)
 
 
 def test_a_page_that_is_no_web_page_is_not_linked() -> None:
     assert "javascript" not in render_comment(REGRESSED, site_url="javascript:alert(1)")
     text = render_comment(REGRESSED, site_url="https://perf.example/a(b) <c>/")
-    (link,) = re.findall(r'href="([^"]*)"', render(text))
-    page = "comparison/cmp-2026-03-01-1.html"
-    assert html.unescape(link) == f"https://perf.example/a%28b%29%20%3Cc%3E/{page}"
+    links = [html.unescape(one) for one in re.findall(r'href="([^"]*)"', render(text))]
+    root = "https://perf.example/a%28b%29%20%3Cc%3E"
+    assert f"{root}/comparison/cmp-2026-03-01-1.html" in links
+    assert all(one.startswith(f"{root}/") for one in links)
 
 
 @pytest.mark.parametrize("name", sorted(set(SITUATIONS) - {"hostile"}))
@@ -364,8 +479,8 @@ def test_a_verdict_that_was_taken_back_for_lost_trials_says_so() -> None:
     reason = "3 of 6 trials of the candidate were lost to its server, and 0 of the other side"
     lost = made(replace(UNCHANGED_RESULT, outcome=Outcome.UNDECIDED, reason=reason))
     told = headline(lost)
-    assert told.startswith("Undecided, not shown to be harmless: It is unknown whether ")
-    assert ": 3 of 6 trials of the candidate were lost to its server" in told
+    assert told.startswith("Undecided, not shown to be harmless: put-get-single: cannot tell, too many")
+    assert "> 3 of 6 trials of the candidate were lost to its server" in render_comment(lost)
     assert "too close to the border" not in render_comment(lost)
 
 

@@ -231,7 +231,7 @@ CONCLUSIONS = {
     "failed": (
         dataclasses.replace(made_up.NOTHING, problems=("no  host\nanswered",)),
         "failure",
-        "Knickpoint itself failed: no host answered",
+        "Knickpoint failed: no host answered",
     ),
     "failed in part": (
         dataclasses.replace(made_up.FAILED, problems=("another host did not answer",)),

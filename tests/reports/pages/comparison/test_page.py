@@ -44,8 +44,8 @@ def test_the_page_begins_with_the_verdict_and_whether_to_act() -> None:
     told = (
         "Regressed",
         (
-            "put-get-single gets worse with head b7e2d1c0 than with base 3f1c9a27: "
-            f"p99 response time of write at steady load +31.5{NBSP}%"
+            f"put-get-single: p99 +31.5{NBSP}%, throughput −12.3{NBSP}% with head b7e2d1c0 instead of "
+            "base 3f1c9a27."
         ),
         "Action needed",
         "rests on",
@@ -56,6 +56,12 @@ def test_the_page_begins_with_the_verdict_and_whether_to_act() -> None:
     text = page_of(REGRESSED_RESULT)
     order = [text.index(one) for one in told]
     assert order == sorted(order)
+
+
+def test_a_database_that_does_not_start_is_quoted_and_leaves_no_empty_rows() -> None:
+    text = page_of(FAILED.comparisons[0])
+    assert "concurrent_writes must be at least 2, but was 1." in text
+    assert "– → –" not in text
 
 
 def test_trusted_measures_come_first_and_the_others_are_folded() -> None:

@@ -92,7 +92,7 @@ def test_the_command_writes_the_summary_of_its_job(
     asked = [text for name, value in given.items() for text in (f"--{name}", str(value))]
     done = CliRunner().invoke(report, asked)
     assert done.exit_code == 0, done.output
-    assert summary.read_text().startswith("## ? Nothing measured yet")
+    assert summary.read_text().startswith("## ? Nothing has been measured yet.")
     assert "](https://example.org/perf/index.html)" in summary.read_text()
 
 

@@ -106,7 +106,7 @@ def test_a_withdrawn_alert_is_told_for_a_week_and_kept_on_its_page(
     assert row.text == (
         f"Reported as provisional in {night(5)} (+12.0{NBSP}%, within 5.0.3, "
         f"{night(4)} → {night(5).removeprefix('night ')}), retracted in {night(7)}: "
-        "the points since then do not bear it out."
+        "later points do not confirm it."
     )
     (one,) = [one for one in demo.judgement.series if one.alerts]
     gone = replace(one.alerts[0], withdrawn_at=0)

@@ -1,6 +1,7 @@
 """The front page: what stands first, what is said of it, and that it stays small."""
 # ruff: noqa: ANN401  a conftest is no module, so the type of its `demo` cannot be imported
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -224,6 +225,20 @@ def test_all_series_have_chips_that_filter_and_say_since_when(scene: SiteContext
     assert 'data-label="Since">5.0.3</td>' in rows[0]
     assert '<line class="at"' in rows[0]
     assert '<line class="at"' not in html.split("<tr id=")[2]
+
+
+def test_the_comment_of_a_pull_request_finds_a_series_by_experiment_and_words(
+    scene: SiteContext,
+) -> None:
+    """Where there is one experiment, no column names it; its name is found all the same."""
+    groups = group_series(scene.judgement.series, scene.heads)
+    for shown in (groups, groups[1:]):
+        page = show_all_series(shown)
+        html = render("all_series.html", "series.html", **page, caveats=()).content.decode()
+        rows = re.findall(r"<tr[^>]*>.*?</tr>", html.partition("<tbody>")[2], re.DOTALL)
+        assert all(any(group.name in row for group in shown) for row in rows)
+        words = series_words(shown[-1].series[0].series.key)
+        assert any(shown[-1].name in row and words in row for row in rows)
 
 
 def test_troubles_and_caveats_of_the_whole_history_are_listed(
