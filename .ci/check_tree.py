@@ -61,7 +61,7 @@ def main() -> int:
     """Print all findings; return 1 if there is one."""
     findings = [
         *_check_code(), *_check_words(), *_check_tables(), *_check_links(), *_check_reference(),
-        *_check_dialect(), *_check_paths(),
+        *_check_dialect(), *_check_paths(), *_check_dates(),
     ]  # fmt: skip
     for finding in findings:
         print(finding)  # noqa: T201  a program
@@ -220,6 +220,17 @@ def _check_paths() -> Iterator[str]:
                 if not (ROOT / found[0]).exists():
                     line = text.count("\n", 0, found.start()) + 1
                     yield f"{name}:{line}: names {found[0]}, which is not there"
+
+
+def _check_dates() -> Iterator[str]:
+    """Find figures with an n where neither section nor introduction of the page names a day."""
+    for page in (ROOT / "docs").glob("*.md"):
+        introduction, *sections = re.split(r"^(?=##+ )", _prose(page), flags=re.MULTILINE)
+        day = re.compile(r"\b20\d\d-\d\d-\d\d\b|not dated")
+        for section in sections:
+            if re.search(r"\bn = \d", section) and not day.search(introduction + section):
+                heading = section.partition("\n")[0]
+                yield f"docs/{page.name}:1: {heading!r} has figures without the day they were measured"
 
 
 def _prose(page: Path) -> str:
