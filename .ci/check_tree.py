@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +28,8 @@ system, release, line, topology, testbed, workload, config, experiment, suite, t
 operation, sample, metric, series, point, change point, incident, baseline, candidate, noise floor,
 minimum detectable effect, verdict, probe, culprit, canary, sentinel, offered load, throughput,
 response time, service time, open loop, closed loop, saturation, steady, night, bundle, history,
-provisional, confirmed, significant, relevant, warm-up, counter, histogram, engine, artifact, purpose,
+suspected change, confirmed, significant, relevant, warm-up, counter, histogram, engine, artifact,
+purpose,
 regressed, improved, unchanged, undecided, send lateness, stage, ladder, search, load step,
 client-limited, diagnostic, remark, foreign cpu, null server, self-test, intended start, highest
 load, mix
@@ -134,9 +136,11 @@ def _check_patience(name: Path, tree: ast.AST) -> Iterator[str]:
 
 
 def _check_words() -> Iterator[str]:
-    """Find words and metrics that the glossary does not explain."""
+    """Find words and metrics that the glossary does not explain, and words that it explains twice."""
     text = (ROOT / "docs/glossary.md").read_text()
-    entries = {word.strip('"').lower() for word in re.findall(r"\*\*([^*]+)\*\*", text)}
+    entries = Counter(word.lower() for word in re.findall(r"\*\*([^*]+)\*\*", text))
+    for word in (word for word, times in entries.items() if times > 1):
+        yield f"docs/glossary.md:1: explains **{word}** twice; one word has one meaning"
     for word in (" ".join(word.split()) for word in WORDS.split(",")):
         if word not in entries:
             yield f"docs/glossary.md:1: does not explain **{word}**"
