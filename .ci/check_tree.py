@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +28,8 @@ system, release, line, topology, testbed, workload, config, experiment, suite, t
 operation, sample, metric, series, point, change point, incident, baseline, candidate, noise floor,
 minimum detectable effect, verdict, probe, culprit, canary, sentinel, offered load, throughput,
 response time, service time, open loop, closed loop, saturation, steady, night, bundle, history,
-provisional, confirmed, significant, relevant, warm-up, counter, histogram, engine, artifact, purpose,
+suspected change, confirmed, significant, relevant, warm-up, counter, histogram, engine, artifact,
+purpose,
 regressed, improved, unchanged, undecided, send lateness, stage, ladder, search, load step,
 client-limited, diagnostic, remark, foreign cpu, null server, self-test, intended start, highest
 load, mix
@@ -61,7 +63,7 @@ def main() -> int:
     """Print all findings; return 1 if there is one."""
     findings = [
         *_check_code(), *_check_words(), *_check_tables(), *_check_links(), *_check_reference(),
-        *_check_dialect(), *_check_paths(),
+        *_check_dialect(), *_check_paths(), *_check_dates(),
     ]  # fmt: skip
     for finding in findings:
         print(finding)  # noqa: T201  a program
@@ -134,9 +136,11 @@ def _check_patience(name: Path, tree: ast.AST) -> Iterator[str]:
 
 
 def _check_words() -> Iterator[str]:
-    """Find words and metrics that the glossary does not explain."""
+    """Find words and metrics that the glossary does not explain, and words that it explains twice."""
     text = (ROOT / "docs/glossary.md").read_text()
-    entries = {word.strip('"').lower() for word in re.findall(r"\*\*([^*]+)\*\*", text)}
+    entries = Counter(word.lower() for word in re.findall(r"\*\*([^*]+)\*\*", text))
+    for word in (word for word, times in entries.items() if times > 1):
+        yield f"docs/glossary.md:1: explains **{word}** twice; one word has one meaning"
     for word in (" ".join(word.split()) for word in WORDS.split(",")):
         if word not in entries:
             yield f"docs/glossary.md:1: does not explain **{word}**"
@@ -220,6 +224,17 @@ def _check_paths() -> Iterator[str]:
                 if not (ROOT / found[0]).exists():
                     line = text.count("\n", 0, found.start()) + 1
                     yield f"{name}:{line}: names {found[0]}, which is not there"
+
+
+def _check_dates() -> Iterator[str]:
+    """Find figures with an n where neither section nor introduction of the page names a day."""
+    for page in (ROOT / "docs").glob("*.md"):
+        introduction, *sections = re.split(r"^(?=##+ )", _prose(page), flags=re.MULTILINE)
+        day = re.compile(r"\b20\d\d-\d\d-\d\d\b|not dated")
+        for section in sections:
+            if re.search(r"\bn = \d", section) and not day.search(introduction + section):
+                heading = section.partition("\n")[0]
+                yield f"docs/{page.name}:1: {heading!r} has figures without the day they were measured"
 
 
 def _prose(page: Path) -> str:
