@@ -20,6 +20,13 @@ from perf.model.results import Purpose, StepOutcome, TrialStatus
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("perf", "analysis", "reports")
+PURE = (
+    "perf/model", "perf/workloads",
+    "analysis/judging", "analysis/bisecting", "analysis/comparing", "analysis/detection",
+)  # fmt: skip
+"""What these import is held by contracts in pyproject.toml; but a path reads without an import."""
+IMPURE = {"read_text", "write_text", "read_bytes", "write_bytes", "open", "now", "today", "time"}
+READS_PACKAGE_DATA = {Path("perf/workloads/devops/tables.py")}
 MAX_FILE_LINES = 700
 MAX_FUNCTION_LINES = 60
 VAGUE = {"utils", "helpers", "common", "manager", "misc", "base"}
@@ -62,8 +69,8 @@ DIALECT = {
 def main() -> int:
     """Print all findings; return 1 if there is one."""
     findings = [
-        *_check_code(), *_check_words(), *_check_tables(), *_check_links(), *_check_reference(),
-        *_check_dialect(), *_check_paths(), *_check_dates(),
+        *_check_code(), *_check_purity(), *_check_words(), *_check_tables(), *_check_links(),
+        *_check_reference(), *_check_dialect(), *_check_paths(), *_check_dates(),
     ]  # fmt: skip
     for finding in findings:
         print(finding)  # noqa: T201  a program
@@ -116,8 +123,22 @@ def _is_stray(node: ast.AST, lines: list[str]) -> bool:
 def _is_patch_by_string(node: ast.AST) -> bool:
     if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)):
         return False
-    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return called == "patch" and isinstance(node.args[0].value, str)
+    return _called(node) == "patch" and isinstance(node.args[0].value, str)
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _check_purity() -> Iterator[str]:
+    """Find calls in pure rooms that read or write a file, or ask a clock."""
+    for path in _tracked("*.py"):
+        name = path.relative_to(ROOT)
+        if name in READS_PACKAGE_DATA or not any(map(name.is_relative_to, PURE)):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and _called(node) in IMPURE:
+                yield f"{name}:{node.lineno}: {_called(node)}() in a pure room; hand the value in"
 
 
 def _check_patience(name: Path, tree: ast.AST) -> Iterator[str]:

@@ -130,6 +130,11 @@ class ComparisonResult:
     caveat: _Line = ""
     remarks: Annotated[tuple[_Line, ...], MaxLen(100)] = ()
 
+    @property
+    def own_trials(self) -> tuple[TrialRecord, ...]:
+        """Those that were measured for it, by their ids; others count that were there before it."""
+        return tuple(trial for trial in self.trials if trial.id.startswith(f"{self.id}."))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:

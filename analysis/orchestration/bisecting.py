@@ -383,9 +383,8 @@ def _cannot_be_measured(result: ComparisonResult, side: SideName) -> bool:
 
     Trials of a release from before stay what they are; the good end is needed now.
     """
-    trials = [one for one in result.trials if one.side == side]
-    own = [one for one in trials if one.id.startswith(f"{result.id}.")]
-    counted = own if side == "baseline" else trials
+    own = [one for one in result.own_trials if one.side == side]
+    counted = own if side == "baseline" else [one for one in result.trials if one.side == side]
     is_measured = any(one.status is TrialStatus.COMPLETED for one in counted)
     return len(own) >= _TRIED and not is_measured
 

@@ -110,17 +110,12 @@ def compare_releases(tonight: Tonight) -> tuple[FollowedUp, tuple[ComparisonResu
     done, job, suite = FollowedUp(), tonight.job, tonight.suite
     if suite.compare_minutes is None:
         return done, ()
-    results = [
-        one
-        for one in read_results(job.places)
-        if (one.purpose, one.suite) == (Purpose.COMPARISON, suite.name)
-        and one.started_at >= tonight.night.started_at
-    ]
+    results = [one for one in _read_finished(tonight, Purpose.COMPARISON) if one.suite == suite.name]
     for experiment in suite.experiments:
         first, last = experiment.releases[0], experiment.releases[-1]
-        asked = experiment.name, first, last
-        known = [(one.experiment, one.baseline.version, one.candidate.version) for one in results]
-        if first == last or experiment.sentinel_every_nights or asked in known:
+        if first == last or experiment.sentinel_every_nights:
+            continue
+        if any(_compares(one, experiment, first, last) for one in results):
             continue
         left_s = suite.compare_minutes * 60 - sum(map(_spent_s, results))
         trial_s = tonight.trial_s(experiment)
@@ -181,14 +176,11 @@ def confirm(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
     done, job, suite = FollowedUp(), tonight.job, tonight.suite
     if suite.remeasure_minutes is None:
         return done
-    results = [
-        one
-        for one in read_results(job.places)
-        if one.purpose is Purpose.CONFIRMATION and one.started_at >= tonight.night.started_at
-    ]
+    results = _read_finished(tonight, Purpose.CONFIRMATION)
     for question in choose_open(suspects):
         experiment = find_experiment_of(job.catalog, suite, question.key)
-        if experiment is None or any(_is_of(one, question, experiment) for one in results):
+        first, last = question.baseline.version, question.candidate.version
+        if experiment is None or any(_compares(one, experiment, first, last) for one in results):
             continue
         left_s = suite.remeasure_minutes * 60 - sum(map(_spent_s, results))
         command = compare_command(question, suite.name, experiment.name)
@@ -202,14 +194,20 @@ def confirm(suspects: Sequence[Suspect], tonight: Tonight) -> FollowedUp:
     return done
 
 
-def _is_of(result: ComparisonResult, question: RemeasurementQuestion, experiment: Experiment) -> bool:
-    asked = experiment.name, question.baseline.version, question.candidate.version
+def _read_finished(tonight: Tonight, purpose: Purpose) -> list[ComparisonResult]:
+    """Read what comparisons of a purpose came to since the night began: they are not measured again."""
+    results, since = read_results(tonight.job.places), tonight.night.started_at
+    return [one for one in results if one.purpose is purpose and one.started_at >= since]
+
+
+def _compares(result: ComparisonResult, experiment: Experiment, first: str, last: str) -> bool:
+    asked = experiment.name, first, last
     return (result.experiment, result.baseline.version, result.candidate.version) == asked
 
 
 def _spent_s(result: ComparisonResult) -> float:
-    """Return the seconds of its own trials; others count that were measured before it."""
-    return sum(trial.duration_s for trial in result.trials if trial.id.startswith(f"{result.id}."))
+    """Return the seconds of its own trials."""
+    return sum(trial.duration_s for trial in result.own_trials)
 
 
 def _compare(

@@ -18,8 +18,6 @@ from pydantic import TypeAdapter
 
 from perf.config.catalog import Catalog
 from perf.history import bundle
-from perf.hosts.testbed import place_clients
-from perf.hosts.tuning.readiness import check_readiness
 from perf.jobs.feasible import check_load_time, planned_s
 from perf.jobs.holding import hold
 from perf.jobs.measuring import Job, order_point
@@ -31,11 +29,8 @@ from perf.model.errors import BundleError
 from perf.model.identity import content_hash
 from perf.model.nights import Night, PlannedTrial
 from perf.model.results import Trial, TrialId
-from perf.releases.artifacts import find_release
 from perf.systems import registry
-from perf.systems.contract import name_profile
-from perf.trial.placement import place_nodes
-from perf.trial.preflight import check_access, check_fitness
+from perf.trial.preflight import check_ahead
 
 RESUMABLE_FOR = timedelta(hours=20)
 _NIGHT = TypeAdapter(Night)
@@ -58,7 +53,8 @@ def measure_night(job: Job, suite: Suite, *, is_to_be_told: bool = False) -> tup
     testbed, progress = job.catalog.testbed(suite.testbed), job.progress
     with hold(job.places, progress, [testbed], f"the trials of suite {suite.name}"):
         # Before the night is planned and anything is downloaded. Each trial checks again.
-        _check_hosts(deployments.values(), job.places.run)
+        for deployment in deployments.values():
+            check_ahead(deployment, registry.load(deployment.experiment.system), job.places.run)
         night, is_resumed = open_night(
             job.places, job.catalog, suite, datetime.now(UTC), is_to_be_told=is_to_be_told
         )
@@ -84,17 +80,6 @@ def measure_night(job: Job, suite: Suite, *, is_to_be_told: bool = False) -> tup
             progress.heading(f"trial {done + place + 1} of {total}: {what}")
             job.measure(order)
         return tuple(_read_finished(night, job.places))
-
-
-def _check_hosts(deployments: Iterable[Deployment], run_dir: Path) -> None:
-    for deployment in deployments:
-        clients = place_clients(deployment.testbed, deployment.topology.clients, run_dir)
-        check_access(deployment, clients)
-        system = registry.load(deployment.experiment.system)
-        check_fitness(deployment, system, place_nodes(deployment, run_dir), clients)
-        found = (find_release(system, version) for version in deployment.experiment.releases)
-        for profile in sorted({name_profile(system, release) for release in found}):
-            check_readiness(deployment, profile, run_dir)
 
 
 def _expected_s(finished: Iterable[Trial], left: list[Deployment]) -> float:

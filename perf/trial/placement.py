@@ -1,8 +1,9 @@
 """Place a deployment on its testbed: nodes and clients with hosts and directories of their own."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from perf.hosts.testbed import base_dir, open_host, place_clients
+from perf.hosts.testbed import Client, base_dir, open_host, place_clients
 from perf.model.design import Deployment, Host
 from perf.model.errors import ConfigError
 from perf.model.results import Artifact, Release
@@ -56,15 +57,37 @@ def _parts(deployment: Deployment) -> tuple[tuple[ServerPart | None, ...], ...]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedHosts:
+    """Where servers and load of a deployment run, at whichever release."""
+
+    nodes: tuple[Node, ...]
+    clients: tuple[Client, ...]
+
+
+def place_hosts(deployment: Deployment, run_dir: Path) -> PlacedHosts:
+    """Return the nodes and clients of a deployment; nothing is connected.
+
+    Raises:
+        ConfigError: as `place_nodes`.
+
+    """
+    count = deployment.topology.clients
+    return PlacedHosts(
+        nodes=place_nodes(deployment, run_dir),
+        clients=place_clients(deployment.testbed, count, run_dir),
+    )
+
+
 def place(deployment: Deployment, release: Release, artifact: Artifact, run_dir: Path) -> Cluster:
     """Give the cluster that a trial of this release deploys."""
-    testbed, topology = deployment.testbed, deployment.topology
+    placed = place_hosts(deployment, run_dir)
     return Cluster(
         release=release,
         artifact=artifact,
-        nodes=place_nodes(deployment, run_dir),
-        clients=place_clients(testbed, topology.clients, run_dir),
-        topology=topology,
-        testbed=testbed,
+        nodes=placed.nodes,
+        clients=placed.clients,
+        topology=deployment.topology,
+        testbed=deployment.testbed,
         config=deployment.config,
     )

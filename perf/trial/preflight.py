@@ -6,6 +6,7 @@ another matter and are proven elsewhere.
 
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 
 from perf.hosts import leftovers
 from perf.hosts.fresh_disk import freshen
@@ -13,14 +14,17 @@ from perf.hosts.pinning import find_unpinnable
 from perf.hosts.ports import find_taken
 from perf.hosts.remote import Remote, make_directory
 from perf.hosts.testbed import Client
+from perf.hosts.tuning.readiness import check_readiness
 from perf.load.programs import check_engines
 from perf.local.progress import Progress
 from perf.model.design import Deployment, Needs
 from perf.model.errors import HostUnfit, StepFailed
 from perf.model.results import Fact, Reason
-from perf.systems.contract import Cluster, Node, System
+from perf.releases.artifacts import find_release
+from perf.systems.contract import Cluster, Node, System, name_profile
 from perf.systems.credentials import prove_access
 from perf.trial.client_access import prove_on_clients
+from perf.trial.placement import place_hosts
 
 # Cassandra refuses to write into less than 50 MB by itself, and others are no better off.
 _ROOM_MB = 100
@@ -31,6 +35,23 @@ def end_leftovers(cluster: Cluster, progress: Progress) -> None:
     bases = {placed.remote.name: (placed.remote, placed.base_dir) for placed in cluster.places}
     for remote, base in bases.values():
         leftovers.end_leftovers(remote, base, cluster.testbed.limits.stop_s, progress)
+
+
+def check_ahead(deployment: Deployment, system: System, run_dir: Path) -> None:
+    """Insist on what all trials of a deployment will insist on, at any release; change nothing.
+
+    Raises:
+        AccessError: as `check_access`.
+        HostUnfit: as `check_fitness`, or hosts are not tuned and no switch of profiles helps.
+        StepFailed: a host cannot be reached.
+
+    """
+    placed = place_hosts(deployment, run_dir)
+    check_access(deployment, placed.clients)
+    check_fitness(deployment, system, placed.nodes, placed.clients)
+    found = (find_release(system, version) for version in deployment.experiment.releases)
+    for profile in sorted({name_profile(system, release) for release in found}):
+        check_readiness(deployment, profile, run_dir)
 
 
 def check_fitness(

@@ -14,7 +14,6 @@ import pytest
 from perf.config.catalog import load_catalog
 from perf.history import bundle
 from perf.jobs import holding, measuring
-from perf.jobs import night as night_job
 from perf.jobs.feasible import check_load_time
 from perf.jobs.measuring import Job, explain, measure_one
 from perf.jobs.night import measure_night, read_nights
@@ -26,6 +25,7 @@ from perf.model.errors import HostUnfit, MeasureError, UsageError
 from perf.model.records import Sensor
 from perf.model.results import Purpose, Trial, TrialId, TrialStatus
 from perf.systems.contract import System
+from perf.trial import preflight
 from perf.trial.harness import Order
 
 CONFIGS = Path(__file__).parents[2] / "data" / "configs"
@@ -74,7 +74,7 @@ def test_hosts_that_drifted_refuse_a_night_before_it_is_planned(
         asked.append(profile)
         raise HostUnfit("db1: vm.swappiness is 60, wanted 1")
 
-    monkeypatch.setattr(night_job, "check_readiness", refuse)
+    monkeypatch.setattr(preflight, "check_readiness", refuse)
     with pytest.raises(HostUnfit, match=r"vm\.swappiness is 60"):
         measure_night(job, suite)
     assert asked == ["server"]

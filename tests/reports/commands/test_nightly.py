@@ -150,7 +150,7 @@ def lab(
     lab.configure("remeasure_minutes: 60")
     lab.remember()
     monkeypatch.setattr(measuring, "run_trial", lab.run_trial)
-    monkeypatch.setattr(night_job, "_check_hosts", lambda *_: None)
+    monkeypatch.setattr(night_job, "check_ahead", lambda *_: None)
     yield lab
     assert len(lab.turns) == len(set(lab.turns))
 
