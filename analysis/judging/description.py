@@ -18,6 +18,7 @@ from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries, Judgement, find_shortage
 from analysis.judging.remeasurement import Reply, measure_of
+from analysis.judging.settings import NO_SETTINGS, ChangedSettings, say_settings
 from analysis.judging.standing import (
     ChangeRemark,
     FalseDiscovery,
@@ -55,15 +56,18 @@ _HEADLINES = {
 }
 
 
-def describe(judgement: Judgement) -> Iterator[str]:
-    """Say what was found: series worst first, incidents news first, the testbed, then the verdict."""
+def describe(judgement: Judgement, settings: ChangedSettings = NO_SETTINGS) -> Iterator[str]:
+    """Say what was found: series worst first, incidents news first, the testbed, then the verdict.
+
+    `settings` are those that changed, by what they explain, as far as they are known.
+    """
     ranked = sorted(judgement.series, key=lambda judged: WORST_FIRST.index(judged.verdict.outcome))
     for judged in ranked:
         yield f"{judged.verdict.outcome:<11} {words.series(judged.series.key)}"
-        yield f"{_INDENT}{say_reason(judged)}"
+        yield f"{_INDENT}{say_reason(judged, settings)}"
         yield from (f"{_INDENT}{line}" for line in _describe_series(judged))
     for incident in judgement.incidents:
-        yield from _describe_incident(incident)
+        yield from _describe_incident(incident, settings)
     for judged in judgement.watched:
         for change in judged.change_points:
             yield f"testbed     {words.series(judged.series.key)}"
@@ -99,7 +103,7 @@ def say_shortage(judgement: Judgement) -> str:
     )
 
 
-def say_reason(judged: JudgedSeries) -> str:
+def say_reason(judged: JudgedSeries, settings: ChangedSettings = NO_SETTINGS) -> str:
     """Say in one sentence what a verdict rests on, what else is known, and what could be seen."""
     told = find_told(judged.detectable)
     seen = (
@@ -107,7 +111,8 @@ def say_reason(judged: JudgedSeries) -> str:
         if told
         else ""
     )
-    return "; ".join(filter(None, (say_basis(judged), *list_notes(judged.verdict), seen)))
+    notes = list_notes(judged.verdict, settings=settings)
+    return "; ".join(filter(None, (say_basis(judged), *notes, seen)))
 
 
 def say_basis(judged: JudgedSeries) -> str:
@@ -191,21 +196,28 @@ def _say_testbed(remark: ChangeRemark) -> str:
 
 
 def list_notes(
-    verdict: Verdict, name_watch: Callable[[SeriesKey], str] | None = None
+    verdict: Verdict,
+    name_watch: Callable[[SeriesKey], str] | None = None,
+    settings: ChangedSettings = NO_SETTINGS,
 ) -> tuple[str, ...]:
     """Say what else is known of what a verdict rests on, one thing each.
 
-    `name_watch` names canaries and sentinels where they have other names than on a terminal.
+    `name_watch` names canaries and sentinels where they have other names than on a terminal;
+    `settings` are those that changed, by what they explain.
     """
     if verdict.basis not in {VerdictBasis.CHANGE, VerdictBasis.SUSPICION}:
         return ()
-    notes = tuple(say_known(one, name_watch) for one in verdict.remark.notes)
+    notes = tuple(say_known(one, name_watch, settings) for one in verdict.remark.notes)
     if verdict.basis is VerdictBasis.SUSPICION and verdict.remark.testbed:
         return (f"it looks like the testbed's: {_say_testbed(verdict.remark)}", *notes)
     return notes
 
 
-def say_known(one: Known, name_watch: Callable[[SeriesKey], str] | None = None) -> str:
+def say_known(
+    one: Known,
+    name_watch: Callable[[SeriesKey], str] | None = None,
+    settings: ChangedSettings = NO_SETTINGS,
+) -> str:
     """Say one thing that is known of a change."""
     match one:
         case PriceMove():
@@ -225,14 +237,14 @@ def say_known(one: Known, name_watch: Callable[[SeriesKey], str] | None = None) 
         case WithinRelease():
             said = _WITHIN[one]
         case explanations:
-            said = (
-                f"what else changed there: {_some([_say_explanation(each) for each in explanations])}"
-            )
+            named = [_say_explanation(each, settings) for each in explanations]
+            said = f"what else changed there: {_some(named)}"
     return said
 
 
-def _say_explanation(one: Explanation) -> str:
-    return f"{one.name} ({one.before} → {one.after})"
+def _say_explanation(one: Explanation, settings: ChangedSettings) -> str:
+    knobs = settings.get(one)
+    return f"{one.name} ({say_settings(knobs) if knobs else f'{one.before} → {one.after}'})"
 
 
 def _some(texts: Sequence[str]) -> str:
@@ -379,7 +391,7 @@ def _name(series: Series, index: int) -> str:
     return f"{point.release.version} (night {words.night(point)})"
 
 
-def _describe_incident(incident: Incident) -> Iterator[str]:
+def _describe_incident(incident: Incident, settings: ChangedSettings) -> Iterator[str]:
     lead = incident.lead
     of_series = len({change.series.key for change in incident.changes})
     news = "news" if incident.is_news else "known"
@@ -398,7 +410,9 @@ def _describe_incident(incident: Incident) -> Iterator[str]:
     for evidence in incident.evidence:
         yield f"{_INDENT}{say_evidence(evidence)}"
     for other in incident.explanations:
-        yield f"{_INDENT}may explain it as well: {other.name}: {other.before} → {other.after}"
+        knobs = settings.get(other)
+        said = say_settings(knobs) if knobs else f"{other.before} → {other.after}"
+        yield f"{_INDENT}may explain it as well: {other.name}: {said}"
     if incident.triage is not None:
         entry = incident.triage
         yield f"{_INDENT}triage: {entry.state} by {entry.owner}: {entry.note} ({entry.name})"

@@ -14,6 +14,7 @@ from analysis.detection.verdict import Outcome
 from analysis.judging.description import list_notes, say_basis
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
+from analysis.judging.settings import NO_SETTINGS, ChangedSettings
 from perf.model.metrics import METRICS
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.rules import Detection
@@ -45,6 +46,7 @@ def lead_series(
     judged: JudgedSeries,
     incidents: Mapping[tuple[SeriesKey, int], Incident],
     settings: Detection,
+    changed: ChangedSettings = NO_SETTINGS,
 ) -> Lead:
     """Say first of a regression or an improvement what moved; of all else, why nothing is claimed."""
     verdict = judged.verdict
@@ -53,11 +55,12 @@ def lead_series(
     relevant = settings.relevant_change.get(judged.series.key.metric)
     if change is None or relevant is None:
         return Lead(
-            text=sentence(say_basis(judged)), more=" ".join(map(sentence, list_notes(judged.verdict)))
+            text=sentence(say_basis(judged)),
+            more=" ".join(map(sentence, list_notes(judged.verdict, settings=changed))),
         )
     return Lead(
         text=" ".join(filter(None, (_say_change(change, relevant), _say_cause(incident)))),
-        more=" ".join(map(sentence, list_notes(verdict, name_watch))),
+        more=" ".join(map(sentence, list_notes(verdict, name_watch, changed))),
     )
 
 

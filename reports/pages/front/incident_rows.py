@@ -1,8 +1,6 @@
 """Incidents as rows of the front page: what changed, how sure, whose it is, and what to do next."""
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.detection.detection import ChangePoint, ChangeState
@@ -11,37 +9,26 @@ from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
+from analysis.judging.settings import ChangedSettings
 from analysis.judging.suspects import traces
 from analysis.judging.weight import Weight, find_interval, weigh
-from perf.config.difference import Knob
 from perf.model.results import SeriesKey, TrialHead
 from perf.model.rules import TriageEntry
 from reports.pages.releases.medians import variant_id
 from reports.site.context import SiteContext
 from reports.wording import links
-from reports.wording.changes import explanation_words, name_beginning, name_gap
-from reports.wording.incidents import triage_command
-from reports.wording.reproducing import find_changed, find_suites
+from reports.wording.changes import name_gap, say_explanation
+from reports.wording.headline import say_headline
+from reports.wording.incidents import say_state, triage_command
+from reports.wording.reproducing import find_suites
 from reports.wording.wording import (
     at_least,
-    night_name,
     number,
-    percent,
-    quantity,
     sentence,
-    series_words,
 )
 
 _CLEAR, _LIKELY = 2.0, 1.0
 """Times the smallest visible change: from here on a change is called so."""
-_MOST_COMMON = 2
-_DIGEST = re.compile(r"[0-9a-f]{8,}")
-_CAUSES = {
-    Cause.DATABASE: "database",
-    Cause.CONFIGURATION: "config change",
-    Cause.TESTBED: "testbed",
-    Cause.UNKNOWN: "cause unknown",
-}
 MOST_OTHERS = 6
 """Further series of an incident on the front page; its own page has them all."""
 
@@ -76,7 +63,8 @@ class IncidentLine:
     """One incident: its lead, the further series that moved with it, and where more is said.
 
     `others` are the first of `further` series; `links` have a name and a page each. `todo` says what to
-    do next, `command` is what does it where there is one; `knobs` are settings that changed.
+    do next, `command` is what does it where there is one; `headline` says what moved and how sure that
+    is, `state` how the incident stands; `settings` are those that changed.
     """
 
     incident: Incident
@@ -86,25 +74,15 @@ class IncidentLine:
     links: tuple[tuple[str, str], ...]
     todo: str
     command: str
-    knobs: tuple[Knob, ...] = ()
+    headline: str
+    state: str
+    settings: ChangedSettings
 
     @property
     def owner(self) -> str:
         """Say whose it is."""
         entry = self.incident.triage or self.incident.came_back_after
         return entry.owner if entry else "nobody yet"
-
-    @property
-    def headline(self) -> str:
-        """Say in one sentence what moved, how far, since when, and how sure that is."""
-        change = self.lead.change
-        key, is_sure = change.series.key, change.state is ChangeState.CONFIRMED
-        values = f"from {number(change.before)} to {quantity(change.after, key.metric)}"
-        return sentence(
-            f"{key.system}: {series_words(key)} {'rose' if change.after > change.before else 'fell'} "
-            f"{values} ({percent(change.relative_change)}) since {name_beginning(change)}, "
-            f"{'confirmed' if is_sure else 'suspected'}"
-        )
 
     @property
     def cause(self) -> str:
@@ -114,55 +92,13 @@ class IncidentLine:
             case Cause.DATABASE:
                 return sentence(f"attributed to the database, {name_gap(incident.lead)}")
             case Cause.CONFIGURATION:
-                return sentence(f"attributed to a change of {_name_changed(incident, self.knobs)}")
+                first, *others = incident.explanations
+                more = f" and {len(others):,} more" if others else ""
+                return sentence(f"{say_explanation(first, incident, self.settings)}{more}")
             case Cause.TESTBED:
                 return "Attributed to the testbed."
             case Cause.UNKNOWN:
                 return ""
-
-    @property
-    def state(self) -> str:
-        """Say in one line how sure it is, what made it, whether it is there, what was decided."""
-        incident = self.incident
-        return " · ".join(
-            (
-                "Confirmed" if incident.lead.state is ChangeState.CONFIRMED else "Suspected",
-                _CAUSES[incident.cause],
-                "fixed" if incident.mended_by else "still there",
-                *((incident.triage.state.value,) if incident.triage else ()),
-            )
-        )
-
-
-def _name_changed(incident: Incident, knobs: Sequence[Knob]) -> str:
-    """Name what changed, with its values where a reader can tell them apart: hashes say nothing."""
-    if knobs:
-        one, *rest = knobs
-        named = f"{one.steps[-1]}: {one.before or 'not set'} → {one.after or 'not set'}"
-        return f"{named} and {len(rest):,} more" if rest else named
-    first, *others = incident.explanations
-    are_digests = any(_DIGEST.fullmatch(one) for one in (first.before, first.after))
-    more = f" and {len(others):,} more" if others else ""
-    return f"{first.name if are_digests else explanation_words(first)}{more}"
-
-
-def say_common_moves(incidents: Iterable[Incident]) -> str:
-    """Say in which of the newest nights several databases moved on one testbed; empty if in none."""
-    moved: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    for incident in incidents:
-        for change in incident.changes if incident.is_news else ():
-            key, after = change.series.key, change.first_after
-            moved[after.night, key.testbed_class].add(key.system)
-    nights = [
-        (night_name(night), len(systems))
-        for (night, _), systems in sorted(moved.items(), reverse=True)
-        if night and len(systems) > 1
-    ]
-    if not nights:
-        return ""
-    (newest, many), *older = nights[:_MOST_COMMON]
-    others = "".join(f", and {number} in {night}" for night, number in older)
-    return f"{many} databases moved in the same night, {newest}{others}: look at the testbed first."
 
 
 def rows_of_incidents(
@@ -197,7 +133,6 @@ def _row(
         first.setdefault(change.series.key, change)
     first.pop(incident.lead.series.key, None)
     todo, command = _tell_next(incident, scene, suites)
-    settings = scene.settings_around(incident.lead)
     return IncidentLine(
         incident=incident,
         lead=_line(incident.lead, judged),
@@ -206,7 +141,9 @@ def _row(
         links=tuple(_link(incident, scene)),
         todo=todo,
         command=command,
-        knobs=tuple(knob for one in incident.explanations for knob in find_changed(one, settings)),
+        headline=say_headline(incident),
+        state=say_state(incident, scene.heads),
+        settings=scene.settings,
     )
 
 

@@ -9,10 +9,10 @@ from analysis.judging.drift import WatchEvidence
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.remeasurement import ARTIFACT, CONFIG
+from analysis.judging.settings import NO_SETTINGS, ChangedSettings
 from perf.config.difference import Knob
 from perf.model.metrics import PRICE_PER_HOUR, PRICES_FROM
 from reports.wording.changes import name_watch
-from reports.wording.reproducing import Settings, find_changed
 from reports.wording.wording import NOTHING, Badge, count, probability, sentence
 
 _OUT = Badge(kind="calm", symbol="=", word="Ruled out")
@@ -43,7 +43,7 @@ _WAYS = {
 class ExplanationRow:
     """One explanation other than the release; `before` and `after` where something recorded changed.
 
-    `knobs` are the settings that differ, where both bundles still have what the hashes stand for.
+    `knobs` are the settings that differ, where it is known what the hashes stand for.
     """
 
     name: str
@@ -56,18 +56,18 @@ class ExplanationRow:
 
 
 def explain_otherwise(
-    incident: Incident, experiment: str, settings: tuple[Settings, Settings] = ({}, {})
+    incident: Incident, experiment: str, settings: ChangedSettings = NO_SETTINGS
 ) -> tuple[ExplanationRow, ...]:
     """List what else may have made a change: what changed with it, the testbed, chance.
 
-    `settings` are those of the bundles before and after it, as `bundle.read_settings` gives them.
+    `settings` are those that changed, by what they explain.
     """
     is_proven = _is_proven(incident)
     return (
         *(
             replace(
                 _view_recorded(one, incident, experiment, is_proven=is_proven),
-                knobs=find_changed(one, settings),
+                knobs=settings.get(one, ()),
             )
             for one in incident.explanations
         ),

@@ -17,23 +17,28 @@ from analysis.judging.drift import WatchEvidence, is_canary
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
+from analysis.judging.settings import NO_SETTINGS, ChangedSettings
 from analysis.judging.suspects import traces
 from perf.config.difference import Knob
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from reports.pages.incident.explaining import compare_configs, explain_otherwise
-from reports.pages.incident.story import tell_story
+from reports.pages.incident.story import say_gap, tell_story
 from reports.site.context import SiteContext
 from reports.site.rendering import render
 from reports.site.svg import Scale, fit
 from reports.site.writing import Batch, batch_of
 from reports.wording.changes import TYPICAL, count_silent, triage_words, view_change_briefly
-from reports.wording.incidents import tell_missing, tell_movement, triage_command
+from reports.wording.incidents import (
+    say_common_moves,
+    tell_missing,
+    tell_movement,
+    triage_command,
+    view_state,
+)
 from reports.wording.links import incident_page
 from reports.wording.reproducing import (
     NOTHING_KNOWN,
     Contents,
-    Settings,
-    find_changed,
     find_suites,
     list_changed,
     read_contents,
@@ -95,7 +100,8 @@ def batches(scene: SiteContext) -> Iterator[Batch]:
             suites=suites,
             bisections=scene.bisections,
             contents=contents,
-            settings=scene.settings_around(incident.lead),
+            settings=scene.settings,
+            common=say_common_moves(incidents, incident),
         )
         yield batch_of(
             render(
@@ -115,13 +121,14 @@ def show_incident(
     suites: Mapping[str, str] = _NO_SUITES,
     bisections: Sequence[BisectionRecord] = (),
     contents: Contents = NOTHING_KNOWN,
-    settings: tuple[Settings, Settings] = ({}, {}),
+    settings: ChangedSettings = NO_SETTINGS,
+    common: str = "",
 ) -> dict[str, Any]:
     """Give what the page of an incident shows, by the names of its template.
 
     `judged` holds all series, `trials` all trials, `suites` one suite for each experiment,
-    `bisections` all that were begun, `contents` what the configuration holds now, and `settings` what
-    it held before and after the change, if that is known. Changes stand beside their experiment.
+    `bisections` all that were begun, `contents` what the configuration holds now, `settings` those
+    that changed; `common` says that other databases moved, too. Changes stand beside their experiment.
     `missing` says why there is nothing more to see side by side, or what would settle it; `settling` is
     the command that does. Both are empty where nothing is missing, as are the pages of the incidents
     `before` and `after` it.
@@ -137,8 +144,11 @@ def show_incident(
     testbeds = {trials[lead.last_before.trial].testbed.name, first_with_it.testbed.name}
     return {
         "incident": incident,
+        "state": view_state(incident, trials),
+        "common": common,
         "experiment": experiment,
         "summary": " ".join(map(sentence, tell_movement(incident))),
+        "gap": say_gap(lead, trials),
         "sensitivity": view_sensitivity(own).text,
         "members": _with_experiments(incident.changes, trials),
         "series": len({one.series.key for one in incident.changes}),
@@ -166,11 +176,11 @@ def show_incident(
     }
 
 
-def _list_attributed(incident: Incident, settings: tuple[Settings, Settings]) -> list[Knob]:
+def _list_attributed(incident: Incident, settings: ChangedSettings) -> list[Knob]:
     """Return the settings that a change is attributed to."""
     if incident.cause is not Cause.CONFIGURATION:
         return []
-    return [knob for one in incident.explanations for knob in find_changed(one, settings)]
+    return [knob for one in incident.explanations for knob in settings.get(one, ())]
 
 
 def _view_search(incident: Incident, origins: Sequence[BisectionRecord]) -> dict[str, Any]:

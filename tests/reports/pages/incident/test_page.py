@@ -14,10 +14,10 @@ from analysis.judging.drift import WatchEvidence, WatchState
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.remeasurement import Reply, SeriesAnswer
+from analysis.judging.settings import NO_SETTINGS, ChangedSettings, Settings, find_changed
 from reports.pages.incident.explaining import ExplanationRow
 from reports.pages.incident.page import draw_change, say_question, show_incident
 from reports.site.rendering import render
-from reports.wording.reproducing import Settings, find_changed
 
 EXPERIMENT = "cassandra-sensor-write"
 
@@ -28,9 +28,7 @@ def incident(demo: Any) -> Incident:
     return found
 
 
-def page(
-    demo: Any, incident: Incident, settings: tuple[Settings, Settings] = ({}, {})
-) -> dict[str, Any]:
+def page(demo: Any, incident: Incident, settings: ChangedSettings = NO_SETTINGS) -> dict[str, Any]:
     judged = {one.series.key: one for one in demo.judgement.series}
     by_id = {trial.id: trial for trial in demo.trials}
     return show_incident(
@@ -182,8 +180,8 @@ def test_settings_that_both_bundles_kept_are_named_in_place_of_hashes(
     assert find_changed(one, ({}, after)) == ()
     assert find_changed(replace(one, name="knickpoint"), (before, after)) == ()
     told = within(incident, explanations=(one,), cause=Cause.CONFIGURATION)
-    shown = text(page(demo, told, (before, after)))
-    assert shown.count("settings.commitlog_sync") == 2
+    shown = text(page(demo, told, {one: (knob,)}))
+    assert shown.count("<code>commitlog_sync</code>: periodic → batch") == 2
     assert "8316" not in shown
 
 
