@@ -4,7 +4,8 @@ Here, and nowhere else in `analysis`, a verdict becomes a sentence; `reports` sa
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from analysis.detection import words
 from analysis.detection.alerts import Alert
@@ -18,7 +19,6 @@ from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries, Judgement, find_shortage
 from analysis.judging.remeasurement import Reply, measure_of
-from analysis.judging.settings import NO_SETTINGS, ChangedSettings, say_settings
 from analysis.judging.standing import (
     ChangeRemark,
     FalseDiscovery,
@@ -33,6 +33,9 @@ from perf.model.results import SeriesKey
 from perf.model.rules import TriageEntry
 from perf.model.series_names import series_words
 
+SettingsInWords: TypeAlias = Mapping[Explanation, str]
+"""The settings behind what changed with both values, where they are known."""
+NO_WORDS: SettingsInWords = {}
 _INDENT = " " * 12
 _MOST_LISTED = 3
 """Of explanations and pieces of evidence in a sentence; the incident holds them all."""
@@ -56,10 +59,10 @@ _HEADLINES = {
 }
 
 
-def describe(judgement: Judgement, settings: ChangedSettings = NO_SETTINGS) -> Iterator[str]:
+def describe(judgement: Judgement, settings: SettingsInWords = NO_WORDS) -> Iterator[str]:
     """Say what was found: series worst first, incidents news first, the testbed, then the verdict.
 
-    `settings` are those that changed, by what they explain, as far as they are known.
+    `settings` name those that changed, by what they explain, as far as they are known.
     """
     ranked = sorted(judgement.series, key=lambda judged: WORST_FIRST.index(judged.verdict.outcome))
     for judged in ranked:
@@ -103,7 +106,7 @@ def say_shortage(judgement: Judgement) -> str:
     )
 
 
-def say_reason(judged: JudgedSeries, settings: ChangedSettings = NO_SETTINGS) -> str:
+def say_reason(judged: JudgedSeries, settings: SettingsInWords = NO_WORDS) -> str:
     """Say in one sentence what a verdict rests on, what else is known, and what could be seen."""
     told = find_told(judged.detectable)
     seen = (
@@ -198,7 +201,7 @@ def _say_testbed(remark: ChangeRemark) -> str:
 def list_notes(
     verdict: Verdict,
     name_watch: Callable[[SeriesKey], str] | None = None,
-    settings: ChangedSettings = NO_SETTINGS,
+    settings: SettingsInWords = NO_WORDS,
 ) -> tuple[str, ...]:
     """Say what else is known of what a verdict rests on, one thing each.
 
@@ -216,7 +219,7 @@ def list_notes(
 def say_known(
     one: Known,
     name_watch: Callable[[SeriesKey], str] | None = None,
-    settings: ChangedSettings = NO_SETTINGS,
+    settings: SettingsInWords = NO_WORDS,
 ) -> str:
     """Say one thing that is known of a change."""
     match one:
@@ -242,9 +245,8 @@ def say_known(
     return said
 
 
-def _say_explanation(one: Explanation, settings: ChangedSettings) -> str:
-    knobs = settings.get(one)
-    return f"{one.name} ({say_settings(knobs) if knobs else f'{one.before} → {one.after}'})"
+def _say_explanation(one: Explanation, settings: SettingsInWords) -> str:
+    return f"{one.name} ({settings.get(one) or f'{one.before} → {one.after}'})"
 
 
 def _some(texts: Sequence[str]) -> str:
@@ -391,7 +393,7 @@ def _name(series: Series, index: int) -> str:
     return f"{point.release.version} (night {words.night(point)})"
 
 
-def _describe_incident(incident: Incident, settings: ChangedSettings) -> Iterator[str]:
+def _describe_incident(incident: Incident, settings: SettingsInWords) -> Iterator[str]:
     lead = incident.lead
     of_series = len({change.series.key for change in incident.changes})
     news = "news" if incident.is_news else "known"
@@ -410,8 +412,7 @@ def _describe_incident(incident: Incident, settings: ChangedSettings) -> Iterato
     for evidence in incident.evidence:
         yield f"{_INDENT}{say_evidence(evidence)}"
     for other in incident.explanations:
-        knobs = settings.get(other)
-        said = say_settings(knobs) if knobs else f"{other.before} → {other.after}"
+        said = settings.get(other) or f"{other.before} → {other.after}"
         yield f"{_INDENT}may explain it as well: {other.name}: {said}"
     if incident.triage is not None:
         entry = incident.triage

@@ -3,10 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from analysis.judging.description import SettingsInWords
+from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Incident
 from analysis.judging.remeasurement import CONFIG
-from analysis.judging.settings import ChangedSettings, Settings, find_changed
+from analysis.orchestration.setting_words import (
+    ChangedSettings,
+    Settings,
+    find_changed,
+    name_settings,
+)
 from perf.config.catalog import Catalog
+from perf.config.difference import Knob
 from perf.history import bundle
 from perf.history.store import open_history
 from perf.local.places import Places
@@ -25,7 +33,7 @@ def find_changed_settings(
     `bundles` is the directory of the trial bundles. Of a config the trials beside the change must have
     the contents that are said to have changed.
     """
-    found = {}
+    found: dict[Explanation, tuple[Knob, ...]] = {}
     for incident in incidents:
         lead = incident.lead
         ends = heads[lead.last_before.trial], heads[lead.first_after.trial]
@@ -41,10 +49,10 @@ def find_changed_settings(
     return found
 
 
-def read_changed_settings(
+def read_named_settings(
     incidents: Sequence[Incident], catalog: Catalog, places: Places
-) -> ChangedSettings:
-    """Return the settings behind each explanation of incidents of the history in a data directory.
+) -> SettingsInWords:
+    """Name the settings behind each explanation of incidents of the history in a data directory.
 
     Raises:
         HistoryError: the history cannot be read.
@@ -54,7 +62,7 @@ def read_changed_settings(
         return {}
     with open_history(places.history, read_only=True) as history:
         heads = {head.id: head for head in history.heads()}
-    return find_changed_settings(incidents, heads, catalog, places.trials)
+    return name_settings(find_changed_settings(incidents, heads, catalog, places.trials))
 
 
 def _read(head: TrialHead, catalog: Catalog, bundles: Path) -> Settings:

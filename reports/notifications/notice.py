@@ -13,7 +13,7 @@ from analysis.judging.description import say_reply
 from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Incident, name_place
 from analysis.judging.judgement import JudgedSeries, Judgement
-from analysis.judging.settings import NO_SETTINGS, ChangedSettings
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.model.metrics import DIAGNOSTICS, METRICS
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.rules import TriageState

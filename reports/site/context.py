@@ -11,10 +11,10 @@ from typing import Protocol, TypeAlias
 from analysis.bisecting.record import BisectionRecord
 from analysis.comparing.results import ComparisonResult
 from analysis.judging.judgement import Judgement
-from analysis.judging.settings import ChangedSettings
 from analysis.orchestration.bisecting import read_bisections
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.judging import judge_evidence, read_evidence
+from analysis.orchestration.setting_words import ChangedSettings
 from analysis.orchestration.settings import find_changed_settings
 from perf.config.catalog import Catalog
 from perf.history import bundle

@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic_core import to_json
 
 from analysis.bisecting.description import answer
-from analysis.judging.settings import setting_name, setting_values
+from analysis.orchestration.setting_words import setting_name, setting_values
 from reports.site.svg import course, trend
 from reports.site.writing import Batch, SiteFile
 from reports.wording import links

@@ -8,7 +8,7 @@ from analysis.detection.detection import ChangeState
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import Judgement
-from analysis.judging.settings import NO_SETTINGS, ChangedSettings
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.model.nights import Night
 from perf.model.results import SeriesKey, TrialHead, TrialId, TrialStatus
 from perf.model.rules import TriageEntry

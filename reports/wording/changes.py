@@ -15,7 +15,7 @@ from analysis.judging.explanations import Explanation
 from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
-from analysis.judging.settings import NO_SETTINGS, ChangedSettings, say_settings
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings, say_settings
 from perf.model.results import SeriesKey
 from perf.model.rules import Detection, TriageEntry
 from reports.wording import links

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.judging.description import say_price, say_reply
 from analysis.judging.incidents import Cause, Incident
-from analysis.judging.settings import NO_SETTINGS, ChangedSettings
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.model.results import TrialHead, TrialId, TrialStatus
 from reports.wording.changes import (
     evidence_words,

@@ -14,7 +14,7 @@ from analysis.detection.verdict import Outcome
 from analysis.judging.description import list_notes, say_basis
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
-from analysis.judging.settings import NO_SETTINGS, ChangedSettings
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings, name_settings
 from perf.model.metrics import METRICS
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.rules import Detection
@@ -56,11 +56,11 @@ def lead_series(
     if change is None or relevant is None:
         return Lead(
             text=sentence(say_basis(judged)),
-            more=" ".join(map(sentence, list_notes(judged.verdict, settings=changed))),
+            more=" ".join(map(sentence, list_notes(judged.verdict, settings=name_settings(changed)))),
         )
     return Lead(
         text=" ".join(filter(None, (_say_change(change, relevant), _say_cause(incident)))),
-        more=" ".join(map(sentence, list_notes(verdict, name_watch, changed))),
+        more=" ".join(map(sentence, list_notes(verdict, name_watch, name_settings(changed)))),
     )
 
 

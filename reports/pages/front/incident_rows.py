@@ -5,22 +5,21 @@ from dataclasses import dataclass
 
 from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.effects import Effect
-from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
-from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
-from analysis.judging.settings import ChangedSettings
+from analysis.judging.remeasurement import RemeasurementQuestion
 from analysis.judging.suspects import traces
 from analysis.judging.weight import Weight, find_interval, weigh
+from analysis.orchestration.setting_words import ChangedSettings
 from perf.model.results import SeriesKey, TrialHead
-from perf.model.rules import TriageEntry
 from reports.pages.releases.medians import variant_id
 from reports.site.context import SiteContext
 from reports.wording import links
+from reports.wording.advice import Step, advise
 from reports.wording.changes import name_gap, say_explanation
 from reports.wording.headline import say_headline
-from reports.wording.incidents import say_state, triage_command
-from reports.wording.reproducing import find_suites
+from reports.wording.incidents import say_state
+from reports.wording.reproducing import Contents, find_suites, read_contents
 from reports.wording.wording import (
     at_least,
     number,
@@ -62,9 +61,9 @@ class ChangeLine:
 class IncidentLine:
     """One incident: its lead, the further series that moved with it, and where more is said.
 
-    `others` are the first of `further` series; `links` have a name and a page each. `todo` says what to
-    do next, `command` is what does it where there is one; `headline` says what moved and how sure that
-    is, `state` how the incident stands; `settings` are those that changed.
+    `others` are the first of `further` series; `links` have a name and a page each. `steps` say
+    what to do next, `headline` what moved and how sure that is, `state` how the incident stands;
+    `settings` are those that changed.
     """
 
     incident: Incident
@@ -72,8 +71,7 @@ class IncidentLine:
     others: tuple[ChangeLine, ...]
     further: int
     links: tuple[tuple[str, str], ...]
-    todo: str
-    command: str
+    steps: tuple[Step, ...]
     headline: str
     state: str
     settings: ChangedSettings
@@ -115,7 +113,8 @@ def rows_of_incidents(
         ),
     )
     suites = find_suites(scene.heads.values(), scene.catalog, scene.nights)
-    return tuple(_row(incident, judged, scene, suites) for incident in ordered[:most])
+    contents = read_contents(scene.catalog)
+    return tuple(_row(incident, judged, scene, suites, contents) for incident in ordered[:most])
 
 
 def _weigh(change: ChangePoint, judged: Mapping[SeriesKey, JudgedSeries]) -> Weight:
@@ -127,20 +126,20 @@ def _row(
     judged: Mapping[SeriesKey, JudgedSeries],
     scene: SiteContext,
     suites: Mapping[str, str],
+    contents: Contents,
 ) -> IncidentLine:
     first: dict[SeriesKey, ChangePoint] = {}  # of each further series, as the incident orders them
     for change in incident.changes:
         first.setdefault(change.series.key, change)
     first.pop(incident.lead.series.key, None)
-    todo, command = _tell_next(incident, scene, suites)
+    first_with_it = _first_with_it(incident, scene)
     return IncidentLine(
         incident=incident,
         lead=_line(incident.lead, judged),
         others=tuple(_line(one, judged) for one in [*first.values()][:MOST_OTHERS]),
         further=len(first),
         links=tuple(_link(incident, scene)),
-        todo=todo,
-        command=command,
+        steps=advise(incident, first_with_it, suites[first_with_it.experiment], contents),
         headline=say_headline(incident),
         state=say_state(incident, scene.heads),
         settings=scene.settings,
@@ -181,38 +180,3 @@ def _link(incident: Incident, scene: SiteContext) -> Iterator[tuple[str, str]]:
     for record in scene.bisections:
         if traces(record, asked, after.experiment):
             yield "Bisection", links.bisection_page(record.id)
-
-
-def _tell_next(incident: Incident, scene: SiteContext, suites: Mapping[str, str]) -> tuple[str, str]:
-    """Say what to do next, and give the command that does it, if one does."""
-    lead = incident.lead
-    if incident.triage:
-        return _tell_decided(incident.triage), ""
-    if incident.question:
-        first = _first_with_it(incident, scene)
-        suite = suites[first.experiment]
-        return (
-            "Make sure: an interleaved comparison on the same hosts answers sooner than nights.",
-            compare_command(incident.question, suite, first.experiment),
-        )
-    if incident.cause is Cause.TESTBED:
-        return "Look at the testbed first: what watches it moved, too.", ""
-    if lead.state is ChangeState.PROVISIONAL:
-        return "Wait for the next nights: nothing but more points can tell.", ""
-    if lead.outcome is Outcome.IMPROVED:
-        return (
-            "Nothing has to be done. If it was meant, write that down:",
-            triage_command(incident.name, "expected"),
-        )
-    back = incident.came_back_after
-    text = (
-        f"It was fixed and came back: tell {back.owner}, and write down what was decided:"
-        if back
-        else "Open the incident, find an owner, and write down what was decided:"
-    )
-    return text, triage_command(incident.name)
-
-
-def _tell_decided(entry: TriageEntry) -> str:
-    until = f" until {entry.expires:%Y-%m-%d}" if entry.expires else ""
-    return f"Nothing: {entry.state} by {entry.owner}{until}."

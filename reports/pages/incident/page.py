@@ -13,20 +13,21 @@ from analysis.bisecting.record import BisectionRecord
 from analysis.bisecting.words import say_chance
 from analysis.detection.detection import ChangePoint
 from analysis.detection.series import Point, nights_of
-from analysis.judging.drift import WatchEvidence, is_canary
+from analysis.judging.drift import WatchEvidence, WatchState, is_canary
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
-from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
-from analysis.judging.settings import NO_SETTINGS, ChangedSettings
+from analysis.judging.remeasurement import CONFIG, RemeasurementQuestion, compare_command
 from analysis.judging.suspects import traces
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.config.difference import Knob
 from perf.model.results import SeriesKey, TrialHead, TrialId
-from reports.pages.incident.explaining import compare_configs, explain_otherwise
+from reports.pages.incident.explaining import explain_otherwise
 from reports.pages.incident.story import say_gap, tell_story
 from reports.site.context import SiteContext
 from reports.site.rendering import render
 from reports.site.svg import Scale, fit
 from reports.site.writing import Batch, batch_of
+from reports.wording.advice import advise, compare_settings, say_question
 from reports.wording.changes import TYPICAL, count_silent, triage_words, view_change_briefly
 from reports.wording.incidents import (
     say_common_moves,
@@ -52,10 +53,12 @@ from reports.wording.wording import (
     heading,
     join_caveats,
     night_words,
+    number,
     percent,
     probability,
     sentence,
     series_words,
+    unit_words,
 )
 
 _MOST_CHANCES = 5
@@ -154,6 +157,7 @@ def show_incident(
         "series": len({one.series.key for one in incident.changes}),
         "mended_by": _with_experiments(incident.mended_by, trials),
         "evidence": [one for one in incident.evidence if _tells_most(one)],
+        "watched": {one.key: _say_watched(one, lead, judged) for one in incident.evidence},
         "others": others,
         "others_title": f"Other statistics of the canaries: {count_silent(others)}",
         "explanations": explain_otherwise(incident, experiment, settings),
@@ -162,18 +166,50 @@ def show_incident(
         "triage": sentence(triage_words(incident.triage)) if incident.triage else "",
         "from_nights": _tell_nights(lead, own),
         "missing": tell_missing(incident),
-        "settling": compare_command(incident.question, suite, experiment) if incident.question else "",
         "chart": chart,
         "chart_text": _tell_chart(lead, chart) if chart else "",
         **_view_search(incident, origins),
-        "reproduction": view_reproduction(
-            list_changed(first_with_it, contents), *_list_commands(incident, suite, experiment)
-        ),
-        "deciding": triage_command(incident.name),
+        **_view_steps(incident, first_with_it, suite, contents, origins),
         "caveat": join_caveats(testbeds, caveats),
         "before": "",
         "after": "",
     }
+
+
+def _view_steps(
+    incident: Incident,
+    first: TrialHead,
+    suite: str,
+    contents: Contents,
+    origins: Sequence[BisectionRecord],
+) -> dict[str, Any]:
+    """Return what to do; what a step gives a command for is not said once more further down."""
+    is_traced = any(isinstance(one.found, Culprit) for one in origins)
+    steps = advise(incident, first, suite, contents, is_traced=is_traced)
+    commands = {command for one in steps for command in one.commands.splitlines()}
+    question, deciding = incident.question, triage_command(incident.name)
+    settling = compare_command(question, suite, first.experiment) if question else ""
+    searching = _bisect_command(incident) if say_question(incident)[1] and not is_traced else ""
+    configs = [
+        compare_settings(one, incident, first.experiment, suite, contents)
+        for one in incident.explanations
+        if one.name.startswith(CONFIG)
+    ]
+    again = _list_commands(incident, suite, first.experiment)
+    return {
+        "steps": steps,
+        "deciding": "" if any("triage add" in one for one in commands) else deciding,
+        "settling": "" if settling in commands else settling,
+        "searching": "" if searching in commands else searching,
+        "configs": [one for one in configs if one not in steps],
+        "reproduction": view_reproduction(
+            list_changed(first, contents), *(one for one in again if one not in commands)
+        ),
+    }
+
+
+def _bisect_command(incident: Incident) -> str:
+    return shlex.join(("knickpoint", "bisect", "--change", incident.name))
 
 
 def _list_attributed(incident: Incident, settings: ChangedSettings) -> list[Knob]:
@@ -186,11 +222,9 @@ def _list_attributed(incident: Incident, settings: ChangedSettings) -> list[Knob
 def _view_search(incident: Incident, origins: Sequence[BisectionRecord]) -> dict[str, Any]:
     """Return what is known of the release that brought a change, and whether it can be searched."""
     is_found = any(isinstance(one.found, Culprit) for one in origins)
-    in_question, is_askable = say_question(incident)
     return {
         "origins": [(one, _state(one), _list_chances(one)) for one in origins],
-        "in_question": "" if is_found else in_question,
-        "searching": is_askable and not is_found,
+        "in_question": "" if is_found else say_question(incident)[0],
     }
 
 
@@ -216,13 +250,32 @@ def _list_commands(incident: Incident, suite: str, experiment: str) -> Iterator[
         yield shlex.join(("knickpoint", "measure", *of_suite, *ends))
     if old != new:
         yield compare_command(RemeasurementQuestion(changes=(lead,)), suite, experiment)
-        yield shlex.join(("knickpoint", "bisect", "--change", incident.name))
-    yield from compare_configs(incident, experiment, suite)
+        yield _bisect_command(incident)
 
 
 def _tells_most(evidence: WatchEvidence) -> bool:
     is_typical = not is_canary(evidence.key) or evidence.key.statistic == TYPICAL
     return is_typical or evidence.follows
+
+
+def _say_watched(
+    one: WatchEvidence, lead: ChangePoint, judged: Mapping[SeriesKey, JudgedSeries]
+) -> str:
+    """Say what a watch with too few points measured on both sides of a change, for a reader to see.
+
+    Empty where it can tell, and where its points do not part by time as the evidence counted them.
+    """
+    if one.state is not WatchState.SHORT or one.key not in judged:
+        return ""
+    points, began = judged[one.key].series.points, lead.first_after.started_at
+    sides = (
+        [point.value for point in points if point.started_at < began],
+        [point.value for point in points if point.started_at >= began],
+    )
+    if tuple(map(len, sides)) != (one.before, one.after) or not all(sides):
+        return ""
+    before, after = (f"{number(min(side))} to {number(max(side))}" for side in sides)
+    return sentence(f"{before} before, {after} {unit_words(one.key.metric)} after".replace("  ", " "))
 
 
 def _with_experiments(
@@ -239,42 +292,6 @@ def _tell_nights(lead: ChangePoint, own: JudgedSeries) -> str:
         f" {count(lead.index - start, 'point')} before and {count(lead.points_after, 'point')} after,"
         f" the newest of {night_words(nights[-1])}"
     )
-
-
-def say_question(incident: Incident) -> tuple[str, bool]:
-    """Say which releases are in question, and whether a bisection could find one."""
-    lead = incident.lead
-    old, new = lead.last_before.release, lead.first_after.release
-    is_next = old.line == new.line and new.ordinal - old.ordinal == 1
-    if old == new:
-        said = (
-            f"No release brought it: it began within {new.version}, between two measurements of "
-            "the same release. Look at what else changed there."
-        )
-        return said, False
-    if incident.cause is Cause.TESTBED:
-        said = (
-            f"It lies between {old.version} and {new.version}, but is put down to the testbed, "
-            "so that no release is accused."
-        )
-        return said, False
-    if not is_next:
-        said = (
-            f"In question are the releases after {old.version}, up to and including {new.version}: "
-            "those between were not measured, or not well enough. This finds the one that brought it:"
-        )
-        return said, True
-    if lead.earliest >= lead.latest:
-        said = (
-            f"{new.version} is the first release with it, and {old.version}, the release before, "
-            "does not have it: no other release lies between."
-        )
-        return said, False
-    said = (
-        f"{new.version} is the first release with it as far as can be told, but the place is "
-        "not certain: the chart shades where else it may lie."
-    )
-    return said, True
 
 
 def _state(record: BisectionRecord) -> Badge:

@@ -20,8 +20,8 @@ from analysis.detection.series import Points
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
-from analysis.judging.settings import NO_SETTINGS, ChangedSettings
 from analysis.judging.standing import find_told
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.model.columns import Occasion
 from perf.model.metrics import HIGHEST_LOAD
 from perf.model.references import Reference, references_for

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from analysis.judging.drift import is_canary
 from analysis.judging.explanations import Explanation
 from analysis.judging.judgement import JudgedSeries
-from analysis.judging.settings import (
+from analysis.orchestration.setting_words import (
     NO_SETTINGS,
     ChangedSettings,
     setting_name,

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from analysis.detection.detection import ChangeState
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause
-from analysis.judging.settings import say_settings
+from analysis.orchestration.setting_words import say_settings
 from perf.history import bundle
 from perf.local.places import Places
 from perf.model.errors import UsageError

@@ -7,7 +7,7 @@ from made_up_nights import KEY, Nights, judge_nights
 
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
-from analysis.judging.settings import find_changed
+from analysis.orchestration.setting_words import find_changed
 from perf.model.results import SeriesKey, TrialHead, TrialId, TrialStatus
 from reports.pages.incident.story import say_gap
 from reports.wording.changes import name_gap, say_explanation

@@ -69,7 +69,9 @@ def test_what_was_not_measured_in_turns_is_said_with_the_command(demo: Any, inci
     )
     assert view["origins"] == []
     assert "would settle it" in view["missing"]
-    assert view["settling"] == (
+    (step,) = view["steps"]
+    assert view["settling"] == ""  # said once
+    assert step.commands == (
         f"knickpoint compare --suite quickstart --experiment {EXPERIMENT} --baseline 5.0.2"
         " --candidate 5.0.3 --measure saturation/write/throughput/mean"
     )

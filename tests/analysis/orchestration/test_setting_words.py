@@ -1,6 +1,6 @@
 """Settings that changed are named by key and value, as their database does."""
 
-from analysis.judging.settings import say_settings, setting_values
+from analysis.orchestration.setting_words import say_settings, setting_values
 from perf.config.difference import Knob, find_knobs
 
 

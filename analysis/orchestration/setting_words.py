@@ -1,4 +1,4 @@
-"""The settings behind a change of the configuration, by key and value: a hash says nothing. Pure."""
+"""The settings behind a change of the configuration, by key and value: a hash says nothing."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
+from analysis.judging.description import SettingsInWords
 from analysis.judging.explanations import Explanation
 from perf.config.difference import Knob, find_knobs
 from perf.local.document import dotted
@@ -36,10 +37,15 @@ def say_settings(knobs: Sequence[Knob]) -> str:
     return f"{', '.join(named)}{f' and {rest:,} more' if rest > 0 else ''}"
 
 
+def name_settings(changed: ChangedSettings) -> SettingsInWords:
+    """Name the settings behind each explanation, as `describe` takes them."""
+    return {one: say_settings(knobs) for one, knobs in changed.items()}
+
+
 def setting_name(knob: Knob) -> str:
     """Name a setting as its database does, without the file's own key around all of them."""
     first, *others = knob.steps
-    return _clip(dotted(others) if first == "settings" and others else dotted(knob.steps))
+    return _clip(dotted(tuple(others)) if first == "settings" and others else dotted(knob.steps))
 
 
 def setting_values(knob: Knob) -> tuple[str, str]:
