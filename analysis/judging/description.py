@@ -4,7 +4,8 @@ Here, and nowhere else in `analysis`, a verdict becomes a sentence; `reports` sa
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from analysis.detection import words
 from analysis.detection.alerts import Alert
@@ -34,6 +35,9 @@ from perf.model.results import SeriesKey
 from perf.model.rules import TriageEntry
 from perf.model.series_names import series_words
 
+SettingsInWords: TypeAlias = Mapping[Explanation, str]
+"""The settings behind what changed with both values, where they are known."""
+NO_WORDS: SettingsInWords = {}
 _INDENT = " " * 12
 _MOST_LISTED = 3
 """Of explanations and pieces of evidence in a sentence; the incident holds them all."""
@@ -57,15 +61,18 @@ _HEADLINES = {
 }
 
 
-def describe(judgement: Judgement) -> Iterator[str]:
-    """Say what was found: series worst first, incidents news first, the testbed, then the verdict."""
+def describe(judgement: Judgement, settings: SettingsInWords = NO_WORDS) -> Iterator[str]:
+    """Say what was found: series worst first, incidents news first, the testbed, then the verdict.
+
+    `settings` name those that changed, by what they explain, as far as they are known.
+    """
     ranked = sorted(judgement.series, key=lambda judged: WORST_FIRST.index(judged.verdict.outcome))
     for judged in ranked:
         yield f"{judged.verdict.outcome:<11} {words.series(judged.series.key)}"
-        yield f"{_INDENT}{say_reason(judged)}"
+        yield f"{_INDENT}{say_reason(judged, settings)}"
         yield from (f"{_INDENT}{line}" for line in _describe_series(judged))
     for incident in judgement.incidents:
-        yield from _describe_incident(incident)
+        yield from _describe_incident(incident, settings)
     for judged in judgement.watched:
         for change in judged.change_points:
             yield f"testbed     {words.series(judged.series.key)}"
@@ -101,7 +108,7 @@ def say_shortage(judgement: Judgement) -> str:
     )
 
 
-def say_reason(judged: JudgedSeries) -> str:
+def say_reason(judged: JudgedSeries, settings: SettingsInWords = NO_WORDS) -> str:
     """Say in one sentence what a verdict rests on, what else is known, and what could be seen."""
     told = find_told(judged.detectable)
     seen = (
@@ -109,7 +116,8 @@ def say_reason(judged: JudgedSeries) -> str:
         if told
         else ""
     )
-    return "; ".join(filter(None, (say_basis(judged), *list_notes(judged.verdict), seen)))
+    notes = list_notes(judged.verdict, settings=settings)
+    return "; ".join(filter(None, (say_basis(judged), *notes, seen)))
 
 
 def say_basis(judged: JudgedSeries) -> str:
@@ -193,21 +201,28 @@ def _say_testbed(remark: ChangeRemark) -> str:
 
 
 def list_notes(
-    verdict: Verdict, name_watch: Callable[[SeriesKey], str] | None = None
+    verdict: Verdict,
+    name_watch: Callable[[SeriesKey], str] | None = None,
+    settings: SettingsInWords = NO_WORDS,
 ) -> tuple[str, ...]:
     """Say what else is known of what a verdict rests on, one thing each.
 
-    `name_watch` names canaries and sentinels where they have other names than on a terminal.
+    `name_watch` names canaries and sentinels where they have other names than on a terminal;
+    `settings` are those that changed, by what they explain.
     """
     if verdict.basis not in {VerdictBasis.CHANGE, VerdictBasis.SUSPICION}:
         return ()
-    notes = tuple(say_known(one, name_watch) for one in verdict.remark.notes)
+    notes = tuple(say_known(one, name_watch, settings) for one in verdict.remark.notes)
     if verdict.basis is VerdictBasis.SUSPICION and verdict.remark.testbed:
         return (f"it looks like the testbed's: {_say_testbed(verdict.remark)}", *notes)
     return notes
 
 
-def say_known(one: Known, name_watch: Callable[[SeriesKey], str] | None = None) -> str:
+def say_known(
+    one: Known,
+    name_watch: Callable[[SeriesKey], str] | None = None,
+    settings: SettingsInWords = NO_WORDS,
+) -> str:
     """Say one thing that is known of a change."""
     match one:
         case PriceMove():
@@ -227,14 +242,13 @@ def say_known(one: Known, name_watch: Callable[[SeriesKey], str] | None = None) 
         case WithinRelease():
             said = _WITHIN[one]
         case explanations:
-            said = (
-                f"what else changed there: {_some([_say_explanation(each) for each in explanations])}"
-            )
+            named = [_say_explanation(each, settings) for each in explanations]
+            said = f"what else changed there: {_some(named)}"
     return said
 
 
-def _say_explanation(one: Explanation) -> str:
-    return f"{one.name} ({one.before} → {one.after})"
+def _say_explanation(one: Explanation, settings: SettingsInWords) -> str:
+    return f"{one.name} ({settings.get(one) or f'{one.before} → {one.after}'})"
 
 
 def _some(texts: Sequence[str]) -> str:
@@ -381,7 +395,7 @@ def _name(series: Series, index: int) -> str:
     return f"{point.release.version} (night {words.name_night(point)})"
 
 
-def _describe_incident(incident: Incident) -> Iterator[str]:
+def _describe_incident(incident: Incident, settings: SettingsInWords) -> Iterator[str]:
     lead = incident.lead
     of_series = len({change.series.key for change in incident.changes})
     news = "news" if incident.is_news else "known"
@@ -400,7 +414,8 @@ def _describe_incident(incident: Incident) -> Iterator[str]:
     for evidence in incident.evidence:
         yield f"{_INDENT}{say_evidence(evidence)}"
     for other in incident.explanations:
-        yield f"{_INDENT}may explain it as well: {other.name}: {other.before} → {other.after}"
+        said = settings.get(other) or f"{other.before} → {other.after}"
+        yield f"{_INDENT}may explain it as well: {other.name}: {said}"
     if incident.triage is not None:
         entry = incident.triage
         yield f"{_INDENT}triage: {entry.state} by {entry.owner}: {entry.note} ({entry.name})"

@@ -21,12 +21,17 @@ def night_name(night: str) -> str:
     return _NO_BREAK.join(filter(None, parts))
 
 
-def night_span(first: str, last: str, joint: str) -> str:
-    """Name two nights, of one day with the day once: 21 Nov 2026 #14 to #19."""
+def name_both(first: str, last: str) -> tuple[str, str]:
+    """Name two nights, the second by its number alone where both are of one day."""
     one, other = night_name(first), night_name(last)
     day, _, number = other.rpartition("#")
     is_same_day = bool(day) and one.startswith(f"{day}#")
-    return f"{one} {joint} {f'#{number}' if is_same_day else other}"
+    return one, f"#{number}" if is_same_day else other
+
+
+def night_span(first: str, last: str, joint: str) -> str:
+    """Name two nights, of one day with the day once: 21 Nov 2026 #14 to #19."""
+    return f" {joint} ".join(name_both(first, last))
 
 
 def day_name(day: date) -> str:

@@ -8,12 +8,11 @@ from pathlib import Path
 import click
 
 from analysis.judging.description import say_judgement
-from analysis.judging.judgement import Judgement
 from perf.config.catalog import load_catalog
 from perf.history.store import append_all, open_history
 from perf.local.places import Places
 from reports.pages.whole_site import write_report
-from reports.site.context import judge_state
+from reports.site.context import JudgedHistory, judge_state
 from reports.site.writing import check_target
 from reports.wording.incidents import list_news
 
@@ -43,16 +42,17 @@ def demo(out: Path) -> None:
     Exit code 0 although a regression is found: it is meant to be.
     """
     with as_file(files("reports.demo")) as shipped:
-        trials, judgement, index = build_site(shipped, out)
+        judged, index = build_site(shipped, out)
+    by_id = {head.id: head for head in judged.heads}
     click.echo(f"Planted: {_PLANTED}")
-    click.echo(f"Judged:  {trials} trials. {say_judgement(judgement)}")
-    for line in list_news(judgement.incidents):
+    click.echo(f"Judged:  {len(judged.heads)} trials. {say_judgement(judged.judgement)}")
+    for line in list_news(judged.judgement.incidents, by_id, judged.settings):
         click.echo(f"Found:   {line}")
     click.echo(f"Open:    {index}")
 
 
-def build_site(shipped: Path, out: Path) -> tuple[int, Judgement, Path]:
-    """Build the site of the recording in `shipped`; give its trials' number, judgement and front page.
+def build_site(shipped: Path, out: Path) -> tuple[JudgedHistory, Path]:
+    """Build the site of the recording in `shipped`; return its judged history and its front page.
 
     `shipped` holds trials.tar.xz (trials/ and nights/ of a data directory) and configs/. The site
     says that it is a recording, so nothing becomes stale; its clock stands still at the end of the
@@ -73,4 +73,4 @@ def build_site(shipped: Path, out: Path) -> tuple[int, Judgement, Path]:
             now = max(head.finished_at for head in history.heads())
         judged = judge_state(places, catalog, now.date())
         index = write_report(places, catalog, now, output=out, judged=judged, is_recording=True)
-    return len(judged.heads), judged.judgement, index
+    return judged, index

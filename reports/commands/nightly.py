@@ -148,7 +148,8 @@ def _report(done: _Night) -> None:
             click.echo(f"{title}: {said}")
         for said in followed.left_out:
             click.echo(f"{title}, skipped: {said}")
-    for line in list_news(judgement.incidents):
+    by_id = {head.id: head for head in done.judged.heads}
+    for line in list_news(judgement.incidents, by_id, done.judged.settings):
         click.echo(line)
     _report_failures(done)
 

@@ -170,7 +170,7 @@ def _read_news(places: Places, configs_root: Path, site_url: str) -> _News:
             " the right directory?"
         )
     return _News(
-        notices=view_notices(judged.judgement, {one.id: one for one in judged.heads}),
+        notices=view_notices(judged.judgement, {one.id: one for one in judged.heads}, judged.settings),
         find_known=cache(lambda: find_all_handles(series)),  # once, and only if asked: it takes seconds
         site_url=site_url,
     )

@@ -13,6 +13,7 @@ from analysis.judging.description import say_reply
 from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Cause, Incident, name_place
 from analysis.judging.judgement import JudgedSeries, Judgement
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.model.metrics import DIAGNOSTICS, METRICS
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.rules import TriageState
@@ -135,11 +136,19 @@ def cause_words(notice: Notice) -> str:
     return f"attributed to the {notice.cause.lower()}" if notice.cause else ""
 
 
-def view_notices(judgement: Judgement, by_id: Mapping[TrialId, TrialHead]) -> tuple[Notice, ...]:
-    """Put all incidents into notices, then the changes that were withdrawn in the newest nights."""
+def view_notices(
+    judgement: Judgement,
+    by_id: Mapping[TrialId, TrialHead],
+    settings: ChangedSettings = NO_SETTINGS,
+) -> tuple[Notice, ...]:
+    """Put all incidents into notices, then the changes that were withdrawn in the newest nights.
+
+    `settings` are those that changed, by what they explain.
+    """
     own = {one.series.key: one for one in judgement.series}
     known = tuple(
-        _view(incident, own[incident.lead.series.key], by_id) for incident in judgement.incidents
+        _view(incident, own[incident.lead.series.key], by_id, settings)
+        for incident in judgement.incidents
     )
     taken = {one.name for one in known}
     withdrawn = (
@@ -163,7 +172,12 @@ def stand(incident: Incident) -> NotificationStatus:
     return NotificationStatus.MENDED if incident.mended_by else NotificationStatus.CLEARED
 
 
-def _view(incident: Incident, own: JudgedSeries, by_id: Mapping[TrialId, TrialHead]) -> Notice:
+def _view(
+    incident: Incident,
+    own: JudgedSeries,
+    by_id: Mapping[TrialId, TrialHead],
+    settings: ChangedSettings,
+) -> Notice:
     lead, standing = incident.lead, stand(incident)
     decided = sentence(triage_words(incident.triage)) if incident.triage else ""
     return Notice(
@@ -175,7 +189,7 @@ def _view(incident: Incident, own: JudgedSeries, by_id: Mapping[TrialId, TrialHe
         experiment=by_id[lead.first_after.trial].experiment,
         between=name_gap(lead),
         cause=CAUSE_BADGES[incident.cause].word,
-        summary=tell_briefly(incident),
+        summary=tell_briefly(incident, settings),
         advice=f"{_ADVICE[standing]} {decided}".strip(),
         command=triage_command(incident.name) if standing.is_open else "",
         page=links.incident_page(incident.name),

@@ -10,11 +10,12 @@ from typing import Protocol, TypeAlias
 
 from analysis.bisecting.record import BisectionRecord
 from analysis.comparing.results import ComparisonResult
-from analysis.detection.detection import ChangePoint
 from analysis.judging.judgement import Judgement
 from analysis.orchestration.bisecting import read_bisections
 from analysis.orchestration.comparing import read_results
 from analysis.orchestration.judging import judge_evidence, read_evidence
+from analysis.orchestration.setting_words import ChangedSettings
+from analysis.orchestration.settings import find_changed_settings
 from perf.config.catalog import Catalog
 from perf.history import bundle
 from perf.history.distributions import Recording
@@ -23,11 +24,9 @@ from perf.history.store import open_history
 from perf.jobs.night import read_nights
 from perf.local.places import Places
 from perf.model.errors import BundleError
-from perf.model.identity import canonical, named
 from perf.model.nights import Night
 from perf.model.results import Move, Trial, TrialHead, TrialId
 from reports.wording.attention import LeftOut
-from reports.wording.reproducing import Settings
 
 Bounds: TypeAlias = Mapping[tuple[TrialId, str, str], tuple[float, float]]
 
@@ -83,13 +82,15 @@ class JudgedHistory:
     """One state of a history with its judgement: every judged trial has its head.
 
     `heads` are in the order of start and id, `digests` the SHA-256 of the bundles, `bounds` the ends
-    between which the answers of searches lie, by trial, phase and operation.
+    between which the answers of searches lie, by trial, phase and operation, `settings` those that
+    changed at incidents.
     """
 
     judgement: Judgement
     heads: Sequence[TrialHead] = ()
     digests: Mapping[TrialId, str] = field(default_factory=dict)
     bounds: Bounds = field(default_factory=dict)
+    settings: ChangedSettings = field(default_factory=dict)
 
 
 _NOTHING_TO_JUDGE = JudgedHistory(judgement=Judgement(series=()))
@@ -109,7 +110,11 @@ def judge_state(places: Places, catalog: Catalog, today: date) -> JudgedHistory:
         bounds = history.search_bounds()
     # Closed first: the judging forks.
     judgement = judge_evidence(evidence, places, catalog, today)
-    return JudgedHistory(judgement=judgement, heads=heads, digests=digests, bounds=bounds)
+    by_id = {head.id: head for head in heads}
+    settings = find_changed_settings(judgement.incidents, by_id, catalog, places.trials)
+    return JudgedHistory(
+        judgement=judgement, heads=heads, digests=digests, bounds=bounds, settings=settings
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +125,7 @@ class SiteContext:
     between which the answers of searches lie, by trial, phase and operation, `left_out` the bundles
     that the history lacks. `bundles` is the directory of the trial bundles that pages link to, None
     where they will not stay; `target` is where the site will be. A recording is a history that ended:
-    nothing of it can be late.
+    nothing of it can be late. `settings` are those that changed at incidents.
     """
 
     heads: Mapping[TrialId, TrialHead]
@@ -137,26 +142,12 @@ class SiteContext:
     target: Path
     bundles: Path | None = None
     is_recording: bool = False
+    settings: ChangedSettings = field(default_factory=dict)
 
     def digest_of(self, trials: Iterable[TrialId]) -> str:
         """Digest what trials measured; empty where one has no digest, so that nothing is sure."""
         digests = [self.digests.get(trial, "") for trial in trials]
         return digest(digests) if all(digests) else ""
-
-    def settings_around(self, change: ChangePoint) -> tuple[Settings, Settings]:
-        """Return the settings of the last trial before a change and the first after it."""
-        before, after = (
-            self._settings_of(point.trial) for point in (change.last_before, change.first_after)
-        )
-        return before, after
-
-    def _settings_of(self, trial: TrialId) -> Settings:
-        """Return what its bundle kept; else a config of the same content, whatever its name is now."""
-        kept = bundle.read_settings(self.bundles / trial) if self.bundles else {}
-        head = self.heads[trial]
-        configs = self.catalog.systems.get(head.release.system, {}).values()
-        same = (one for one in configs if named(one).sha256 == head.config.sha256)
-        return kept or next(({"config": canonical(one)} for one in same), {})
 
     @property
     def caveats(self) -> Mapping[str, str]:
@@ -204,6 +195,7 @@ def read_scene(
         target=target,
         bundles=places.trials if links_bundles else None,
         is_recording=is_recording,
+        settings=judged.settings,
     )
 
 

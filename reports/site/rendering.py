@@ -19,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic_core import to_json
 
 from analysis.bisecting.description import answer
+from analysis.orchestration.setting_words import setting_name, setting_values
 from reports.site.svg import course, trend
 from reports.site.writing import Batch, SiteFile
 from reports.wording import links
@@ -32,7 +33,6 @@ from reports.wording.changes import (
     name_watch,
     view_change_briefly,
 )
-from reports.wording.incidents import view_badges
 from reports.wording.links import NAVIGATION, data_path, in_file
 from reports.wording.measures import change_words, ends_words
 from reports.wording.sensitivity import view_sensitivity
@@ -96,7 +96,6 @@ _FILTERS = {
     "first_reason": first_reason,
     "heading": heading,
     "in_file": in_file,
-    "incident_badges": view_badges,
     "incident_page": links.incident_page,
     "night_name": night_name,
     "night_page": links.night_page,
@@ -124,6 +123,8 @@ _FILTERS = {
     "series_page": links.series_page,
     "series_stem": links.series_stem,
     "series_words": series_words,
+    "setting_name": setting_name,
+    "setting_values": setting_values,
     "share": share,
     "shell_quote": quote,
     "space_percent": space_percent,

@@ -8,13 +8,14 @@ from analysis.detection.detection import ChangeState
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import Judgement
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.model.nights import Night
 from perf.model.results import SeriesKey, TrialHead, TrialId, TrialStatus
 from perf.model.rules import TriageEntry
 from reports.wording import links
 from reports.wording.beginnings import find_chain, split_workload, tell_change
 from reports.wording.changes import WITHDRAWN_FOR_NIGHTS, triage_words, view_withdrawn
-from reports.wording.incidents import tell_briefly, view_badges
+from reports.wording.incidents import tell_briefly, view_state
 from reports.wording.series_list import experiment_of
 from reports.wording.wording import (
     BEGINS_BADGE,
@@ -127,17 +128,22 @@ def view_missing(plan: Night | None, by_id: Mapping[TrialId, TrialHead]) -> tupl
 
 
 def view_incidents(
-    incidents: Iterable[Incident], by_id: Mapping[TrialId, TrialHead]
+    incidents: Iterable[Incident],
+    by_id: Mapping[TrialId, TrialHead],
+    settings: ChangedSettings = NO_SETTINGS,
 ) -> tuple[Attention, ...]:
-    """Tell of each incident in one row, confirmed regressions first, then as they are ordered."""
+    """Tell of each incident in one row, confirmed regressions first, then as they are ordered.
+
+    `settings` are those that changed, by what they explain.
+    """
     return tuple(
         Attention(
             badge=OUTCOME_BADGES[incident.lead.outcome],
             subject=f"{by_id[incident.lead.first_after.trial].experiment}: "
             f"{series_words(incident.lead.series.key)}",
             page=links.incident_page(incident.name),
-            text=tell_briefly(incident),
-            more=view_badges(incident),
+            text=tell_briefly(incident, settings),
+            more=(view_state(incident, by_id),),
             is_faded=not incident.is_news,
         )
         for incident in sorted(incidents, key=_urgency)

@@ -1,5 +1,6 @@
 """What was seen in a series, in words: steps with their place, drifts, changes of scatter, alerts."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from analysis.judging.explanations import Explanation
 from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings, say_settings
 from perf.model.night_names import night_span
 from perf.model.results import SeriesKey
 from perf.model.rules import Detection, TriageEntry
@@ -46,6 +48,7 @@ WITHDRAWN_FOR_NIGHTS = 7
 """Whoever was told of a change hears that it is gone, also after a week away."""
 TYPICAL = "p50"
 """The statistic of a canary that tells most; the others say how far its rounds lay apart."""
+_DIGEST = re.compile(r"[0-9a-f]{8,}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,12 +121,17 @@ class WithdrawnRow:
 
 
 def view_changes(
-    judged: JudgedSeries, incidents: Mapping[tuple[SeriesKey, int], Incident], settings: Detection
+    judged: JudgedSeries,
+    incidents: Mapping[tuple[SeriesKey, int], Incident],
+    settings: Detection,
+    changed: ChangedSettings = NO_SETTINGS,
 ) -> tuple[ChangeRow, ...]:
-    """Put the change points of a series into words, ascending."""
+    """Put the change points of a series into words, ascending; `changed` are settings that did."""
     key = judged.series.key
     return tuple(
-        _view_change(change, judged.change_points, incidents.get((key, change.index)), settings)
+        _view_change(
+            change, judged.change_points, incidents.get((key, change.index)), settings, changed
+        )
         for change in judged.change_points
     )
 
@@ -156,6 +164,7 @@ def _view_change(
     changes: Sequence[ChangePoint],
     incident: Incident | None,
     settings: Detection,
+    changed: ChangedSettings,
 ) -> ChangeRow:
     metric = change.series.key.metric
     relevant, threshold = _tell_relevance(change, settings)
@@ -182,26 +191,29 @@ def _view_change(
         incident=links.incident_page(incident.name) if incident else "",
         incident_title=name_incident(incident) if incident else "",
         triage=triage_words(incident.triage) if incident and incident.triage else "",
-        notes=_explain(incident) if incident else (),
+        notes=_explain(incident, changed) if incident else (),
     )
 
 
-def _explain(incident: Incident) -> tuple[str, ...]:
+def _explain(incident: Incident, changed: ChangedSettings) -> tuple[str, ...]:
     """Give what else may explain a change, then what the testbed's own series say."""
     telling = [one for one in incident.evidence if one.follows or not is_canary(one.key)]
     silent = [one for one in incident.evidence if one not in telling]
     return (
         *((sentence(say_price(incident.price_move)),) if incident.price_move else ()),
-        *(sentence(say_explanation(one, incident)) for one in incident.explanations),
+        *(sentence(say_explanation(one, incident, changed)) for one in incident.explanations),
         *(sentence(f"{name_watch(one.key)}: {evidence_words(one)}") for one in telling),
         *((f"Canaries: {count_silent(silent)}.",) if silent else ()),
     )
 
 
-def say_explanation(one: Explanation, incident: Incident) -> str:
+def say_explanation(
+    one: Explanation, incident: Incident, changed: ChangedSettings = NO_SETTINGS
+) -> str:
     """Say what else changed, as the cause where an incident is attributed to it."""
     is_cause = incident.cause is Cause.CONFIGURATION
-    return f"{'attributed to' if is_cause else 'may explain it too'}: {explanation_words(one)}"
+    said = explanation_words(one, changed)
+    return f"attributed to a change of {said}" if is_cause else f"may explain it too: {said}"
 
 
 def name_watch(key: SeriesKey) -> str:
@@ -230,8 +242,15 @@ def name_incident(incident: Incident) -> str:
     return f"{heading(series_words(lead.series.key))}, {percent(lead.relative_change)}"
 
 
-def explanation_words(explanation: Explanation) -> str:
-    """Say what changed together with a series."""
+def explanation_words(explanation: Explanation, changed: ChangedSettings = NO_SETTINGS) -> str:
+    """Say what changed together with a series, by settings and values where these are known.
+
+    Where they are not, hashes tell nobody anything, so the name stands alone.
+    """
+    if knobs := changed.get(explanation):
+        return say_settings(knobs)
+    if any(_DIGEST.fullmatch(one) for one in (explanation.before, explanation.after)):
+        return explanation.name
     return f"{explanation.name}, {explanation.before or NOTHING} → {explanation.after or NOTHING}"
 
 
@@ -252,8 +271,10 @@ def _tell_relevance(change: ChangePoint, settings: Detection) -> tuple[str, str]
 
 
 def name_gap(change: ChangePoint) -> str:
-    """Say between which releases a change lies, or between which nights of one release."""
-    return name_span(change.last_before, change.first_after)
+    """Say between which releases a change lies, or within one of them since which night."""
+    if change.last_before.release.version != change.first_after.release.version:
+        return name_span(change.last_before, change.first_after)
+    return f"within {change.first_after.release.version}, since {name_night(change.first_after)}"
 
 
 def name_span(before: Point, after: Point) -> str:

@@ -1,11 +1,14 @@
 """How an incident is said on more than one page."""
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 
-from analysis.detection.detection import ChangeState
+from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.judging.description import say_price, say_reply
-from analysis.judging.incidents import Incident
+from analysis.judging.incidents import Cause, Incident
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
+from perf.model.results import TrialHead, TrialId, TrialStatus
 from reports.wording.changes import (
     evidence_words,
     name_gap,
@@ -17,16 +20,22 @@ from reports.wording.changes import (
 )
 from reports.wording.echoes import split_changes
 from reports.wording.wording import (
-    CAUSE_BADGES,
-    MENDED_BADGE,
-    OPEN_BADGE,
     OUTCOME_BADGES,
     STATE_BADGES,
     Badge,
     count,
+    night_name,
     sentence,
-    triage_badge,
 )
+
+_CAUSES = {
+    Cause.DATABASE: "database",
+    Cause.CONFIGURATION: "config change",
+    Cause.TESTBED: "testbed",
+    Cause.UNKNOWN: "cause unknown",
+}
+_MOST_COMMON = 2
+"""Nights in which several databases moved."""
 
 
 def triage_command(name: str, state: str = "acknowledged") -> str:
@@ -37,18 +46,46 @@ def triage_command(name: str, state: str = "acknowledged") -> str:
     )
 
 
-def view_badges(incident: Incident) -> tuple[Badge, ...]:
-    """Give state, cause, mending and triage of an incident at a glance."""
-    return (
-        STATE_BADGES[incident.lead.state],
-        CAUSE_BADGES[incident.cause],
-        MENDED_BADGE if incident.mended_by else OPEN_BADGE,
-        *((triage_badge(incident.triage),) if incident.triage else ()),
+def view_state(incident: Incident, by_id: Mapping[TrialId, TrialHead]) -> Badge:
+    """Say how an incident stands in one line, with the symbol of how sure it is."""
+    badge = STATE_BADGES[incident.lead.state]
+    return Badge(kind=badge.kind, symbol=badge.symbol, word=say_state(incident, by_id))
+
+
+def say_state(incident: Incident, by_id: Mapping[TrialId, TrialHead]) -> str:
+    """Say in one line how sure it is, what made it, whether it is there, what was decided."""
+    return " · ".join(
+        (
+            STATE_BADGES[incident.lead.state].word,
+            _CAUSES[incident.cause],
+            "fixed" if incident.mended_by else _say_presence(incident, by_id),
+            *((incident.triage.state.value,) if incident.triage else ()),
+        )
     )
 
 
-def tell_briefly(incident: Incident) -> str:
-    """Say an incident in one line: what moved, what moved with it, what is known and what to do."""
+def _say_presence(incident: Incident, by_id: Mapping[TrialId, TrialHead]) -> str:
+    """Say that a change is still there; where no newer night can tell, in which it was seen last."""
+    newest = max(incident.lead.series.points, key=lambda one: (one.started_at, one.trial))
+    experiment = by_id[newest.trial].experiment
+    later = [
+        head
+        for head in by_id.values()
+        if head.experiment == experiment
+        and head.started_at > newest.started_at
+        and head.night not in {"", newest.night}
+    ]
+    is_unknown = later and all(head.status is not TrialStatus.COMPLETED for head in later)
+    if not newest.night or not is_unknown:
+        return "still there"
+    return f"still there on {night_name(newest.night)}, the last valid night"
+
+
+def tell_briefly(incident: Incident, settings: ChangedSettings = NO_SETTINGS) -> str:
+    """Say an incident in one line: what moved, what moved with it, what is known and what to do.
+
+    `settings` are those that changed, by what they explain.
+    """
     lead = incident.lead
     doubt = f"{OUTCOME_BADGES[lead.outcome].word}? " if lead.state is ChangeState.PROVISIONAL else ""
     movement, *price = tell_movement(incident)
@@ -58,7 +95,7 @@ def tell_briefly(incident: Incident) -> str:
         *price,
         mended,
         *(f"{name_watch(one.key)}: {evidence_words(one)}" for one in incident.evidence if one.follows),
-        *(say_explanation(one, incident) for one in incident.explanations[:1]),
+        *(say_explanation(one, incident, settings) for one in incident.explanations[:1]),
         triage_words(incident.triage) if incident.triage else "",
         *(say_reply(reply) for change, reply in incident.replies if change == lead),
         tell_missing(incident),
@@ -66,13 +103,43 @@ def tell_briefly(incident: Incident) -> str:
     return " ".join(sentence(part) for part in parts if part)
 
 
-def list_news(incidents: Iterable[Incident]) -> Iterator[str]:
+def list_news(
+    incidents: Iterable[Incident],
+    by_id: Mapping[TrialId, TrialHead],
+    settings: ChangedSettings = NO_SETTINGS,
+) -> Iterator[str]:
     """Say each incident that is news in one line, for the terminal."""
     for incident in incidents:
         if incident.is_news:
-            told = ", ".join(badge.word.lower() for badge in view_badges(incident))
-            name = f"{incident.name} ({told}): {name_incident(incident)}"
-            yield f"Incident {name}. {tell_briefly(incident)}"
+            state = say_state(incident, by_id)
+            name = f"{incident.name} ({state[:1].lower()}{state[1:]}): {name_incident(incident)}"
+            yield f"Incident {name}. {tell_briefly(incident, settings)}"
+
+
+def say_common_moves(incidents: Iterable[Incident], of: Incident | None = None) -> str:
+    """Say in which of the newest nights several databases moved on one testbed; empty if in none.
+
+    With `of` only the nights in which this incident moved.
+    """
+    moved: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for incident in incidents:
+        for change in incident.changes if incident.is_news else ():
+            moved[_when_and_where(change)].add(change.series.key.system)
+    asked = moved if of is None else {_when_and_where(change) for change in of.changes}
+    nights = [
+        (night_name(place[0]), len(systems))
+        for place, systems in sorted(moved.items(), reverse=True)
+        if place[0] and len(systems) > 1 and place in asked
+    ]
+    if not nights:
+        return ""
+    (newest, many), *older = nights[:_MOST_COMMON]
+    others = "".join(f", and {number} in {night}" for night, number in older)
+    return f"{many} databases moved in the same night, {newest}{others}: look at the testbed first."
+
+
+def _when_and_where(change: ChangePoint) -> tuple[str, str]:
+    return change.first_after.night, change.series.key.testbed_class
 
 
 def tell_movement(incident: Incident) -> tuple[str, ...]:

@@ -3,13 +3,8 @@
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
-from pydantic import JsonValue
-
-from analysis.judging.explanations import Explanation
 from perf.config.catalog import Catalog
-from perf.config.difference import Knob, find_knobs
 from perf.model.design import Testbed, Workload
 from perf.model.identity import named
 from perf.model.nights import Night
@@ -33,8 +28,6 @@ class Contents:
 
 
 NOTHING_KNOWN = Contents()
-Settings: TypeAlias = Mapping[str, JsonValue]
-"""What a bundle keeps of a trial's config, workload and topology."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +133,3 @@ def find_suite(trial: TrialHead, catalog: Catalog, nights: Sequence[Night]) -> s
         and catalog.workload_of(suite, experiment).name == trial.workload.name
     )
     return planned or next(listed, "")
-
-
-def find_changed(one: Explanation, settings: tuple[Settings, Settings]) -> tuple[Knob, ...]:
-    """Return the settings that differ in what changed, where both sides kept them."""
-    part = one.name.partition(" ")[0]
-    before, after = (side.get(part) for side in settings)
-    return find_knobs(part, before, after) if before and after else ()

@@ -14,6 +14,7 @@ from analysis.detection.verdict import Outcome
 from analysis.judging.description import list_notes, say_basis
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings, name_settings
 from perf.model.metrics import METRICS
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.rules import Detection
@@ -44,6 +45,7 @@ def lead_series(
     judged: JudgedSeries,
     incidents: Mapping[tuple[SeriesKey, int], Incident],
     settings: Detection,
+    changed: ChangedSettings = NO_SETTINGS,
 ) -> Lead:
     """Say first of a regression or an improvement what moved; of all else, why nothing is claimed."""
     verdict = judged.verdict
@@ -51,11 +53,12 @@ def lead_series(
     incident = incidents.get((change.series.key, change.index)) if change else None
     if change is None or judged.series.key.metric not in settings.relevant_change:
         return Lead(
-            text=sentence(say_basis(judged)), more=" ".join(map(sentence, list_notes(judged.verdict)))
+            text=sentence(say_basis(judged)),
+            more=" ".join(map(sentence, list_notes(judged.verdict, settings=name_settings(changed)))),
         )
     return Lead(
         text=" ".join(filter(None, (_say_change(change, judged, settings), _say_cause(incident)))),
-        more=" ".join(map(sentence, list_notes(verdict, name_watch))),
+        more=" ".join(map(sentence, list_notes(verdict, name_watch, name_settings(changed)))),
     )
 
 

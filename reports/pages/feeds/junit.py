@@ -16,6 +16,7 @@ from xml.etree import ElementTree as ET
 from analysis.detection.verdict import Outcome
 from analysis.judging.description import say_judgement, say_reason
 from analysis.judging.judgement import JudgedSeries, Judgement
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings, name_settings
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from reports.wording.attention import Attention
 from reports.wording.links import series_stem
@@ -40,17 +41,19 @@ def render_junit(
     *,
     troubles: Sequence[Attention] = (),
     measured_at: datetime | None = None,
+    settings: ChangedSettings = NO_SETTINGS,
 ) -> bytes:
     """Write the report: a test suite for each experiment.
 
     `troubles` are the trials of the newest night without a result, `measured_at` when anything was
-    measured last: a report says the same whenever it is made.
+    measured last: a report says the same whenever it is made. `settings` are those that changed.
     """
     suites: defaultdict[str, list[ET.Element]] = defaultdict(list)
+    in_words = name_settings(settings)
     for judged, name in zip(judgement.series, _name_all(judgement.series), strict=True):
         experiment = line(experiment_of(judged, by_id), _MOST_NAME)
         verdict = judged.verdict
-        tag, said = _TAGS.get(verdict.outcome, ""), sentence(say_reason(judged))
+        tag, said = _TAGS.get(verdict.outcome, ""), sentence(say_reason(judged, in_words))
         suites[experiment].append(_case(experiment, name, tag, verdict.outcome, said))
     for number, trouble in enumerate(troubles, start=1):
         name = line(f"Trial {number} of the newest night: {trouble.subject}", _MOST_NAME)

@@ -49,9 +49,13 @@ def batches(scene: SiteContext) -> Iterator[Batch | LazyBatches]:
 def _batches_of_told(scene: SiteContext) -> Iterator[Batch]:
     heads, judgement = scene.heads, scene.judgement
     measured_at = max((one.started_at for one in heads.values()), default=None)
-    told = feed.render_feed(view_notices(judgement, heads), measured_at=measured_at)
+    told = feed.render_feed(view_notices(judgement, heads, scene.settings), measured_at=measured_at)
     verdicts = junit.render_junit(
-        judgement, heads, troubles=list_troubles(scene), measured_at=measured_at
+        judgement,
+        heads,
+        troubles=list_troubles(scene),
+        measured_at=measured_at,
+        settings=scene.settings,
     )
     badges = (SiteFile(path, content) for path, content in render_badges(judgement, heads))
     schemas = (SiteFile(path, content) for path, content in write_schemas().items())
@@ -72,7 +76,7 @@ def list_attention(scene: SiteContext) -> tuple[Attention, ...]:
     return (
         *view_left_out(scene.left_out),
         *list_troubles(scene),
-        *view_incidents(news, scene.heads),
+        *view_incidents(news, scene.heads, scene.settings),
         *view_expired(scene.catalog.triage, scene.now.date()),
     )
 

@@ -33,7 +33,7 @@ from reports.pages.front.freshness import (
     view_freshness,
     view_recording,
 )
-from reports.pages.front.incident_rows import rows_of_incidents, say_common_moves
+from reports.pages.front.incident_rows import rows_of_incidents
 from reports.pages.front.trends import list_outcomes, sort_worst_first, view_trends
 from reports.pages.front.verdict import (
     choose_badge,
@@ -46,6 +46,7 @@ from reports.pages.front.verdict import (
 )
 from reports.pages.nights.view import (
     MeasuredNight,
+    count_barren,
     find_tonight,
     group_nights,
     list_by_itself,
@@ -70,6 +71,7 @@ from reports.wording.attention import (
 )
 from reports.wording.changes import by_change
 from reports.wording.echoes import WHY_ECHOES, echo_words, without_echoes
+from reports.wording.incidents import say_common_moves
 from reports.wording.sensitivity import summarize_sensitivity
 from reports.wording.series_list import ExperimentGroup, experiment_of, group_series
 from reports.wording.wording import OUTCOME_BADGES, caveat_words, count
@@ -145,13 +147,14 @@ def show_all_series(
 
 def _list_kinds(scene: SiteContext) -> Iterator[tuple[str, str, Sequence[object], str, str]]:
     """Give title, path, rows, a first sentence and a note of each list."""
-    incidents = view_incidents(scene.judgement.incidents, scene.heads)
+    incidents = view_incidents(scene.judgement.incidents, scene.heads, scene.settings)
     news = sum(incident.is_news for incident in scene.judgement.incidents)
+    common = say_common_moves(scene.judgement.incidents)
     yield (
         "Incidents",
         links.INCIDENTS_PAGE,
         incidents,
-        f"{count(len(incidents), 'incident')} so far, {news:,} of them open."
+        f"{count(len(incidents), 'incident')} so far, {news:,} of them open. {common}".rstrip()
         if incidents
         else "No incidents so far.",
         (
@@ -217,6 +220,7 @@ def show_front(
         "echo_words": echo_words(len(judgement.series) - len(series)),
         "why_echoes": WHY_ECHOES,
         "tonight": rows[-1] if rows else None,
+        "barren": count_barren(nights),
         "common_moves": say_common_moves(judgement.incidents),
         "is_recording": scene.is_recording,
         "false_alarms": say_false_alarms(judgement),
@@ -318,7 +322,7 @@ def _show_incidents(scene: SiteContext) -> dict[str, Any]:
         "attention_count": len(worse),
         "improvements": rows_of_incidents(better, scene, MOST_INCIDENTS // 2),
         "improvements_count": len(better),
-        "decided": view_incidents(filter(_is_decided, incidents), scene.heads),
+        "decided": view_incidents(filter(_is_decided, incidents), scene.heads, scene.settings),
     }
 
 

@@ -1,6 +1,5 @@
 """Competing explanations of an incident: what speaks for or against each, how it could be ruled out."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -9,10 +8,10 @@ from analysis.judging.drift import WatchEvidence
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.remeasurement import ARTIFACT, CONFIG
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.config.difference import Knob
 from perf.model.metrics import PRICE_PER_HOUR, PRICES_FROM
 from reports.wording.changes import name_watch
-from reports.wording.reproducing import Settings, find_changed
 from reports.wording.wording import NOTHING, Badge, count, probability, sentence
 
 _OUT = Badge(kind="calm", symbol="=", word="Ruled out")
@@ -21,8 +20,6 @@ _LIKELY = Badge(kind="unsure", symbol="≠", word="Speaks for it")
 _UNLIKELY = Badge(kind="calm", symbol="●", word="Unlikely")
 _PUT_DOWN = Badge(kind="calm", symbol="◈", word="Attributed to it")
 _VERSION = "version:"
-_BEFORE = "-before"
-"""Of the name under which old settings are put beside the new ones."""
 _SAME_FILE = "Check out the old file under configs/, {again}, and look whether the old level is back."
 _WAYS = {
     "testbed ": _SAME_FILE,
@@ -43,7 +40,7 @@ _WAYS = {
 class ExplanationRow:
     """One explanation other than the release; `before` and `after` where something recorded changed.
 
-    `knobs` are the settings that differ, where both bundles still have what the hashes stand for.
+    `knobs` are the settings that differ, where it is known what the hashes stand for.
     """
 
     name: str
@@ -56,18 +53,18 @@ class ExplanationRow:
 
 
 def explain_otherwise(
-    incident: Incident, experiment: str, settings: tuple[Settings, Settings] = ({}, {})
+    incident: Incident, experiment: str, settings: ChangedSettings = NO_SETTINGS
 ) -> tuple[ExplanationRow, ...]:
     """List what else may have made a change: what changed with it, the testbed, chance.
 
-    `settings` are those of the bundles before and after it, as `bundle.read_settings` gives them.
+    `settings` are those that changed, by what they explain.
     """
     is_proven = _is_proven(incident)
     return (
         *(
             replace(
                 _view_recorded(one, incident, experiment, is_proven=is_proven),
-                knobs=find_changed(one, settings),
+                knobs=settings.get(one, ()),
             )
             for one in incident.explanations
         ),
@@ -105,41 +102,13 @@ def _how(one: Explanation, incident: Incident, experiment: str) -> str:
     """Say how a recorded circumstance could be ruled out."""
     release = incident.lead.first_after.release.version
     if one.name.startswith(CONFIG):
-        return _how_of_config(one, incident, experiment)
+        return "Let old and new settings take turns on the same hosts: this page has the commands."
     again = f"measure {release} of {experiment} again"
     otherwise = (
         f"Set it back on the host and {again}; a sentinel measured before and after tells as well."
     )
     ways = (way for name, way in _WAYS.items() if one.name.startswith(name))
     return next(ways, otherwise).format(again=again, release=release, old=one.before or NOTHING)
-
-
-def _how_of_config(one: Explanation, incident: Incident, experiment: str) -> str:
-    system, name = incident.lead.series.key.system, one.name.removeprefix(CONFIG)
-    return (
-        f"Put the old settings beside the new ones as configs/systems/{system}/{name}{_BEFORE}.yaml, "
-        f"and let both take turns: {_turns_of_configs(incident, experiment, name)}"
-    )
-
-
-def _turns_of_configs(incident: Incident, experiment: str, name: str, suite: str = "") -> str:
-    release = incident.lead.first_after.release.version
-    return shlex.join(
-        (
-            *("knickpoint", "compare", *(("--suite", suite) if suite else ())),
-            *("--experiment", experiment),
-            *("--baseline", f"{release}/{name}{_BEFORE}", "--candidate", f"{release}/{name}"),
-        )
-    )
-
-
-def compare_configs(incident: Incident, experiment: str, suite: str) -> tuple[str, ...]:
-    """Give the commands that let old and new settings take turns, where settings changed."""
-    return tuple(
-        _turns_of_configs(incident, experiment, one.name.removeprefix(CONFIG), suite)
-        for one in incident.explanations
-        if one.name.startswith(CONFIG)
-    )
 
 
 def _view_testbed(incident: Incident, *, is_proven: bool) -> ExplanationRow:
@@ -179,11 +148,13 @@ def _say_silence(evidence: Sequence[WatchEvidence]) -> str:
 def _tell_apart(incident: Incident) -> str:
     lead = incident.lead
     if lead.last_before.release == lead.first_after.release:
+        if any(one.is_of_sentinel for one in incident.evidence):
+            return "Measure more nights: the sentinel that is measured there cannot tell yet."
         return (
             "Measure a sentinel on the nights of this experiment; once it has points on both sides "
             "of a change it tells."
         )
-    return "Let both releases take turns on the same hosts; the command is below."
+    return "Let both releases take turns on the same hosts: this page has the command."
 
 
 def _view_chance(incident: Incident, *, is_proven: bool) -> ExplanationRow:

@@ -14,20 +14,22 @@ from analysis.bisecting.record import BisectionRecord
 from analysis.bisecting.words import say_chance
 from analysis.detection.detection import ChangePoint
 from analysis.detection.series import Point, nights_of
-from analysis.judging.drift import WatchEvidence, is_canary
+from analysis.judging.drift import WatchEvidence, WatchState, is_canary
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.judgement import JudgedSeries
-from analysis.judging.remeasurement import RemeasurementQuestion, compare_command
+from analysis.judging.remeasurement import CONFIG, RemeasurementQuestion, compare_command
 from analysis.judging.suspects import traces
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.config.difference import Knob
 from perf.model.results import SeriesKey, TrialHead, TrialId
 from perf.model.rules import Detection
-from reports.pages.incident.explaining import compare_configs, explain_otherwise
-from reports.pages.incident.story import tell_story
+from reports.pages.incident.explaining import explain_otherwise
+from reports.pages.incident.story import say_gap, tell_story
 from reports.site.context import SiteContext
 from reports.site.rendering import render
 from reports.site.svg import Scale, fit
 from reports.site.writing import Batch, batch_of
+from reports.wording.advice import advise, compare_settings, say_question
 from reports.wording.changes import (
     TYPICAL,
     count_silent,
@@ -36,13 +38,17 @@ from reports.wording.changes import (
     view_change_briefly,
 )
 from reports.wording.echoes import echo_words, split_changes
-from reports.wording.incidents import tell_missing, tell_movement, triage_command
+from reports.wording.incidents import (
+    say_common_moves,
+    tell_missing,
+    tell_movement,
+    triage_command,
+    view_state,
+)
 from reports.wording.links import incident_page
 from reports.wording.reproducing import (
     NOTHING_KNOWN,
     Contents,
-    Settings,
-    find_changed,
     find_suites,
     list_changed,
     read_contents,
@@ -56,10 +62,12 @@ from reports.wording.wording import (
     heading,
     join_caveats,
     night_words,
+    number,
     percent,
     probability,
     sentence,
     series_words,
+    unit_words,
 )
 
 _MOST_CHANCES = 5
@@ -104,7 +112,8 @@ def batches(scene: SiteContext) -> Iterator[Batch]:
             suites=suites,
             bisections=scene.bisections,
             contents=contents,
-            settings=scene.settings_around(incident.lead),
+            settings=scene.settings,
+            common=say_common_moves(incidents, incident),
             rules=scene.catalog.detection,
         )
         yield batch_of(
@@ -125,14 +134,15 @@ def show_incident(
     suites: Mapping[str, str] = _NO_SUITES,
     bisections: Sequence[BisectionRecord] = (),
     contents: Contents = NOTHING_KNOWN,
-    settings: tuple[Settings, Settings] = ({}, {}),
+    settings: ChangedSettings = NO_SETTINGS,
+    common: str = "",
     rules: Detection | None = None,
 ) -> dict[str, Any]:
     """Give what the page of an incident shows, by the names of its template.
 
     `judged` holds all series, `trials` all trials, `suites` one suite for each experiment,
-    `bisections` all that were begun, `contents` what the configuration holds now, and `settings` what
-    it held before and after the change, if that is known; `rules` say what decides. Changes stand
+    `bisections` all that were begun, `contents` what the configuration holds now, `settings` those
+    that changed; `common` says that other databases moved, too, and `rules` what decides. Changes stand
     beside their experiment and p-value.
     `missing` says why there is nothing more to see side by side, or what would settle it; `settling` is
     the command that does. Both are empty where nothing is missing, as are the pages of the incidents
@@ -150,11 +160,15 @@ def show_incident(
     testbeds = {trials[lead.last_before.trial].testbed.name, first_with_it.testbed.name}
     return {
         "incident": incident,
+        "state": view_state(incident, trials),
+        "common": common,
         "experiment": experiment,
         "summary": " ".join(map(sentence, tell_movement(incident))),
+        "gap": say_gap(lead, trials),
         "sensitivity": view_sensitivity(own).text,
         **_view_tables(incident, trials, likely),
         "evidence": [one for one in incident.evidence if _tells_most(one)],
+        "watched": {one.key: _say_watched(one, lead, judged) for one in incident.evidence},
         "others": others,
         "others_title": f"Other statistics of the canaries: {count_silent(others)}",
         "explanations": explain_otherwise(incident, experiment, settings),
@@ -163,35 +177,65 @@ def show_incident(
         "triage": sentence(triage_words(incident.triage)) if incident.triage else "",
         "from_nights": _tell_nights(lead, own, likely(lead)),
         "missing": tell_missing(incident),
-        "settling": compare_command(incident.question, suite, experiment) if incident.question else "",
         "chart": chart,
         "chart_text": _tell_chart(lead, chart) if chart else "",
         **_view_search(incident, origins),
-        "reproduction": view_reproduction(
-            list_changed(first_with_it, contents), *_list_commands(incident, suite, experiment)
-        ),
-        "deciding": triage_command(incident.name),
+        **_view_steps(incident, first_with_it, suite, contents, origins),
         "caveat": join_caveats(testbeds, caveats),
         "before": "",
         "after": "",
     }
 
 
-def _list_attributed(incident: Incident, settings: tuple[Settings, Settings]) -> list[Knob]:
+def _view_steps(
+    incident: Incident,
+    first: TrialHead,
+    suite: str,
+    contents: Contents,
+    origins: Sequence[BisectionRecord],
+) -> dict[str, Any]:
+    """Return what to do; what a step gives a command for is not said once more further down."""
+    is_traced = any(isinstance(one.found, Culprit) for one in origins)
+    steps = advise(incident, first, suite, contents, is_traced=is_traced)
+    commands = {command for one in steps for command in one.commands.splitlines()}
+    question, deciding = incident.question, triage_command(incident.name)
+    settling = compare_command(question, suite, first.experiment) if question else ""
+    searching = _bisect_command(incident) if say_question(incident)[1] and not is_traced else ""
+    configs = [
+        compare_settings(one, incident, first.experiment, suite, contents)
+        for one in incident.explanations
+        if one.name.startswith(CONFIG)
+    ]
+    again = _list_commands(incident, suite, first.experiment)
+    return {
+        "steps": steps,
+        "deciding": "" if any("triage add" in one for one in commands) else deciding,
+        "settling": "" if settling in commands else settling,
+        "searching": "" if searching in commands else searching,
+        "configs": [one for one in configs if one not in steps],
+        "reproduction": view_reproduction(
+            list_changed(first, contents), *(one for one in again if one not in commands)
+        ),
+    }
+
+
+def _bisect_command(incident: Incident) -> str:
+    return shlex.join(("knickpoint", "bisect", "--change", incident.name))
+
+
+def _list_attributed(incident: Incident, settings: ChangedSettings) -> list[Knob]:
     """Return the settings that a change is attributed to."""
     if incident.cause is not Cause.CONFIGURATION:
         return []
-    return [knob for one in incident.explanations for knob in find_changed(one, settings)]
+    return [knob for one in incident.explanations for knob in settings.get(one, ())]
 
 
 def _view_search(incident: Incident, origins: Sequence[BisectionRecord]) -> dict[str, Any]:
     """Return what is known of the release that brought a change, and whether it can be searched."""
     is_found = any(isinstance(one.found, Culprit) for one in origins)
-    in_question, is_askable = say_question(incident)
     return {
         "origins": [(one, _state(one), _list_chances(one)) for one in origins],
-        "in_question": "" if is_found else in_question,
-        "searching": is_askable and not is_found,
+        "in_question": "" if is_found else say_question(incident)[0],
     }
 
 
@@ -217,8 +261,7 @@ def _list_commands(incident: Incident, suite: str, experiment: str) -> Iterator[
         yield shlex.join(("knickpoint", "measure", *of_suite, *ends))
     if old != new:
         yield compare_command(RemeasurementQuestion(changes=(lead,)), suite, experiment)
-        yield shlex.join(("knickpoint", "bisect", "--change", incident.name))
-    yield from compare_configs(incident, experiment, suite)
+        yield _bisect_command(incident)
 
 
 def _tells_most(evidence: WatchEvidence) -> bool:
@@ -240,6 +283,26 @@ def _view_tables(
         "echo_words": echo_words(len({one.series.key for one in echoes})),
         "mended_by": _view_members(incident.mended_by, trials, likely),
     }
+
+
+def _say_watched(
+    one: WatchEvidence, lead: ChangePoint, judged: Mapping[SeriesKey, JudgedSeries]
+) -> str:
+    """Say what a watch with too few points measured on both sides of a change, for a reader to see.
+
+    Empty where it can tell, and where its points do not part by time as the evidence counted them.
+    """
+    if one.state is not WatchState.SHORT or one.key not in judged:
+        return ""
+    points, began = judged[one.key].series.points, lead.first_after.started_at
+    sides = (
+        [point.value for point in points if point.started_at < began],
+        [point.value for point in points if point.started_at >= began],
+    )
+    if tuple(map(len, sides)) != (one.before, one.after) or not all(sides):
+        return ""
+    before, after = (f"{number(min(side))} to {number(max(side))}" for side in sides)
+    return sentence(f"{before} before, {after} {unit_words(one.key.metric)} after".replace("  ", " "))
 
 
 def _view_members(
@@ -269,42 +332,6 @@ def _tell_nights(lead: ChangePoint, own: JudgedSeries, likely: str) -> str:
         f" {count(lead.index - start, 'point')} before and {count(lead.points_after, 'point')} after,"
         f" the newest of {night_words(nights[-1])}"
     )
-
-
-def say_question(incident: Incident) -> tuple[str, bool]:
-    """Say which releases are in question, and whether a bisection could find one."""
-    lead = incident.lead
-    old, new = lead.last_before.release, lead.first_after.release
-    is_next = old.line == new.line and new.ordinal - old.ordinal == 1
-    if old == new:
-        said = (
-            f"No release brought it: it began within {new.version}, between two measurements of "
-            "the same release. Look at what else changed there."
-        )
-        return said, False
-    if incident.cause is Cause.TESTBED:
-        said = (
-            f"It lies between {old.version} and {new.version}, but is attributed to the testbed, "
-            "so that no release is accused."
-        )
-        return said, False
-    if not is_next:
-        said = (
-            f"In question are the releases after {old.version}, up to and including {new.version}: "
-            "those between were not measured, or not well enough. This finds the one that brought it:"
-        )
-        return said, True
-    if lead.earliest >= lead.latest:
-        said = (
-            f"{new.version} is the first release with it, and {old.version}, the release before, "
-            "does not have it: no other release lies between."
-        )
-        return said, False
-    said = (
-        f"{new.version} is the first release with it as far as can be told, but the place is "
-        "not certain: the chart shades where else it may lie."
-    )
-    return said, True
 
 
 def _state(record: BisectionRecord) -> Badge:

@@ -1,6 +1,6 @@
 """The story of an incident: when it was told, by whom it was decided about, what came of it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from analysis.bisecting.description import answer
@@ -12,7 +12,8 @@ from analysis.judging.description import say_reply
 from analysis.judging.findings import may_be_older
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
-from perf.model.night_names import night_span
+from perf.model.night_names import name_both, night_span
+from perf.model.results import TrialHead, TrialId, TrialStatus
 from reports.wording import links
 from reports.wording.changes import name_night, triage_words
 from reports.wording.wording import OUTCOME_BADGES, moment, night_words, percent, sentence, series_words
@@ -68,6 +69,33 @@ def tell_story(
             for one in incident.mended_by
         ),
     )
+
+
+def say_gap(change: ChangePoint, trials: Mapping[TrialId, TrialHead]) -> str:
+    """Say that nights between the last without a change and the first with it gave no valid trial.
+
+    Where trials of these nights had the new configuration already, it says since when. Empty between
+    releases, and where no night lies between.
+    """
+    before, after = trials[change.last_before.trial], trials[change.first_after.trial]
+    between = sorted(
+        (
+            one
+            for one in trials.values()
+            if (one.experiment, one.release) == (after.experiment, after.release)
+            and before.started_at < one.started_at < after.started_at
+            and one.night not in {"", before.night, after.night}
+        ),
+        key=lambda one: (one.started_at, one.id),
+    )
+    is_within = before.release == after.release
+    if not is_within or not between or any(one.status is TrialStatus.COMPLETED for one in between):
+        return ""
+    first, last = between[0].night, between[-1].night
+    named = night_words(first) if first == last else f"nights {night_span(first, last, 'to')}"
+    changed = next((one for one in between if one.config == after.config != before.config), None)
+    since = f"; {name_both(first, changed.night)[1]} had the new configuration first" if changed else ""
+    return sentence(f"{named} gave no valid trial of {after.experiment}{since}")
 
 
 def _tell_beginning(change: ChangePoint) -> Iterator[StoryStep]:

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
 from typing import TypeAlias
 
 from analysis.detection.detection import tell_outcome
@@ -102,6 +103,17 @@ def group_nights(trials: Iterable[TrialHead], plans: Iterable[Night]) -> tuple[M
         )
         for name in sorted(began, key=lambda name: (began[name], name))
     )
+
+
+def count_barren(nights: Sequence[MeasuredNight]) -> int:
+    """Return how many of the newest nights in a row were measured without a single valid trial."""
+    barren = takewhile(
+        lambda night: (
+            night.trials and all(trial.status is not TrialStatus.COMPLETED for trial in night.trials)
+        ),
+        reversed(nights),
+    )
+    return sum(1 for _ in barren)
 
 
 def list_nights(

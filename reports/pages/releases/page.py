@@ -9,7 +9,7 @@ from analysis.detection.detection import ChangePoint, ChangeState
 from analysis.detection.series import Point, position
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause, Incident
-from perf.model.results import Release, TrialHead, TrialId
+from perf.model.results import Release, TrialHead
 from reports.pages.nights.view import count_statuses
 from reports.pages.releases import compare
 from reports.pages.releases.heatmap import LEGEND, HeatPair, leave_out_calm, view_heatmap
@@ -178,7 +178,7 @@ def _make_release(
         "release.html",
         release_page(*one.name),
         one=one,
-        incidents=_view_incidents(one, scene.heads),
+        incidents=_view_incidents(one, scene),
         variants=variants,
         shown=one.trials[: -_MOST_TRIALS - 1 : -1],
         count_trials=_COUNT,
@@ -187,9 +187,9 @@ def _make_release(
     )
 
 
-def _view_incidents(one: Measuring, by_id: Mapping[TrialId, TrialHead]) -> tuple[Attention, ...]:
+def _view_incidents(one: Measuring, scene: SiteContext) -> tuple[Attention, ...]:
     """Tell of the incidents with a change at a release, with links from its page."""
-    told = view_incidents(one.incidents, by_id)
+    told = view_incidents(one.incidents, scene.heads, scene.settings)
     return tuple(replace(attention, page=f"../{attention.page}") for attention in told)
 
 
@@ -209,7 +209,7 @@ def _digest_release(
         *sorted({noise.get(variant.branch, "") for variant in variants}),
         *(compare.digest_changes(variant, medians, scene.catalog.detection) for variant in variants),
         *(scene.caveats.get(name, "unknown") for name in testbeds),
-        repr(_view_incidents(one, scene.heads)),
+        repr(_view_incidents(one, scene)),
         repr(scene.catalog.detection),
     )
     return digest(parts)

@@ -21,6 +21,7 @@ from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Incident
 from analysis.judging.judgement import JudgedSeries
 from analysis.judging.standing import find_told
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings
 from perf.model.columns import Occasion
 from perf.model.metrics import HIGHEST_LOAD
 from perf.model.references import Reference, references_for
@@ -186,7 +187,9 @@ def _batch_of_tracks(shared: _Shared) -> Batch:
         orders = [order for track in wanted for order in (track.slots, track.in_time)]
         moves = shared.scene.archive.moves([[slot.trial for slot in order] for order in orders])
         for number, track in enumerate(wanted):
-            of_track = track_data(track, moves[2 * number], moves[2 * number + 1])
+            of_track = track_data(
+                track, moves[2 * number], moves[2 * number + 1], shared.scene.settings
+            )
             yield to_script(track.stem, of_track)
 
     return Batch({path: shared.versions[track.key] for path, track in by_path.items()}, make)
@@ -194,7 +197,7 @@ def _batch_of_tracks(shared: _Shared) -> Batch:
 
 def _digest_of_track(scene: SiteContext, track: Track) -> str:
     parts = [f"{slot.trial} {scene.digests.get(slot.trial, slot.why)}" for slot in track.slots]
-    return digest((*parts, *map(series_stem, track.series)))
+    return digest((*parts, *map(series_stem, track.series), repr(scene.settings)))
 
 
 def _batch_of_one(shared: _Shared, judged: JudgedSeries, *, is_watch: bool) -> Batch:
@@ -208,6 +211,7 @@ def _batch_of_one(shared: _Shared, judged: JudgedSeries, *, is_watch: bool) -> B
         is_watch=is_watch,
         references=shared.references,
         chain=shared.chain,
+        changed=scene.settings,
     )
     version = _digest_of_series(shared, judged, view)
     return Batch(
@@ -265,24 +269,28 @@ def show_series(
     is_watch: bool = False,
     references: Sequence[Reference] = (),
     chain: Chain = NO_CHAIN,
+    changed: ChangedSettings = NO_SETTINGS,
 ) -> ShownSeries:
     """Return what is shown of a judged series.
 
     `caveat` is what must be known of the testbeds of its points, `references` are all published
-    figures, `chain` says which series had the workload's content before, and which has the one after.
+    figures, `chain` says which series had the workload's content before, and which has the one after,
+    `changed` are settings that did, by what they explain.
     """
     key, points = judged.series.key, judged.series.points
     latest = trials[points[-1].trial] if points else None
     is_by_night = len(points.versions) == 1
     summary = _summarize(points, is_by_night=is_by_night)
-    changes = view_changes(judged, incidents or {}, settings)
+    changes = view_changes(judged, incidents or {}, settings, changed)
     told = find_told(judged.detectable)
     segments = _find_segments(judged)
     return ShownSeries(
         key=key,
         experiment=latest.experiment if latest else f"{key.system} {key.workload}",
         verdict=WATCH_BADGE if is_watch else OUTCOME_BADGES[judged.verdict.outcome],
-        lead=Lead(text=_WATCHES) if is_watch else lead_series(judged, incidents or {}, settings),
+        lead=Lead(text=_WATCHES)
+        if is_watch
+        else lead_series(judged, incidents or {}, settings, changed),
         points=len(points),
         sensitivity=view_sensitivity(judged),
         changes=changes,

@@ -5,13 +5,20 @@ where a point should be. What else changed from one trial to the next is marked.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
 from analysis.judging.drift import is_canary
+from analysis.judging.explanations import Explanation
 from analysis.judging.judgement import JudgedSeries
+from analysis.orchestration.setting_words import (
+    NO_SETTINGS,
+    ChangedSettings,
+    setting_name,
+    setting_values,
+)
 from perf.model.nights import Night
 from perf.model.results import Move, Purpose, SeriesKey, TrialHead, TrialId, TrialStatus
 from reports.wording import links
@@ -33,6 +40,8 @@ _OF_A_LINE = (Purpose.SCHEDULED, Purpose.IMPORTED, Purpose.SENTINEL)
 _FEWEST_MOVES = 3
 _FLICKERING_SHARE = 0.1
 """What differs more often than this from one trial to the next explains nothing and hides the rest."""
+_MOST_SETTINGS = 5
+"""Of one change in a list of what moved; the page of its incident has all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,10 +175,16 @@ def _position(slot: Slot) -> tuple[int, datetime, TrialId]:
     return slot.ordinal, slot.started_at, slot.trial
 
 
-def track_data(track: Track, moves: Sequence[Move], moves_in_time: Sequence[Move]) -> dict[str, object]:
+def track_data(
+    track: Track,
+    moves: Sequence[Move],
+    moves_in_time: Sequence[Move],
+    settings: ChangedSettings = NO_SETTINGS,
+) -> dict[str, object]:
     """Give a track as columns: what all charts of its series share.
 
-    `moves` are from slot to slot, `moves_in_time` from trial to trial in the order of time.
+    `moves` are from slot to slot, `moves_in_time` from trial to trial in the order of time; `settings`
+    are those behind moves whose hashes would say nothing.
     """
     slots = track.slots
     releases = list(dict.fromkeys(slot.release for slot in slots))
@@ -194,8 +209,10 @@ def track_data(track: Track, moves: Sequence[Move], moves_in_time: Sequence[Move
             if slot.badge
         ],
         "pages": _unusual_pages(slots),
-        "moves": _view_moves(moves, slots, [*range(len(slots))]),
-        "movesInTime": _view_moves(moves_in_time, in_time, [place_of[slot.trial] for slot in in_time]),
+        "moves": _view_moves(moves, slots, [*range(len(slots))], settings),
+        "movesInTime": _view_moves(
+            moves_in_time, in_time, [place_of[slot.trial] for slot in in_time], settings
+        ),
         "series": [
             [heading(series_words(key)), links.series_stem(key), heading(phase_words(key.phase))]
             for key in track.series
@@ -213,7 +230,7 @@ def _unusual_pages(slots: Sequence[Slot]) -> dict[int, str]:
 
 
 def _view_moves(
-    moves: Sequence[Move], order: Sequence[Slot], places: Sequence[int]
+    moves: Sequence[Move], order: Sequence[Slot], places: Sequence[int], settings: ChangedSettings
 ) -> list[tuple[int, str, str, str]]:
     """Give place, name, before and after of what moved; `places` are the slots of the trials in order.
 
@@ -222,8 +239,19 @@ def _view_moves(
     often = Counter(move.name for move in moves)
     limit = max(_FEWEST_MOVES, _FLICKERING_SHARE * len(order))
     return [
-        (places[move.place], move.name, move.before or NOTHING, move.after or NOTHING)
+        (places[move.place], name, before or NOTHING, after or NOTHING)
         for move in moves
+        for name, before, after in _name_move(move, settings)
         if often[move.name] <= limit
         and (move.name != "artifact" or order[move.place - 1].release == order[move.place].release)
     ]
+
+
+def _name_move(move: Move, settings: ChangedSettings) -> Iterator[tuple[str, str, str]]:
+    """Yield what moved with both values: a configuration by its settings where they are known."""
+    moved = Explanation(name=move.name, before=move.before, after=move.after)
+    knobs = settings.get(moved, ())
+    if not knobs:
+        yield move.name, move.before, move.after
+    for knob in knobs[:_MOST_SETTINGS]:
+        yield f"{move.name}, {setting_name(knob)}", *setting_values(knob)

@@ -165,7 +165,8 @@ def render_single_file(scene: SiteContext, experiment: str) -> bytes:
         caveats=sorted({scene.caveats.get(one.testbed.name, "") for one in part.heads.values()}),
         series=[judged for group in groups for judged in group.series],
         incidents=[
-            (f"{one.subject}: {one.text}", one.page) for one in view_incidents(told, scene.heads)
+            (f"{one.subject}: {one.text}", one.page)
+            for one in view_incidents(told, scene.heads, scene.settings)
         ],
         trials=sorted(part.heads.values(), key=lambda head: (head.started_at, head.id), reverse=True),
     ).content

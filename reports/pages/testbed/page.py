@@ -73,7 +73,7 @@ def render_testbed(
             (each, list(trials.values()), _tell_moved(scene, trials))
             for each, trials in (testbeds or {}).items()
         ],
-        incidents=view_incidents(of_testbed, heads),
+        incidents=view_incidents(of_testbed, heads, scene.settings),
         groups=group_series(first, heads),
         others=group_series(others, heads),
         steps={one.series.key: step_badge(one, settings) for one in own},

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from analysis.detection.detection import ChangeState
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause
+from analysis.orchestration.setting_words import say_settings
 from perf.history import bundle
 from perf.local.places import Places
 from perf.model.errors import UsageError
@@ -40,7 +41,8 @@ def shipped(
 
 @pytest.mark.slow
 def test_a_recording_becomes_a_site_that_is_not_stale(shipped: Path, tmp_path: Path) -> None:
-    trials, _, index = build_site(shipped, tmp_path / "site")
+    judged, index = build_site(shipped, tmp_path / "site")
+    trials = len(judged.heads)
     assert trials == 24
     assert index == tmp_path.resolve() / "site" / "index.html"
     text = html.unescape(index.read_text())
@@ -56,10 +58,16 @@ def test_a_recording_becomes_a_site_that_is_not_stale(shipped: Path, tmp_path: P
 @pytest.mark.slow
 def test_the_planted_cause_is_found_where_it_was_planted_and_nothing_else(tmp_path: Path) -> None:
     with as_file(files("reports.demo")) as recorded:
-        trials, judgement, _ = build_site(recorded, tmp_path / "site")
-    assert trials >= 40
+        judged, _ = build_site(recorded, tmp_path / "site")
+    judgement = judged.judgement
+    assert len(judged.heads) >= 40
     (incident,) = judgement.incidents
     assert (incident.cause, incident.is_news) == (Cause.CONFIGURATION, True)
+    (knobs,) = judged.settings.values()
+    assert say_settings(knobs) == (
+        "commitlog_sync: not set (the release's default) → batch, "
+        "commitlog_sync_period: not set (the release's default) → 0ms"
+    )
     confirmed = [change for one in judgement.series for change in one.change_points]
     assert len(incident.changes) == len(confirmed) >= 3
     for change in incident.changes:

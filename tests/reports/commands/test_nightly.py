@@ -163,7 +163,7 @@ def test_a_suspicion_is_confirmed_in_turns_before_anyone_is_told(lab: Lab) -> No
     assert Counter(trial.side for trial in result.trials) == {"baseline": 4, "candidate": 4}
     assert "Verdict: Regressed" in told.stdout
     assert "Side by side: blink, 1.0.0 to 1.0.2: regressed" in told.stdout
-    assert "(confirmed, database, still there)" in told.stdout
+    assert "(confirmed · database · still there)" in told.stdout
     page = lab.incident_page()
     assert "Agrees −19." in page
     assert "4 and 4" in page

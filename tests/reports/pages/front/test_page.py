@@ -75,9 +75,10 @@ def index(scene: SiteContext) -> dict[str, Any]:
 
 def test_the_verdict_begins_with_the_worst_incident(index: dict[str, Any]) -> None:
     assert index["verdict"].word == "Regressed"
-    said = index["sentence"]
-    assert said.startswith("Cassandra: throughput of write at saturation fell from 4,189 to 3,622")
-    assert said.endswith(f"(−13.5{NBSP}%) since 5.0.3, confirmed.")
+    assert index["sentence"] == (
+        f"Cassandra writes are slower: throughput at saturation 4,189 → 3,622{NBSP}ops/s (−14{NBSP}%), "
+        "since 5.0.3; confirmed."
+    )
     assert index["top"].cause == "Attributed to the database, 5.0.2 → 5.0.3."
     assert index["counts"][0] == ("bad", "5 regressed", "series.html#find=regressed")
     assert index["tonight"].told == "nothing new"
@@ -116,9 +117,12 @@ def test_a_row_says_what_changed_how_sure_and_what_to_do(index: dict[str, Any]) 
         assert text in html
     assert row.state == "Confirmed · database · still there"
     assert row.owner == "nobody yet"
-    assert row.todo.startswith("Make sure: an interleaved comparison")
-    assert row.command.startswith("knickpoint compare --suite quickstart --experiment cassandra-sensor")
-    assert "--baseline 5.0.2 --candidate 5.0.3" in row.command
+    (step,) = row.steps
+    assert step.text.startswith("Make sure: an interleaved comparison")
+    assert step.commands.startswith(
+        "knickpoint compare --suite quickstart --experiment cassandra-sensor"
+    )
+    assert "--baseline 5.0.2 --candidate 5.0.3" in step.commands
     assert [name for name, _ in row.links] == ["Incident", "Release 5.0.3", "Compare"]
     others = {series_words(line.change.series.key) for line in row.others}
     assert "p99 response time of write at steady load" in others
@@ -141,17 +145,30 @@ def test_a_confirmed_change_whose_interval_holds_0_is_told_as_one(index: dict[st
 def test_each_kind_of_incident_says_its_own_next_step(scene: SiteContext) -> None:
     lead = scene.judgement.incidents[0].lead
     known = show_incident(scene, question=None)
-    assert known.command.startswith("knickpoint triage add a1b2c3d4 --state acknowledged --owner OWNER")
-    assert "testbed" in show_incident(scene, question=None, cause=Cause.TESTBED).todo
+    again, decide = known.steps
+    assert "without it is 5.0.2, the first with it 5.0.3." in again.text
+    assert again.commands == "knickpoint bisect --change a1b2c3d4"
+    sure = replace(lead, earliest=lead.index, latest=lead.index)
+    certain, _ = show_incident(scene, question=None, lead=sure).steps
+    assert certain.text.startswith("Release 5.0.3 has it, 5.0.2 does not.")
+    assert certain.commands.startswith("knickpoint compare ")
+    assert decide.commands.startswith(
+        "knickpoint triage add a1b2c3d4 --state acknowledged --owner OWNER"
+    )
+    assert "testbed" in show_incident(scene, question=None, cause=Cause.TESTBED).steps[0].text
     unsure = replace(lead, state=ChangeState.PROVISIONAL)
-    assert show_incident(scene, question=None, lead=unsure).todo.startswith("Wait for the next nights")
+    assert (
+        show_incident(scene, question=None, lead=unsure)
+        .steps[0]
+        .text.startswith("Wait for the next nights")
+    )
     back = show_incident(scene, question=None, came_back_after=TRIAGED)
-    assert (back.owner, "came back: tell ops <ops>" in back.todo) == ("ops <ops>", True)
+    assert (back.owner, "came back: tell ops <ops>" in back.steps[0].text) == ("ops <ops>", True)
     better = replace(lead, outcome=Outcome.IMPROVED)
     gain = show_incident(scene, question=None, lead=better)
-    assert "--state expected" in gain.command
+    assert "--state expected" in gain.steps[0].commands
     decided = show_incident(scene, question=None, triage=TRIAGED)
-    assert (decided.owner, decided.todo) == (
+    assert (decided.owner, decided.steps[0].text) == (
         "ops <ops>",
         "Nothing: testbed by ops <ops> until 2026-04-01.",
     )

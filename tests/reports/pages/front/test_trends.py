@@ -9,8 +9,8 @@ import pytest
 from analysis.detection.verdict import Outcome
 from analysis.judging.incidents import Cause
 from analysis.judging.judgement import JudgedSeries
-from reports.pages.front.incident_rows import say_common_moves
 from reports.pages.front.trends import MOST_CHARTS, choose_series, sort_worst_first, view_trends
+from reports.wording.incidents import say_common_moves
 from reports.wording.series_list import ExperimentGroup, group_series
 
 
@@ -91,4 +91,7 @@ def test_databases_that_move_in_one_night_point_at_the_testbed(demo: Any) -> Non
     assert say_common_moves([of("cassandra"), of("cassandra")]) == ""
     said = say_common_moves([of("cassandra"), of("mongodb"), of("scylladb")])
     assert said.startswith("3 databases moved in the same night")
+    assert say_common_moves([of("cassandra"), of("mongodb")], of("cassandra")).startswith("2 databases")
+    elsewhere = replace(of("cassandra"), changes=())
+    assert say_common_moves([of("cassandra"), of("mongodb")], elsewhere) == ""
     assert say_common_moves([of("cassandra"), replace(of("mongodb"), is_news=False)]) == ""

@@ -69,7 +69,9 @@ def test_what_was_not_measured_in_turns_is_said_with_the_command(demo: Any, inci
     )
     assert view["origins"] == []
     assert "would settle it" in view["missing"]
-    assert view["settling"] == (
+    (step,) = view["steps"]
+    assert view["settling"] == ""  # said once
+    assert step.commands == (
         f"knickpoint compare --suite quickstart --experiment {EXPERIMENT} --baseline 5.0.2"
         " --candidate 5.0.3 --measure saturation/write/throughput/mean"
     )
@@ -86,7 +88,9 @@ def test_trials_in_turns_are_told_beside_the_nights(demo: Any, incident: Inciden
     assert (view["missing"], view["settling"]) == ("", "")
     assert view["timeline"][-1].page == "comparison/cmp-2026-03-08-1.html"
     assert '<th scope="row"><a href="../comparison/cmp-2026-03-08-1.html">' in html
-    assert "6 and 5 interleaved trials (2026-03-08) differ by −12.0" in "".join(list_news([told]))
+    assert "6 and 5 interleaved trials (2026-03-08) differ by −12.0" in "".join(
+        list_news([told], demo.scene().heads)
+    )
 
 
 @pytest.mark.parametrize(

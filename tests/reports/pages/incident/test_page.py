@@ -14,10 +14,11 @@ from analysis.judging.drift import WatchEvidence, WatchState
 from analysis.judging.explanations import Explanation
 from analysis.judging.incidents import Cause, Incident
 from analysis.judging.remeasurement import Reply, SeriesAnswer
+from analysis.orchestration.setting_words import NO_SETTINGS, ChangedSettings, Settings, find_changed
 from reports.pages.incident.explaining import ExplanationRow
-from reports.pages.incident.page import draw_change, say_question, show_incident
+from reports.pages.incident.page import draw_change, show_incident
 from reports.site.rendering import render
-from reports.wording.reproducing import Settings, find_changed
+from reports.wording.advice import say_question
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -30,9 +31,7 @@ def incident(demo: Any) -> Incident:
     return found
 
 
-def page(
-    demo: Any, incident: Incident, settings: tuple[Settings, Settings] = ({}, {})
-) -> dict[str, Any]:
+def page(demo: Any, incident: Incident, settings: ChangedSettings = NO_SETTINGS) -> dict[str, Any]:
     judged = {one.series.key: one for one in demo.judgement.series}
     by_id = {trial.id: trial for trial in demo.trials}
     return show_incident(
@@ -151,7 +150,7 @@ def test_what_changed_with_it_is_not_ruled_out_and_says_how_it_could_be(
         "knickpoint": "Install Knickpoint old",
         "version:pymongo of client": "Install the old version",
         "governor of node-1": "Set it back on the host",
-        "config default": "--baseline 5.0.3/default-before --candidate 5.0.3/default",
+        "config default": "Let old and new settings take turns",
     }
     told = replace(
         incident,
@@ -164,8 +163,7 @@ def test_what_changed_with_it_is_not_ruled_out_and_says_how_it_could_be(
     assert {row.text for row in rows[:7]} == {
         "It changed between the last trial without the change and the first with it."
     }
-    # After settings of a database comes a command line, and everywhere else a full stop.
-    assert [row.name for row in rows if row.how and row.how[-1] != "."] == ["config default"]
+    assert all(row.how.endswith(".") for row in rows if row.how)
     assert "old → &lt;new&gt;" in text(page(demo, told))
 
 
@@ -184,8 +182,8 @@ def test_settings_that_both_bundles_kept_are_named_in_place_of_hashes(
     assert find_changed(one, ({}, after)) == ()
     assert find_changed(replace(one, name="knickpoint"), (before, after)) == ()
     told = within(incident, explanations=(one,), cause=Cause.CONFIGURATION)
-    shown = text(page(demo, told, (before, after)))
-    assert shown.count("settings.commitlog_sync") == 2
+    shown = text(page(demo, told, {one: (knob,)}))
+    assert shown.count("<code>commitlog_sync</code>: periodic → batch") == 2
     assert "8316" not in shown
 
 
@@ -233,7 +231,9 @@ def test_the_release_is_named_only_if_no_other_is_in_question(demo: Any, inciden
     assert "after 4.9, up to and including 5.0.3" in say_question(wide)[0]
     assert ">knickpoint bisect --change a1b2c3d4</pre>" in text(page(demo, wide))
     inside, is_askable = say_question(within(incident))
-    assert (inside[:25], is_askable) == ("No release brought it: it", False)
+    assert (inside[:31], is_askable) == ("Both sides are release 5.0.3, s", False)
+    by_config = say_question(within(incident, cause=Cause.CONFIGURATION))[0]
+    assert by_config.endswith("the configuration is the only difference that is recorded.")
     accused, is_askable = say_question(replace(incident, cause=Cause.TESTBED))
     assert ("no release is accused" in accused, is_askable) == (True, False)
 
@@ -241,7 +241,7 @@ def test_the_release_is_named_only_if_no_other_is_in_question(demo: Any, inciden
 def test_the_page_goes_from_what_changed_to_the_evidence(demo: Any, incident: Incident) -> None:
     html = text(page(demo, incident))
     anchors = re.findall(r'<h2 id="([^"]+)"', html)
-    assert anchors == ["what", "sure", "todo", "explanations", "evidence"]
+    assert anchors == ["todo", "what", "sure", "again", "explanations", "evidence"]
     assert "<strong>Not done:</strong> side by side, bisection." in html
     chart = page(demo, incident)["chart"]
     first, last = (point.trial for _, point in (chart.points[0], chart.points[-1]))
@@ -253,13 +253,9 @@ def test_the_change_can_be_seen_again_by_the_commands_of_the_page(
 ) -> None:
     view = page(demo, incident)
     of_suite = f"--suite quickstart --experiment {EXPERIMENT}"
-    assert view["reproduction"].commands.splitlines()[-4:] == [
+    assert view["reproduction"].commands.splitlines()[-3:] == [
         f"knickpoint measure {of_suite} --release 5.0.2",
         f"knickpoint measure {of_suite} --release 5.0.3",
-        (
-            f"knickpoint compare {of_suite} --baseline 5.0.2 --candidate 5.0.3"
-            " --measure saturation/write/throughput/mean"
-        ),
         "knickpoint bisect --change a1b2c3d4",
     ]
     # The configuration of these pages is not known here, so nothing is claimed of it.
@@ -267,8 +263,16 @@ def test_the_change_can_be_seen_again_by_the_commands_of_the_page(
     assert view["reproduction"].commands.startswith("git log --oneline -- configs/topologies/")
     config = (Explanation(name="config default", before="a", after="b"),)
     told = page(demo, within(incident, explanations=config, cause=Cause.CONFIGURATION))
-    assert told["reproduction"].commands.splitlines()[-2:] == [
-        f"knickpoint measure {of_suite} --release 5.0.3",
-        f"knickpoint compare {of_suite} --baseline 5.0.3/default-before --candidate 5.0.3/default",
-    ]
+    assert told["reproduction"].commands.endswith(f"knickpoint measure {of_suite} --release 5.0.3")
+    undo, prove, decide = told["steps"]
+    assert undo.text == "Undo the settings of config default, or accept them."
+    # What no file holds any more has to be saved before the comparison can run.
+    assert "save the old settings as configs/systems/cassandra/default-before.yaml first" in prove.text
+    assert prove.commands.splitlines()[-1] == (
+        f"knickpoint compare {of_suite} --baseline 5.0.3/default-before --candidate 5.0.3/default"
+    )
+    assert decide.commands.startswith("knickpoint triage add ")
+    assert (told["configs"], told["deciding"]) == ([], "")
+    unknown = page(demo, within(incident, explanations=config, cause=Cause.UNKNOWN))
+    assert [one.commands for one in unknown["configs"]] == [prove.commands]
     assert explanation(told, "config").standing.word == "Attributed to it"
